@@ -1,0 +1,12 @@
+"""Figure 1: isotonic recalibration with and without cross-validation, and equal-mass binning, on three binary problems (L1)."""
+
+from harness import reproduction
+from harness.plots import convergence
+
+
+def render(records, config):
+    return convergence(records, config)
+
+
+def reproduced(records, config):
+    return reproduction.convergence_numbers(records, config, "l1")

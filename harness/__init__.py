@@ -1,0 +1,56 @@
+"""calharness: one place where every estimator of calibration error meets every problem on which it can be judged.
+
+    harness.load_problem("beta_overconfident", **overrides)     harness.load_estimator("binned15", **overrides)
+    harness.list_problems()   harness.list_estimators()   harness.list_experiments()
+    harness.reduce(p, y, notion)
+    harness.run(["experiment=smoke", "reps=2"]) -> DataFrame, one row per estimate
+    harness.load_records(path) -> DataFrame
+    harness.evaluate(records) -> bias, sd, rmse, coverage ... by problem, notion, n, estimator, estimand
+"""
+
+from harness.config import ids as _ids
+from harness.config import load as _load
+from harness.errors import BadInput, Undefined
+from harness.estimators.base import Estimate
+from harness.evaluation import evaluate
+from harness.notions import reduce
+from harness.problems.base import Truth
+from harness.records import load_records
+
+__version__ = "0.1.0"
+__all__ = [
+    "BadInput", "Estimate", "Truth", "Undefined", "evaluate", "list_estimators", "list_experiments", "list_problems",
+    "load_estimator", "load_problem", "load_records", "reduce", "run",
+]  # fmt: skip
+
+
+def load_problem(name: str, **overrides):
+    """The problem of conf/problem/<name>.yaml, with fields replaced: load_problem("beta_overconfident", a=1.0, b=1.0)."""
+    return _load("problem", name, overrides)
+
+
+def load_estimator(name: str, **overrides):
+    """The estimator of conf/estimator/<name>.yaml, with fields replaced: load_estimator("binned15", bins=30)."""
+    return _load("estimator", name, overrides)
+
+
+def list_problems() -> list[str]:
+    return _ids("problem")
+
+
+def list_estimators() -> list[str]:
+    return _ids("estimator")
+
+
+def list_experiments() -> list[str]:
+    return _ids("experiment")
+
+
+def run(overrides: list[str], quiet: bool = True):
+    """Run a configuration (overrides in Hydra's grammar, as on the command line) and return its records as a DataFrame, one row
+    per estimate, with the experiment's name. Cells that the results folder already holds are not computed again."""
+    from harness.experiment import Experiment
+
+    experiment = Experiment.of(overrides)
+    experiment.compute(quiet=quiet)
+    return experiment.records()

@@ -1,0 +1,164 @@
+"""A configuration -> the cells to run: (problem, notion, n, rep, estimator), each with its key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from harness import estimands
+from harness.config import Node, node
+from harness.errors import BadInput
+from harness.notions import NOTIONS
+from harness.seeds import digest
+
+
+class Cell(NamedTuple):
+    key: str
+    problem: str
+    notion: str
+    n: int
+    rep: int
+    estimator: str
+
+
+class Traits(NamedTuple):
+    """A problem's properties, read once (a file is hashed to know them); a stranger's problem may leave them out."""
+
+    notions: tuple
+    default_notions: tuple
+    classes: int
+    n_max: int | None
+    default_n: int | tuple
+    default_reps: int
+    sizes: tuple | None
+
+    @classmethod
+    def of(cls, problem):
+        notions = tuple(getattr(problem, "notions", ("binary",)))
+        return cls(
+            notions,
+            tuple(getattr(problem, "default_notions", notions[:1])),
+            getattr(problem, "classes", 2),
+            getattr(problem, "n_max", None),
+            getattr(problem, "default_n", 1000),
+            getattr(problem, "default_reps", 10),
+            getattr(problem, "sizes", None),
+        )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything a configuration asks for. `skips` maps the keys of cells outside an estimator's range to the reason."""
+
+    config: dict
+    problems: dict[str, Node]
+    estimators: dict[str, Node]
+    cells: list[Cell]
+    skips: dict[str, str]
+
+
+def plan(config: dict) -> Plan:
+    """Expand a configuration. Raises BadInput on anything that names no cell or cannot be."""
+    problems = _nodes("problem", config["problem"])
+    estimators = _nodes("estimator", config["estimator"])
+    settings = _settings(config)
+    cells: list[Cell] = []
+    skips: dict[str, str] = {}
+    for pid, problem in problems.items():
+        own = problem.object
+        traits = Traits.of(own)
+        sizes = _sizes(pid, traits, config["n"])
+        notions = _notions(traits, config["notion"])
+        stem = f"{problem.key}|{settings['seed']}"
+        limits = {
+            (notion, n, eid): skip_reason(own, traits, e.object, notion, n)
+            for notion in notions
+            for n in sizes
+            for eid, e in estimators.items()
+        }
+        keys = [(eid, e.key) for eid, e in estimators.items()]
+        for rep in _reps(config["reps"], traits):
+            for n in sizes:
+                for notion in notions:
+                    for eid, ekey in keys:
+                        cell = Cell(digest(f"{stem}|{notion}|{n}|{rep}|{ekey}"), pid, notion, n, rep, eid)
+                        cells.append(cell)
+                        if limits[notion, n, eid]:
+                            skips[cell.key] = limits[notion, n, eid]
+    return Plan(config, problems, estimators, cells, skips)
+
+
+def skip_reason(problem, traits, estimator, notion, n) -> str | None:
+    """Why this cell is not run, or None. Nothing is dropped: the reason becomes the cell's record."""
+    if notion not in traits.notions:
+        return f"the problem has no {notion} notion (it has {', '.join(traits.notions)})"
+    allowed = getattr(estimator, "notions", NOTIONS)
+    if notion not in allowed:
+        return f"the estimator has no {notion} notion (it has {', '.join(allowed)})"
+    max_n = getattr(estimator, "max_n", None)
+    if max_n is not None and n > max_n:
+        return f"n = {n} is above the estimator's limit of {max_n}"
+    max_classes = getattr(estimator, "max_classes", None)
+    if max_classes is not None and notion == "canonical" and traits.classes > max_classes:
+        return f"{traits.classes} classes are above the estimator's limit of {max_classes}"
+    if "problem" in getattr(estimator, "wants", ()) and not hasattr(problem, "posterior"):
+        return "the problem's true posterior is not known"
+    return None
+
+
+def _nodes(group, chosen):
+    if not chosen:
+        raise BadInput(f"no {group} is selected; give {group}=[ID,...] or experiment=ID (`calharness list {group}s`).")
+    return {name: node(group, name, config) for name, config in chosen.items()}
+
+
+def _settings(config):
+    for name, low in (("seed", 0), ("shard", 0), ("shards", 1)):
+        if not isinstance(config[name], int) or isinstance(config[name], bool) or config[name] < low:
+            raise BadInput(f"{name} is {config[name]!r}; an integer of at least {low} is needed.")
+    if config["shard"] >= config["shards"]:
+        raise BadInput(f"shard is {config['shard']} of shards={config['shards']}; shards are counted from 0.")
+    if not isinstance(config["jobs"], int) or isinstance(config["jobs"], bool) or config["jobs"] == 0:
+        raise BadInput(f"jobs is {config['jobs']!r}; a positive number of workers, or -1 for one per core, is needed.")
+    if config["engine"] not in ("serial", "loky", "dask", "ray"):
+        raise BadInput(f"engine is {config['engine']!r}; allowed are serial, loky, dask, ray.")
+    if config["on_error"] not in ("record", "raise"):
+        raise BadInput(f"on_error is {config['on_error']!r}; allowed are record, raise.")
+    for name in as_list(config["estimand"]):
+        estimands.check_name(str(name))
+    return config
+
+
+def as_list(value) -> list:
+    """None -> [], a single value -> [value], a list stays."""
+    return [] if value is None else list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _sizes(pid, problem, given):
+    sizes = as_list(given) or as_list(problem.default_n)
+    for n in sizes:
+        if not isinstance(n, int) or isinstance(n, bool) or n < 1:
+            raise BadInput(f"n is {n!r}; positive integers are needed.")
+        if problem.n_max is not None and n > problem.n_max:
+            raise BadInput(f"n is {n}, but problem {pid!r} holds {problem.n_max} samples; n can be at most that.")
+        if problem.sizes is not None and n not in problem.sizes:
+            raise BadInput(f"n is {n}, but problem {pid!r} exists only for n in {', '.join(map(str, problem.sizes))}.")
+    return list(dict.fromkeys(sizes))
+
+
+def _reps(given, problem):
+    chosen = problem.default_reps if given is None else given
+    reps = list(range(chosen)) if isinstance(chosen, int) and not isinstance(chosen, bool) else chosen
+    if not isinstance(reps, list) or not reps or any(not isinstance(r, int) or r < 0 for r in reps):
+        raise BadInput(f"reps is {given!r}; a positive number, or a list of indices from 0, is needed.")
+    return list(dict.fromkeys(reps))
+
+
+def _notions(problem, given):
+    notions = as_list(given) or list(problem.default_notions)
+    if notions == ["all"]:
+        notions = list(problem.notions)
+    for notion in notions:
+        if notion not in NOTIONS:
+            raise BadInput(f"notion is {notion!r}; allowed are {', '.join(NOTIONS)} and all.")
+    return notions

@@ -1,0 +1,146 @@
+"""Population quantities: with f the prediction and C = E[Y given f] the truth, an estimand is an aggregate of a distance
+d(f, C). The same functions serve the truth (integrals), the oracle (sample means) and plug-in estimators (cells).
+
+Scalar notions (binary, top_label; classwise averages them over the classes), f and C of shape (n,):
+
+    l<p>                       E |f - C|, for every p                  l2_squared   E (f - C)^2
+    rms                        sqrt(E (f - C)^2)                       kl           E KL(Ber(C) || Ber(f))
+    linf                       ess sup |f - C|, the maximum calibration error
+    l1_over, l2_squared_over   the part where f is over-confident      ..._under    where it is under-confident
+    brier                      E (f - Y)^2, scalar                     logloss      E -log f_Y
+
+    binary: over-confident means farther from 1/2 than C on f's side of 1/2, or C across it; f = 1/2 is neither
+    (berta2026, Appendix C). top_label: over-confident means f > C.
+
+Canonical notion, f and C of shape (n, k):
+
+    l<p>  E ||f - C||_p, any p >= 1 (not to the power p)    linf     E max_j |f_j - C_j|  (mean of the norm, as berta2026)
+    l2_squared  E ||f - C||_2^2       rms  its root          kl       E KL(C || f)
+    top_class_l1  E |f_t - C_t|, t = argmax f, C given the whole vector;  top_class_l1_over / _under by the sign of f_t - C_t;
+    top_class_l1_over_half / _under_half the same split at 1/2, as the authors' library has it (SPEC D23)
+    brier  E ||f - Y||^2              logloss  E -log f_Y
+
+Beware: `linf` is a supremum over predictions in the scalar notions and the mean of a vector norm in the canonical one;
+on two columns ||f - C||_p = 2^(1/p) |f_1 - C_1|.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import rel_entr, xlogy
+
+from harness.errors import BadInput
+
+SCALAR = (
+    "l1", "l2_squared", "rms", "kl", "linf", "l1_over", "l1_under", "l2_squared_over", "l2_squared_under",
+    "brier", "logloss",
+)  # fmt: skip
+CANONICAL = (
+    "l1", "l2", "linf", "l2_squared", "rms", "kl", "top_class_l1", "top_class_l1_over", "top_class_l1_under",
+    "top_class_l1_over_half", "top_class_l1_under_half", "brier", "logloss",
+)  # fmt: skip
+
+
+def names(notion: str) -> tuple[str, ...]:
+    """The estimands of a notion that have a fixed name (every `l<p>` with p >= 1 is allowed besides)."""
+    return CANONICAL if notion == "canonical" else SCALAR
+
+
+def check_name(name: str, notion: str | None = None) -> str:
+    """Return the name if it is an estimand (of that notion, or of any); raise BadInput otherwise."""
+    allowed = names(notion) if notion else tuple(dict.fromkeys(SCALAR + CANONICAL))
+    if name not in allowed and norm_order(name) is None:
+        of = f" for the {notion} notion" if notion else ""
+        raise BadInput(f"estimand is {name!r}; allowed{of} are {', '.join(allowed)}, and l<p> for a number p >= 1.")
+    return name
+
+
+def norm_order(name: str) -> float | None:
+    """'l1' -> 1.0, 'l1.5' -> 1.5, 'linf' -> inf; None if the name is no norm."""
+    if name == "linf":
+        return np.inf
+    try:
+        order = float(name[1:]) if name[:1] == "l" and name[1:2].isdigit() else np.nan
+    except ValueError:
+        return None
+    return order if order >= 1.0 else None
+
+
+def norm_name(order: float) -> str:
+    """1.0 -> 'l1', inf -> 'linf'."""
+    return "linf" if np.isinf(order) else f"l{order:g}"
+
+
+def value(name: str, f, c, notion: str = "binary", weights=None) -> float:
+    """The estimand `name` of predictions f against truths c under `weights` (uniform if None; they need not sum to 1
+    when they already carry a density). f, c: (n,) for scalar notions, (n, k) for canonical."""
+    check_name(name, notion)
+    if notion != "canonical" and name == "linf":
+        return float(np.abs(f - c).max())
+    d = pointwise("l2_squared" if name == "rms" else name, f, c, notion)
+    mean = float(d.mean() if weights is None else weights @ d)
+    return float(np.sqrt(mean)) if name == "rms" else mean
+
+
+def pointwise(name: str, f, c, notion: str = "binary"):
+    """d(f, c), shape (n,): what the estimand averages."""
+    if notion == "canonical":
+        return _canonical(name, f, c)
+    if name.endswith(("_over", "_under")):
+        base, side = name.rsplit("_", 1)
+        return pointwise(base, f, c, notion) * _on_side(side, f, c, pivot(notion))
+    if name == "l2_squared":
+        return (f - c) ** 2
+    if name == "kl":
+        return rel_entr(c, f) + rel_entr(1.0 - c, 1.0 - f)
+    if name == "brier":
+        return (f - c) ** 2 + c * (1.0 - c)
+    if name == "logloss":
+        return -xlogy(c, f) - xlogy(1.0 - c, 1.0 - f)
+    return np.abs(f - c)  # every l<p>: the norm of a scalar
+
+
+def pivot(notion: str) -> float:
+    """Predictions above it are confident in the event, below it in its complement. A confidence (top_label) has no
+    complement: all of them lie above."""
+    return -1.0 if notion == "top_label" else 0.5
+
+
+def _on_side(side, f, c, at):
+    over = np.where(f > at, c < f, np.where(f < at, c > f, False))
+    return over if side == "over" else ~over & (f != at)
+
+
+def _canonical(name, f, c):
+    if name.startswith("top_class_"):
+        top = f.argmax(axis=1)
+        rows = np.arange(len(f))
+        f, c = f[rows, top], c[rows, top]
+        name = name.removeprefix("top_class_")
+        if name.endswith("_half"):
+            return pointwise(name.removesuffix("_half"), f, c, "binary")
+        return pointwise(name, f, c, "top_label")
+    d = f - c
+    if name == "l2_squared":
+        return (d * d).sum(axis=1)
+    if name == "kl":
+        return rel_entr(c, f).sum(axis=1)
+    if name == "brier":
+        return (d * d).sum(axis=1) + 1.0 - (c * c).sum(axis=1)
+    if name == "logloss":
+        return -xlogy(c, f).sum(axis=1)
+    return p_norm(d, norm_order(name))
+
+
+def p_norm(d, order: float):
+    """||d||_order along the last axis."""
+    a = np.abs(d)
+    if order == 1.0:
+        return a.sum(axis=-1)
+    if np.isinf(order):
+        return a.max(axis=-1)
+    if order == 2.0:
+        return np.sqrt((a * a).sum(axis=-1))
+    largest = a.max(axis=-1, keepdims=True)
+    ratio = np.divide(a, largest, out=np.zeros_like(a), where=largest > 0)
+    return largest[..., 0] * (ratio**order).sum(axis=-1) ** (1.0 / order)

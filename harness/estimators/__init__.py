@@ -1,0 +1,21 @@
+"""Estimators: (p, y) -> {estimand: Estimate}.
+
+An estimator is a frozen dataclass whose fields are its mathematics, callable as `estimator(p, y, rng)` on reduced data:
+p (n,) with y in {0, 1} for the scalar notions (classwise: once per class, averaged by the harness), p (n, k) with y in 0..k-1
+for canonical. Class attributes are its properties:
+
+    notions, estimands   what it can judge, and what it returns
+    determinism          exact (same input, same bits) | rounding (1e-9) | statistical
+    revision             raised when its numbers change; part of every cell's key
+    max_n, max_classes   cells beyond are skipped with this reason (None = no limit)
+    null_bias            largest |mean estimate| on a calibrated sample of 2,000 that it declares as normal
+    wants                () or ("notion",) or ("notion", "problem"): what it is given beside (p, y, rng), by keyword
+    legacy_seed          true = rng is the rep itself, as the integer seed of the authors' scripts
+"""
+
+from harness.estimators.anchors import Brier, LogLossScore, MonteCarloTruth, Oracle
+from harness.estimators.base import Estimate
+from harness.estimators.binned import Binned, Debiased
+from harness.estimators.variational import Variational
+
+__all__ = ["Binned", "Brier", "Debiased", "Estimate", "LogLossScore", "MonteCarloTruth", "Oracle", "Variational"]

@@ -1,0 +1,78 @@
+"""What an estimator returns, and the one place where an estimator meets a notion."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.errors import BadInput, Undefined
+from harness.notions import reduce
+
+KINDS = ("point", "lower", "upper", "interval")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value, or a bound. kind: point | lower (carries low) | upper (carries high, value = high) | interval (both).
+    level is the confidence level of low and high."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    level: float | None = None
+    kind: str = "point"
+
+
+def property_of(estimator, name, default=None):
+    """A declared property; strangers' estimators may leave any of them out."""
+    return getattr(estimator, name, default)
+
+
+def estimate(estimator, p, y, notion, rng, problem=None) -> dict[str, Estimate]:
+    """Reduce (p, y) to the notion and apply the estimator. A bare function may return a float, taken as l1."""
+    return apply(estimator, *reduce(p, y, notion), notion, rng, problem)
+
+
+def apply(estimator, p, y, notion, rng, problem=None) -> dict[str, Estimate]:
+    """Apply the estimator to data that `reduce` has already validated and reduced."""
+    given = {"notion": notion, "problem": problem}
+    extra = {name: given[name] for name in property_of(estimator, "wants", ())}
+    if notion != "classwise":
+        return _normal(_call(estimator, p, y, rng, extra))
+    extra = {name: "binary" if name == "notion" else value for name, value in extra.items()}
+    per_class = [_normal(_call(estimator, p[:, j], y[:, j], rng, extra)) for j in range(p.shape[1])]
+    if any(e.kind != "point" for e in per_class[0].values()):
+        raise Undefined("a mean over classes of bounds is no bound; only point estimates are averaged classwise")
+    return {name: Estimate(float(np.mean([e[name].value for e in per_class]))) for name in per_class[0]}
+
+
+def _call(estimator, p, y, rng, extra):
+    return estimator(p, y, rng, **extra) if takes_rng(estimator) else estimator(p, y)
+
+
+def takes_rng(estimator) -> bool:
+    """Whether it is called with (p, y, rng); a stranger's bare function may take (p, y) alone."""
+    import inspect
+
+    target = estimator if inspect.isfunction(estimator) or inspect.isbuiltin(estimator) else type(estimator).__call__
+    try:
+        parameters = [v for k, v in inspect.signature(target).parameters.items() if k != "self"]
+    except (TypeError, ValueError):
+        return False
+    return len(parameters) > 2 or any(v.kind == v.VAR_POSITIONAL for v in parameters)
+
+
+def _normal(result):
+    if isinstance(result, dict):
+        pass
+    elif isinstance(result, Estimate) or np.ndim(result) == 0:
+        result = {"l1": result}
+    else:
+        raise BadInput(f"the estimator returned a {type(result).__name__}; allowed are a float or {{estimand: Estimate}}.")
+    return {str(k): v if isinstance(v, Estimate) else Estimate(float(v)) for k, v in result.items()}
+
+
+def is_finite(e: Estimate) -> bool:
+    return all(x is None or math.isfinite(x) for x in (e.value, e.low, e.high))

@@ -1,0 +1,57 @@
+"""Records -> how good each estimator is: bias, spread, error, coverage."""
+
+from __future__ import annotations
+
+GROUP = ["problem", "notion", "n", "estimator", "estimand"]
+
+
+def evaluate(records):
+    """Summarise records by problem, notion, n, estimator, estimand (and estimator_key, should one id stand for several).
+
+    Columns: reps (estimates that are numbers), undefined, mean, se = sd / sqrt(reps), sd (ddof 1; NaN for one rep), truth,
+    truth_error, bias = mean - truth, rmse = sqrt(mean (value - truth)^2), coverage = share of reps with
+    low <= truth <= high over those that carry a bound (a missing side counts as infinite; NaN without bounds), kind, and
+    cpu_seconds (mean of a cell). Cells without any estimate (failed, skipped, undefined as a whole) form rows with an empty
+    estimand, counted in `cells` by `status`; nothing is dropped.
+    """
+    import numpy as np
+    import pandas as pd
+
+    if len(records) == 0:
+        return pd.DataFrame(columns=[*GROUP, "status", "cells", "reps", "mean", "se", "sd", "truth", "bias", "rmse", "coverage"])
+    frame = records.copy()
+    frame["estimand"] = frame["estimand"].fillna("")
+    fine = frame["status"].eq("ok")
+    numbers = frame[fine].copy()
+    numbers["error"] = numbers["value"] - numbers["truth"]
+    numbers["squared"] = numbers["error"] ** 2
+    bounded = numbers["low"].notna() | numbers["high"].notna()
+    slack = numbers["truth_error"].fillna(0.0)
+    inside = (numbers["low"].fillna(-np.inf) - slack <= numbers["truth"]) & (
+        numbers["truth"] <= numbers["high"].fillna(np.inf) + slack
+    )
+    numbers["covered"] = np.where(bounded & numbers["truth"].notna(), inside.astype(float), np.nan)
+    by = [*GROUP, "estimator_key"]
+    table = numbers.groupby(by, sort=False).agg(
+        reps=("value", "size"),
+        mean=("value", "mean"),
+        sd=("value", "std"),
+        truth=("truth", "first"),
+        truth_error=("truth_error", "first"),
+        bias=("error", "mean"),
+        rmse=("squared", lambda s: np.sqrt(s.mean())),
+        coverage=("covered", "mean"),
+        kind=("kind", "first"),
+        cpu_seconds=("cpu_seconds", "mean"),
+    )
+    table.insert(2, "se", table["sd"] / np.sqrt(table["reps"]))
+    table["status"] = "ok"
+    table["cells"] = table["reps"]
+    undefined = frame[frame["status"].eq("undefined") & frame["estimand"].ne("")].groupby(by).size()
+    table["undefined"] = undefined.reindex(table.index).fillna(0).astype(int)
+    rest = frame[~fine & ~frame.set_index(by).index.isin(table.index)]
+    without = rest.groupby([*by, "status"], sort=False).agg(cells=("key", "nunique"), reason=("reason", "first"))
+    table = pd.concat([table.reset_index(), without.reset_index()], ignore_index=True)
+    table["reps"] = table["reps"].fillna(0).astype(int)
+    table["undefined"] = table["undefined"].fillna(0).astype(int)
+    return table.sort_values(GROUP, kind="stable").reset_index(drop=True)

@@ -1,0 +1,119 @@
+"""One configured run, from overrides to files: plan, compute, records, figure, tables, reproduction, page."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness import cells, records, runner
+from harness.config import EXPERIMENTS, compose, out_folder
+from harness.errors import BadInput
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A configuration with its plan. `stem` names the result files, `folder` is where they go."""
+
+    config: dict
+    plan: cells.Plan
+    out: Path
+
+    @classmethod
+    def of(cls, overrides: list[str]) -> Experiment:
+        return cls.of_config(compose(list(overrides)))
+
+    @classmethod
+    def of_config(cls, config: dict) -> Experiment:
+        return cls(config, cells.plan(config), out_folder(config["out"]))
+
+    @property
+    def name(self) -> str:
+        return self.config["name"] or "adhoc"
+
+    @property
+    def paper(self) -> str | None:
+        return self.config["paper"]
+
+    @property
+    def stem(self) -> str:
+        return self.name.removeprefix(f"{self.paper}_") if self.paper else self.name
+
+    @property
+    def folder(self) -> Path:
+        return self.out / (self.paper or self.name)
+
+    def compute(self, quiet: bool = False) -> dict:
+        """Run what no record holds; returns the counts of `runner.execute`."""
+        return runner.execute(self.plan, quiet)
+
+    def records(self):
+        """The records of this plan's cells, best attempt each, with truths (computed and stored if new)."""
+        keys = [c.key for c in self.plan.cells]
+        frame = records.load_records(self.out, keys) if records.parts(self.out) else records.load_records(_made(self.out))
+        seen = frame[frame["estimand"].notna()].drop_duplicates(["problem", "notion", "estimand"])
+        for name, problem in self.plan.problems.items():
+            mine = seen[seen["problem"] == name]
+            records.store_truths(self.out, problem, list(zip(mine["notion"], mine["estimand"])))
+        frame = records.with_truth(frame, self.out)
+        frame.insert(1, "experiment", self.name)
+        return frame
+
+    def missing(self, frame) -> int:
+        """Planned cells that have no finished record."""
+        done = set(frame.loc[frame["status"].isin(records.FINISHED), "key"])
+        return sum(cell.key not in done for cell in self.plan.cells)
+
+    def render(self, frame) -> list[Path]:
+        """Draw and write everything people look at; returns the files, the page last."""
+        from harness import plots, report, reproduction, tables
+
+        item = load_item(self.paper, self.config["item"]) if self.config["item"] else None
+        shown = self._shown(frame)
+        figure = item.render(shown, self.config) if item else plots.overview(shown, self.config)
+        files = plots.save(figure, self.folder / self.stem)
+        summary = tables.summary(shown, self.config)
+        wide = tables.wide(shown, self.config)
+        files += tables.save(summary, wide, self.folder / self.stem)
+        compared = None
+        if item:
+            compared = reproduction.compare(item.reproduced(frame, self.config), self.paper, self.config["compare"], self.config["reasons"])
+            files.append(reproduction.save(compared, self.name, self.folder / "reproduction.csv"))
+        files.append(report.save(self, frame, files, wide, compared, self.folder / f"{self.stem}.html"))
+        return files
+
+    def verdicts(self) -> str:
+        """'176 identical, 4 within error ...' of this experiment's rows in reproduction.csv."""
+        import pandas as pd
+
+        from harness import reproduction
+
+        written = pd.read_csv(self.folder / "reproduction.csv")
+        counts = reproduction.counts(written[written["experiment"] == self.name])
+        return ", ".join(f"{count:,} {verdict}" for verdict, count in counts.items() if count)
+
+    def _shown(self, frame):
+        chosen = [str(name) for name in cells.as_list(self.config["estimand"])]
+        if not chosen:
+            return frame
+        have = set(frame["estimand"].dropna())
+        absent = [name for name in chosen if name not in have]
+        if absent and len(frame):
+            raise BadInput(f"estimand is {', '.join(absent)}, which no estimator of this run gives; it gives {', '.join(sorted(have))}.")
+        return frame[frame["estimand"].isin(chosen) | frame["estimand"].isna()]
+
+
+def load_item(paper: str, item: str):
+    """The module experiments/<paper>/<item>.py: render(records, config) -> Figure and reproduced(records, config) -> frame."""
+    path = EXPERIMENTS / paper / f"{item}.py"
+    if not path.is_file():
+        raise BadInput(f"there is no {path.name} for paper {paper!r}; an item is a file experiments/<paper>/<item>.py.")
+    spec = importlib.util.spec_from_file_location(f"calharness_{paper}_{item}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _made(out: Path) -> Path:
+    out.mkdir(parents=True, exist_ok=True)
+    return out

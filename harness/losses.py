@@ -1,0 +1,134 @@
+"""Per-sample contributions whose mean over held-out samples is the variational estimate (berta2026, eq. 6 and Prop. 1).
+
+For a prediction f, a recalibrated q fitted on other samples, and the outcome y,
+
+    contribution = loss_f(f, y) - loss_f(q, y),      E[contribution] <= E[d(f, C)], with equality at q = C.
+
+f, q: (n,) with y (n,) in {0, 1} as floats (scalar notions), or (n, k) with one-hot y (canonical). `pivot` as in
+`estimands.pivot`: it tells over- from under-confidence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from harness.errors import BadInput
+from harness.estimands import norm_name, p_norm
+
+
+@dataclass(frozen=True)
+class Lp:
+    """<u, y - f> with u = sign(delta) |delta|^(p-1) / ||delta||_p^(p-1), delta = q - f, and 0 where q = f (Prop. 1).
+
+    Estimates E ||f - C||_p for p in [1, inf]; p = inf takes u = sign(delta_j) at the first j of largest |delta_j|.
+    A contribution lies in [-2, 2] (canonical) or [-1, 1] (scalar, where every p is the same).
+    """
+
+    p: float = 1.0
+
+    def __post_init__(self):
+        if not self.p >= 1.0:
+            raise BadInput(f"p is {self.p}; an Lp norm needs p >= 1 (or inf).")
+
+    @property
+    def name(self):
+        return norm_name(float(self.p))
+
+    def contribution(self, f, q, y, pivot=0.5):
+        delta = q - f
+        if delta.ndim == 1:
+            return np.sign(delta) * (y - f)
+        if np.isinf(self.p):
+            rows, j = np.arange(len(delta)), np.abs(delta).argmax(axis=1)
+            return np.sign(delta[rows, j]) * (y - f)[rows, j]
+        if self.p == 1.0:
+            return (np.sign(delta) * (y - f)).sum(axis=1)
+        norm = p_norm(delta, self.p)[:, None]
+        ratio = np.divide(np.abs(delta), norm, out=np.zeros_like(delta), where=norm > 0)
+        return (np.sign(delta) * ratio ** (self.p - 1.0) * (y - f)).sum(axis=1)
+
+
+@dataclass(frozen=True)
+class Squared:
+    """||f - y||^2 - ||q - y||^2 (Brier; one column for scalars, summed over classes for canonical). Estimates l2_squared."""
+
+    name = "l2_squared"
+
+    def contribution(self, f, q, y, pivot=0.5):
+        d = (f - q) * (f + q - 2.0 * y)
+        return d if d.ndim == 1 else d.sum(axis=1)
+
+
+@dataclass(frozen=True)
+class LogLoss:
+    """log q_y - log f_y. Estimates E KL(C || f).
+
+    q is clipped to [floor, 1 - floor], since a fitted zero would make the estimate minus infinity; a bound that stays a
+    bound up to k * floor. f is clipped only if `floor_f` (the authors' experiments do, with 1e-8): otherwise an outcome of
+    predicted probability 0 makes the estimate infinite, and it is recorded as undefined.
+    """
+
+    floor: float = 1e-8
+    floor_f: bool = False
+    name = "kl"
+
+    def contribution(self, f, q, y, pivot=0.5):
+        q = np.clip(q, self.floor, 1.0 - self.floor)
+        if self.floor_f:
+            f = np.clip(f, self.floor, 1.0 - self.floor)
+        if f.ndim == 1:
+            f, q = np.where(y > 0.5, f, 1.0 - f), np.where(y > 0.5, q, 1.0 - q)
+        else:
+            f, q = (f * y).sum(axis=1), (q * y).sum(axis=1)
+        with np.errstate(divide="ignore"):
+            return np.log(q) - np.log(f)
+
+
+@dataclass(frozen=True)
+class OneSided:
+    """`loss` with q kept on one side of f (berta2026, Appendix C): `over` allows only recalibration towards the pivot,
+    `under` only away from it; f equal to the pivot contributes 0. For L1, over + under = total, sample by sample."""
+
+    loss: Lp | Squared = field(default_factory=Lp)
+    side: str = "over"
+
+    def __post_init__(self):
+        if self.side not in ("over", "under"):
+            raise BadInput(f"side is {self.side!r}; allowed are 'over' and 'under'.")
+
+    @property
+    def name(self):
+        return f"{self.loss.name}_{self.side}"
+
+    def contribution(self, f, q, y, pivot=0.5):
+        smaller = (f > pivot) == (self.side == "over")
+        kept = np.where(f == pivot, f, np.where(smaller, np.minimum(q, f), np.maximum(q, f)))
+        return self.loss.contribution(f, kept, y, pivot)
+
+
+@dataclass(frozen=True)
+class TopClass:
+    """`loss` on the top class t = argmax f: the scalars f_t, q_t and 1{Y = t}, with q still fitted on the whole vector, so
+    that C_t is conditional on the whole vector. Over- and under-confidence go by the sign of f_t - C_t."""
+
+    loss: Lp | Squared | OneSided = field(default_factory=Lp)
+
+    @property
+    def name(self):
+        return f"top_class_{self.loss.name}"
+
+    def contribution(self, f, q, y, pivot=0.5):
+        rows, top = np.arange(len(f)), f.argmax(axis=1)
+        return self.loss.contribution(f[rows, top], q[rows, top], y[rows, top], pivot=-1.0)
+
+
+SCALAR_LOSSES = (
+    Lp(1.0), Squared(), LogLoss(), OneSided(Lp(1.0), "over"), OneSided(Lp(1.0), "under"),
+    OneSided(Squared(), "over"), OneSided(Squared(), "under"),
+)  # fmt: skip
+CANONICAL_LOSSES = (
+    Lp(1.0), Lp(2.0), Lp(np.inf), Squared(), LogLoss(), TopClass(Lp(1.0)), TopClass(OneSided(Lp(1.0), "over")),
+    TopClass(OneSided(Lp(1.0), "under")),
+)  # fmt: skip

@@ -1,0 +1,169 @@
+"""Figures: convergence (estimate against n) and, where there is one n only, estimates side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from harness.evaluation import evaluate
+from harness.tables import figure_estimand, label
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")  # Okabe and Ito
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+LINES = ("-", "-", "-", "-", "-", "-", "-", "-", "--", "--", "--", "--", "--", "--", "--", "--")
+NAMES = {
+    "l1": "$L_1$ calibration error", "l2": "$L_2$ calibration error", "l2_squared": "squared calibration error",
+    "kl": "KL calibration error", "linf": r"$L_\infty$ calibration error", "brier": "Brier score", "logloss": "log-loss",
+    "rms": "root mean squared calibration error",
+}  # fmt: skip
+STYLE = {
+    "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "legend.fontsize": 7.5, "xtick.labelsize": 7, "ytick.labelsize": 7,
+    "mathtext.fontset": "cm", "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.25,
+    "grid.linewidth": 0.5, "lines.linewidth": 1.2, "lines.markersize": 3, "pdf.fonttype": 42, "svg.hashsalt": "calharness",
+    "svg.fonttype": "path", "legend.frameon": False,
+}  # fmt: skip
+WIDTH = 6.75  # inches, two columns of a paper
+
+
+def overview(records, config):
+    """Convergence over n if there are several n, else the estimates side by side."""
+    return convergence(records, config) if records["n"].nunique() > 1 else side_by_side(records, config)
+
+
+def convergence(records, config):
+    """One panel per problem and notion: mean +- standard error over the reps against n (log axis); truth dashed, with its
+    error as a band."""
+    plt = _pyplot()
+    table, estimand, panels, series = _prepared(records, config)
+    rows, columns = _grid(len(panels), config["figure"]["panels_per_row"])
+    figure, axes = plt.subplots(
+        rows, columns, figsize=(WIDTH, 0.55 + 1.95 * rows), squeeze=False, sharex=True, layout="constrained"
+    )
+    for (problem, notion), ax in zip(panels, axes.flat):
+        part = table[(table["problem"] == problem) & (table["notion"] == notion)]
+        for i, estimator in enumerate(series):
+            line = part[part["estimator"] == estimator].sort_values("n")
+            if len(line):
+                ax.errorbar(
+                    line["n"], line["mean"], yerr=line["se"], label=label(config, "estimator", estimator), capsize=1.5,
+                    elinewidth=0.7, color=COLOURS[i % 8], marker=MARKERS[i % 8], linestyle=LINES[i % 16], zorder=3,
+                )  # fmt: skip
+        _truth_line(ax, part, horizontal=True)
+        ax.set_xscale("log")
+        ax.set_title(_panel_title(problem, notion, panels, config))
+    for ax in axes.flat[len(panels) :]:
+        ax.set_visible(False)
+    for ax in axes[:, 0]:
+        ax.set_ylabel(NAMES.get(estimand, estimand))
+    for j in range(columns):
+        last = max(i for i in range(rows) if i * columns + j < len(panels))
+        axes[last, j].set_xlabel("number of samples $n$")
+        axes[last, j].tick_params(labelbottom=True)
+    _legend(figure, axes.flat[: len(panels)])
+    return figure
+
+
+def side_by_side(records, config):
+    """One panel per problem and notion: the mean +- standard error of every estimator at the only n (dots of the single reps
+    behind), bounds as bars, truth dashed."""
+    plt = _pyplot()
+    table, estimand, panels, series = _prepared(records, config)
+    rows, columns = _grid(len(panels), config["figure"]["panels_per_row"])
+    height = 0.6 + rows * (0.55 + 0.2 * len(series))
+    figure, axes = plt.subplots(rows, columns, figsize=(WIDTH, height), squeeze=False, sharey=True, layout="constrained")
+    fine = records[records["status"].eq("ok") & records["estimand"].eq(estimand)]
+    for (problem, notion), ax in zip(panels, axes.flat):
+        part = table[(table["problem"] == problem) & (table["notion"] == notion)]
+        for i, estimator in enumerate(series):
+            line = part[part["estimator"] == estimator]
+            at = len(series) - 1 - i
+            own = (fine["problem"] == problem) & (fine["notion"] == notion) & (fine["estimator"] == estimator)
+            if not len(line):
+                ax.text(0.98, at, "no estimate", transform=ax.get_yaxis_transform(), ha="right", va="center", fontsize=6, color="0.45")
+                continue
+            if own.sum() > 1:
+                ax.plot(fine.loc[own, "value"], np.full(own.sum(), at), ".", color=COLOURS[i % 8], alpha=0.25, markersize=3)
+            ax.errorbar(line["mean"], [at], xerr=line["se"], marker=MARKERS[i % 8], color=COLOURS[i % 8], capsize=2, linestyle="none")
+        _truth_line(ax, part, horizontal=False)
+        ax.set_yticks(range(len(series)), [label(config, "estimator", e) for e in reversed(series)])
+        ax.set_ylim(-0.6, len(series) - 0.4)
+        ax.set_title(_panel_title(problem, notion, panels, config))
+    for ax in axes.flat[len(panels) :]:
+        ax.set_visible(False)
+    for i, ax in enumerate(axes.flat[: len(panels)]):
+        if i + columns >= len(panels):
+            ax.set_xlabel(NAMES.get(estimand, estimand))
+    if table["truth"].notna().any():
+        _legend(figure, axes.flat[: len(panels)])
+    return figure
+
+
+def save(figure, stem: Path) -> list[Path]:
+    """<stem>.png (200 dpi), .pdf and .svg, byte-identical between runs."""
+    import logging
+
+    import matplotlib.pyplot as plt
+
+    logging.getLogger("fontTools").setLevel(logging.ERROR)  # its notes on font timestamps
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    paths = [stem.with_name(stem.name + end) for end in (".png", ".pdf", ".svg")]
+    with plt.rc_context(STYLE):
+        figure.savefig(paths[0], dpi=200, metadata={"Software": None})
+        figure.savefig(paths[1], metadata={"CreationDate": None, "Creator": None, "Producer": None})
+        figure.savefig(paths[2], metadata={"Date": None, "Creator": None})
+    plt.close(figure)
+    return paths
+
+
+def _pyplot():
+    import matplotlib
+
+    matplotlib.use("Agg", force=False)
+    import matplotlib.pyplot as plt
+
+    plt.rcParams.update(STYLE)
+    return plt
+
+
+def _prepared(records, config):
+    estimand = figure_estimand(records, config)
+    table = evaluate(records)
+    table = table[table["estimand"].eq(estimand) & table["status"].eq("ok")] if len(table) else table
+    seen = list(dict.fromkeys(zip(records["problem"], records["notion"])))
+    with_numbers = set(zip(table["problem"], table["notion"]))
+    order = {problem: i for i, problem in enumerate(config["problem"])}
+    panels = sorted((panel for panel in seen if panel in with_numbers), key=lambda panel: order.get(panel[0], len(order)))
+    series = [e for e in config["estimator"] if e in set(table["estimator"])]
+    return table, estimand, panels or seen[:1] or [("no records", "")], series
+
+
+def _grid(panels, per_row):
+    columns = max(1, min(per_row, panels))
+    return -(-panels // columns), columns
+
+
+def _panel_title(problem, notion, panels, config):
+    several = len({n for _, n in panels}) > 1
+    return label(config, "problem", problem) + (f", {notion.replace('_', '-')}" if several else "")
+
+
+def _truth_line(ax, part, horizontal):
+    known = part[part["truth"].notna()]
+    if not len(known):
+        return
+    value, error = known["truth"].iloc[0], known["truth_error"].iloc[0]
+    line, span = (ax.axhline, ax.axhspan) if horizontal else (ax.axvline, ax.axvspan)
+    line(value, color="0.2", linestyle="--", linewidth=1.0, label="true value", zorder=2)
+    span(value - error, value + error, color="0.2", alpha=0.15, linewidth=0)
+
+
+def _legend(figure, axes):
+    entries = {}
+    for ax in axes:
+        for handle, text in zip(*ax.get_legend_handles_labels()):
+            entries.setdefault(text, handle)
+    if entries:
+        figure.legend(
+            entries.values(), entries.keys(), loc="outside upper center", ncols=min(4, len(entries)), handlelength=2.2, columnspacing=1.2
+        )

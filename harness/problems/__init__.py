@@ -1,0 +1,20 @@
+"""Problems: a distribution of (p, y), with truth where it is known.
+
+A problem is a frozen dataclass with
+
+    sample(n, rng) -> (p, y)         p (n,) or (n, k); a small n is a prefix of a larger n for equal rng
+    truth(estimand, notion) -> Truth or None
+    posterior(p) -> C = E[Y given p]  where known (what the oracle sees)
+
+and the attributes `notions` (all it can be judged under), `default_notions`, `classes`, `version` (raised when its draws or
+truths change), `default_n`, `default_reps`, `n_max` (samples at hand; None = unlimited), `fingerprint` (what identifies it
+beside its parameters; None = the parameters do).
+"""
+
+from harness.problems.base import Truth
+from harness.problems.beta import Beta
+from harness.problems.dirichlet import Dirichlet
+from harness.problems.legacy import LegacyStream
+from harness.problems.predictions import Predictions
+
+__all__ = ["Beta", "Dirichlet", "LegacyStream", "Predictions", "Truth"]

@@ -1,0 +1,132 @@
+"""Predictions p ~ Dirichlet(alpha 1_k) with E[one-hot Y given p] = g*(p); truths by randomised quasi-Monte Carlo."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from scipy.special import betaln, gammaincinv, ndtri
+
+from harness import estimands
+from harness.errors import BadInput
+from harness.problems.base import Truth, scalar_integral
+from harness.problems.maps import Identity
+
+RANDOMISATIONS = 16
+
+
+@dataclass(frozen=True)
+class Dirichlet:
+    """p ~ Dir(alpha 1_k), Y given p ~ map(p) (berta2026, Fig. 3).
+
+    Truths. Canonical: 16 scrambled Sobol point sets of 2^15 points; the error is the standard error over the 16.
+    classwise and top_label condition on one number t only: E[Y_j given p_j = t] and E[Y_top given max p = t] are averages
+    over the remaining coordinates, (1 - t) Dir(alpha 1_(k-1)), taken by quasi-Monte Carlo inside a quadrature over t.
+    """
+
+    classes: int = 3
+    alpha: float = 0.5
+    map: Any = field(default_factory=Identity)
+
+    notions = ("canonical", "top_label", "classwise")
+    default_notions = ("canonical",)
+    version = 1
+    default_n = 1000
+    default_reps = 10
+    n_max = None
+    fingerprint = None
+
+    def __post_init__(self):
+        if self.classes < 2 or not self.alpha > 0:
+            raise BadInput(
+                f"Dirichlet parameters are classes={self.classes}, alpha={self.alpha}; classes >= 2 and alpha > 0 are needed."
+            )
+
+    def sample(self, n, rng):
+        rng_p, rng_y = rng.spawn(2)
+        p = rng_p.dirichlet(np.full(self.classes, self.alpha), n)
+        below = rng_y.random(n)[:, None] > np.cumsum(self.posterior(p), axis=1)[:, :-1]
+        return p, below.sum(axis=1)
+
+    def posterior(self, p):
+        """C = E[one-hot Y given p], shape (n, k)."""
+        return self.map(p)
+
+    def truth(self, estimand, notion="canonical"):
+        if notion not in self.notions:
+            return None
+        estimands.check_name(estimand, notion)
+        if isinstance(self.map, Identity) and estimand not in ("brier", "logloss"):
+            return Truth(0.0, 0.0, "calibrated by construction")
+        return _truths(self, notion, () if estimand in estimands.names(notion) else (estimand,))[estimand]
+
+
+@lru_cache(maxsize=256)
+def _truths(problem: Dirichlet, notion: str, extra: tuple) -> dict[str, Truth]:
+    wanted = extra or estimands.names(notion)
+    values = _canonical_values if notion == "canonical" else _conditional_values
+    per_set = np.array([values(problem, notion, wanted, r) for r in range(RANDOMISATIONS)])
+    means, errors = per_set.mean(axis=0), per_set.std(axis=0, ddof=1) / np.sqrt(RANDOMISATIONS)
+    method = f"randomised quasi-Monte Carlo, {RANDOMISATIONS} scrambled Sobol sets"
+    if notion != "canonical":
+        half = np.array([values(problem, notion, wanted, r, log2_points=9) for r in range(RANDOMISATIONS)]).mean(axis=0)
+        errors = errors + np.abs(means - half)  # ratios of averages are biased by O(1 / points)
+        method = "quadrature over the conditioning probability, " + method
+    return {name: Truth(float(m), float(e), method) for name, m, e in zip(wanted, means, errors)}
+
+
+def _canonical_values(problem, notion, wanted, r):
+    f = _dirichlet_points(problem.classes, problem.alpha, 15, r)
+    c = problem.posterior(f)
+    return [estimands.value(name, f, c, notion) for name in wanted]
+
+
+def _conditional_values(problem, notion, wanted, r, log2_points=10):
+    """d(t, E[Y given t]) integrated over the law of t = p_1 (classwise) or t = max p (top_label)."""
+    k, alpha = problem.classes, problem.alpha
+    rest = _dirichlet_points(k - 1, alpha, log2_points, r)
+    largest = rest.max(axis=1)
+    t, other, weights = _one_coordinate_nodes(alpha, k)
+    c = np.empty_like(t)
+    possible = np.ones_like(t)
+    h = problem.map.elementwise
+    for i, (s, o) in enumerate(zip(t, other)):
+        own = h(np.array([s]))[0]
+        share = own / (own + h(o * rest).sum(axis=1)) if own > 0 else np.zeros(len(rest))
+        if notion == "top_label":
+            inside = o * largest <= s
+            possible[i] = inside.mean()
+            c[i] = share[inside].mean() if possible[i] > 0 else 0.0
+        else:
+            c[i] = share.mean()
+    if notion == "top_label":
+        weights = weights * possible * k
+        seen = weights > 0
+        t, other, c, weights = t[seen], other[seen], c[seen], weights[seen]
+    return [scalar_integral(name, t, other, c, 1.0 - c, notion, weights) for name in wanted]
+
+
+def _one_coordinate_nodes(alpha, k, order=8):
+    """Quadrature for t ~ Beta(alpha, (k-1) alpha) in the coordinate t = sin^2, graded towards both ends and split at 1/j."""
+    a, b = alpha, (k - 1) * alpha
+    graded = np.pi / 4 * 0.5 ** np.arange(0, int(np.ceil(40 / min(1.0, 2 * min(a, b)))), 1.0)
+    splits = np.arcsin(np.sqrt(1.0 / np.arange(1, k + 1)))
+    edges = np.unique(np.concatenate([[0.0], graded, np.pi / 2 - graded, splits, np.linspace(0, np.pi / 2, 49), [np.pi / 2]]))
+    x, w = np.polynomial.legendre.leggauss(order)
+    mid, width = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
+    t = (mid[:, None] + width[:, None] * x).ravel()
+    sin, cos = np.sin(t), np.cos(t)
+    density = 2.0 * np.exp((2 * a - 1) * np.log(sin) + (2 * b - 1) * np.log(cos) - betaln(a, b))
+    return sin**2, cos**2, (width[:, None] * w).ravel() * density
+
+
+def _dirichlet_points(k, alpha, log2_points, r):
+    """2^log2_points scrambled Sobol points carried to Dir(alpha 1_k) through gamma quantiles."""
+    from scipy.stats.qmc import Sobol
+
+    u = Sobol(k, scramble=True, rng=np.random.default_rng([r, k])).random_base2(log2_points)
+    g = ndtri((1.0 + u) / 2.0) ** 2 if alpha == 0.5 else gammaincinv(alpha, u)  # chi-square with one degree of freedom
+    g = np.maximum(g, np.finfo(float).tiny)
+    return g / g.sum(axis=1, keepdims=True)

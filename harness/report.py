@@ -1,0 +1,96 @@
+"""One self-contained HTML page per experiment: figure, tables, paper against ours, what is missing, and where it comes from."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from pathlib import Path
+
+from harness import reproduction
+from harness.config import PACKAGE
+from harness.plots import NAMES
+from harness.tables import figure_estimand
+
+VERDICTS = {
+    "identical": "equal to the reported number to its printed precision, or to 1e-9",
+    "within error": "the difference is within what both Monte Carlo errors explain (0.1 % two-sided, Welch)",
+    "differs": "the difference is larger than that",
+    "not reproducible here": "there is no number of ours, for the reason given",
+}
+MOST_ROWS = 5000  # of a table on the page; the CSV beside it holds all
+
+
+def save(experiment, records, files, wide, compared, path: Path) -> Path:
+    """Write the page; `files` are linked, the SVG among them is put inline."""
+    from jinja2 import Environment, FileSystemLoader, select_autoescape
+
+    environment = Environment(
+        loader=FileSystemLoader(PACKAGE / "templates"), autoescape=select_autoescape(), trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["number"] = number
+    svg = next(f for f in files if f.suffix == ".svg")
+    config = experiment.config
+    statuses = records.drop_duplicates("key")["status"].value_counts().to_dict() if len(records) else {}
+    statuses["missing"] = experiment.missing(records)
+    page = environment.get_template("report.html.j2").render(
+        title=config["title"] or experiment.name,
+        name=experiment.name,
+        paper=experiment.paper,
+        svg=inline(svg.read_text()),
+        estimand=NAMES.get(figure_estimand(records, config), figure_estimand(records, config)).replace("$", ""),
+        wide=wide,
+        levels=wide.index.names,
+        rows=[(index if isinstance(index, tuple) else (index,), list(row)) for index, row in zip(wide.index, wide.to_numpy())],
+        compared=compared.head(MOST_ROWS).to_dict("records") if compared is not None else None,
+        compared_total=len(compared) if compared is not None else 0,
+        verdicts=reproduction.counts(compared) if compared is not None else {},
+        meaning=VERDICTS,
+        statuses={status: int(count) for status, count in statuses.items() if count},
+        reasons=_reasons(records),
+        links=[(os.path.relpath(f, path.parent), f.name) for f in files],
+        runs=_runs(experiment.out, records),
+        configuration=json.dumps({k: v for k, v in config.items() if k not in ("labels", "figure")}, indent=1),
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page)
+    return path
+
+
+def inline(svg: str) -> str:
+    """An SVG for use inside a page: no XML prologue, width by the page."""
+    svg = svg[svg.index("<svg") :]
+    return re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1), count=1)
+
+
+def number(value, digits=4):
+    """A number as text: fixed to `digits` significant places, a dash for none."""
+    if value is None or value != value:
+        return "–"
+    if isinstance(value, str):
+        return value
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if float(value) == int(value) and abs(value) < 1e6:
+        return str(int(value))
+    return f"{value:.{digits}g}"
+
+
+def _reasons(records):
+    """[(status, estimator, cells, reason)] of all cells that gave no number, and of undefined estimates."""
+    without = records[~records["status"].eq("ok")]
+    if not len(without):
+        return []
+    short = without["reason"].fillna("").map(lambda text: str(text).strip().splitlines()[-1][:200] if str(text).strip() else "")
+    grouped = without.assign(short=short).groupby(["status", "estimator", "short"], sort=True)["key"].nunique()
+    return [(status, estimator, int(count), reason) for (status, estimator, reason), count in grouped.items()]
+
+
+def _runs(out, records):
+    found = []
+    for run_id in sorted(set(records["run_id"].dropna()), reverse=True)[:5] if len(records) else []:
+        path = out / "runs" / f"{run_id}.json"
+        if path.is_file():
+            found.append(json.loads(path.read_text()))
+    return found

@@ -1,0 +1,417 @@
+"""Run a plan: cells in parallel by joblib, one Parquet part per chunk, resume by running again."""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+import sys
+import time
+import traceback
+from collections import defaultdict
+from pathlib import Path
+
+from harness import cells as planning
+from harness import estimands, provenance, records
+from harness.config import node, out_folder
+from harness.errors import BadInput, Undefined
+from harness.estimators.base import apply, is_finite
+from harness.notions import reduce
+from harness.seeds import data_rng, estimator_rng
+
+CHUNK_CELLS = 400
+CHUNK_SECONDS = 2.0
+FLUSH_SECONDS = 10.0
+UNKNOWN_SECONDS = 2e-3  # of a cell that no record tells about, per 1,000 samples
+
+
+class CellFailed(Exception):
+    """on_error=raise: the first failing cell, with the tail of its traceback."""
+
+
+class Interrupted(Exception):
+    """The run was stopped; everything finished until then is recorded."""
+
+
+def execute(plan: planning.Plan, quiet: bool = False) -> dict:
+    """Compute the cells of the plan that no record holds. Returns counts {cells, done, skipped, todo, failed}."""
+    config = plan.config
+    out = out_folder(config["out"])
+    groups, counts = pending(plan, out)
+    if not counts["todo"] and not counts["new_skips"]:
+        return {**counts, "failed": 0}
+    started = time.monotonic()
+    run_id = provenance.start(out, config, counts)
+    state = "failed"
+    try:
+        _record_skips(plan, groups, out, run_id)
+        todo = {k: [c for c in group if c.key not in plan.skips] for k, group in groups.items()}
+        chunks = _chunks([group for group in todo.values() if group], _costs(plan, out), _workers(config))
+        failed = _compute(plan, chunks, out, run_id, Progress(counts["todo"], quiet))
+        state = "finished"
+        return {**counts, "failed": failed}
+    except (KeyboardInterrupt, Interrupted):
+        state = "interrupted"
+        raise Interrupted("interrupted; what was finished is recorded, the same command goes on from there") from None
+    finally:
+        provenance.finish(out, run_id, state, time.monotonic() - started)
+
+
+def pending(plan: planning.Plan, out: Path):
+    """({(problem, rep, n): [cells to do or to record as skipped]}, counts) of this shard."""
+    config = plan.config
+    done = records.finished_keys(out)
+    shard, shards = config["shard"], config["shards"]
+    groups = defaultdict(list)
+    counts = {"cells": 0, "done": 0, "skipped": 0, "new_skips": 0, "todo": 0}
+    for cell in plan.cells:
+        if shards > 1 and _shard_of(cell, shards) != shard:
+            continue
+        counts["cells"] += 1
+        skipped = cell.key in plan.skips
+        counts["skipped"] += skipped
+        if cell.key in done:
+            counts["done"] += not skipped
+            continue
+        counts["new_skips" if skipped else "todo"] += 1
+        groups[cell.problem, cell.rep, cell.n].append(cell)
+    return groups, counts
+
+
+def _shard_of(cell, shards):
+    """By data set, not by cell: all estimators of one sample stay together, whatever is already done."""
+    from harness.seeds import digest
+
+    return int(digest(f"{cell.problem}|{cell.rep}|{cell.n}"), 16) % shards
+
+
+def estimated_seconds(costs: dict, cell) -> float:
+    """CPU seconds of a cell by past records: its own (estimator, notion, n), else scaled from the nearest n, else a guess."""
+    exact = costs.get((cell.estimator, cell.notion, cell.n))
+    if exact is not None:
+        return exact
+    near = [(abs(n - cell.n), s * max(1.0, cell.n / n)) for (e, notion, n), s in costs.items() if e == cell.estimator]
+    return min(near)[1] if near else UNKNOWN_SECONDS * max(1.0, cell.n / 1000)
+
+
+def describe_plan(plan: planning.Plan, out: Path) -> str:
+    """What a run would do: cells to do, done and skipped by estimator, the reasons of the skips, and the time it would take."""
+    groups, counts = pending(plan, out)
+    known = records.seconds_per_cell(out)
+    costs = _costs(plan, out)
+    todo, seconds, skipped = defaultdict(int), defaultdict(float), defaultdict(int)
+    guessed = False
+    for group in groups.values():
+        for cell in group:
+            if cell.key not in plan.skips:
+                todo[cell.estimator] += 1
+                seconds[cell.estimator] += costs[cell.estimator, cell.notion, cell.n]
+                guessed |= (cell.estimator, cell.notion, cell.n) not in known
+    reasons = defaultdict(int)
+    planned = defaultdict(int)
+    for cell in plan.cells:
+        planned[cell.estimator] += 1
+        if cell.key in plan.skips:
+            skipped[cell.estimator] += 1
+            reasons[cell.estimator, plan.skips[cell.key]] += 1
+    width = max(len(name) for name in plan.estimators) + 2
+    lines = [f"{'estimator':<{width}}{'to do':>9}{'done':>9}{'skipped':>9}{'CPU time to do':>17}"]
+    for name in plan.estimators:
+        done = planned[name] - skipped[name] - todo[name] if plan.config["shards"] == 1 else 0
+        lines.append(f"{name:<{width}}{todo[name]:>9,}{done:>9,}{skipped[name]:>9,}{clock(seconds[name]):>17}")
+    for (name, reason), count in reasons.items():
+        lines.append(f"  skipped {count:,} of {name}: {reason}")
+    workers = _workers(plan.config)
+    shard = f" (shard {plan.config['shard']} of {plan.config['shards']})" if plan.config["shards"] > 1 else ""
+    lines.append(
+        f"{counts['cells']:,} cells{shard}: {counts['done']:,} done, {counts['skipped']:,} skipped, {counts['todo']:,} to do, "
+        f"about {clock(sum(seconds.values()) / workers)} on {workers} worker{'s' if workers > 1 else ''}"
+        f"{', partly guessed for want of past records' if guessed else ', by past records' if counts['todo'] else ''}"
+    )
+    return "\n".join(lines)
+
+
+def _costs(plan, out):
+    known = records.seconds_per_cell(out)
+    kinds = {(c.estimator, c.notion, c.n): c for c in plan.cells}
+    return {kind: estimated_seconds(known, cell) for kind, cell in kinds.items()}
+
+
+def _chunks(groups, costs, workers):
+    """Consecutive data groups joined until a chunk holds enough work; at least eight chunks per worker where there are cells."""
+    total = sum(len(g) for g in groups)
+    most = max(1, min(CHUNK_CELLS, total // (8 * workers)))
+    chunks, current, seconds = [], [], 0.0
+    for group in groups:
+        for cell in group:
+            current.append(cell)
+            seconds += costs[cell.estimator, cell.notion, cell.n]
+            if len(current) >= most or seconds > CHUNK_SECONDS:
+                chunks.append(current)
+                current, seconds = [], 0.0
+    return chunks + ([current] if current else [])
+
+
+def _workers(config):
+    import joblib
+
+    return 1 if config["engine"] == "serial" else joblib.cpu_count() if config["jobs"] < 0 else config["jobs"]
+
+
+def _record_skips(plan, groups, out, run_id):
+    part = records.Part(out)
+    for group in groups.values():
+        for cell in group:
+            if cell.key in plan.skips:
+                part.add(
+                    common_columns(plan.problems[cell.problem], plan.estimators[cell.estimator], cell, plan.config["seed"], run_id),
+                    [{"status": "skipped", "reason": plan.skips[cell.key]}],
+                )
+    part.write()
+
+
+def common_columns(problem, estimator, cell, seed, run_id) -> dict:
+    return {
+        "key": cell.key, "problem": cell.problem, "problem_key": problem.key, "problem_parameters": problem.parameters,
+        "notion": cell.notion, "n": cell.n, "rep": cell.rep, "estimator": cell.estimator, "estimator_key": estimator.key,
+        "estimator_parameters": estimator.parameters, "seed": seed, "run_id": run_id,
+    }  # fmt: skip
+
+
+def _compute(plan, chunks, out, run_id, progress) -> int:
+    """Run the chunks; returns the number of failed cells."""
+    config = plan.config
+    task = {
+        "out": str(out), "run_id": run_id, "seed": config["seed"], "on_error": config["on_error"], "path": list(sys.path),
+    }  # fmt: skip
+    nodes = {
+        "problem": {k: v.config for k, v in plan.problems.items()},
+        "estimator": {k: v.config for k, v in plan.estimators.items()},
+    }
+
+    def call(chunk):
+        used = {
+            "problem": {c.problem: nodes["problem"][c.problem] for c in chunk},
+            "estimator": {c.estimator: nodes["estimator"][c.estimator] for c in chunk},
+        }
+        return {**task, "nodes": used, "cells": chunk}
+
+    failed = 0
+    workers = min(_workers(config), len(chunks))
+    if config["engine"] == "serial" or workers <= 1:
+        for chunk in chunks:
+            failed += run_chunk(call(chunk))
+            progress.add(len(chunk), failed)
+        progress.close()
+        return failed
+
+    import joblib
+
+    sent: list = []
+
+    with _backend(config, workers):
+        options = {} if config["engine"] == "ray" else {"return_as": "generator_unordered"}
+        pool = joblib.Parallel(batch_size=1, pre_dispatch="2*n_jobs", **options)
+        try:
+            size = {c.key: len(chunk) for chunk in chunks for c in chunk[:1]}
+            for key, bad in pool(joblib.delayed(_tagged)(call(c)) for c in _noted(chunks, sent)):
+                failed += bad
+                progress.add(size[key], failed)
+        except CellFailed:
+            raise
+        except BaseException as error:
+            _record_interrupted(plan, sent, out, run_id, error)
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            if type(error).__name__ == "TerminatedWorkerError":
+                raise Interrupted(f"a worker process died (out of memory?): {error}") from error
+            raise
+    progress.close()
+    return failed
+
+
+def _noted(chunks, sent):
+    for chunk in chunks:
+        sent.append(chunk)
+        yield chunk
+
+
+def _tagged(task):
+    return task["cells"][0].key, run_chunk(task)
+
+
+def _record_interrupted(plan, sent, out, run_id, error):
+    """Cells that had been handed to a worker and left no record: interrupted, with the reason."""
+    done = records.finished_keys(out)
+    part = records.Part(out)
+    reason = "stopped by the user" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {error}"[:500]
+    for chunk in sent:
+        for cell in chunk:
+            if cell.key not in done:
+                common = common_columns(
+                    plan.problems[cell.problem], plan.estimators[cell.estimator], cell, plan.config["seed"], run_id
+                )
+                part.add(common, [{"status": "interrupted", "reason": reason}])
+    part.write()
+
+
+@contextlib.contextmanager
+def _backend(config, workers):
+    import joblib
+
+    engine = config["engine"]
+    client = None
+    if engine == "dask":
+        distributed = _optional("distributed", "dask")
+        client = distributed.Client(n_workers=workers, threads_per_worker=1, dashboard_address=None)
+    elif engine == "ray":
+        ray = _optional("ray", "ray")
+        from ray.util.joblib import register_ray
+
+        ray.init(num_cpus=workers, ignore_reinit_error=True, log_to_driver=False, include_dashboard=False)
+        register_ray()
+    try:
+        with joblib.parallel_config(backend=engine, n_jobs=workers):
+            yield
+    finally:
+        if client is not None:
+            client.close()
+
+
+def _optional(module, extra):
+    import importlib
+
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise BadInput(f"engine={extra} needs the package {module}; install calharness[{extra}].") from error
+
+
+_worker_nodes: dict = {}
+
+
+def run_chunk(task: dict) -> int:
+    """Compute the cells of one chunk in this process, one thread, and write their part. Returns the number that failed."""
+    from threadpoolctl import threadpool_limits
+
+    for folder in task["path"]:
+        if folder not in sys.path:
+            sys.path.append(folder)
+    part = records.Part(Path(task["out"]))
+    failed = 0
+    drawn, reduced = None, {}
+    with threadpool_limits(1):
+        for cell in task["cells"]:
+            problem = _node("problem", cell.problem, task)
+            estimator = _node("estimator", cell.estimator, task)
+            common = common_columns(problem, estimator, cell, task["seed"], task["run_id"])
+            wall, cpu = time.perf_counter(), time.process_time()
+            try:
+                if drawn != (cell.problem, cell.rep, cell.n):
+                    sample, reduced = None, {}
+                    sample = problem.object.sample(cell.n, _data_stream(problem, cell, task["seed"]))
+                    drawn = (cell.problem, cell.rep, cell.n)
+                if cell.notion not in reduced:
+                    reduced[cell.notion] = reduce(*sample, cell.notion)
+                rng = _estimator_stream(problem, estimator, cell, task["seed"])
+                wall, cpu = time.perf_counter(), time.process_time()
+                found = apply(estimator.object, *reduced[cell.notion], cell.notion, rng, problem.object)
+                rows = _rows(found)
+            except Undefined as reason:
+                rows = [{"status": "undefined", "reason": str(reason)}]
+            except KeyboardInterrupt:
+                part.add(common, [{"status": "interrupted", "reason": "stopped by the user"}])
+                part.write()
+                raise
+            except Exception as error:
+                rows = [{"status": "failed", "reason": _tail(error)}]
+                failed += 1
+                if task["on_error"] == "raise":
+                    part.add(common, rows)
+                    part.write()
+                    raise CellFailed(f"{cell.estimator} on {cell.problem}, n = {cell.n}, rep {cell.rep}: {_tail(error)}") from None
+            common["seconds"] = time.perf_counter() - wall
+            common["cpu_seconds"] = time.process_time() - cpu
+            common["peak_mb"] = _peak_mb()
+            part.add(common, rows)
+            if time.monotonic() - part.since > FLUSH_SECONDS:
+                part.write()
+    part.write()
+    return failed
+
+
+def _node(group, name, task):
+    config = task["nodes"][group][name]
+    held = _worker_nodes.get((group, name))
+    if held is None or held.config != config:
+        held = _worker_nodes[group, name] = node(group, name, config)
+    return held
+
+
+def _data_stream(problem, cell, seed):
+    if getattr(problem.object, "stream", None) == "legacy":
+        return cell.rep
+    return data_rng(seed, problem.key, cell.rep)
+
+
+def _estimator_stream(problem, estimator, cell, seed):
+    if getattr(estimator.object, "legacy_seed", False):
+        return cell.rep
+    return estimator_rng(seed, problem.key, cell.rep, cell.n, estimator.key)
+
+
+def _rows(found):
+    if not found:
+        return [{"status": "undefined", "reason": "the estimator returned no estimate"}]
+    rows = []
+    for name, e in found.items():
+        estimands.check_name(name)
+        row = {"estimand": name, "value": e.value, "low": e.low, "high": e.high, "level": e.level, "kind": e.kind}
+        fine = is_finite(e)
+        rows.append({**row, "status": "ok" if fine else "undefined", "reason": None if fine else f"the value is {e.value}"})
+    return rows
+
+
+def _tail(error):
+    lines = traceback.format_exception(error)
+    return "".join(lines)[-1500:]
+
+
+def _peak_mb():
+    """Largest resident memory of this process so far (a high-water mark, not this cell's alone)."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1024 if sys.platform != "darwin" else peak / 1024**2
+
+
+class Progress:
+    """Cells done, elapsed time and time left, on standard error: in place on a terminal, else a line every ten seconds."""
+
+    def __init__(self, total, quiet=False):
+        self.total, self.done, self.quiet = total, 0, quiet
+        self.start = self.last = time.monotonic()
+        self.terminal = sys.stderr.isatty()
+
+    def add(self, cells, failed):
+        self.done += cells
+        now = time.monotonic()
+        if self.quiet or now - self.last < (0.2 if self.terminal else 10.0):
+            return
+        self.last = now
+        elapsed = now - self.start
+        left = elapsed * (self.total - self.done) / self.done
+        text = f"{self.done:,} of {self.total:,} cells, {clock(elapsed)} elapsed, about {clock(left)} left"
+        text += f", {failed} failed" if failed else ""
+        print(f"\r\033[K{text}" if self.terminal else text, end="" if self.terminal else "\n", file=sys.stderr, flush=True)
+
+    def close(self):
+        if not self.quiet and self.terminal:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def clock(seconds: float) -> str:
+    """75 -> '1 min 15 s'."""
+    seconds = int(round(seconds))
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3600:
+        return f"{seconds // 60} min {seconds % 60} s"
+    return f"{seconds // 3600} h {seconds % 3600 // 60} min"

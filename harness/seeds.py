@@ -1,0 +1,31 @@
+"""Random streams: every one a pure function of what it is for; nothing touches a global generator.
+
+data stream       (base seed, problem, rep)                 -> all estimators see the same draw
+estimator stream  (base seed, problem, rep, n, estimator)
+
+A problem spawns one child stream per variable, so that a small n is a prefix of a larger n.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+
+def data_rng(seed: int, problem_key: str, rep: int) -> np.random.Generator:
+    return np.random.default_rng([seed, int(problem_key, 16), rep])
+
+
+def estimator_rng(seed: int, problem_key: str, rep: int, n: int, estimator_key: str) -> np.random.Generator:
+    return np.random.default_rng([seed, int(problem_key, 16), rep, n, int(estimator_key, 16)])
+
+
+def as_seed(rng) -> int:
+    """An integer for libraries that take only that: an int is passed through (the authors' own seed), a Generator drawn from."""
+    return int(rng) if isinstance(rng, (int, np.integer)) else int(rng.integers(2**31 - 1))
+
+
+def digest(text: str) -> str:
+    """16 hexadecimal digits that identify a text."""
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

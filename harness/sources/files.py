@@ -1,0 +1,117 @@
+"""Prediction files: npz, csv or parquet -> (probabilities, labels)."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+
+from harness.errors import BadInput
+
+PROBABILITY_NAMES = ("p", "probs", "probabilities", "proba", "confidence")
+LOGIT_NAMES = ("logits", "logit")
+LABEL_NAMES = ("y", "labels", "label", "target", "correct")
+
+
+def find(path: str) -> Path:
+    """The file as given (relative to the working folder), else below the folder that CALHARNESS_DATA names."""
+    given = Path(path).expanduser()
+    data = os.environ.get("CALHARNESS_DATA")
+    candidates = [given] + ([Path(data) / given] if data and not given.is_absolute() else [])
+    for candidate in candidates:
+        if candidate.is_file():
+            return candidate.resolve()
+    hint = f" or below CALHARNESS_DATA={data}" if data else "; CALHARNESS_DATA, the folder of downloaded data, is not set"
+    raise BadInput(f"no file {path} here{hint}.")
+
+
+def sha256(path) -> str:
+    with open(path, "rb") as f:
+        return hashlib.file_digest(f, "sha256").hexdigest()
+
+
+def read_predictions(path, probabilities=None, logits=None, labels=None):
+    """Read (p, y). npz: one array of probabilities (named p, probs, probabilities, proba or confidence) or of logits, and one
+    of labels (y, labels, label, target or correct). csv and parquet: the same names for single columns, or numbered columns
+    p0, p1, ... / prob_0, ... / logit_0, ...; the arguments name other arrays, or column prefixes. Logits become
+    probabilities by softmax (two or more columns) or the logistic function (one column)."""
+    path = Path(path)
+    if path.stat().st_size == 0:
+        raise BadInput(f"{path} is an empty file; probabilities and labels are needed.")
+    suffix = path.suffix.lower()
+    if suffix not in (".npz", ".csv", ".parquet"):
+        raise BadInput(f"{path.name} ends in {suffix or 'nothing'}; allowed are .npz, .csv and .parquet.")
+    try:
+        arrays = _npz(path) if suffix == ".npz" else _frame(path, suffix, (probabilities, logits))
+    except BadInput:
+        raise
+    except Exception as error:
+        raise BadInput(f"{path} cannot be read as {suffix}: {type(error).__name__}: {str(error).splitlines()[0]}.") from error
+    y = _pick(arrays, labels, LABEL_NAMES, path, "labels", needed=True)
+    p = _pick(arrays, probabilities, PROBABILITY_NAMES, path, "probabilities", needed=bool(probabilities))
+    z = _pick(arrays, logits, LOGIT_NAMES, path, "logits", needed=bool(logits))
+    if (p is None) == (z is None):
+        what = "both probabilities and logits" if p is not None else "neither probabilities nor logits"
+        raise BadInput(f"{path} holds {what} among {', '.join(arrays)}; name one by probabilities= or logits=.")
+    y = y.reshape(-1) if y.ndim == 2 and 1 in y.shape else y
+    if p is None:
+        p = softmax(np.asarray(z, dtype=np.float64), path)
+    if p.ndim == 2 and p.shape[1] == 1:
+        p = p[:, 0]
+    return p, y
+
+
+def softmax(z, path="logits"):
+    """(n, k) logits -> probabilities; (n,) -> logistic. Infinite or NaN logits are refused."""
+    if not np.isfinite(z).all():
+        raise BadInput(f"{path}: {int((~np.isfinite(z)).sum())} logits are NaN or infinite; finite numbers are needed.")
+    if z.ndim == 1 or z.shape[1] == 1:
+        from scipy.special import expit
+
+        return expit(z.reshape(-1))
+    e = np.exp(z - z.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def _npz(path):
+    with np.load(path, allow_pickle=False) as archive:
+        return {name: archive[name] for name in archive.files}
+
+
+def _frame(path, suffix, prefixes):
+    import pandas as pd
+
+    frame = pd.read_csv(path) if suffix == ".csv" else pd.read_parquet(path)
+    if len(frame) == 0:
+        raise BadInput(f"{path} holds no rows; at least one sample is needed.")
+    arrays = {str(c): frame[c].to_numpy() for c in frame.columns}
+    known = (*PROBABILITY_NAMES, "prob", *LOGIT_NAMES, *(p for p in prefixes if p))
+    for prefix in known:
+        numbered = {}
+        for column in arrays:
+            match = re.fullmatch(re.escape(prefix) + r"_?(\d+)", column)
+            if match:
+                numbered[int(match[1])] = column
+        if len(numbered) > 1:
+            order = sorted(numbered)
+            if order != list(range(order[0], order[0] + len(order))):
+                raise BadInput(f"{path}: the columns {prefix}* are numbered {order}; a gap leaves a class out.")
+            name = "probs" if prefix == "prob" else prefix
+            arrays[name] = np.column_stack([arrays.pop(numbered[j]) for j in order])
+    return arrays
+
+
+def _pick(arrays, asked, names, path, what, needed):
+    if asked:
+        if asked not in arrays:
+            raise BadInput(f"{path} has no array {asked!r} for {what}; it holds {', '.join(arrays)}.")
+        return arrays[asked]
+    found = [name for name in names if name in arrays]
+    if len(found) > 1:
+        raise BadInput(f"{path} holds {' and '.join(found)}; say which are the {what} by {what}=.")
+    if needed and not found:
+        raise BadInput(f"{path} holds {', '.join(arrays)}; none is named {', '.join(names)}: name the {what} by {what}=.")
+    return arrays[found[0]] if found else None
