@@ -119,13 +119,15 @@ def _print_files(experiment, frame):
         wide = tables.wide(frame, experiment.config)
         if wide.size <= 200:
             print(f"\n{wide.columns.name}\n{wide.rename_axis(columns=None).to_string()}\n")
-    files = experiment.render(frame)
+    files, verdicts = experiment.render(frame)
     for what, ends in (("figure", (".png", ".pdf", ".svg")), ("table", (".csv", ".parquet", ".tex")), ("page", (".html",))):
         same = [path for path in files if path.suffix in ends and path.stem == experiment.stem]
         others = f" ({', '.join(path.suffix for path in same[1:])})" if len(same) > 1 else ""
         print(f"  {what:<14}{_short(same[0])}{others}")
-        if what == "table" and experiment.config["compare"]:
-            print(f"  {'paper vs ours':<14}{_short(experiment.folder / 'reproduction.csv')}: {experiment.verdicts()}")
+        if what == "table" and verdicts:
+            compared = [_short(path) for path in files if path.stem.startswith("reproduction")]
+            found = ", ".join(f"{count:,} {verdict}" for verdict, count in verdicts.items() if count)
+            print(f"  {'paper vs ours':<14}{', '.join(compared)}: {found}")
 
 
 def _through_hydra(arguments):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from harness import estimands
 from harness.config import Node, node
 from harness.errors import BadInput
-from harness.notions import NOTIONS
+from harness.notions import NOTIONS, SCALAR_NOTIONS
 from harness.seeds import digest
 
 
@@ -59,8 +59,8 @@ class Plan:
 
 def plan(config: dict) -> Plan:
     """Expand a configuration. Raises BadInput on anything that names no cell or cannot be."""
-    problems = _nodes("problem", config["problem"])
-    estimators = _nodes("estimator", config["estimator"])
+    problems = _nodes("problem", config.get("problem"))
+    estimators = _nodes("estimator", config.get("estimator"))
     settings = _settings(config)
     cells: list[Cell] = []
     skips: dict[str, str] = {}
@@ -92,7 +92,7 @@ def skip_reason(problem, traits, estimator, notion, n) -> str | None:
     """Why this cell is not run, or None. Nothing is dropped: the reason becomes the cell's record."""
     if notion not in traits.notions:
         return f"the problem has no {notion} notion (it has {', '.join(traits.notions)})"
-    allowed = getattr(estimator, "notions", NOTIONS)
+    allowed = getattr(estimator, "notions", SCALAR_NOTIONS)
     if notion not in allowed:
         return f"the estimator has no {notion} notion (it has {', '.join(allowed)})"
     max_n = getattr(estimator, "max_n", None)

@@ -56,14 +56,12 @@ def check_name(name: str, notion: str | None = None) -> str:
 
 
 def norm_order(name: str) -> float | None:
-    """'l1' -> 1.0, 'l1.5' -> 1.5, 'linf' -> inf; None if the name is no norm."""
-    if name == "linf":
-        return np.inf
+    """'l1' -> 1.0, 'l1.5' -> 1.5, 'linf' -> inf; None if the name is no norm, or not the one that `norm_name` gives."""
     try:
-        order = float(name[1:]) if name[:1] == "l" and name[1:2].isdigit() else np.nan
+        order = float(name[1:])
     except ValueError:
         return None
-    return order if order >= 1.0 else None
+    return order if order >= 1.0 and norm_name(order) == name else None
 
 
 def norm_name(order: float) -> str:

@@ -64,8 +64,8 @@ class Experiment:
         done = set(frame.loc[frame["status"].isin(records.FINISHED), "key"])
         return sum(cell.key not in done for cell in self.plan.cells)
 
-    def render(self, frame) -> list[Path]:
-        """Draw and write everything people look at; returns the files, the page last."""
+    def render(self, frame) -> tuple[list[Path], dict[str, int]]:
+        """Draw and write everything people look at; returns the files, the page last, and the number of rows per verdict."""
         from harness import plots, report, reproduction, tables
 
         item = load_item(self.paper, self.config["item"]) if self.config["item"] else None
@@ -78,19 +78,9 @@ class Experiment:
         compared = None
         if item:
             compared = reproduction.compare(item.reproduced(frame, self.config), self.paper, self.config["compare"], self.config["reasons"])
-            files.append(reproduction.save(compared, self.name, self.folder / "reproduction.csv"))
+            files += reproduction.save(compared, self.name, self.folder)
         files.append(report.save(self, frame, files, wide, compared, self.folder / f"{self.stem}.html"))
-        return files
-
-    def verdicts(self) -> str:
-        """'176 identical, 4 within error ...' of this experiment's rows in reproduction.csv."""
-        import pandas as pd
-
-        from harness import reproduction
-
-        written = pd.read_csv(self.folder / "reproduction.csv")
-        counts = reproduction.counts(written[written["experiment"] == self.name])
-        return ", ".join(f"{count:,} {verdict}" for verdict, count in counts.items() if count)
+        return files, reproduction.counts(compared) if item else {}
 
     def _shown(self, frame):
         chosen = [str(name) for name in cells.as_list(self.config["estimand"])]

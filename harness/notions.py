@@ -18,6 +18,7 @@ import numpy as np
 from harness.errors import BadInput
 
 NOTIONS = ("binary", "top_label", "classwise", "canonical")
+SCALAR_NOTIONS = NOTIONS[:3]  # what an estimator is taken to judge that declares nothing
 ROW_SUM_TOLERANCE = 1e-4
 
 
@@ -27,8 +28,8 @@ def checked(p, y):
     p: (n,) or (n, k >= 2), in [0, 1], rows summing to 1 within 1e-4. y: (n,) integers, 0..1 or 0..k-1.
     Raises BadInput naming the argument, what was found and what is allowed. Nothing is clipped or renormalised.
     """
-    p = _numeric("p", p)
-    y = _numeric("y", y)
+    p = numeric("p", p)
+    y = numeric("y", y)
     if p.ndim not in (1, 2):
         raise BadInput(f"p has {p.ndim} dimensions; allowed are (n,) or (n, k).")
     if p.ndim == 2 and p.shape[1] < 2:
@@ -81,8 +82,11 @@ def one_hot(y, classes: int):
     return (y[:, None] == np.arange(classes)).astype(np.float64)
 
 
-def _numeric(name, values):
-    values = np.asarray(values)
+def numeric(name, values):
+    try:
+        values = np.asarray(values)
+    except ValueError:
+        raise BadInput(f"{name} is ragged; an array of numbers is needed.") from None
     if values.dtype.kind not in "fiub":
         raise BadInput(f"{name} has type {values.dtype}; numbers are needed.")
     return values

@@ -9,7 +9,7 @@ import numpy as np
 from harness.evaluation import evaluate
 from harness.tables import figure_estimand, label
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")  # Okabe and Ito
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")  # Okabe and Ito, grey for yellow
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 LINES = ("-", "-", "-", "-", "-", "-", "-", "-", "--", "--", "--", "--", "--", "--", "--", "--")
 NAMES = {
@@ -134,7 +134,8 @@ def _prepared(records, config):
     with_numbers = set(zip(table["problem"], table["notion"]))
     order = {problem: i for i, problem in enumerate(config["problem"])}
     panels = sorted((panel for panel in seen if panel in with_numbers), key=lambda panel: order.get(panel[0], len(order)))
-    series = [e for e in config["estimator"] if e in set(table["estimator"])]
+    chosen = config["figure"]["estimators"] or list(config["estimator"])
+    series = [e for e in chosen if e in set(table["estimator"])]
     return table, estimand, panels or seen[:1] or [("no records", "")], series
 
 

@@ -43,7 +43,7 @@ def save(experiment, records, files, wide, compared, path: Path) -> Path:
         wide=wide,
         levels=wide.index.names,
         rows=[(index if isinstance(index, tuple) else (index,), list(row)) for index, row in zip(wide.index, wide.to_numpy())],
-        compared=compared.head(MOST_ROWS).to_dict("records") if compared is not None else None,
+        compared=_most_telling(compared).to_dict("records") if compared is not None else None,
         compared_total=len(compared) if compared is not None else 0,
         verdicts=reproduction.counts(compared) if compared is not None else {},
         meaning=VERDICTS,
@@ -56,6 +56,14 @@ def save(experiment, records, files, wide, compared, path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page)
     return path
+
+
+def _most_telling(compared):
+    """All rows, or the MOST_ROWS that say most: differing before within error before identical before absent."""
+    if len(compared) <= MOST_ROWS:
+        return compared
+    rank = compared["verdict"].map({"differs": 0, "within error": 1, "identical": 2, "not reproducible here": 3})
+    return compared.loc[rank.sort_values(kind="stable").index[:MOST_ROWS]]
 
 
 def inline(svg: str) -> str:

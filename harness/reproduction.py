@@ -85,19 +85,25 @@ def counts(compared) -> dict[str, int]:
     return {verdict: int(found.get(verdict, 0)) for verdict in order}
 
 
-def save(compared, experiment: str, path: Path) -> Path:
-    """Write the rows of this experiment into the paper's reproduction.csv, beside those of its other experiments."""
+def save(compared, experiment: str, folder: Path) -> list[Path]:
+    """Write the rows of this experiment into <folder>/reproduction.csv, beside those of the paper's other experiments; rows of
+    authors' single runs (items *_runs*) go to reproduction_runs.csv. Returns the files written."""
+    single = compared["item"].str.contains("_runs")
+    files = {"reproduction.csv": compared[~single], "reproduction_runs.csv": compared[single]}
+    return [_replace_rows(rows, experiment, folder / name) for name, rows in files.items() if len(rows)]
+
+
+def _replace_rows(rows, experiment, path):
     import pandas as pd
 
-    mine = compared.copy()
-    mine.insert(0, "experiment", experiment)
+    rows = rows.assign(experiment=experiment)[["experiment", *COLUMNS]]
     if path.is_file():
         others = pd.read_csv(path)
         others = others[others["experiment"] != experiment]
-        mine = pd.concat([others, mine], ignore_index=True) if len(others) else mine
+        rows = pd.concat([others, rows], ignore_index=True) if len(others) else rows
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.tmp")
-    mine.sort_values(["experiment"], kind="stable").to_csv(temporary, index=False)
+    rows.sort_values(["experiment"], kind="stable").to_csv(temporary, index=False, float_format="%.12g")
     temporary.replace(path)
     return path
 

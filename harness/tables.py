@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from harness.evaluation import evaluate
@@ -83,4 +84,4 @@ def _tex(value):
     text = str(value)
     for plain, tex in (("\\", r"\textbackslash{}"), ("_", r"\_"), ("%", r"\%"), ("&", r"\&"), ("#", r"\#"), ("±", r"$\pm$"), ("–", "--")):
         text = text.replace(plain, tex)
-    return text
+    return re.sub(r"(?<![\w-])-(?=\d)", "$-$", text)

@@ -76,9 +76,9 @@ class Debiased:
 
     notions = ("binary", "top_label", "classwise")
     estimands = ("l2_squared",)
-    determinism = "exact"
     revision = 1
     null_bias = 0.01
+    determinism = Binned.determinism
     __post_init__ = Binned.__post_init__
 
     def __call__(self, p, y, rng):
@@ -92,7 +92,7 @@ class Debiased:
 def cells(p, y, bins, rule, rng=None):
     """Cell sizes and means of scalar p and y over the non-empty cells."""
     if rule == "width":
-        cell, count = np.minimum((p * bins).astype(np.int64), bins - 1), bins
+        cell, count = np.searchsorted(np.arange(1, bins) / bins, p, side="right"), bins
     elif rule == "mass":
         cell, count = _equal_mass(p, bins)
     else:

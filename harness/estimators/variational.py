@@ -85,8 +85,9 @@ class Variational:
 
 
 def fold_of(y, folds: int, stratified: bool, rng):
-    """Fold index of every sample, sizes differing by at most one. rng a Generator, or an integer: then exactly the folds of
-    scikit-learn's KFold(folds, shuffle=True, random_state=rng). Raises Undefined with fewer samples than folds."""
+    """Fold index of every sample, sizes differing by at most one. rng a Generator, or an integer: then, unless stratified,
+    exactly the folds of scikit-learn's KFold(folds, shuffle=True, random_state=rng). Raises Undefined with fewer samples than
+    folds."""
     n = len(y)
     if n < folds:
         raise Undefined(f"{n} samples cannot be split into {folds} folds")

@@ -16,12 +16,14 @@ from harness.problems.base import Truth, scalar_integral
 from harness.problems.maps import Identity
 
 METHOD = "Gauss-Legendre quadrature"
+SMALLEST_SHAPE = 0.06
 
 
 @dataclass(frozen=True)
 class Beta:
     """p ~ Beta(a, b), Y given p ~ Bernoulli(map(p)). Truths: every estimand of the binary notion, and of the canonical
-    notion on the two columns (1 - p, p), by quadrature to about 1e-14 (berta2026, Sections 4 and Appendix D)."""
+    notion on the two columns (1 - p, p), by quadrature to about 1e-14 (berta2026, Sections 4 and Appendix D). None for a or b
+    below 0.06, where predictions beyond the range of floating point carry weight."""
 
     a: float = 0.5
     b: float = 0.5
@@ -60,6 +62,8 @@ class Beta:
         estimands.check_name(estimand, notion)
         if isinstance(self.map, Identity) and estimand not in ("brier", "logloss"):
             return Truth(0.0, 0.0, "calibrated by construction")
+        if min(self.a, self.b) < SMALLEST_SHAPE:
+            return None
         if notion == "binary" and estimand == "linf":
             return self._supremum()
         coarse, fine = (self._integral(estimand, notion, order) for order in (16, 24))

@@ -35,8 +35,7 @@ class LogitAffine:
     kinks = ()
 
     def __call__(self, p):
-        with np.errstate(divide="ignore"):
-            return expit(self.slope * logit(p) + self.intercept)
+        return expit(_times(self.slope, logit(p)) + self.intercept)
 
     def pair(self, p, rest):
         x = self.slope * (np.log(p) - np.log(rest)) + self.intercept
@@ -45,16 +44,16 @@ class LogitAffine:
 
 @dataclass(frozen=True)
 class Shifted:
-    """g*(p) = min(1, p + eps) (berta2026, Fig. 1 bottom)."""
+    """g*(p) = min(1, p + eps), for negative eps max(0, p + eps) (berta2026, Fig. 1 bottom)."""
 
     eps: float = 0.02
 
     @property
     def kinks(self):
-        return (1.0 - self.eps,)
+        return (1.0 - self.eps if self.eps > 0 else -self.eps,)
 
     def __call__(self, p):
-        return np.minimum(1.0, p + self.eps)
+        return np.clip(p + self.eps, 0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -76,9 +75,7 @@ class Piecewise:
     kinks = (0.5,)
 
     def __call__(self, p):
-        with np.errstate(divide="ignore"):
-            x = logit(p)
-        return expit(np.where(p > 0.5, self.slope_above, self.slope_below) * x)
+        return expit(_times(np.where(p > 0.5, self.slope_above, self.slope_below), logit(p)))
 
     def pair(self, p, rest):
         x = np.where(p > 0.5, self.slope_above, self.slope_below) * (np.log(p) - np.log(rest))
@@ -112,6 +109,12 @@ class Harmonic:
         with np.errstate(divide="ignore"):
             wave = np.sin(self.frequency * np.log(np.maximum(p, np.finfo(float).tiny)))
         return p * np.exp(self.amplitude * wave)
+
+
+def _times(slope, x):
+    """slope * x, and 0 for slope 0 even where x is infinite."""
+    with np.errstate(invalid="ignore"):
+        return np.where(slope == 0.0, 0.0, slope * x)
 
 
 def _normalised(weights):

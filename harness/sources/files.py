@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.errors import BadInput
+from harness.notions import numeric
 
 PROBABILITY_NAMES = ("p", "probs", "probabilities", "proba", "confidence")
 LOGIT_NAMES = ("logits", "logit")
@@ -49,16 +50,19 @@ def read_predictions(path, probabilities=None, logits=None, labels=None):
     except BadInput:
         raise
     except Exception as error:
-        raise BadInput(f"{path} cannot be read as {suffix}: {type(error).__name__}: {str(error).splitlines()[0]}.") from error
+        raise BadInput(f"{path} cannot be read as {suffix}: {type(error).__name__}: {str(error).partition(chr(10))[0]}.") from error
     y = _pick(arrays, labels, LABEL_NAMES, path, "labels", needed=True)
-    p = _pick(arrays, probabilities, PROBABILITY_NAMES, path, "probabilities", needed=bool(probabilities))
-    z = _pick(arrays, logits, LOGIT_NAMES, path, "logits", needed=bool(logits))
+    p = z = None  # naming one of the two means that the other, if it is there, is not asked for
+    if probabilities or not logits:
+        p = _pick(arrays, probabilities, PROBABILITY_NAMES, path, "probabilities", needed=False)
+    if logits or not probabilities:
+        z = _pick(arrays, logits, LOGIT_NAMES, path, "logits", needed=False)
     if (p is None) == (z is None):
         what = "both probabilities and logits" if p is not None else "neither probabilities nor logits"
         raise BadInput(f"{path} holds {what} among {', '.join(arrays)}; name one by probabilities= or logits=.")
     y = y.reshape(-1) if y.ndim == 2 and 1 in y.shape else y
     if p is None:
-        p = softmax(np.asarray(z, dtype=np.float64), path)
+        p = softmax(numeric("logits", z).astype(np.float64), path)
     if p.ndim == 2 and p.shape[1] == 1:
         p = p[:, 0]
     return p, y
@@ -93,6 +97,8 @@ def _frame(path, suffix, prefixes):
         numbered = {}
         for column in arrays:
             match = re.fullmatch(re.escape(prefix) + r"_?(\d+)", column)
+            if match and int(match[1]) in numbered:
+                raise BadInput(f"{path} holds both {numbered[int(match[1])]} and {column}; one column per class is needed.")
             if match:
                 numbered[int(match[1])] = column
         if len(numbered) > 1:

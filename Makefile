@@ -1,0 +1,40 @@
+# make run: environment, Figure 1 of berta2026, its tables and page.   make test: environment, all tests but the slow ones.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: run test slow setup lint benchmark lock clean
+
+run: setup
+	$(BIN)/calharness experiment=berta2026_fig1
+
+test: setup
+	$(BIN)/ruff check .
+	$(BIN)/python -m pytest -n 2
+
+slow: setup
+	$(BIN)/python -m pytest -n 2 -m slow
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	touch $(STAMP)
+
+lint: setup
+	$(BIN)/ruff check .
+
+benchmark: setup
+	$(BIN)/python benchmarks/speed.py
+
+# fresh pins: a new environment, installed without constraints
+lock:
+	rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock
+	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check '.[test]'
+	.venv-lock/bin/python -m pip freeze --exclude calharness | sed 's/+[a-z0-9.]*$$//' > constraints.txt
+	rm -rf .venv-lock
+
+clean:
+	rm -rf $(VENV)

@@ -1,0 +1,44 @@
+"""Shared by all tests: results go to a folder of their own."""
+
+import os
+
+import pytest
+
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+
+@pytest.fixture
+def out(tmp_path, monkeypatch):
+    """A fresh results folder, which the library and the command line take as default."""
+    folder = tmp_path / "results"
+    monkeypatch.setenv("CALHARNESS_OUT", str(folder))
+    return folder
+
+
+@pytest.fixture
+def cli(out, capsys, monkeypatch):
+    """Call the command line: cli("list", "problems") -> (exit status, standard output, standard error)."""
+    from harness.__main__ import main
+
+    monkeypatch.delenv("CALHARNESS_TRACEBACK", raising=False)
+
+    def call(*arguments):
+        code = main(list(arguments))
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """Write a module of a stranger's into an own folder on the path: module("name", "source")."""
+    folder = tmp_path / "stranger"
+    folder.mkdir(exist_ok=True)
+    monkeypatch.syspath_prepend(str(folder))
+
+    def write(name, source):
+        (folder / f"{name}.py").write_text(source)
+        return folder
+
+    return write

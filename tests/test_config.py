@@ -1,0 +1,145 @@
+"""Every YAML composes and builds; every mistake is one sentence."""
+
+import dataclasses
+import importlib
+import linecache
+import os
+import sys
+
+import pytest
+
+from harness import BadInput, list_estimators, list_experiments, list_problems, load_estimator, load_problem
+from harness.cells import plan
+from harness.config import CONF, build, compose, expand_globs, node
+
+PROMISED_PROBLEMS = """beta_calibrated beta_overconfident beta_shifted beta_overconfident_centred beta_underconfident_centred beta_mixed
+beta_underconfident beta_wavy dirichlet3_calibrated dirichlet3_overconfident dirichlet3_underconfident dirichlet3_harmonic
+dirichlet10_calibrated dirichlet10_overconfident dirichlet10_underconfident dirichlet10_harmonic predictions""".split()
+PROMISED_ESTIMATORS = """binned15 binned15_mass kmeans15 debiased15 oracle variational_isotonic variational_temperature
+variational_nadaraya_watson variational_partition variational_isotonic_insample variational_temperature_insample
+variational_nadaraya_watson_insample variational_partition_insample""".split()
+
+
+def test_promised_ids_exist():
+    assert set(PROMISED_PROBLEMS) <= set(list_problems())
+    assert set(PROMISED_ESTIMATORS) <= set(list_estimators())
+    assert {"berta2026_fig1", "berta2026_fig1_legacy", "berta2026_fig3_legacy", "smoke", "arena"} <= set(list_experiments())
+
+
+@pytest.mark.parametrize("name", list_problems())
+def test_problem_builds(name):
+    assert dataclasses.is_dataclass(load_problem(name))
+
+
+@pytest.mark.parametrize("name", list_estimators())
+def test_estimator_builds_and_is_declared(name):
+    made = load_estimator(name)
+    assert callable(made) and made.notions and made.estimands
+    assert made.determinism in ("exact", "rounding", "statistical")
+    assert type(made).__doc__ and not type(made).__doc__.startswith(f"{type(made).__name__}(")
+
+
+@pytest.mark.parametrize("group", ["problem", "estimator"])
+def test_files_are_keyed_by_their_id(group):
+    from omegaconf import OmegaConf
+
+    for path in (CONF / group).glob("*.yaml"):
+        assert list(OmegaConf.load(path)) == [path.stem]
+
+
+@pytest.mark.parametrize("name", list_experiments())
+def test_experiment_composes_and_plans(name):
+    config = compose([f"experiment={name}"])
+    assert config["name"] == name
+    if name == "cifar10" and not os.environ.get("CALHARNESS_DATA"):
+        pytest.skip("CALHARNESS_DATA is not set")
+    planned = plan(config)
+    assert planned.cells and len({c.key for c in planned.cells}) == len(planned.cells)
+
+
+def test_overrides_of_an_experiment_win():
+    config = compose(["experiment=smoke", "problem=[beta_wavy]", "n=[7]", "estimator.binned15.bins=99"])
+    assert list(config["problem"]) == ["beta_wavy"] and config["n"] == [7]
+    assert build("estimator", "binned15", config["estimator"]["binned15"]).bins == 99
+
+
+def test_python_overrides():
+    assert load_estimator("binned15", bins=3).bins == 3
+    assert load_problem("beta_overconfident", a=2.0).a == 2.0
+
+
+def test_globs_expand_without_a_sweep():
+    (chosen,) = expand_globs(["estimator=glob(variational_*_insample)"])
+    assert chosen == (
+        "estimator=[variational_isotonic_insample,variational_nadaraya_watson_insample,variational_partition_insample,"
+        "variational_temperature_insample]"
+    )
+    assert expand_globs(["estimator=[oracle,glob(binned*)]"]) == ["estimator=[oracle,binned15,binned15_mass]"]
+    assert set(compose(["problem=beta_wavy", "estimator=glob(*)"])["estimator"]) == set(list_estimators())
+
+
+@pytest.mark.parametrize(
+    ("overrides", "says"),
+    [
+        (["experiment=smoke", "rep=3"], "there is no option 'rep' (did you mean 'reps'?)"),
+        (["experiment=smok"], "there is no experiment 'smok' (did you mean 'smoke'?)"),
+        (["problem=[beta_wawy]"], "there is no problem 'beta_wawy' (did you mean 'beta_wavy'?)"),
+        (["problem=beta_wavy", "estimator=[binned16]"], "there is no estimator 'binned16'"),
+        (["problem=beta_wavy", "estimator=glob(nothing*)"], "no estimator matches 'nothing*'"),
+        (["problem=[beta_wavy"], "are not valid"),
+        (["experiment=smoke", "estimator.binned15.binz=3"], "there is no setting 'estimator.binned15.binz'"),
+    ],
+)
+def test_composition_mistakes(overrides, says):
+    with pytest.raises(BadInput) as error:
+        compose(overrides)
+    assert says in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "says"),
+    [
+        ([], "no problem is selected"),
+        (["experiment=smoke", "estimator=[]"], "no estimator is selected"),
+        (["experiment=smoke", "n=[0]"], "n is 0; positive integers are needed"),
+        (["experiment=smoke", "n=[1.5]"], "n is 1.5; positive integers are needed"),
+        (["experiment=smoke", "reps=0"], "reps is 0"),
+        (["experiment=smoke", "notion=strong"], "notion is 'strong'; allowed are binary"),
+        (["experiment=smoke", "estimand=ece"], "estimand is 'ece'; allowed are l1"),
+        (["experiment=smoke", "estimand=l0.5"], "estimand is 'l0.5'"),
+        (["experiment=smoke", "engine=threads"], "engine is 'threads'; allowed are serial, loky, dask, ray"),
+        (["experiment=smoke", "shard=2", "shards=2"], "shard is 2 of shards=2"),
+        (["experiment=smoke", "jobs=0"], "jobs is 0"),
+        (["experiment=smoke", "seed=-1"], "seed is -1"),
+        (["experiment=smoke", "+estimator.binned15.binz=3"], "its parameters are bins, rule, legacy_seed"),
+        (["experiment=smoke", "estimator.binned15.rule=mess"], "rule is 'mess'; allowed are width, mass, kmeans"),
+        (["experiment=smoke", "+estimator.mine.bins=3"], "estimator 'mine' has no _target_"),
+        (["experiment=smoke", "+estimator.mine._target_=nowhere.Mine"], "cannot import 'nowhere'"),
+        (["experiment=smoke", "+estimator.mine._target_=math.Mine"], "module 'math' has no 'Mine'"),
+        (["problem=beta_calibrated_legacy", "n=[300]"], "exists only for n in 200, 264"),
+        (["problem=predictions"], "path is missing"),
+        (["problem=predictions", "problem.predictions.path=nofile.npz"], "no file nofile.npz"),
+    ],
+)
+def test_plan_mistakes(overrides, says):
+    with pytest.raises(BadInput) as error:
+        plan(compose(overrides))
+    assert says in str(error.value) and "\n" not in str(error.value)
+
+
+def test_key_is_of_the_content():
+    """The key knows class, parameters, revision and id, and nothing else; a default spelt out is no change."""
+    plain = {"_target_": "harness.estimators.Binned", "bins": 15}
+    spelt = {"_target_": "harness.estimators.binned.Binned", "bins": 15, "rule": "width", "legacy_seed": False}
+    assert node("estimator", "a", plain).key == node("estimator", "a", spelt).key
+    assert node("estimator", "b", plain).key != node("estimator", "a", plain).key
+    assert node("estimator", "a", {**plain, "bins": 16}).key != node("estimator", "a", plain).key
+
+
+def test_key_of_foreign_code_follows_its_source(module):
+    module("changing", "def f(p, y):\n    return 0.0\n")
+    before = node("estimator", "f", {"_target_": "changing.f"}).key
+    module("changing", "def f(p, y):\n    return 0.25\n")
+    linecache.checkcache()
+    importlib.reload(sys.modules["changing"])
+    assert node("estimator", "f", {"_target_": "changing.f"}).key != before

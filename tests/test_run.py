@@ -1,0 +1,243 @@
+"""Running: resume, sharding, engines, failures, interruption, strangers' estimators."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import harness
+from harness import records
+from harness.experiment import Experiment
+from harness.runner import CellFailed
+
+SMALL = ["problem=[beta_overconfident,dirichlet3_overconfident]", "estimator=[binned15,variational_isotonic]", "n=[50,100]", "reps=3"]
+VALUES = ["key", "problem", "notion", "n", "rep", "estimator", "estimand", "value", "status"]
+
+
+def same_records(a, b):
+    a, b = (f[VALUES].sort_values(["key", "estimand"]).reset_index(drop=True) for f in (a, b))
+    pd.testing.assert_frame_equal(a, b, check_exact=True)
+
+
+def test_one_row_per_estimate_with_the_promised_columns(out):
+    frame = harness.run(["experiment=smoke", "reps=1", "n=100", "jobs=1"])
+    promised = """key experiment problem notion n rep estimator estimand value low high level kind truth truth_error status reason
+    seconds cpu_seconds peak_mb run_id""".split()
+    assert set(promised) <= set(frame.columns)
+    assert (frame["experiment"] == "smoke").all()
+    assert not frame.duplicated(["key", "estimand"]).any()
+    ok = frame[frame["status"] == "ok"]
+    assert ok["value"].notna().all() and (ok["kind"] == "point").all() and (ok["peak_mb"] > 0).all()
+    calibrated = ok[(ok["problem"] == "beta_calibrated") & (ok["estimand"] == "l1")]
+    assert (calibrated["truth"] == 0).all()
+    known = ok[(ok["problem"] == "beta_overconfident") & (ok["estimand"] == "l1")]
+    np.testing.assert_allclose(known["truth"], 0.13715662074146, atol=1e-12)
+
+
+def test_skipped_cells_are_recorded_with_their_reason(out):
+    frame = harness.run([*SMALL, "jobs=1"])
+    skipped = frame[frame["status"] == "skipped"]
+    assert set(skipped["estimator"]) == {"binned15"} and set(skipped["problem"]) == {"dirichlet3_overconfident"}
+    assert skipped["reason"].str.contains("the estimator has no canonical notion").all()
+    assert len(skipped) == 6
+
+
+def test_same_values_for_any_engine_workers_and_order(out, tmp_path):
+    serial = harness.run([*SMALL, "engine=serial", f"out={tmp_path / 'a'}"])
+    two = harness.run([*SMALL, "jobs=2", f"out={tmp_path / 'b'}"])
+    four = harness.run([*SMALL[:1], "estimator=[variational_isotonic,binned15]", *SMALL[2:], "jobs=4", f"out={tmp_path / 'c'}"])
+    same_records(serial, two)
+    same_records(serial, four)
+
+
+def test_all_estimators_see_the_same_prefix(out):
+    """A small n is a prefix of a larger n: the binned estimate at n = 50 is that of the first 50 of the larger sample."""
+    problem = harness.load_problem("beta_overconfident")
+    from harness.config import node
+    from harness.seeds import data_rng
+
+    key = node("problem", "beta_overconfident", {"_target_": "harness.problems.Beta", "map": {"_target_": "harness.problems.maps.LogitAffine", "slope": 0.4, "intercept": 0.3}}).key
+    p, y = problem.sample(100, data_rng(0, key, 2))
+    frame = harness.run([*SMALL, "jobs=1"])
+    for n in (50, 100):
+        row = frame.query("problem == 'beta_overconfident' and n == @n and rep == 2 and estimator == 'binned15' and estimand == 'l1'")
+        assert row["value"].item() == harness.load_estimator("binned15")(p[:n], y[:n], None)["l1"].value
+
+
+def test_second_run_computes_nothing_and_more_reps_only_the_new(out):
+    first = Experiment.of([*SMALL, "jobs=1"]).compute(quiet=True)
+    again = Experiment.of([*SMALL, "jobs=1"]).compute(quiet=True)
+    more = Experiment.of([*SMALL[:3], "reps=4", "jobs=1"]).compute(quiet=True)
+    assert (first["todo"], again["todo"], more["todo"]) == (18, 0, 6)
+    assert again["done"] == 18 and more["done"] == 18
+
+
+def test_seed_changes_the_draws(out):
+    a = harness.run([*SMALL, "jobs=1"])
+    b = harness.run([*SMALL, "jobs=1", "seed=1"])
+    assert not set(a["key"]) & set(b["key"])
+    pick = "status == 'ok' and estimator == 'binned15' and estimand == 'l1'"
+    assert not set(a.query(pick)["value"]) & set(b.query(pick)["value"])
+
+
+def test_shards_partition_the_cells(out, tmp_path):
+    whole = harness.run([*SMALL, "jobs=1", f"out={tmp_path / 'whole'}"])
+    counts = [Experiment.of([*SMALL, "jobs=1", f"shard={i}", "shards=3"]).compute(quiet=True) for i in range(3)]
+    assert sum(c["cells"] for c in counts) == 24 and all(c["done"] == 0 for c in counts)
+    same_records(whole, Experiment.of(SMALL).records())
+
+
+BROKEN = """
+from harness import Undefined
+class Fails:
+    notions = ("binary",)
+    def __call__(self, p, y, rng):
+        if len(p) > 60: raise RuntimeError("no memory of this")
+        return {"l1": 0.5}
+class NotThere:
+    def __call__(self, p, y, rng): raise Undefined("too dull a sample")
+class Infinite:
+    def __call__(self, p, y, rng): return {"l1": 0.25, "kl": float("inf")}
+class Unknown:
+    def __call__(self, p, y, rng): return {"ece": 0.25}
+"""
+
+
+def test_failed_undefined_and_skipped_are_told_apart(out, module):
+    module("broken", BROKEN)
+    mine = [f"+estimator.{n.lower()}._target_=broken.{n}" for n in ("Fails", "NotThere", "Infinite", "Unknown")]
+    frame = harness.run([*SMALL[:1], "estimator=[binned15]", *SMALL[2:], "jobs=1", "notion=binary", *mine])
+    frame = frame[frame["problem"] == "beta_overconfident"]
+
+    def states(name):
+        part = frame[frame["estimator"] == name]
+        return {(n, e if isinstance(e, str) else None, s) for n, e, s in zip(part["n"], part["estimand"], part["status"])}
+
+    assert states("fails") == {(50, "l1", "ok"), (100, None, "failed")}
+    failed = frame[frame["status"] == "failed"]
+    assert failed[failed["estimator"] == "fails"]["reason"].str.contains("RuntimeError: no memory of this").all()
+    assert failed["reason"].str.contains("Traceback").all()
+    assert states("notthere") == {(50, None, "undefined"), (100, None, "undefined")}
+    assert states("infinite") == {(n, e, s) for n in (50, 100) for e, s in (("l1", "ok"), ("kl", "undefined"))}
+    assert states("unknown") == {(50, None, "failed"), (100, None, "failed")}
+    assert "estimand is 'ece'" in failed[failed["estimator"] == "unknown"]["reason"].iloc[0]
+
+
+def test_failed_cells_run_again_and_undefined_do_not(out, module):
+    module("broken2", BROKEN)
+    mine = ["problem=beta_wavy", "estimator=[]", "n=100", "reps=2", "jobs=1"]
+    mine += ["+estimator.fails._target_=broken2.Fails", "+estimator.notthere._target_=broken2.NotThere"]
+    counts = Experiment.of(mine).compute(quiet=True)
+    assert (counts["todo"], counts["failed"]) == (4, 2)
+    counts = Experiment.of(mine).compute(quiet=True)
+    assert (counts["todo"], counts["done"], counts["failed"]) == (2, 2, 2)
+
+
+def test_on_error_raise_stops_with_the_reason_and_keeps_what_is_done(out, module):
+    module("broken3", BROKEN)
+    mine = ["problem=beta_wavy", "estimator=[]", "n=[50,100]", "reps=1", "jobs=1", "on_error=raise", "+estimator.fails._target_=broken3.Fails"]
+    with pytest.raises(CellFailed, match="fails on beta_wavy, n = 100"):
+        Experiment.of(mine).compute(quiet=True)
+    assert set(records.load_records(out)["status"]) == {"ok", "failed"}
+
+
+STRANGER = """
+import numpy as np
+def bare(p, y):
+    return float(np.mean(np.abs(p - y)))
+class Mine:
+    "Twice the mean residual."
+    def __call__(self, p, y, rng):
+        return {"l1": 2.0 * abs(float((p - y).mean()))}
+"""
+
+
+def test_own_estimator_runs_against_all_and_only_it_is_computed(out, module):
+    module("my_module", STRANGER)
+    Experiment.of(["experiment=smoke", "reps=2", "n=100", "jobs=1"]).compute(quiet=True)
+    mine = ["experiment=smoke", "reps=2", "n=100", "jobs=2", "+estimator.mine._target_=my_module.Mine", "+estimator.bare._target_=my_module.bare"]
+    counts = Experiment.of(mine).compute(quiet=True)
+    assert counts["todo"] == 2 * 2 * 2  # two estimators, the two binary problems, two reps; the canonical problem is no business of theirs
+    frame = Experiment.of(mine).records()
+    own = frame[frame["estimator"].isin(["mine", "bare"])]
+    assert {"mine", "bare", "binned15"} <= set(frame["estimator"])
+    p, y = _draw("beta_overconfident", "smoke", 100, 1)
+    value = own.query("problem == 'beta_overconfident' and rep == 1 and estimator == 'bare'")["value"].item()
+    assert value == float(np.mean(np.abs(p - y)))
+
+
+def _draw(problem, experiment, n, rep):
+    from harness.cells import plan
+    from harness.config import compose
+    from harness.seeds import data_rng
+
+    node = plan(compose([f"experiment={experiment}"])).problems[problem]
+    return node.object.sample(n, data_rng(0, node.key, rep))
+
+
+def test_legacy_rep_is_the_authors_seed(out):
+    frame = harness.run(["experiment=berta2026_fig1_legacy", "problem=beta_shifted_legacy", "n=200", "reps=[1]", "jobs=1"])
+    got = frame[frame["estimand"] == "l1"].set_index("estimator")["value"]
+    assert abs(got["binned15_mass"] - 0.038475187419344602) < 1e-12  # the authors' published run, seed 1, n = 200
+
+
+SLOW_MODULE = """
+import time
+class Slow:
+    def __call__(self, p, y, rng):
+        time.sleep(0.01)
+        return {"l1": float(p.mean())}
+"""
+LONG = ["problem=[beta_wavy,beta_mixed]", "estimator=[binned15]", "n=[60]", "reps=120", "+estimator.slow._target_=slow_module.Slow"]
+
+
+def _start(folder, out, *extra):
+    return subprocess.Popen(
+        [sys.executable, "-m", "harness", *LONG, "jobs=2", f"out={out}", *extra], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, start_new_session=True,
+    )  # fmt: skip
+
+
+def _wait_for_parts(out, process, count):
+    end = time.monotonic() + 60
+    while len(records.parts(out)) < count and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("parts", [1, 6])
+def test_sigkill_then_run_again_gives_the_undisturbed_records(out, module, tmp_path, parts):
+    folder = module("slow_module", SLOW_MODULE)
+    disturbed = tmp_path / "disturbed"
+    process = _start(folder, disturbed)
+    _wait_for_parts(disturbed, process, parts)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    before = len(records.finished_keys(disturbed))
+    assert 0 < before < 480
+    again = Experiment.of([*LONG, "jobs=2", f"out={disturbed}"])
+    counts = again.compute(quiet=True)
+    assert counts["done"] == before and counts["todo"] == 480 - before
+    same_records(harness.run([*LONG, "jobs=2", f"out={tmp_path / 'quiet'}"]), again.records())
+
+
+@pytest.mark.parametrize("extra", [[], ["engine=serial"]])
+def test_interrupt_says_so_once_and_resumes(out, module, tmp_path, extra):
+    folder = module("slow_module", SLOW_MODULE)
+    stopped = tmp_path / "stopped"
+    process = _start(folder, stopped, *extra)
+    _wait_for_parts(stopped, process, 3)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in err and "interrupted; what was finished is recorded" in err
+    found = records.load_records(stopped)
+    assert {"ok", "interrupted"} >= set(found["status"]) and (found["status"] == "ok").any()
+    final = harness.run([*LONG, "jobs=2", f"out={stopped}"])
+    assert set(final["status"]) == {"ok"} and final["key"].nunique() == 480
+    run = [r for r in (stopped / "runs").glob("*.json") if '"state": "interrupted"' in r.read_text()]
+    assert len(run) == 1
