@@ -90,7 +90,7 @@ def query(files: list[Path], sql: str, connection=None):
     connection = connection or duckdb.connect()
     try:
         listed = ", ".join("'" + str(f).replace("'", "''") + "'" for f in files)
-        connection.execute(f"create or replace temp view r as select * from read_parquet([{listed}], union_by_name = true)")
+        connection.execute(f"create or replace temp view r as select * from read_parquet([{listed}])")
         return connection.execute(sql)
     except duckdb.Error as error:
         broken = [f for f in files if broken_reason(f)]

@@ -24,11 +24,10 @@ MOST_ROWS = 5000  # of a table on the page; the CSV beside it holds all
 
 def save(experiment, records, files, wide, compared, path: Path) -> Path:
     """Write the page; `files` are linked, the SVG among them is put inline."""
-    from jinja2 import Environment, FileSystemLoader, select_autoescape
+    from jinja2 import Environment, FileSystemLoader
 
-    environment = Environment(
-        loader=FileSystemLoader(PACKAGE / "templates"), autoescape=select_autoescape(), trim_blocks=True, lstrip_blocks=True
-    )
+    loader = FileSystemLoader(PACKAGE / "templates")
+    environment = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["number"] = number
     svg = next(f for f in files if f.suffix == ".svg")
     config = experiment.config

@@ -56,7 +56,7 @@ def compare(ours, paper: str, items, reasons=None):
     frame["z"] = np.where(spread > 0, frame["difference"] / spread.where(spread > 0), np.nan)
     frame["verdict"] = _verdicts(frame, spread)
     none = frame["verdict"].eq("not reproducible here")
-    ours_missing = frame["column"].map(reasons or {}).fillna("this experiment does not compute it")
+    ours_missing = [(reasons or {}).get(column, "this experiment does not compute it") for column in frame["column"]]
     frame["reason"] = np.where(frame["reported"].isna(), "the authors' own table has no value here", ours_missing)
     frame["reason"] = frame["reason"].where(none, None)
     return frame[COLUMNS]

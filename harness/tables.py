@@ -50,10 +50,10 @@ def wide(records, config):
         elif r["estimand"] == "" and name not in entry:
             entry[name] = r["status"]
     columns = ["truth", *(label(config, "estimator", e) for e in order)]
-    table = pd.DataFrame.from_dict(rows, orient="index").reindex(columns=columns).fillna("–")
+    index = pd.MultiIndex.from_tuples(list(rows), names=["problem", *(["notion"] if several else []), "n"])
+    table = pd.DataFrame([[entry.get(c, "–") for c in columns] for entry in rows.values()], index, columns, dtype=object)
     if (table["truth"] == "–").all():
         table = table.drop(columns="truth")
-    table.index = pd.MultiIndex.from_tuples(list(rows), names=["problem", *(["notion"] if several else []), "n"])
     ranks = {label(config, "problem", p): i for i, p in enumerate(config["problem"])}
     table = table.sort_index(level=0, key=lambda level: level.map(ranks) if level.name == "problem" else level, sort_remaining=True)
     table.columns.name = f"{estimand}: mean ± standard error"

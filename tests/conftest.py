@@ -3,8 +3,12 @@
 import os
 
 import pytest
+from hypothesis import settings
 
 os.environ.setdefault("MPLBACKEND", "Agg")
+settings.register_profile("fixed", derandomize=True, deadline=None)  # the same examples on every run
+settings.register_profile("search", max_examples=2000, deadline=None)  # pytest --hypothesis-profile=search
+settings.load_profile("fixed")
 
 
 @pytest.fixture

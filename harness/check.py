@@ -1,0 +1,400 @@
+"""The contract test: what is expected of anybody's estimator, item by item.
+
+    calharness check my_module.Mine     a class with default arguments, an instance, or a bare function (p, y) -> float
+    calharness check binned15           an id of conf/estimator
+
+Every item is tried under every notion that the estimator declares ("binary" if it declares none), on small samples with fixed
+seeds, so that a check says the same twice. An item examines a Case and returns what it found in a sentence; it raises Broken
+if the contract is not kept and NotApplicable if there is nothing to keep; any other exception counts as failed. `Undefined`
+is an allowed answer wherever the data are unusual.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import math
+import random
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from harness import estimands
+from harness.config import build, load
+from harness.errors import BadInput, Undefined
+from harness.estimators.base import KINDS, apply, estimate, is_finite, property_of
+from harness.notions import NOTIONS, one_hot, reduce
+from harness.problems import Beta, Dirichlet, LegacyStream
+from harness.problems.maps import LogitAffine, Power
+
+DETERMINISM = ("exact", "rounding", "statistical")
+NO_DISTANCE = ("brier", "logloss", "linf", "rms")  # not expected near zero: no calibration errors, suprema and roots
+SAME = 1e-9
+SEEDS = (12, 48)  # a difference in distribution seen with the first must show again with the second
+NULL_N, NULL_REPS = 2000, (5, 20)  # the first suffice where the mean is clearly within its bound
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One item of the contract. outcome: ok | failed | not applicable."""
+
+    item: str
+    outcome: str
+    detail: str
+
+
+class Broken(Exception):
+    """The contract is not kept; the message says how."""
+
+
+class NotApplicable(Exception):
+    """There is nothing to examine; the message says why."""
+
+
+class Case(NamedTuple):
+    """An estimator under one notion, with ordinary (miscalibrated, untied) data: p, y as given, not yet reduced."""
+
+    estimator: Any
+    notion: str
+    problem: Any
+    p: np.ndarray
+    y: np.ndarray
+
+    @classmethod
+    def of(cls, estimator, notion):
+        problem = _problem(estimator, notion, LogitAffine(0.4, 0.3), Power(0.3))
+        return cls(estimator, notion, problem, *problem.sample(_at_most(estimator, 120), np.random.default_rng(0)))
+
+    @property
+    def classes(self):
+        return 2 if self.p.ndim == 1 else self.p.shape[1]
+
+    def vectors(self, labels):
+        """Certain predictions of these labels, in the shape of p."""
+        return labels.astype(np.float64) if self.p.ndim == 1 else one_hot(labels, self.classes)
+
+
+def check(target: str) -> list[Finding]:
+    """Examine the estimator `target`, module.Name or an id. Raises BadInput if it cannot be made."""
+    from threadpoolctl import threadpool_limits
+
+    estimator = _made(target)
+    declared = property_of(estimator, "notions", ("binary",))
+    cases = [Case.of(estimator, notion) for notion in NOTIONS if notion in declared] or [Case.of(estimator, "binary")]
+    states = np.random.get_state(), random.getstate()
+    findings = []
+    try:
+        for item, examine in ITEMS.items():
+            with threadpool_limits(1):  # anew for each item: libraries loaded meanwhile are limited too
+                findings.append(_finding(item, examine, cases))
+    finally:
+        np.random.set_state(states[0])
+        random.setstate(states[1])
+    return findings
+
+
+def report(findings: list[Finding]) -> str:
+    """One aligned line per finding."""
+    width = max(len(f.item) for f in findings)
+    shown = {"failed": "FAILED"}
+    return "\n".join(f"{shown.get(f.outcome, f.outcome):<14}  {f.item:<{width}}  {f.detail}" for f in findings)
+
+
+def _made(target):
+    try:
+        made = build("estimator", target.rpartition(".")[2], {"_target_": target}) if "." in target else load("estimator", target, {})
+    except BadInput:
+        raise
+    except Exception as error:
+        raise BadInput(f"estimator {target!r} cannot be made ({_said(error)}).") from error
+    if not callable(made):
+        raise BadInput(f"estimator {target!r} is a {type(made).__name__}, which cannot be called as (p, y).")
+    return made
+
+
+def _finding(item, examine, cases):
+    said: dict[str, dict[str, list]] = {"failed": {}, "ok": {}, "not applicable": {}}
+    for case in cases:
+        try:
+            outcome, sentence = "ok", examine(case)
+        except Broken as broken:
+            outcome, sentence = "failed", str(broken)
+        except NotApplicable as reason:
+            outcome, sentence = "not applicable", str(reason)
+        except Undefined as reason:
+            outcome, sentence = "not applicable", f"undefined on this sample: {reason}"
+        except Exception as error:
+            outcome, sentence = "failed", _said(error)
+        said[outcome].setdefault(sentence, []).append(case.notion)
+    outcome = next(o for o, sentences in said.items() if sentences)
+    if outcome != "failed" and [len(notions) for notions in said[outcome].values()] == [len(cases)]:
+        return Finding(item, outcome, next(iter(said[outcome])))
+    return Finding(item, outcome, "; ".join(f"{', '.join(notions)}: {s}" for s, notions in said[outcome].items()))
+
+
+def _said(error):
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+
+
+def _problem(estimator, notion, scalar, vector):
+    """p ~ Beta(1/2, 1/2) or Dirichlet(1/2), at most 3 classes, with this map."""
+    if notion == "binary":
+        return Beta(map=scalar)
+    return Dirichlet(min(3, property_of(estimator, "max_classes") or 3), map=vector)
+
+
+def _at_most(estimator, n):
+    return min(n, property_of(estimator, "max_n") or n)
+
+
+def _rng(case, seed):
+    return seed if property_of(case.estimator, "legacy_seed", False) else np.random.default_rng([20260801, seed])
+
+
+def _given(case, problem=None):
+    """The problem that an estimator sees which wants one; on the authors' integer seeds, their stream."""
+    problem = problem or case.problem
+    return LegacyStream(problem) if property_of(case.estimator, "legacy_seed", False) else problem
+
+
+def _answer(case, p, y, seed=0, problem=None):
+    return estimate(case.estimator, p.copy(), y.copy(), case.notion, _rng(case, seed), _given(case, problem))
+
+
+def _numbers(found):
+    """{"l1": value, "l1.low": ...}"""
+    parts = (("", "value"), (".low", "low"), (".high", "high"))
+    return {name + mark: float(x) for name, e in found.items() for mark, part in parts if (x := getattr(e, part)) is not None}
+
+
+def _gap(a, b, tolerance):
+    """What differs by more than the tolerance (plus that part of its size) in a sentence, or None."""
+    if a.keys() != b.keys():
+        return f"{', '.join(a)} was returned before, {', '.join(b)} after"
+    for name, x in a.items():
+        if not (x == b[name] or abs(x - b[name]) <= tolerance * (1 + abs(x)) or math.isnan(x) and math.isnan(b[name])):
+            return f"{name} was {x!r} before, {b[name]!r} after"
+    return None
+
+
+def returns_numbers(case):
+    try:
+        found = _answer(case, case.p, case.y)
+    except Undefined as reason:
+        raise Broken(f"undefined on {len(case.p)} ordinary samples: {reason}") from None
+    if not found:
+        raise Broken("no estimate was returned")
+    for name, e in found.items():
+        estimands.check_name(name, case.notion)
+        if e.kind not in KINDS:
+            raise Broken(f"{name} is of kind {e.kind!r}; allowed are {', '.join(KINDS)}")
+        if not is_finite(e):
+            raise Broken(f"{name} is not finite on ordinary data: {e}")
+        if e.kind in ("upper", "interval") and e.high is None or e.kind in ("lower", "interval") and e.low is None:
+            raise Broken(f"{name} is of kind {e.kind} but does not carry its bound: {e}")
+        if e.kind == "upper" and e.high != e.value:
+            raise Broken(f"{name} is an upper bound, so its value must be high: {e}")
+        if e.low is not None and e.high is not None and not e.low <= e.high:
+            raise Broken(f"{name} has low above high: {e}")
+    return ", ".join(found)
+
+
+def sample_order(case):
+    order = np.random.default_rng(1).permutation(len(case.p))
+    tied = case.p[np.arange(len(case.p)) % 9]
+    said = _unchanged(case, (case.p, case.y), (case.p[order], case.y[order]), "in another order")
+    _unchanged(case, (tied, case.y), (tied[order], case.y[order]), "in another order, with ties")
+    return said
+
+
+def class_relabelling(case):
+    if case.notion == "binary":
+        raise NotApplicable("a binary estimator may treat the two outcomes differently")
+    order = np.roll(np.arange(case.classes), -1)
+    return _unchanged(case, (case.p, case.y), (case.p[:, order], np.argsort(order)[case.y]), "with the classes renamed")
+
+
+def _unchanged(case, before, after, how):
+    """The estimates of two samples agree: to 1e-9, or in distribution if they depend on the random stream."""
+    three = [_numbers(_answer(case, *before, seed)) for seed in range(3)]
+    if not any(_gap(three[0], other, SAME) for other in three[1:]):
+        if gap := _gap(three[0], _numbers(_answer(case, *after)), SAME):
+            raise Broken(f"the same samples {how} give another result: {gap}")
+        return "unchanged"
+    for seeds in SEEDS:
+        a, b = (
+            [_numbers(_answer(case, *sample, first + i)) for i in range(seeds)] for sample, first in ((before, 0), (after, 1000))
+        )
+        if not (gap := _gap_in_distribution(a, b)):
+            return f"unchanged in distribution ({seeds} seeds)"
+    raise Broken(f"the same samples {how} give another result in distribution, {seeds} seeds: {gap}")
+
+
+def _gap_in_distribution(a, b):
+    for name in a[0]:
+        x, y = (np.array([one.get(name, np.nan) for one in many]) for many in (a, b))
+        if not (np.isfinite(x).any() or np.isfinite(y).any()):
+            continue
+        error = math.sqrt((x.var(ddof=1) + y.var(ddof=1)) / len(x))
+        if not abs(x.mean() - y.mean()) <= 4 * error + SAME:
+            return f"mean {name} was {x.mean():.6g} before, {y.mean():.6g} after, standard error {error:.2g}"
+    return None
+
+
+def zero_and_one(case):
+    mirrored = Beta(0.01, 0.01, LogitAffine(-1.0)) if case.notion == "binary" else None  # P(Y = 1 given p) = 1 - p
+    labels = np.minimum(np.arange(40) % 5, case.classes - 1)
+    for top in (labels, case.classes - 1 - labels):
+        _tolerated(case, case.vectors(top), top)
+        wrong = _tolerated(case, case.vectors(top), (top + 1) % case.classes, mirrored)
+        l1 = (wrong or {}).get("l1")
+        if case.notion in ("binary", "top_label") and l1 and l1.kind in ("point", "upper") and l1.value <= 0.5:
+            raise Broken(f"l1 is {l1.value:.6g} where p is 0 or 1 and every outcome is wrong; more than 0.5 is expected")
+    return "with right and with wrong outcomes"
+
+
+def _tolerated(case, p, y, problem=None):
+    """Estimates of an unusual sample, or None where they are undefined; every other exception passes."""
+    try:
+        return _answer(case, p, y, problem=problem)
+    except Undefined:
+        return None
+
+
+def _what(found):
+    return "undefined" if found is None or not all(map(is_finite, found.values())) else "a value"
+
+
+def ties(case):
+    return _what(_tolerated(case, case.p[np.arange(60) % 3], case.y[:60]))
+
+
+def few_samples(case):
+    return _what(_tolerated(case, case.p[:7], case.y[:7]))
+
+
+def unseen_class(case):
+    return _what(_tolerated(case, case.p, case.y % (case.classes - 1)))
+
+
+def constant(case):
+    return _what(_tolerated(case, np.repeat(case.p[:1], 60, axis=0), case.y[:60]))
+
+
+def one_sample(case):
+    return "; ".join(dict.fromkeys(_what(_tolerated(case, case.p[i : i + 1], case.y[i : i + 1])) for i in range(3)))
+
+
+def nan_refused(case):
+    p, y = reduce(case.p.copy(), case.y, case.notion)
+    p[len(p) // 2, ...] = np.nan
+    try:
+        found = apply(case.estimator, p, y, case.notion, _rng(case, 0), _given(case))
+    except (ValueError, Undefined) as error:
+        return _said(error)
+    for name, e in found.items():
+        if math.isfinite(e.value):
+            raise Broken(f"{name} is {e.value:.6g} though p holds a NaN; refuse it (harness.notions.checked does)")
+    return "the value is not finite"
+
+
+def determinism(case):
+    declared = property_of(case.estimator, "determinism", "statistical")
+    before = _global_states()
+    first = _numbers(_answer(case, case.p, case.y))
+    if _global_states() != before:
+        raise Broken("a global random generator was used; draw from the rng that is given")
+    tolerance = 0.0 if declared == "exact" else SAME
+    if gap := _gap(first, _numbers(_answer(case, case.p, case.y)), tolerance):
+        raise Broken(f"declared {declared}, but the same input and seed give another result: {gap}")
+    own_seed = declared == "statistical" or property_of(case.estimator, "legacy_seed", False)
+    if not own_seed and (gap := _gap(first, _numbers(_answer(case, case.p, case.y, seed=1)), tolerance)):
+        raise Broken(f"declared {declared}, but the result depends on the seed: {gap}")
+    return declared
+
+
+def _global_states():
+    state = np.random.get_state()
+    return state[1].tobytes(), state[2:], random.getstate()
+
+
+def near_zero(case):
+    bound = property_of(case.estimator, "null_bias", 0.1)
+    problem = _problem(case.estimator, case.notion, Beta().map, Dirichlet().map)
+    n = _at_most(case.estimator, NULL_N)
+    answers = []
+    for reps in NULL_REPS:
+        for rep in range(len(answers), reps):
+            answers.append(_answer(case, *problem.sample(n, np.random.default_rng([1, rep])), rep, problem))
+        judged = {k: e.kind for k, e in answers[0].items() if k not in NO_DISTANCE and e.kind != "upper"}
+        if not judged:
+            raise NotApplicable(f"{', '.join(answers[0])}: nothing that is near zero when calibrated")
+        values = {name: np.array([found[name].value for found in answers]) for name in judged}
+        rows = [(v.mean(), v.std(ddof=1) / math.sqrt(reps), name) for name, v in values.items()]
+        size = [(mean if judged[name] == "lower" else abs(mean), mean, error, name) for mean, error, name in rows]
+        if all(s + 3 * error <= bound for s, _, error, _ in size):
+            break
+    for s, mean, error, name in size:
+        if not s <= bound + 3 * error:
+            raise Broken(f"mean {name} is {mean:.4g} ± {error:.2g} over {reps} calibrated samples of {n}; null_bias is {bound:g}")
+    _, mean, _, name = max(size)
+    return f"largest mean is {name} = {mean:.2g}, null_bias is {bound:g}"
+
+
+def input_kept(case):
+    p, y = (a.copy() for a in reduce(case.p, case.y, case.notion))
+    given = p.copy(), y.copy()
+    for a in given:
+        a.flags.writeable = False
+    apply(case.estimator, *given, case.notion, _rng(case, 0), _given(case))
+    if not (np.array_equal(p, given[0]) and np.array_equal(y, given[1])):
+        raise Broken("the arrays given were changed")
+    return "read-only arrays are accepted and unchanged"
+
+
+def declared(case):
+    names = ("notions", "determinism", "estimands", "wants", "null_bias")
+    own = {name: property_of(case.estimator, name) for name in names if hasattr(case.estimator, name)}
+    for name, allowed in (("notions", NOTIONS), ("wants", ("notion", "problem"))):
+        if isinstance(own.get(name), str) or not set(own.get(name, ())) <= set(allowed):
+            raise Broken(f"{name} is {own[name]!r}; a tuple of {', '.join(allowed)} is needed")
+    if own.get("determinism", "exact") not in DETERMINISM:
+        raise Broken(f"determinism is {own['determinism']!r}; allowed are {', '.join(DETERMINISM)}")
+    if not own.get("null_bias", 0.1) >= 0:
+        raise Broken(f"null_bias is {own['null_bias']!r}; a number of at least 0 is needed")
+    extra = set(_answer(case, case.p, case.y)) - set(own["estimands"]) if "estimands" in own else ()
+    if extra:
+        raise Broken(f"{', '.join(sorted(extra))} is returned, but estimands declares {', '.join(own['estimands'])}")
+    return ", ".join(own) or "nothing is declared: taken as binary and statistical"
+
+
+def docstring(case):
+    target = case.estimator
+    while isinstance(target, functools.partial):
+        target = target.func
+    target = target if inspect.isroutine(target) else type(target)
+    text = (target.__doc__ or "").strip()
+    if not text or dataclasses.is_dataclass(target) and text.startswith(f"{target.__name__}("):
+        raise Broken(f"{target.__name__} has no docstring; say what is estimated, its bias, its cost and the source")
+    return text.splitlines()[0]
+
+
+ITEMS = {
+    "returns numbers": returns_numbers,
+    "sample order": sample_order,
+    "class relabelling": class_relabelling,
+    "p of 0 and 1": zero_and_one,
+    "ties": ties,
+    "fewer samples than bins": few_samples,
+    "unseen class": unseen_class,
+    "constant p": constant,
+    "one sample": one_sample,
+    "NaN refused": nan_refused,
+    "determinism": determinism,
+    "near zero if calibrated": near_zero,
+    "input not modified": input_kept,
+    "declared properties": declared,
+    "docstring": docstring,
+}

@@ -1,0 +1,181 @@
+"""The command line: each command as a user gives it; each mistake one sentence and exit status 2."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+SMOKE = ("experiment=smoke", "n=[100,200]", "reps=2", "jobs=1")
+
+
+def test_help_names_every_command(cli):
+    code, text, _ = cli("--help")
+    assert code == 0
+    for command in ("list", "info", "plan", "status", "report", "check", "doctor", "data"):
+        assert f"calharness {command}" in text
+
+
+def test_list(cli):
+    assert "beta_wavy" in cli("list", "problems")[1].split()
+    assert "oracle" in cli("list", "estimators")[1].split()
+    assert "arena" in cli("list", "experiments")[1].split()
+
+
+def test_info(cli):
+    _, text, _ = cli("info", "beta_overconfident")
+    assert "Beta" in text and "slope: 0.4" in text and "0.1371566207" in text
+    _, text, _ = cli("info", "variational_isotonic")
+    assert "berta2026" in text and "Isotonic" in text
+    assert "override /problem" in cli("info", "smoke")[1]
+    assert cli("info", "predictions")[0] == 0
+
+
+def test_plan_runs_nothing_then_knows_the_past(cli, out):
+    code, text, _ = cli("plan", *SMOKE)
+    assert code == 0 and "96 cells: 0 done, 12 skipped, 84 to do" in text and "partly guessed" in text
+    assert not out.exists()
+    cli(*SMOKE)
+    text = cli("plan", *SMOKE)[1]
+    assert "84 done" in text and "0 to do" in text
+    assert "skipped 4 of binned15: the estimator has no canonical notion" in text
+    assert "by past records" in cli("plan", *SMOKE[:2], "reps=3", "jobs=1")[1]
+
+
+def test_run_leaves_figure_tables_and_page_and_says_where(cli, out):
+    code, text, _ = cli(*SMOKE)
+    assert code == 0 and "84 computed, 12 skipped, 0 failed" in text
+    for end in (".png", ".pdf", ".svg", ".csv", ".parquet", ".tex", ".html"):
+        assert (out / "smoke" / f"smoke{end}").stat().st_size > 100
+    assert "smoke.html" in text
+    table = pd.read_csv(out / "smoke" / "smoke.csv")
+    assert {"estimator_label", "bias", "rmse", "coverage", "truth", "status"} <= set(table)
+    assert "skipped" in set(table["status"])
+    code, text, _ = cli(*SMOKE)
+    assert code == 0 and "84 done before, 0 computed" in text
+
+
+def test_report_draws_again_without_computing(cli, out):
+    cli(*SMOKE)
+    page = out / "smoke" / "smoke.html"
+    page.unlink()
+    code, text, _ = cli("report", *SMOKE)
+    assert code == 0 and page.is_file() and "96 of 96 cells are recorded" in text
+    code, text, _ = cli("report", "experiment=smoke", "reps=9")
+    assert code == 0 and " of " in text
+
+
+def test_figures_are_the_same_bytes_again(cli, out):
+    cli(*SMOKE)
+    files = [out / "smoke" / f"smoke{end}" for end in (".png", ".pdf", ".svg", ".tex", ".csv")]
+    before = [f.read_bytes() for f in files]
+    cli("report", *SMOKE)
+    assert before == [f.read_bytes() for f in files]
+
+
+def test_estimand_selects_what_is_shown_not_what_is_recorded(cli, out):
+    cli(*SMOKE, "estimand=l2_squared")
+    assert set(pd.read_csv(out / "smoke" / "smoke.csv")["estimand"].dropna()) == {"l2_squared"}
+    code, text, _ = cli(*SMOKE)
+    assert "0 computed" in text
+    assert cli(*SMOKE, "estimand=l7")[0] == 2
+
+
+def test_failed_cells_give_status_1_and_one_sentence(cli, out, module):
+    module("bad_module", "def bad(p, y):\n    raise KeyError('no such bin')\n")
+    code, text, err = cli("problem=beta_wavy", "n=50", "reps=2", "estimator=[binned15]", "jobs=1", "+estimator.bad._target_=bad_module.bad")
+    assert code == 1 and "2 failed" in text and "KeyError: 'no such bin'" in err and "run again with the next run" in err
+
+
+def test_predictions_file_under_all_notions(cli, out, tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), 300)
+    y = (rng.random(300)[:, None] > p.cumsum(axis=1)).sum(axis=1)
+    np.savez(tmp_path / "preds.npz", probs=p, labels=y)
+    code, text, _ = cli("problem=predictions", f"problem.predictions.path={tmp_path}/preds.npz", "estimator=glob(*)", "jobs=1")
+    assert code == 0 and "0 failed" in text
+    table = pd.read_csv(out / "adhoc" / "adhoc.csv")
+    assert set(table["notion"]) == {"top_label", "classwise", "canonical"}
+    oracle = table[table["estimator"] == "oracle"]
+    assert set(oracle["status"]) == {"skipped"} and oracle["reason"].str.contains("posterior is not known|no top_label notion").all()
+    assert (table.loc[table["status"] == "ok", "n"] == 300).all()
+
+
+def test_a_changed_file_is_another_problem(cli, out, tmp_path):
+    path = tmp_path / "preds.npz"
+    rng = np.random.default_rng(1)
+    arguments = ("problem=predictions", f"problem.predictions.path={path}", "estimator=[binned15]", "jobs=1")
+    np.savez(path, p=rng.random(50), y=rng.integers(0, 2, 50))
+    assert "1 computed" in cli(*arguments)[1]
+    assert "0 computed" in cli(*arguments)[1]
+    np.savez(path, p=rng.random(60), y=rng.integers(0, 2, 60))
+    assert "1 computed" in cli(*arguments)[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("experiment=smoke", "rep=3"), "there is no option 'rep'"),
+        (("lst", "problems"), "there is no command 'lst' (did you mean 'list'?)"),
+        (("list",), "takes one of problems, estimators, experiments"),
+        (("info", "beta_wawy"), "did you mean 'beta_wavy'?"),
+        (("check", "nowhere.Mine"), "cannot import 'nowhere'"),
+        (("check",), "check takes one estimator"),
+        (("data", "fetsh"), "is not a command; allowed are data list"),
+        (("data", "fetch", "no_pack"), "there is no pack 'no_pack'"),
+        (("experiment=smoke", "estimand=ece"), "estimand is 'ece'"),
+        (("problem=predictions", "problem.predictions.path=absent.csv"), "no file absent.csv"),
+        (("doctor", "--all"), "there is no option '--all'"),
+    ],
+)
+def test_mistakes(cli, out, arguments, says):
+    code, text, err = cli(*arguments)
+    assert code == 2 and says in err and len(err.strip().splitlines()) == 1 and "Traceback" not in err
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("arrays", "says"),
+    [
+        ({"probs": [[0.5, 0.6], [0.5, 0.5]], "labels": [0, 1]}, "row 0 sums to 1.1"),
+        ({"p": [0.5, np.nan], "y": [0, 1]}, "p holds NaN at row 1"),
+        ({"p": [0.5, 1.5], "y": [0, 1]}, "p holds 1.5 at row 1"),
+        ({"p": [0.5, 0.5], "y": [0, 2]}, "y holds label 2 at row 1; labels must be integers 0..1"),
+        ({"p": [0.5, 0.5], "y": [0, 0.5]}, "y holds 0.5 at row 1; labels must be integers"),
+        ({"p": [0.5, 0.5], "y": [0]}, "p has 2 rows but y has 1 labels"),
+        ({"p": [], "y": []}, "p is empty"),
+    ],
+)
+def test_bad_files(cli, out, tmp_path, arrays, says):
+    np.savez(tmp_path / "bad.npz", **{k: np.array(v) for k, v in arrays.items()})
+    code, _, err = cli("problem=predictions", f"problem.predictions.path={tmp_path}/bad.npz", "jobs=1")
+    assert code == 2 and says in err and len(err.strip().splitlines()) == 1
+
+
+def test_n_larger_than_the_file(cli, tmp_path):
+    np.savez(tmp_path / "small.npz", p=np.full(5, 0.5), y=np.zeros(5, int))
+    code, _, err = cli("problem=predictions", f"problem.predictions.path={tmp_path}/small.npz", "n=6")
+    assert code == 2 and "n is 6, but problem 'predictions' holds 5 samples" in err
+
+
+def test_traceback_only_when_asked(cli):
+    with pytest.raises(ValueError, match="there is no option 'rep'"):
+        cli("experiment=smoke", "rep=3", "--traceback")
+
+
+def test_module_entry_point_and_light_start():
+    """`python -m harness --help` and list import neither pandas nor scikit-learn nor matplotlib."""
+    code = "import sys, harness.__main__ as m; m.main(['list', 'problems']); print([x for x in ('pandas','sklearn','matplotlib','duckdb') if x in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip().endswith("[]")
+    assert "calharness plan" in subprocess.run([sys.executable, "-m", "harness", "--help"], capture_output=True, text=True, check=True).stdout
+
+
+def test_hydra_multirun_over_shards(out, tmp_path):
+    """-m runs the shards as Hydra jobs; the last one finds everything there and draws."""
+    command = [sys.executable, "-m", "harness", "-m", *SMOKE, "shards=2", "shard=0,1", f"out={tmp_path / 'shared'}"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("smoke: ") == 2 and "of other shards" in done.stdout
+    assert (tmp_path / "shared" / "smoke" / "smoke.html").is_file()

@@ -1,0 +1,222 @@
+"""What people look at: evaluation, tables, paper against ours, figures, the page."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import harness
+from harness import plots, reproduction, tables
+from harness.config import EXPERIMENTS, compose
+from harness.errors import BadInput
+from harness.experiment import Experiment
+from harness.report import inline, number
+
+
+def frame(values, truth=0.5, low=None, high=None, status="ok", **more):
+    n = len(values)
+    return pd.DataFrame(
+        {
+            "key": [f"k{i}" for i in range(n)], "problem": "p", "notion": "binary", "n": 100, "rep": range(n), "estimator": "e",
+            "estimator_key": "1", "estimand": "l1", "value": values, "low": low if low is not None else np.nan,
+            "high": high if high is not None else np.nan, "kind": "point", "status": status, "reason": None, "truth": truth,
+            "truth_error": 0.0, "cpu_seconds": 0.1, **more,
+        }
+    )  # fmt: skip
+
+
+def test_evaluate_closed_form():
+    """Values 0.4, 0.6, 0.8 around a truth of 0.5: bias 0.1, sd 0.2, rmse sqrt((0.01 + 0.01 + 0.09) / 3)."""
+    (row,) = harness.evaluate(frame([0.4, 0.6, 0.8])).to_dict("records")
+    assert row["reps"] == 3 and row["mean"] == pytest.approx(0.6) and row["sd"] == pytest.approx(0.2)
+    assert row["se"] == pytest.approx(0.2 / np.sqrt(3)) and row["bias"] == pytest.approx(0.1)
+    assert row["rmse"] == pytest.approx(np.sqrt(0.11 / 3)) and np.isnan(row["coverage"])
+
+
+def test_evaluate_coverage_of_intervals_and_one_sided_bounds():
+    both = frame([0.5] * 4, low=[0.4, 0.6, 0.5, 0.1], high=[0.6, 0.7, 0.5, 0.2])
+    assert harness.evaluate(both)["coverage"].item() == 0.5
+    assert harness.evaluate(frame([0.5] * 4, high=[0.6, 0.4, 0.9, 0.51]))["coverage"].item() == 0.75
+    assert harness.evaluate(frame([0.5] * 4, low=[0.6, 0.4, 0.3, 0.2]))["coverage"].item() == 0.75
+
+
+def test_evaluate_drops_nothing():
+    parts = [
+        frame([0.4, 0.6]),
+        frame([np.inf], status="undefined").assign(key="u"),
+        frame([np.nan] * 2, status="failed").assign(estimand=None, key=["f1", "f2"], reason="why", estimator="g", value=np.nan),
+        frame([np.nan], status="skipped").assign(estimand=None, key="s", reason="limit", n=9, value=np.nan),
+    ]
+    table = harness.evaluate(pd.concat(parts, ignore_index=True))
+    ok = table[table["status"] == "ok"]
+    assert ok["reps"].item() == 2 and ok["undefined"].item() == 1
+    rest = table[table["status"] != "ok"].set_index("status")
+    assert rest["cells"].to_dict() == {"failed": 2, "skipped": 1} and rest.loc["failed", "reason"] == "why"
+    assert len(harness.evaluate(parts[0].iloc[:0])) == 0
+
+
+def test_one_rep_has_no_standard_error():
+    assert np.isnan(harness.evaluate(frame([0.4]))["se"].item())
+
+
+@pytest.fixture
+def ours():
+    return pd.DataFrame({"item": "fig1", "row": ["Calibrated, n = 200"], "column": ["ECE (15 bins)"], "value": [0.0], "error": [0.001], "reps": [40]})
+
+
+def reported_value():
+    r = reproduction.reported("berta2026", ["fig1"])
+    return r[(r["row"] == "Calibrated, n = 200") & (r["column"] == "ECE (15 bins)")].iloc[0]
+
+
+@pytest.mark.parametrize(
+    ("off_by", "verdict"), [(0.0, "identical"), (5e-10, "identical"), (1e-6, "within error"), (0.01, "within error"), (0.1, "differs"), (-0.1, "differs")]
+)
+def test_verdicts(ours, off_by, verdict):
+    r = reported_value()
+    ours["value"] = r["value"] + off_by
+    compared = reproduction.compare(ours, "berta2026", ["fig1"])
+    row = compared[compared["row"].eq(r["row"]) & compared["column"].eq(r["column"])].iloc[0]
+    assert row["verdict"] == verdict and row["difference"] == pytest.approx(off_by, abs=1e-12)
+    assert row["z"] == pytest.approx(row["difference"] / np.hypot(r["plus_minus"], 0.001))
+    assert len(compared) == 180 and (compared["verdict"] == "not reproducible here").sum() == 179
+    assert compared.loc[compared["ours"].isna(), "reason"].eq("this experiment does not compute it").all()
+
+
+def test_within_error_is_welchs_t():
+    """Ten runs of ours and ten of theirs with equal errors s: 18 degrees of freedom, the 0.1 % quantile 3.92 times s sqrt 2."""
+    base = {"plus_minus": [0.01], "error": [0.01], "reported_reps": [10], "reps": [10], "reported": [0.0], "precision": [0.0]}
+    for z, verdict in ((3.91, "within error"), (3.94, "differs")):
+        size = z * 0.01 * np.sqrt(2)
+        table = pd.DataFrame({**base, "ours": [size], "difference": [size]})
+        assert reproduction._verdicts(table, np.hypot(table["plus_minus"], table["error"]))[0] == verdict
+
+
+def test_printed_precision_counts_as_identical():
+    """0.128 printed to three decimals: 0.1284 is identical, 0.1286 is not."""
+    table = pd.DataFrame({"plus_minus": 0.0, "error": 0.0, "reported_reps": 10, "reps": np.inf, "reported": 0.128, "precision": 0.001, "ours": [0.1284, 0.1286]})
+    table["difference"] = table["ours"] - table["reported"]
+    assert list(reproduction._verdicts(table, pd.Series([0.0, 0.0]))) == ["identical", "differs"]
+
+
+def test_two_numbers_for_one_label_are_refused(ours):
+    with pytest.raises(BadInput, match="must be unique"):
+        reproduction.compare(pd.concat([ours, ours]), "berta2026", ["fig1"])
+    with pytest.raises(BadInput, match="hold nothing"):
+        reproduction.compare(ours, "berta2026", ["fig99"])
+
+
+def test_reported_numbers_are_typed_and_unique():
+    columns = ["item", "row", "column", "value", "unit", "plus_minus", "reps", "precision"]
+    for paper in (p for p in EXPERIMENTS.iterdir() if (p / "reported.csv").is_file()):
+        table = pd.read_csv(paper / "reported.csv")
+        assert list(table) == columns and not table.duplicated(["item", "row", "column"]).any()
+        assert table[["value", "plus_minus", "reps", "precision"]].dtypes.map(lambda t: t.kind in "fi").all()
+
+
+def test_every_reported_row_is_asked_of_an_experiment_that_can_answer():
+    """The labels of experiment and reported numbers meet: no label of ours is missing from the paper's table, or the reverse."""
+    for name in ("berta2026_fig1", "berta2026_fig3", "berta2026_fig1_legacy", "berta2026_fig3_legacy"):
+        config = compose([f"experiment={name}"])
+        reported = reproduction.reported(config["paper"], config["compare"])
+        ours = set(config["labels"]["estimator"].values()) | {reproduction.TRUTH} | set(config["reasons"])
+        assert set(reported["column"]) <= ours
+        panels = set(reported["row"].str.replace(r", n = .*", "", regex=True))
+        assert panels == set(config["labels"]["problem"].values())
+        assert set(config["labels"]["problem"]) == set(config["problem"]) and set(config["labels"]["estimator"]) == set(config["estimator"])
+
+
+def test_paper_experiment_end_to_end_on_few_reps(out, cli):
+    """berta2026_fig1 with three reps: every file, every reported number with a verdict, nothing differs."""
+    code, text, _ = cli("experiment=berta2026_fig1", "reps=3", "n=[200,264]", "jobs=1")
+    assert code == 0 and "paper vs ours" in text
+    table = pd.read_csv(out / "berta2026" / "reproduction.csv")
+    assert len(table) == 180 and table["experiment"].eq("berta2026_fig1").all()
+    assert table["ours"].notna().sum() == 3 * 2 * 4 and not table["verdict"].eq("differs").any()
+    cli("experiment=berta2026_fig1_legacy", "reps=2", "n=[200]", "problem=[beta_shifted_legacy]", "jobs=1")
+    both = pd.read_csv(out / "berta2026" / "reproduction.csv")
+    assert both["experiment"].value_counts().to_dict() == {"berta2026_fig1": 180, "berta2026_fig1_legacy": 180}
+    runs = pd.read_csv(out / "berta2026" / "reproduction_runs.csv")
+    assert runs["verdict"].eq("identical").sum() == 2 * 9  # eight estimators and the truth line, two seeds
+    assert runs.loc[runs["verdict"].eq("identical"), "difference"].abs().max() < 1e-12
+
+
+def test_wide_table_has_the_papers_labels_and_says_what_is_missing(out):
+    experiment = Experiment.of(["experiment=smoke", "n=[50,100]", "reps=2", "jobs=1"])
+    experiment.compute(quiet=True)
+    records = experiment.records()
+    config = {**experiment.config, "labels": {"problem": {"beta_calibrated": "Calibrated"}, "estimator": {"binned15": "ECE"}}}
+    wide = tables.wide(records, config)
+    assert list(wide.index.names) == ["problem", "notion", "n"]
+    assert ("Calibrated", "binary", 50) in wide.index and "ECE" in wide.columns
+    assert wide.loc[("dirichlet3_overconfident", "canonical", 100), "ECE"] == "skipped"
+    assert re.fullmatch(r"\d\.\d{4} ± \d\.\d{4}", wide.loc[("Calibrated", "binary", 50), "ECE"])
+    tex = tables.latex(wide)
+    assert r"$\pm$" in tex and r"dirichlet3\_overconfident" in tex and r"\toprule" in tex and not re.search(r"(?<!\\)_", tex.split("\n", 1)[1].replace(r"\_", ""))
+
+
+def test_convergence_figure_shows_estimates_errors_truth_and_labels(out):
+    experiment = Experiment.of(["experiment=smoke", "problem=[beta_overconfident]", "reps=3", "jobs=1"])
+    experiment.compute(quiet=True)
+    figure = plots.convergence(experiment.records(), experiment.config)
+    (ax,) = [a for a in figure.axes if a.get_visible()]
+    assert ax.get_xscale() == "log" and "calibration error" in ax.get_ylabel() and "samples" in ax.get_xlabel()
+    dashed = [line for line in ax.lines if line.get_linestyle() == "--"]
+    assert dashed and dashed[0].get_ydata()[0] == pytest.approx(0.13715662074146, abs=1e-12)
+    evaluated = harness.evaluate(experiment.records()).query("estimator == 'binned15' and estimand == 'l1'")
+    drawn = next(c for c in ax.containers if c.get_label() == "binned15")
+    np.testing.assert_array_equal(drawn[0].get_ydata(), evaluated["mean"])
+    legend = {text.get_text() for text in figure.legends[0].get_texts()}
+    assert {"binned15", "oracle", "true value"} <= legend
+
+
+def test_single_n_gives_estimates_side_by_side(out):
+    experiment = Experiment.of(["experiment=smoke", "n=100", "reps=3", "jobs=1"])
+    experiment.compute(quiet=True)
+    figure = plots.overview(experiment.records(), experiment.config)
+    first = figure.axes[0]
+    assert [t.get_text() for t in first.get_yticklabels()][-1] == "binned15"
+    assert first.get_xscale() == "linear"
+
+
+def test_page_is_self_contained_and_complete(out, cli):
+    cli("experiment=berta2026_fig1", "reps=2", "n=[200]", "jobs=1")
+    page = (out / "berta2026" / "fig1.html").read_text()
+    assert not re.search(r'(src|href)="(https?:)?//', page) and "@import" not in page
+    assert page.count("<svg") == 1 and "prefers-color-scheme: dark" in page and "@media print" in page
+    assert "Paper against ours" in page and "within error" in page and "numpy" in page
+    assert page.count("<tr>") >= 180
+    for link in re.findall(r'<a href="([^"]+)"', page):
+        assert (out / "berta2026" / link).is_file()
+
+
+def test_page_escapes_what_it_shows(out, cli, module):
+    module("angry", "def f(p, y):\n    raise ValueError('<script>alert(1)</script>')\n")
+    cli("problem=beta_wavy", "n=50", "reps=1", "estimator=[binned15]", "jobs=1", "+estimator.f._target_=angry.f")
+    page = (out / "adhoc" / "adhoc.html").read_text()
+    assert "<script>alert" not in page and "&lt;script&gt;alert" in page
+
+
+def test_small_formatting():
+    assert [number(v) for v in (None, float("nan"), 3.0, 0.123456, float("inf"), 1e-17, "x")] == ["–", "–", "3", "0.1235", "∞", "1e-17", "x"]
+    assert inline('<?xml?>\n<svg height="2pt" width="3pt" viewBox="0 0 3 2"></svg>') == '<svg viewBox="0 0 3 2"></svg>'
+
+
+def test_chromium_shows_the_page_without_errors(out, cli, tmp_path):
+    """Headless Chromium draws the page, light and dark, without a console error or a request to the outside."""
+    import shutil
+    import subprocess
+
+    browser = next((b for b in ("chromium", "chromium-browser", "google-chrome") if shutil.which(b)), None)
+    if browser is None:
+        pytest.skip("no Chromium on this machine")
+    cli("experiment=berta2026_fig1", "reps=2", "n=[200,264]", "jobs=1")
+    flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync"
+    shot = tmp_path / "page.png"
+    done = subprocess.run(
+        [browser, *flags.split(), f"--user-data-dir={tmp_path / 'profile'}", "--window-size=1200,1600", "--enable-logging=stderr", f"--screenshot={shot}", f"file://{out}/berta2026/fig1.html"],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert shot.stat().st_size > 50_000
+    assert "CONSOLE" not in done.stderr

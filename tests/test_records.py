@@ -1,0 +1,141 @@
+"""The store: parts, best attempts, corruption, compaction, truths, doctor."""
+
+import json
+
+import numpy as np
+import pytest
+
+import harness
+from harness import records
+from harness.doctor import examine, status_text
+from harness.errors import BadInput
+from harness.experiment import Experiment
+
+RUN = ["problem=[beta_wavy]", "estimator=[binned15,debiased15]", "n=[50,100]", "reps=3", "jobs=1", "name=store"]
+
+
+def row(key, status, value=None, estimand=None, **more):
+    common = {
+        "key": key, "problem": "p", "problem_key": "00", "problem_parameters": "{}", "notion": "binary", "n": 10, "rep": 0,
+        "estimator": "e", "estimator_key": "11", "estimator_parameters": "{}", "seed": 0, "run_id": "r",
+    }  # fmt: skip
+    return {**common, **more}, [{"status": status, "value": value, "estimand": estimand}]
+
+
+def write(out, *rows):
+    part = records.Part(out)
+    for one in rows:
+        part.add(*one)
+    part.write()
+
+
+def test_the_best_attempt_of_a_cell_is_taken(out):
+    write(out, row("a", "ok", 0.1, "l1"), row("b", "failed"), row("c", "interrupted"))
+    write(out, row("a", "failed"), row("b", "interrupted"), row("c", "ok", 0.3, "l1"), row("d", "ok", 0.4, "l1"))
+    write(out, row("d", "ok", 0.5, "l1"))
+    found = records.load_records(out).set_index("key")
+    assert found["status"].to_dict() == {"a": "ok", "b": "failed", "c": "ok", "d": "ok"}
+    assert found.loc["d", "value"] == 0.5  # the latest of two
+    assert records.finished_keys(out) == {"a", "c", "d"}
+
+
+def test_a_cell_with_undefined_estimates_is_finished_and_whole(out):
+    common, _ = row("a", "ok")
+    write(out, (common, [{"status": "ok", "value": 0.1, "estimand": "l1"}, {"status": "undefined", "value": np.inf, "estimand": "kl"}]))
+    assert records.finished_keys(out) == {"a"}
+    assert set(records.load_records(out)["estimand"]) == {"l1", "kl"}
+
+
+def test_load_from_folder_records_folder_or_file(out):
+    harness.run(RUN)
+    whole = harness.load_records(out)
+    assert len(whole) == len(harness.load_records(out / "records"))
+    one = harness.load_records(records.parts(out)[0])
+    assert 0 < len(one) <= len(whole) and one["truth"].notna().all()
+    assert len(harness.load_records(out, keys=list(whole["key"])[:1])["key"].unique()) == 1
+
+
+def test_empty_and_missing_folders(out):
+    out.mkdir()
+    assert len(harness.load_records(out)) == 0 and "truth" in harness.load_records(out)
+    with pytest.raises(BadInput, match="does not exist"):
+        harness.load_records(out / "nothing")
+
+
+def test_truths_are_stored_once_per_problem(out):
+    harness.run(RUN)
+    (path,) = (out / "truths").glob("*.json")
+    stored = json.loads(path.read_text())
+    value, error, method = stored["binary|l1"]
+    truth = harness.load_problem("beta_wavy").truth("l1")
+    assert (value, error, method) == (truth.value, truth.error, truth.method)
+    stamp = path.stat().st_mtime_ns
+    harness.run(RUN)
+    assert path.stat().st_mtime_ns == stamp
+
+
+@pytest.mark.parametrize("damage", ["cut", "garbage", "columns"])
+def test_a_corrupt_part_stops_with_its_name_and_nothing_is_overwritten(out, cli, damage):
+    harness.run(RUN)
+    victim = records.parts(out)[0]
+    if damage == "cut":
+        victim.write_bytes(victim.read_bytes()[:-100])
+    elif damage == "garbage":
+        victim.write_bytes(b"not parquet at all")
+    else:
+        import pandas as pd
+
+        pd.DataFrame({"key": ["a"], "status": ["ok"]}).to_parquet(victim)
+    before = {p: p.read_bytes() for p in out.rglob("*") if p.is_file()}
+    code, _, err = cli(*RUN)
+    assert code == 2 and str(victim) in err and "calharness doctor" in err and len(err.strip().splitlines()) == 1
+    assert before == {p: p.read_bytes() for p in out.rglob("*") if p.is_file()}
+    text, problems = examine(out)
+    assert problems == 1 and f"PROBLEM  {victim} cannot be read" in text
+    victim.unlink()
+    assert cli(*RUN)[0] == 0
+    assert examine(out, RUN)[1] == 0
+
+
+def test_compaction_keeps_every_row(out):
+    for reps in (1, 2, 3):
+        harness.run([*RUN[:3], f"reps={reps}", *RUN[4:]])
+    before = harness.run(RUN)
+    assert len(records.parts(out)) > 1
+    text, problems = examine(out, compact=True)
+    assert problems == 0 and "compacted" in text and len(records.parts(out)) == 1
+    after = harness.run(RUN)
+    assert before["value"].tolist() == after["value"].tolist() and len(records.parts(out)) == 1
+
+
+def test_doctor_finds_what_is_wrong(out):
+    harness.run(RUN)
+    assert examine(out)[1] == 0 and examine(out, RUN)[1] == 0
+    text, problems = examine(out, [*RUN[:3], "reps=4", *RUN[4:]])
+    assert problems == 1 and "4 missing" in text
+    (out / "records" / ".part-x.parquet.tmp").write_bytes(b"half")
+    text, problems = examine(out)
+    assert problems == 0 and ".part-x.parquet.tmp" in text
+    write(out, row("z", "ok", 0.1, "l1", run_id="lost"))
+    write(out, row("z", "ok", 0.2, "l1", run_id="lost"))
+    text, problems = examine(out)
+    assert problems == 2 and "records that differ" in text and "run lost has records but no" in text
+    (next((out / "truths").glob("*.json"))).write_text("{")
+    assert "is not valid JSON" in examine(out)[0]
+
+
+def test_status_counts_cells(out):
+    Experiment.of(["experiment=smoke", "n=50", "reps=2", "jobs=1"]).compute(quiet=True)
+    text = status_text(out)
+    line = next(line for line in text.splitlines() if line.startswith("binned15 "))
+    assert line.split()[1:] == ["4", "2", "0", "0", "0"]  # two binary problems, the canonical one skipped
+    assert "smoke" in text and "finished" in text
+    assert "0 parts" in status_text(out / "elsewhere")
+
+
+def test_provenance_leads_from_a_record_to_versions_and_configuration(out):
+    frame = harness.run(RUN)
+    (run_id,) = frame["run_id"].unique()
+    run = json.loads((out / "runs" / f"{run_id}.json").read_text())
+    assert run["state"] == "finished" and run["config"]["reps"] == 3 and run["versions"]["numpy"] == np.__version__
+    assert run["cells"]["todo"] == 12 and run["processor"] and run["threads_per_worker"] == 1
