@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.evaluation import evaluate
+from harness.notions import NOTIONS
 from harness.tables import figure_estimand, label
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")  # Okabe and Ito, grey for yellow
@@ -38,7 +39,7 @@ def convergence(records, config):
     table, estimand, panels, series = _prepared(records, config)
     rows, columns = _grid(len(panels), config["figure"]["panels_per_row"])
     figure, axes = plt.subplots(
-        rows, columns, figsize=(WIDTH, 0.55 + 1.95 * rows), squeeze=False, sharex=True, layout="constrained"
+        rows, columns, figsize=(WIDTH, 0.6 + (1.95 + 0.15 * _several(panels)) * rows), squeeze=False, sharex=True, layout="constrained"
     )
     for (problem, notion), ax in zip(panels, axes.flat):
         part = table[(table["problem"] == problem) & (table["notion"] == notion)]
@@ -51,6 +52,7 @@ def convergence(records, config):
                 )  # fmt: skip
         _truth_line(ax, part, horizontal=True)
         ax.set_xscale("log")
+        _sample_ticks(ax, sorted(table["n"].unique()))
         ax.set_title(_panel_title(problem, notion, panels, config))
     for ax in axes.flat[len(panels) :]:
         ax.set_visible(False)
@@ -60,7 +62,7 @@ def convergence(records, config):
         last = max(i for i in range(rows) if i * columns + j < len(panels))
         axes[last, j].set_xlabel("number of samples $n$")
         axes[last, j].tick_params(labelbottom=True)
-    _legend(figure, axes.flat[: len(panels)])
+    _legend(figure, axes.flat[: len(panels)], [label(config, "estimator", e) for e in series])
     return figure
 
 
@@ -95,7 +97,7 @@ def side_by_side(records, config):
         if i + columns >= len(panels):
             ax.set_xlabel(NAMES.get(estimand, estimand))
     if table["truth"].notna().any():
-        _legend(figure, axes.flat[: len(panels)])
+        _legend(figure, axes.flat[: len(panels)], [])
     return figure
 
 
@@ -133,7 +135,9 @@ def _prepared(records, config):
     seen = list(dict.fromkeys(zip(records["problem"], records["notion"])))
     with_numbers = set(zip(table["problem"], table["notion"]))
     order = {problem: i for i, problem in enumerate(config["problem"])}
-    panels = sorted((panel for panel in seen if panel in with_numbers), key=lambda panel: order.get(panel[0], len(order)))
+    panels = sorted(
+        (panel for panel in seen if panel in with_numbers), key=lambda p: (order.get(p[0], len(order)), NOTIONS.index(p[1]))
+    )
     chosen = config["figure"]["estimators"] or list(config["estimator"])
     series = [e for e in chosen if e in set(table["estimator"])]
     return table, estimand, panels or seen[:1] or [("no records", "")], series
@@ -144,9 +148,24 @@ def _grid(panels, per_row):
     return -(-panels // columns), columns
 
 
+def _several(panels):
+    return len({notion for _, notion in panels}) > 1
+
+
 def _panel_title(problem, notion, panels, config):
-    several = len({n for _, n in panels}) > 1
-    return label(config, "problem", problem) + (f", {notion.replace('_', '-')}" if several else "")
+    several = _several(panels)
+    return label(config, "problem", problem) + (f"\n{notion.replace('_', '-')}" if several else "")
+
+
+def _sample_ticks(ax, sizes):
+    """Few sample sizes are labelled each, many by powers of ten (by their ends, should no power of ten lie between)."""
+    from matplotlib.ticker import NullFormatter
+
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    decades = [10**k for k in range(12) if sizes[0] <= 10**k <= sizes[-1]]
+    if len(sizes) <= 4 or not decades:
+        shown = sizes if len(sizes) <= 4 else [sizes[0], sizes[-1]]
+        ax.set_xticks(shown, [f"{n:,}" for n in shown])
 
 
 def _truth_line(ax, part, horizontal):
@@ -159,12 +178,13 @@ def _truth_line(ax, part, horizontal):
     span(value - error, value + error, color="0.2", alpha=0.15, linewidth=0)
 
 
-def _legend(figure, axes):
+def _legend(figure, axes, order):
+    """One legend above all panels: the true value, then the estimators in their order."""
     entries = {}
     for ax in axes:
         for handle, text in zip(*ax.get_legend_handles_labels()):
             entries.setdefault(text, handle)
-    if entries:
-        figure.legend(
-            entries.values(), entries.keys(), loc="outside upper center", ncols=min(4, len(entries)), handlelength=2.2, columnspacing=1.2
-        )
+    texts = sorted(entries, key=lambda text: order.index(text) if text in order else -1)
+    if texts:
+        handles = [entries[text] for text in texts]
+        figure.legend(handles, texts, loc="outside upper center", ncols=min(4, len(texts)), handlelength=2.2, columnspacing=1.2)

@@ -20,6 +20,8 @@ class Partition:
     vector_cells: int = 30
     random_state: int | None = None
 
+    null_bias = 0.15  # kl of vectors: a cell that lacks a class says 0, which held-out samples punish
+
     @property
     def determinism(self):
         return "statistical" if self.random_state is None else "exact"

@@ -53,15 +53,15 @@ def _call(estimator, p, y, rng, extra):
 
 
 def takes_rng(estimator) -> bool:
-    """Whether it is called with (p, y, rng); a stranger's bare function may take (p, y) alone."""
+    """Whether it is called with (p, y, rng); a stranger's function may take (p, y) alone, or (p, y, bins=15) and the like."""
     import inspect
 
-    target = estimator if inspect.isfunction(estimator) or inspect.isbuiltin(estimator) else type(estimator).__call__
     try:
-        parameters = [v for k, v in inspect.signature(target).parameters.items() if k != "self"]
+        parameters = list(inspect.signature(estimator).parameters.values())
     except (TypeError, ValueError):
         return False
-    return len(parameters) > 2 or any(v.kind == v.VAR_POSITIONAL for v in parameters)
+    third = [v for v in parameters if v.kind in (v.POSITIONAL_ONLY, v.POSITIONAL_OR_KEYWORD)][2:3]
+    return any(v.name == "rng" or v.default is v.empty for v in third) or any(v.kind == v.VAR_POSITIONAL for v in parameters)
 
 
 def _normal(result):

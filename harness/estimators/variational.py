@@ -53,7 +53,7 @@ class Variational:
 
     @property
     def null_bias(self):
-        return 0.35 if self.folds == 1 else 0.05
+        return 0.35 if self.folds == 1 else getattr(self.calibrator, "null_bias", 0.05)
 
     @property
     def max_n(self):
