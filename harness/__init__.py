@@ -1,11 +1,11 @@
 """calharness: one place where every estimator of calibration error meets every problem on which it can be judged.
 
-    harness.load_problem("beta_overconfident", **overrides)     harness.load_estimator("binned15", **overrides)
-    harness.list_problems()   harness.list_estimators()   harness.list_experiments()
-    harness.reduce(p, y, notion)
-    harness.run(["experiment=smoke", "reps=2"]) -> DataFrame, one row per estimate
-    harness.load_records(path) -> DataFrame
-    harness.evaluate(records) -> bias, sd, rmse, coverage ... by problem, notion, n, estimator, estimand
+harness.load_problem("beta_overconfident", **overrides)     harness.load_estimator("binned15", **overrides)
+harness.list_problems()   harness.list_estimators()   harness.list_experiments()
+harness.reduce(p, y, notion)
+harness.run(["experiment=smoke", "reps=2"]) -> DataFrame, one row per estimate
+harness.load_records(path) -> DataFrame
+harness.evaluate(records) -> bias, sd, rmse, coverage ... by problem, notion, n, estimator, estimand
 """
 
 from harness.config import ids as _ids

@@ -103,7 +103,10 @@ def _run_config(config: dict) -> int:
     failed = frame[frame["status"].eq("failed")]
     if len(failed):
         last = str(failed["reason"].iloc[0]).strip().splitlines()[-1]
-        print(f"  {failed['key'].nunique():,} cells failed, the first with: {last}; they run again with the next run", file=sys.stderr)
+        print(
+            f"  {failed['key'].nunique():,} cells failed, the first with: {last}; they run again with the next run",
+            file=sys.stderr,
+        )
     if missing - failed["key"].nunique() > 0:
         print(f"  {missing:,} cells of other shards or runs are missing; `calharness report ...` draws once they are there")
         if config["shards"] > 1:

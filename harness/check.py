@@ -25,7 +25,7 @@ from harness import estimands
 from harness.config import build, load
 from harness.errors import BadInput, Undefined
 from harness.estimators.base import KINDS, apply, is_finite, property_of
-from harness.notions import NOTIONS, one_hot, reduce
+from harness.notions import NOTIONS, SCALAR_NOTIONS, one_hot, reduce
 from harness.problems import Beta, Dirichlet, LegacyStream
 from harness.problems.maps import Identity, LogitAffine, Power
 
@@ -65,7 +65,7 @@ def check(target: str) -> list[Finding]:
     from threadpoolctl import threadpool_limits
 
     estimator = _made(target)
-    declared = property_of(estimator, "notions", ("binary",))
+    declared = property_of(estimator, "notions", SCALAR_NOTIONS)
     cases = [_case(estimator, notion) for notion in NOTIONS if notion in declared] or [_case(estimator, "binary")]
     states = np.random.get_state(), random.getstate()
     findings = []
@@ -350,7 +350,7 @@ def declarations(case):
     extra = set(_answer(case, case.p, case.y)) - set(own["estimands"]) if "estimands" in own else ()
     if extra:
         raise Broken(f"{', '.join(sorted(extra))} is returned, but estimands declares {', '.join(own['estimands'])}")
-    return ", ".join(own) or "nothing is declared: taken as binary and statistical"
+    return ", ".join(own) or "nothing is declared: taken as scalar and statistical"
 
 
 def docstring(case):

@@ -29,7 +29,10 @@ def status_text(out: Path) -> str:
             lines.append(f"run {path.stem}: unreadable")
             continue
         took = f" after {run['seconds']} s" if "seconds" in run else ""
-        lines.append(f"run {run['run_id']}: {run['config'].get('name') or 'adhoc'}, {run['cells']['todo']:,} cells to do, {run['state']}{took}")
+        lines.append(
+            f"run {run['run_id']}: {run['config'].get('name') or 'adhoc'}, {run['cells']['todo']:,} cells to do, "
+            f"{run['state']}{took}"
+        )
     return "\n".join(lines)
 
 
@@ -55,9 +58,13 @@ def examine(out: Path, overrides: list[str] | None = None, compact: bool = False
     if good:
         twice, contradictions = _duplicates(good)
         if twice:
-            lines.append(f"  note     {twice:,} cells are recorded more than once (two writers, or a retry); one record of each is used")
+            lines.append(
+                f"  note     {twice:,} cells are recorded more than once (two writers, or a retry); one record of each is used"
+            )
         for key, estimator, low, high in contradictions[:10]:
-            problem(f"cell {key} ({estimator}) has records that differ, {low!r} and {high!r}, though its determinism should make them equal")
+            problem(
+                f"cell {key} ({estimator}) has records that differ, {low!r} and {high!r}; equal seeds should give equal values"
+            )
         if len(contradictions) > 10:
             problem(f"{len(contradictions) - 10:,} more cells with differing records")
         for run in _runs_without_provenance(good, out):
@@ -97,7 +104,9 @@ def _missing(out, overrides, lines):
     frame = experiment.records()
     missing = experiment.missing(frame)
     state = {status: int(n) for status, n in frame.drop_duplicates("key")["status"].value_counts().items()}
-    lines.append(f"  {experiment.name}: {len(experiment.plan.cells):,} cells planned, recorded {state or 'none'}, {missing:,} missing")
+    lines.append(
+        f"  {experiment.name}: {len(experiment.plan.cells):,} cells planned, recorded {state or 'none'}, {missing:,} missing"
+    )
     if missing:
         lines.append("  PROBLEM  cells are missing; run the experiment again to compute them")
     return int(missing > 0)

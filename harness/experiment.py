@@ -77,7 +77,9 @@ class Experiment:
         files += tables.save(summary, wide, self.folder / self.stem)
         compared = None
         if item:
-            compared = reproduction.compare(item.reproduced(frame, self.config), self.paper, self.config["compare"], self.config["reasons"])
+            compared = reproduction.compare(
+                item.reproduced(frame, self.config), self.paper, self.config["compare"], self.config["reasons"]
+            )
             files += reproduction.save(compared, self.name, self.folder)
         files.append(report.save(self, frame, files, wide, compared, self.folder / f"{self.stem}.html"))
         return files, reproduction.counts(compared) if item else {}
@@ -89,7 +91,9 @@ class Experiment:
         have = set(frame["estimand"].dropna())
         absent = [name for name in chosen if name not in have]
         if absent and len(frame):
-            raise BadInput(f"estimand is {', '.join(absent)}, which no estimator of this run gives; it gives {', '.join(sorted(have))}.")
+            raise BadInput(
+                f"estimand is {', '.join(absent)}, which no estimator of this run gives; it gives {', '.join(sorted(have))}."
+            )
         return frame[frame["estimand"].isin(chosen) | frame["estimand"].isna()]
 
 

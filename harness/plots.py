@@ -10,7 +10,16 @@ from harness.evaluation import evaluate
 from harness.notions import NOTIONS
 from harness.tables import figure_estimand, label
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")  # Okabe and Ito, grey for yellow
+COLOURS = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#000000",
+    "#999999",
+)  # Okabe and Ito, grey for yellow
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 LINES = ("-", "-", "-", "-", "-", "-", "-", "-", "--", "--", "--", "--", "--", "--", "--", "--")
 NAMES = {
@@ -39,7 +48,12 @@ def convergence(records, config):
     table, estimand, panels, series = _prepared(records, config)
     rows, columns = _grid(len(panels), config["figure"]["panels_per_row"])
     figure, axes = plt.subplots(
-        rows, columns, figsize=(WIDTH, 0.6 + (1.95 + 0.15 * _several(panels)) * rows), squeeze=False, sharex=True, layout="constrained"
+        rows,
+        columns,
+        figsize=(WIDTH, 0.6 + (1.95 + 0.15 * _several(panels)) * rows),
+        squeeze=False,
+        sharex=True,
+        layout="constrained",
     )
     for (problem, notion), ax in zip(panels, axes.flat):
         part = table[(table["problem"] == problem) & (table["notion"] == notion)]
@@ -82,11 +96,15 @@ def side_by_side(records, config):
             at = len(series) - 1 - i
             own = (fine["problem"] == problem) & (fine["notion"] == notion) & (fine["estimator"] == estimator)
             if not len(line):
-                ax.text(0.98, at, "no estimate", transform=ax.get_yaxis_transform(), ha="right", va="center", fontsize=6, color="0.45")
+                ax.text(
+                    0.98, at, "no estimate", transform=ax.get_yaxis_transform(), ha="right", va="center", fontsize=6, color="0.45"
+                )
                 continue
             if own.sum() > 1:
                 ax.plot(fine.loc[own, "value"], np.full(own.sum(), at), ".", color=COLOURS[i % 8], alpha=0.25, markersize=3)
-            ax.errorbar(line["mean"], [at], xerr=line["se"], marker=MARKERS[i % 8], color=COLOURS[i % 8], capsize=2, linestyle="none")
+            ax.errorbar(
+                line["mean"], [at], xerr=line["se"], marker=MARKERS[i % 8], color=COLOURS[i % 8], capsize=2, linestyle="none"
+            )
         _truth_line(ax, part, horizontal=False)
         ax.set_yticks(range(len(series)), [label(config, "estimator", e) for e in reversed(series)])
         ax.set_ylim(-0.6, len(series) - 0.4)

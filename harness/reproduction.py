@@ -139,6 +139,8 @@ def _numbers(records, config, item, estimand, per_run):
     columns = [label(config, "estimator", e) for e in table["estimator"]]
     found = pd.DataFrame({"row": rows, "column": columns, "value": table["mean"], "error": table["se"], "reps": table["reps"]})
     if TRUTH not in columns:
-        exact = pd.DataFrame({"row": rows, "column": TRUTH, "value": table["truth"], "error": table["truth_error"], "reps": np.inf})
+        exact = pd.DataFrame(
+            {"row": rows, "column": TRUTH, "value": table["truth"], "error": table["truth_error"], "reps": np.inf}
+        )
         found = pd.concat([found, exact.drop_duplicates("row")], ignore_index=True)
     return found.assign(item=item)

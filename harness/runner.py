@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import resource
 import sys
 import time
@@ -163,7 +164,9 @@ def _record_skips(plan, groups, out, run_id):
         for cell in group:
             if cell.key in plan.skips:
                 part.add(
-                    common_columns(plan.problems[cell.problem], plan.estimators[cell.estimator], cell, plan.config["seed"], run_id),
+                    common_columns(
+                        plan.problems[cell.problem], plan.estimators[cell.estimator], cell, plan.config["seed"], run_id
+                    ),
                     [{"status": "skipped", "reason": plan.skips[cell.key]}],
                 )
     part.write()
@@ -262,12 +265,15 @@ def _backend(config, workers):
     client = None
     if engine == "dask":
         distributed = _optional("distributed", "dask")
-        client = distributed.Client(n_workers=workers, threads_per_worker=1, dashboard_address=None)
+        remote = os.environ.get("DASK_SCHEDULER_ADDRESS")
+        local = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
+        client = distributed.Client(remote) if remote else distributed.Client(**local)
     elif engine == "ray":
         ray = _optional("ray", "ray")
         from ray.util.joblib import register_ray
 
-        ray.init(num_cpus=workers, ignore_reinit_error=True, log_to_driver=False, include_dashboard=False)
+        local = {} if os.environ.get("RAY_ADDRESS") else {"num_cpus": workers, "include_dashboard": False}
+        ray.init(ignore_reinit_error=True, log_to_driver=False, **local)
         register_ray()
     try:
         with joblib.parallel_config(backend=engine, n_jobs=workers):
@@ -291,15 +297,13 @@ _worker_nodes: dict = {}
 
 def run_chunk(task: dict) -> int:
     """Compute the cells of one chunk in this process, one thread, and write their part. Returns the number that failed."""
-    from threadpoolctl import threadpool_limits
-
     for folder in task["path"]:
         if folder not in sys.path:
             sys.path.append(folder)
     part = records.Part(Path(task["out"]))
     failed = 0
     drawn, reduced = None, {}
-    with threadpool_limits(1):
+    with one_thread():
         for cell in task["cells"]:
             problem = _node("problem", cell.problem, task)
             estimator = _node("estimator", cell.estimator, task)
@@ -328,7 +332,9 @@ def run_chunk(task: dict) -> int:
                 if task["on_error"] == "raise":
                     part.add(common, rows)
                     part.write()
-                    raise CellFailed(f"{cell.estimator} on {cell.problem}, n = {cell.n}, rep {cell.rep}: {_tail(error)}") from None
+                    raise CellFailed(
+                        f"{cell.estimator} on {cell.problem}, n = {cell.n}, rep {cell.rep}: {_tail(error)}"
+                    ) from None
             common["seconds"] = time.perf_counter() - wall
             common["cpu_seconds"] = time.process_time() - cpu
             common["peak_mb"] = _peak_mb()
@@ -337,6 +343,23 @@ def run_chunk(task: dict) -> int:
                 part.write()
     part.write()
     return failed
+
+
+@contextlib.contextmanager
+def one_thread():
+    """Linear algebra and OpenMP on one thread: libraries that are loaded by a call, and, through the environment that they read
+    as they load, those that an estimator imports meanwhile."""
+    from threadpoolctl import threadpool_limits
+
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(dict.fromkeys(names, "1"))
+    try:
+        with threadpool_limits(1):
+            yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
 def _node(group, name, task):

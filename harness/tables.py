@@ -55,7 +55,9 @@ def wide(records, config):
     if (table["truth"] == "–").all():
         table = table.drop(columns="truth")
     ranks = {label(config, "problem", p): i for i, p in enumerate(config["problem"])}
-    table = table.sort_index(level=0, key=lambda level: level.map(ranks) if level.name == "problem" else level, sort_remaining=True)
+    table = table.sort_index(
+        level=0, key=lambda level: level.map(ranks) if level.name == "problem" else level, sort_remaining=True
+    )
     table.columns.name = f"{estimand}: mean ± standard error"
     return table
 
@@ -82,6 +84,14 @@ def latex(frame) -> str:
 
 def _tex(value):
     text = str(value)
-    for plain, tex in (("\\", r"\textbackslash{}"), ("_", r"\_"), ("%", r"\%"), ("&", r"\&"), ("#", r"\#"), ("±", r"$\pm$"), ("–", "--")):
+    for plain, tex in (
+        ("\\", r"\textbackslash{}"),
+        ("_", r"\_"),
+        ("%", r"\%"),
+        ("&", r"\&"),
+        ("#", r"\#"),
+        ("±", r"$\pm$"),
+        ("–", "--"),
+    ):
         text = text.replace(plain, tex)
     return re.sub(r"(?<![\w-])-(?=\d)", "$-$", text)

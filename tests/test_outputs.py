@@ -62,7 +62,16 @@ def test_one_rep_has_no_standard_error():
 
 @pytest.fixture
 def ours():
-    return pd.DataFrame({"item": "fig1", "row": ["Calibrated, n = 200"], "column": ["ECE (15 bins)"], "value": [0.0], "error": [0.001], "reps": [40]})
+    return pd.DataFrame(
+        {
+            "item": "fig1",
+            "row": ["Calibrated, n = 200"],
+            "column": ["ECE (15 bins)"],
+            "value": [0.0],
+            "error": [0.001],
+            "reps": [40],
+        }
+    )
 
 
 def reported_value():
@@ -71,7 +80,15 @@ def reported_value():
 
 
 @pytest.mark.parametrize(
-    ("off_by", "verdict"), [(0.0, "identical"), (5e-10, "identical"), (1e-6, "within error"), (0.01, "within error"), (0.1, "differs"), (-0.1, "differs")]
+    ("off_by", "verdict"),
+    [
+        (0.0, "identical"),
+        (5e-10, "identical"),
+        (1e-6, "within error"),
+        (0.01, "within error"),
+        (0.1, "differs"),
+        (-0.1, "differs"),
+    ],
 )
 def test_verdicts(ours, off_by, verdict):
     r = reported_value()
@@ -95,7 +112,17 @@ def test_within_error_is_welchs_t():
 
 def test_printed_precision_counts_as_identical():
     """0.128 printed to three decimals: 0.1284 is identical, 0.1286 is not."""
-    table = pd.DataFrame({"plus_minus": 0.0, "error": 0.0, "reported_reps": 10, "reps": np.inf, "reported": 0.128, "precision": 0.001, "ours": [0.1284, 0.1286]})
+    table = pd.DataFrame(
+        {
+            "plus_minus": 0.0,
+            "error": 0.0,
+            "reported_reps": 10,
+            "reps": np.inf,
+            "reported": 0.128,
+            "precision": 0.001,
+            "ours": [0.1284, 0.1286],
+        }
+    )
     table["difference"] = table["ours"] - table["reported"]
     assert list(reproduction._verdicts(table, pd.Series([0.0, 0.0]))) == ["identical", "differs"]
 
@@ -124,7 +151,9 @@ def test_every_reported_row_is_asked_of_an_experiment_that_can_answer():
         assert set(reported["column"]) <= ours
         panels = set(reported["row"].str.replace(r", n = .*", "", regex=True))
         assert panels == set(config["labels"]["problem"].values())
-        assert set(config["labels"]["problem"]) == set(config["problem"]) and set(config["labels"]["estimator"]) == set(config["estimator"])
+        assert set(config["labels"]["problem"]) == set(config["problem"]) and set(config["labels"]["estimator"]) == set(
+            config["estimator"]
+        )
 
 
 def test_paper_experiment_end_to_end_on_few_reps(out, cli):
@@ -153,7 +182,12 @@ def test_wide_table_has_the_papers_labels_and_says_what_is_missing(out):
     assert wide.loc[("dirichlet3_overconfident", "canonical", 100), "ECE"] == "skipped"
     assert re.fullmatch(r"\d\.\d{4} ± \d\.\d{4}", wide.loc[("Calibrated", "binary", 50), "ECE"])
     tex = tables.latex(wide)
-    assert r"$\pm$" in tex and r"dirichlet3\_overconfident" in tex and r"\toprule" in tex and not re.search(r"(?<!\\)_", tex.split("\n", 1)[1].replace(r"\_", ""))
+    assert (
+        r"$\pm$" in tex
+        and r"dirichlet3\_overconfident" in tex
+        and r"\toprule" in tex
+        and not re.search(r"(?<!\\)_", tex.split("\n", 1)[1].replace(r"\_", ""))
+    )
 
 
 def test_convergence_figure_shows_estimates_errors_truth_and_labels(out):
@@ -199,7 +233,15 @@ def test_page_escapes_what_it_shows(out, cli, module):
 
 
 def test_small_formatting():
-    assert [number(v) for v in (None, float("nan"), 3.0, 0.123456, float("inf"), 1e-17, "x")] == ["–", "–", "3", "0.1235", "∞", "1e-17", "x"]
+    assert [number(v) for v in (None, float("nan"), 3.0, 0.123456, float("inf"), 1e-17, "x")] == [
+        "–",
+        "–",
+        "3",
+        "0.1235",
+        "∞",
+        "1e-17",
+        "x",
+    ]
     assert inline('<?xml?>\n<svg height="2pt" width="3pt" viewBox="0 0 3 2"></svg>') == '<svg viewBox="0 0 3 2"></svg>'
 
 
@@ -212,10 +254,11 @@ def test_chromium_shows_the_page_without_errors(out, cli, tmp_path):
     if browser is None:
         pytest.skip("no Chromium on this machine")
     cli("experiment=berta2026_fig1", "reps=2", "n=[200,264]", "jobs=1")
-    flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync"
+    flags = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
+    --disable-component-update --disable-sync --window-size=1200,1600 --enable-logging=stderr"""
     shot = tmp_path / "page.png"
     done = subprocess.run(
-        [browser, *flags.split(), f"--user-data-dir={tmp_path / 'profile'}", "--window-size=1200,1600", "--enable-logging=stderr", f"--screenshot={shot}", f"file://{out}/berta2026/fig1.html"],
+        [browser, *flags.split(), f"--user-data-dir={tmp_path}", f"--screenshot={shot}", f"file://{out}/berta2026/fig1.html"],
         capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert shot.stat().st_size > 50_000

@@ -41,7 +41,10 @@ def test_the_best_attempt_of_a_cell_is_taken(out):
 
 def test_a_cell_with_undefined_estimates_is_finished_and_whole(out):
     common, _ = row("a", "ok")
-    write(out, (common, [{"status": "ok", "value": 0.1, "estimand": "l1"}, {"status": "undefined", "value": np.inf, "estimand": "kl"}]))
+    write(
+        out,
+        (common, [{"status": "ok", "value": 0.1, "estimand": "l1"}, {"status": "undefined", "value": np.inf, "estimand": "kl"}]),
+    )
     assert records.finished_keys(out) == {"a"}
     assert set(records.load_records(out)["estimand"]) == {"l1", "kl"}
 

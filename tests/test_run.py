@@ -15,7 +15,12 @@ from harness import records
 from harness.experiment import Experiment
 from harness.runner import CellFailed
 
-SMALL = ["problem=[beta_overconfident,dirichlet3_overconfident]", "estimator=[binned15,variational_isotonic]", "n=[50,100]", "reps=3"]
+SMALL = [
+    "problem=[beta_overconfident,dirichlet3_overconfident]",
+    "estimator=[binned15,variational_isotonic]",
+    "n=[50,100]",
+    "reps=3",
+]
 VALUES = ["key", "problem", "notion", "n", "rep", "estimator", "estimand", "value", "status"]
 
 
@@ -61,11 +66,20 @@ def test_all_estimators_see_the_same_prefix(out):
     from harness.config import node
     from harness.seeds import data_rng
 
-    key = node("problem", "beta_overconfident", {"_target_": "harness.problems.Beta", "map": {"_target_": "harness.problems.maps.LogitAffine", "slope": 0.4, "intercept": 0.3}}).key
+    key = node(
+        "problem",
+        "beta_overconfident",
+        {
+            "_target_": "harness.problems.Beta",
+            "map": {"_target_": "harness.problems.maps.LogitAffine", "slope": 0.4, "intercept": 0.3},
+        },
+    ).key
     p, y = problem.sample(100, data_rng(0, key, 2))
     frame = harness.run([*SMALL, "jobs=1"])
     for n in (50, 100):
-        row = frame.query("problem == 'beta_overconfident' and n == @n and rep == 2 and estimator == 'binned15' and estimand == 'l1'")
+        row = frame.query(
+            "problem == 'beta_overconfident' and n == @n and rep == 2 and estimator == 'binned15' and estimand == 'l1'"
+        )
         assert row["value"].item() == harness.load_estimator("binned15")(p[:n], y[:n], None)["l1"].value
 
 
@@ -140,7 +154,15 @@ def test_failed_cells_run_again_and_undefined_do_not(out, module):
 
 def test_on_error_raise_stops_with_the_reason_and_keeps_what_is_done(out, module):
     module("broken3", BROKEN)
-    mine = ["problem=beta_wavy", "estimator=[]", "n=[50,100]", "reps=1", "jobs=1", "on_error=raise", "+estimator.fails._target_=broken3.Fails"]
+    mine = [
+        "problem=beta_wavy",
+        "estimator=[]",
+        "n=[50,100]",
+        "reps=1",
+        "jobs=1",
+        "on_error=raise",
+        "+estimator.fails._target_=broken3.Fails",
+    ]
     with pytest.raises(CellFailed, match="fails on beta_wavy, n = 100"):
         Experiment.of(mine).compute(quiet=True)
     assert set(records.load_records(out)["status"]) == {"ok", "failed"}
@@ -160,9 +182,18 @@ class Mine:
 def test_own_estimator_runs_against_all_and_only_it_is_computed(out, module):
     module("my_module", STRANGER)
     Experiment.of(["experiment=smoke", "reps=2", "n=100", "jobs=1"]).compute(quiet=True)
-    mine = ["experiment=smoke", "reps=2", "n=100", "jobs=2", "+estimator.mine._target_=my_module.Mine", "+estimator.bare._target_=my_module.bare"]
+    mine = [
+        "experiment=smoke",
+        "reps=2",
+        "n=100",
+        "jobs=2",
+        "+estimator.mine._target_=my_module.Mine",
+        "+estimator.bare._target_=my_module.bare",
+    ]
     counts = Experiment.of(mine).compute(quiet=True)
-    assert counts["todo"] == 2 * 2 * 2  # two estimators, the two binary problems, two reps; the canonical problem is no business of theirs
+    assert (
+        counts["todo"] == 2 * 2 * 2
+    )  # two estimators, the two binary problems, two reps; the canonical problem is no business of theirs
     frame = Experiment.of(mine).records()
     own = frame[frame["estimator"].isin(["mine", "bare"])]
     assert {"mine", "bare", "binned15"} <= set(frame["estimator"])
@@ -193,13 +224,19 @@ class Slow:
         time.sleep(0.01)
         return {"l1": float(p.mean())}
 """
-LONG = ["problem=[beta_wavy,beta_mixed]", "estimator=[binned15]", "n=[60]", "reps=120", "+estimator.slow._target_=slow_module.Slow"]
+LONG = [
+    "problem=[beta_wavy,beta_mixed]",
+    "estimator=[binned15]",
+    "n=[60]",
+    "reps=120",
+    "+estimator.slow._target_=slow_module.Slow",
+]
 
 
 def _start(folder, out, *extra):
     return subprocess.Popen(
-        [sys.executable, "-m", "harness", *LONG, "jobs=2", f"out={out}", *extra], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True, start_new_session=True,
+        [sys.executable, "-m", "harness", *LONG, "jobs=2", f"out={out}", *extra], cwd=folder, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
 
 

@@ -53,15 +53,17 @@ def _call(estimator, p, y, rng, extra):
 
 
 def takes_rng(estimator) -> bool:
-    """Whether it is called with (p, y, rng); a stranger's function may take (p, y) alone, or (p, y, bins=15) and the like."""
+    """Whether it is called with (p, y, rng); a stranger's function may take (p, y), or (p, y, bins=15), alone."""
     import inspect
 
     try:
         parameters = list(inspect.signature(estimator).parameters.values())
     except (TypeError, ValueError):
         return False
+    if any(v.kind == v.VAR_POSITIONAL for v in parameters):
+        return True
     third = [v for v in parameters if v.kind in (v.POSITIONAL_ONLY, v.POSITIONAL_OR_KEYWORD)][2:3]
-    return any(v.name == "rng" or v.default is v.empty for v in third) or any(v.kind == v.VAR_POSITIONAL for v in parameters)
+    return any(v.name == "rng" or v.default is v.empty for v in third)
 
 
 def _normal(result):

@@ -33,7 +33,6 @@ class Binned:
 
     estimands = ("l1", "l2", "l2_squared", "rms", "linf")
     revision = 1
-    null_bias = 0.3  # 15 k-means cells on 2,000 vectors; scalars stay below 0.05
 
     def __post_init__(self):
         if self.rule not in RULES:
@@ -49,6 +48,10 @@ class Binned:
     @property
     def determinism(self):
         return "statistical" if self.rule == "kmeans" else "exact"
+
+    @property
+    def null_bias(self):
+        return 0.3 if self.rule == "kmeans" else 0.05  # k-means cells also serve vectors, whose many means are noisier
 
     def __call__(self, p, y, rng):
         p, y = checked(p, y)
@@ -123,7 +126,6 @@ def _means(cell, count, p, y, squeeze=False):
     sizes = np.bincount(cell, minlength=count)
     used = sizes > 0
     mean_p, mean_y = (
-        np.column_stack([np.bincount(cell, column, minlength=count) for column in a.T])[used] / sizes[used, None]
-        for a in (p, y)
+        np.column_stack([np.bincount(cell, column, minlength=count) for column in a.T])[used] / sizes[used, None] for a in (p, y)
     )
     return (sizes[used], mean_p[:, 0], mean_y[:, 0]) if squeeze else (sizes[used], mean_p, mean_y)

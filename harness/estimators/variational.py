@@ -74,9 +74,7 @@ class Variational:
         outcome = y.astype(np.float64) if p.ndim == 1 else one_hot(y, p.shape[1])
         standard = loss_functions.SCALAR_LOSSES if p.ndim == 1 else loss_functions.CANONICAL_LOSSES
         at = pivot(notion)
-        return {
-            loss.name: Estimate(self._mean(loss.contribution(p, q, outcome, at), fold)) for loss in self.losses or standard
-        }
+        return {loss.name: Estimate(self._mean(loss.contribution(p, q, outcome, at), fold)) for loss in self.losses or standard}
 
     def _mean(self, contributions, fold):
         if self.pooled:

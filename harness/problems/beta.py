@@ -92,7 +92,8 @@ def _nodes(problem: Beta, order: int):
     """Nodes p, 1 - p and weights with sum_i w_i u(p_i) = E u(p).
 
     p = sin^2 t turns Beta(1/2, 1/2) into the uniform law on (0, pi/2). Panels shrink geometrically towards both ends,
-    where maps like p^0.4 are not smooth, and towards the kinks of g*, where 1 - g* may vanish; they end at its crossings of the diagonal.
+    where maps like p^0.4 are not smooth, and towards the kinks of g*, where 1 - g* may vanish; they end at its
+    crossings of the diagonal.
     """
     a, b = problem.a, problem.b
     half = np.pi / 4

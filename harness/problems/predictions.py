@@ -27,7 +27,9 @@ class Predictions:
         from harness.sources import files
 
         if not self.path:
-            raise BadInput("problem.predictions.path is missing; give the npz, csv or parquet file with probabilities and labels.")
+            raise BadInput(
+                "problem.predictions.path is missing; give the npz, csv or parquet file with probabilities and labels."
+            )
         path = files.find(self.path)
         stamp = path.stat()
         return _read(str(path), self.probabilities, self.logits, self.labels, stamp.st_mtime_ns, stamp.st_size)

@@ -50,7 +50,9 @@ def read_predictions(path, probabilities=None, logits=None, labels=None):
     except BadInput:
         raise
     except Exception as error:
-        raise BadInput(f"{path} cannot be read as {suffix}: {type(error).__name__}: {str(error).partition(chr(10))[0]}.") from error
+        raise BadInput(
+            f"{path} cannot be read as {suffix}: {type(error).__name__}: {str(error).partition(chr(10))[0]}."
+        ) from error
     y = _pick(arrays, labels, LABEL_NAMES, path, "labels", needed=True)
     p = z = None  # naming one of the two means that the other, if it is there, is not asked for
     if probabilities or not logits:
