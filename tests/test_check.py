@@ -179,6 +179,9 @@ def crashes_on_constant(p, y):
     return plain(p, y) + 0.0 * (1 // (len(np.unique(p)) - 1 or len(p) == 1))
 
 
+crashes_on_constant.notions = ("binary",)
+
+
 def crashes_on_one_class(p, y):
     """Fails where no outcome is 1 and p varies."""
     if len(p) > 40 and not y.any():
@@ -228,6 +231,9 @@ def biased_lower(p, y):
     """A lower bound that is none."""
     value = plain(p, y) + 0.2
     return Estimate(value, low=value, kind="lower")
+
+
+biased_lower.notions = ("binary",)
 
 
 def unknown(p, y):
@@ -367,7 +373,7 @@ def crashes(p, y):
 def test_crashes_are_findings_that_name_type_message_and_notion():
     findings = {f.item: f for f in check(f"{__name__}.crashes")}
     assert set(findings) == set(ITEMS)
-    assert findings["ties"] == Finding("ties", "failed", r"binary: KeyError: 'a\nb'")
+    assert findings["ties"] == Finding("ties", "failed", r"binary, top_label, classwise: KeyError: 'a\nb'")
     assert findings["docstring"].outcome == "ok"
 
 
@@ -412,6 +418,9 @@ def squared(p, y):
     return {"brier": float(((p - y) ** 2).mean())}
 
 
+squared.notions = ("binary",)
+
+
 def test_what_does_not_apply():
     assert outcomes(f"{__name__}.squared", "not applicable") == {"class relabelling", "near zero if calibrated"}
     assert outcomes(f"{__name__}.Bounds", "not applicable") == set()
@@ -422,6 +431,9 @@ def upper(p, y):
     """The trivial upper bound."""
     plain(p, y)
     return Estimate(1.0, high=1.0, kind="upper")
+
+
+upper.notions = ("binary",)
 
 
 def test_noise_within_its_error_is_no_bias():
@@ -435,6 +447,7 @@ class Noisy:
     """Unbiased and very noisy."""
 
     null_bias = 1e-3
+    notions = ("binary",)
     calls = 0
 
     def __call__(self, p, y, rng):
