@@ -37,7 +37,8 @@ def main(argv: list[str] | None = None) -> int:
         sys.path.insert(0, os.getcwd())
     signal.signal(signal.SIGTERM, _stop)  # a scheduler's warning counts as an interruption: what is done is written
     from harness.errors import BadInput
-    from harness.runner import CellFailed, Interrupted
+    from harness.runner import Interrupted
+    from harness.worker import CellFailed
 
     try:
         return dispatch(arguments)

@@ -13,7 +13,7 @@ import pytest
 import harness
 from harness import records
 from harness.experiment import Experiment
-from harness.runner import CellFailed
+from harness.worker import CellFailed
 
 SMALL = [
     "problem=[beta_overconfident,dirichlet3_overconfident]",

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.errors import BadInput, Undefined
-from harness.notions import reduce
 
 KINDS = ("point", "lower", "upper", "interval")
 
@@ -30,13 +29,9 @@ def property_of(estimator, name, default=None):
     return getattr(estimator, name, default)
 
 
-def estimate(estimator, p, y, notion, rng, problem=None) -> dict[str, Estimate]:
-    """Reduce (p, y) to the notion and apply the estimator. A bare function may return a float, taken as l1."""
-    return apply(estimator, *reduce(p, y, notion), notion, rng, problem)
-
-
 def apply(estimator, p, y, notion, rng, problem=None) -> dict[str, Estimate]:
-    """Apply the estimator to data that `reduce` has already validated and reduced."""
+    """Apply the estimator to data that `notions.reduce` has validated and reduced; classwise, the mean over classes of the binary
+    estimates. A bare function may return a float, taken as l1."""
     given = {"notion": notion, "problem": problem}
     extra = {name: given[name] for name in property_of(estimator, "wants", ())}
     if notion != "classwise":

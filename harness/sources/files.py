@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+from scipy import special
 
 from harness.errors import BadInput
 from harness.notions import numeric
@@ -74,12 +75,7 @@ def softmax(z, path="logits"):
     """(n, k) logits -> probabilities; (n,) -> logistic. Infinite or NaN logits are refused."""
     if not np.isfinite(z).all():
         raise BadInput(f"{path}: {int((~np.isfinite(z)).sum())} logits are NaN or infinite; finite numbers are needed.")
-    if z.ndim == 1 or z.shape[1] == 1:
-        from scipy.special import expit
-
-        return expit(z.reshape(-1))
-    e = np.exp(z - z.max(axis=1, keepdims=True))
-    return e / e.sum(axis=1, keepdims=True)
+    return special.expit(z.reshape(-1)) if z.ndim == 1 or z.shape[1] == 1 else special.softmax(z, axis=1)
 
 
 def _npz(path):

@@ -1,0 +1,41 @@
+"""Progress of long work on standard error."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+
+class Progress:
+    """Cells done, elapsed time and time left, on standard error: in place on a terminal, else a line every ten seconds."""
+
+    def __init__(self, total, quiet=False):
+        self.total, self.done, self.quiet = total, 0, quiet
+        self.start = self.last = time.monotonic()
+        self.terminal = sys.stderr.isatty()
+
+    def add(self, cells, failed):
+        self.done += cells
+        now = time.monotonic()
+        if self.quiet or now - self.last < (0.2 if self.terminal else 10.0):
+            return
+        self.last = now
+        elapsed = now - self.start
+        left = elapsed * (self.total - self.done) / self.done
+        text = f"{self.done:,} of {self.total:,} cells, {clock(elapsed)} elapsed, about {clock(left)} left"
+        text += f", {failed} failed" if failed else ""
+        print(f"\r\033[K{text}" if self.terminal else text, end="" if self.terminal else "\n", file=sys.stderr, flush=True)
+
+    def close(self):
+        if not self.quiet and self.terminal:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def clock(seconds: float) -> str:
+    """75 -> '1 min 15 s'."""
+    seconds = int(round(seconds))
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3600:
+        return f"{seconds // 60} min {seconds % 60} s"
+    return f"{seconds // 3600} h {seconds % 3600 // 60} min"

@@ -1,0 +1,145 @@
+"""What runs in a worker process: the cells of one chunk, on one thread, and the part that records them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import sys
+import time
+import traceback
+from pathlib import Path
+
+from harness import estimands, records
+from harness.config import node
+from harness.errors import Undefined
+from harness.estimators.base import apply, is_finite
+from harness.notions import reduce
+from harness.seeds import data_rng, estimator_rng
+
+FLUSH_SECONDS = 10.0
+
+
+class CellFailed(Exception):
+    """on_error=raise: the first failing cell, with the tail of its traceback."""
+
+
+def common_columns(problem, estimator, cell, seed, run_id) -> dict:
+    return {
+        "key": cell.key, "problem": cell.problem, "problem_key": problem.key, "problem_parameters": problem.parameters,
+        "notion": cell.notion, "n": cell.n, "rep": cell.rep, "estimator": cell.estimator, "estimator_key": estimator.key,
+        "estimator_parameters": estimator.parameters, "seed": seed, "run_id": run_id,
+    }  # fmt: skip
+
+
+_worker_nodes: dict = {}
+
+
+def run_chunk(task: dict) -> int:
+    """Compute the cells of one chunk in this process, one thread, and write their part. Returns the number that failed."""
+    for folder in task["path"]:
+        if folder not in sys.path:
+            sys.path.append(folder)
+    part = records.Part(Path(task["out"]))
+    failed = 0
+    drawn, reduced = None, {}
+    with one_thread():
+        for cell in task["cells"]:
+            problem = _node("problem", cell.problem, task)
+            estimator = _node("estimator", cell.estimator, task)
+            common = common_columns(problem, estimator, cell, task["seed"], task["run_id"])
+            wall, cpu = time.perf_counter(), time.process_time()
+            try:
+                if drawn != (cell.problem, cell.rep, cell.n):
+                    sample, reduced = None, {}
+                    sample = problem.object.sample(cell.n, _data_stream(problem, cell, task["seed"]))
+                    drawn = (cell.problem, cell.rep, cell.n)
+                if cell.notion not in reduced:
+                    reduced[cell.notion] = reduce(*sample, cell.notion)
+                rng = _estimator_stream(problem, estimator, cell, task["seed"])
+                wall, cpu = time.perf_counter(), time.process_time()
+                found = apply(estimator.object, *reduced[cell.notion], cell.notion, rng, problem.object)
+                rows = _rows(found)
+            except Undefined as reason:
+                rows = [{"status": "undefined", "reason": str(reason)}]
+            except KeyboardInterrupt:
+                part.add(common, [{"status": "interrupted", "reason": "stopped by the user"}])
+                part.write()
+                raise
+            except Exception as error:
+                rows = [{"status": "failed", "reason": _tail(error)}]
+                failed += 1
+                if task["on_error"] == "raise":
+                    part.add(common, rows)
+                    part.write()
+                    raise CellFailed(
+                        f"{cell.estimator} on {cell.problem}, n = {cell.n}, rep {cell.rep}: {_tail(error)}"
+                    ) from None
+            common["seconds"] = time.perf_counter() - wall
+            common["cpu_seconds"] = time.process_time() - cpu
+            common["peak_mb"] = _peak_mb()
+            part.add(common, rows)
+            if time.monotonic() - part.since > FLUSH_SECONDS:
+                part.write()
+    part.write()
+    return failed
+
+
+@contextlib.contextmanager
+def one_thread():
+    """Linear algebra and OpenMP on one thread: libraries that are loaded by a call, and, through the environment that they read
+    as they load, those that an estimator imports meanwhile."""
+    from threadpoolctl import threadpool_limits
+
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(dict.fromkeys(names, "1"))
+    try:
+        with threadpool_limits(1):
+            yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def _node(group, name, task):
+    config = task["nodes"][group][name]
+    held = _worker_nodes.get((group, name))
+    if held is None or held.config != config:
+        held = _worker_nodes[group, name] = node(group, name, config)
+    return held
+
+
+def _data_stream(problem, cell, seed):
+    if getattr(problem.object, "stream", None) == "legacy":
+        return cell.rep
+    return data_rng(seed, problem.key, cell.rep)
+
+
+def _estimator_stream(problem, estimator, cell, seed):
+    if getattr(estimator.object, "legacy_seed", False):
+        return cell.rep
+    return estimator_rng(seed, problem.key, cell.rep, cell.n, estimator.key)
+
+
+def _rows(found):
+    if not found:
+        return [{"status": "undefined", "reason": "the estimator returned no estimate"}]
+    rows = []
+    for name, e in found.items():
+        estimands.check_name(name)
+        row = {"estimand": name, "value": e.value, "low": e.low, "high": e.high, "level": e.level, "kind": e.kind}
+        fine = is_finite(e)
+        rows.append({**row, "status": "ok" if fine else "undefined", "reason": None if fine else f"the value is {e.value}"})
+    return rows
+
+
+def _tail(error):
+    lines = traceback.format_exception(error)
+    return "".join(lines)[-1500:]
+
+
+def _peak_mb():
+    """Largest resident memory of this process so far (a high-water mark, not this cell's alone)."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1024 if sys.platform != "darwin" else peak / 1024**2
