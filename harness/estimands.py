@@ -17,6 +17,7 @@ Canonical notion, f and C of shape (n, k):
     l<p>  E ||f - C||_p, any p >= 1 (not to the power p)    linf     E max_j |f_j - C_j|  (mean of the norm, as berta2026)
     l2_squared  E ||f - C||_2^2       rms  its root          kl       E KL(C || f)
     top_class_l1  E |f_t - C_t|, t = argmax f, C given the whole vector;  top_class_l1_over / _under by the sign of f_t - C_t;
+    top_class_l2_squared (_over, _under)  E (f_t - C_t)^2 and its parts
     top_class_l1_over_half / _under_half the same split at 1/2, as the authors' library has it (SPEC D23)
     brier  E ||f - Y||^2              logloss  E -log f_Y
 
@@ -37,7 +38,8 @@ SCALAR = (
 )  # fmt: skip
 CANONICAL = (
     "l1", "l2", "linf", "l2_squared", "rms", "kl", "top_class_l1", "top_class_l1_over", "top_class_l1_under",
-    "top_class_l1_over_half", "top_class_l1_under_half", "brier", "logloss",
+    "top_class_l1_over_half", "top_class_l1_under_half", "top_class_l2_squared", "top_class_l2_squared_over",
+    "top_class_l2_squared_under", "brier", "logloss",
 )  # fmt: skip
 
 

@@ -12,6 +12,8 @@ import hashlib
 
 import numpy as np
 
+from harness.errors import BadInput
+
 
 def data_rng(seed: int, problem_key: str, rep: int) -> np.random.Generator:
     return np.random.default_rng([seed, int(problem_key, 16), rep])
@@ -23,6 +25,8 @@ def estimator_rng(seed: int, problem_key: str, rep: int, n: int, estimator_key: 
 
 def as_seed(rng) -> int:
     """An integer for libraries that take only that: an int is passed through (the authors' own seed), a Generator drawn from."""
+    if rng is None:
+        raise BadInput("rng is missing; give a numpy Generator, or an integer seed.")
     return int(rng) if isinstance(rng, (int, np.integer)) else int(rng.integers(2**31 - 1))
 
 

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import settings
 
 os.environ.setdefault("MPLBACKEND", "Agg")
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")  # as in a run's workers; small problems on several threads take ten times as long
 settings.register_profile("fixed", derandomize=True, deadline=None)  # the same examples on every run
 settings.register_profile("search", max_examples=2000, deadline=None)  # pytest --hypothesis-profile=search
 settings.load_profile("fixed")

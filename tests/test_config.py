@@ -13,8 +13,9 @@ from harness.cells import plan
 from harness.config import CONF, build, compose, expand_globs, node
 
 PROMISED_PROBLEMS = """beta_calibrated beta_overconfident beta_shifted beta_overconfident_centred beta_underconfident_centred
-beta_mixed beta_underconfident beta_wavy dirichlet3_calibrated dirichlet3_overconfident dirichlet3_underconfident dirichlet3_harmonic
-dirichlet10_calibrated dirichlet10_overconfident dirichlet10_underconfident dirichlet10_harmonic predictions""".split()
+beta_mixed beta_underconfident beta_wavy dirichlet3_calibrated dirichlet3_overconfident dirichlet3_underconfident
+dirichlet3_harmonic dirichlet10_calibrated dirichlet10_overconfident dirichlet10_underconfident dirichlet10_harmonic
+predictions""".split()
 PROMISED_ESTIMATORS = """binned15 binned15_mass kmeans15 debiased15 oracle variational_isotonic variational_temperature
 variational_nadaraya_watson variational_partition variational_isotonic_insample variational_temperature_insample
 variational_nadaraya_watson_insample variational_partition_insample""".split()

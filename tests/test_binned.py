@@ -1,0 +1,246 @@
+"""Binned estimators: closed forms, a textbook implementation, the authors' runs, and what the bias correction removes."""
+
+import itertools
+
+import numpy as np
+import pytest
+from golden_data import arrays, rows
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import harness
+from harness import BadInput
+from harness.estimators import Binned, Debiased
+from harness.estimators.binned import cells
+
+
+def values(estimator, p, y, rng=0):
+    return {name: e.value for name, e in estimator(np.asarray(p), np.asarray(y), np.random.default_rng(rng)).items()}
+
+
+# Closed forms: p = .1 .2 | .6 .7 .8 in two cells, gaps (.15 - .5) = -.35 with weight 2/5 and (.7 - 1/3) = 11/30 with 3/5
+P5, Y5 = np.array([0.1, 0.2, 0.6, 0.7, 0.8]), np.array([0, 1, 1, 0, 0])
+GAPS, WEIGHTS = np.array([0.35, 11 / 30]), np.array([0.4, 0.6])
+CLOSED = {
+    "l1": WEIGHTS @ GAPS,
+    "l2_squared": WEIGHTS @ GAPS**2,
+    "rms": np.sqrt(WEIGHTS @ GAPS**2),
+    "linf": GAPS.max(),
+}
+
+
+@pytest.mark.parametrize("rule", ["width", "kmeans"])
+def test_closed_form(rule):
+    assert values(Binned(bins=2, rule=rule), P5, Y5) == pytest.approx(CLOSED, rel=1e-14)
+
+
+def test_closed_form_equal_mass():
+    """Sizes 3 and 2: the first n mod bins cells are larger. Gaps .3 - 2/3 and .75 - 0."""
+    gaps, weights = np.array([11 / 30, 0.75]), np.array([0.6, 0.4])
+    expected = {"l1": weights @ gaps, "l2_squared": weights @ gaps**2, "rms": np.sqrt(weights @ gaps**2), "linf": 0.75}
+    assert values(Binned(bins=2, rule="mass"), P5, Y5) == pytest.approx(expected, rel=1e-14)
+
+
+def test_closed_form_vectors():
+    """Two clusters of two and one samples; gaps (.8 - 1/2, .1 - 1/2, .1) and (.1, .1, .8) - (1, 0, 0)."""
+    p = np.array([[0.85, 0.1, 0.05], [0.75, 0.1, 0.15], [0.1, 0.1, 0.8]])
+    got = values(Binned(bins=2, rule="kmeans"), p, [0, 1, 0])
+    gaps, weights = np.array([[0.3, -0.4, 0.1], [-0.9, 0.1, 0.8]]), np.array([2 / 3, 1 / 3])
+    squared = weights @ (gaps**2).sum(axis=1)
+    expected = {
+        "l1": weights @ abs(gaps).sum(axis=1), "l2": weights @ np.linalg.norm(gaps, axis=1), "l2_squared": squared,
+        "rms": np.sqrt(squared), "linf": weights @ abs(gaps).max(axis=1),
+    }  # fmt: skip
+    assert got == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.parametrize("rule", ["width", "mass", "kmeans"])
+def test_zero_and_one_count(rule):
+    assert values(Binned(bins=2, rule=rule), [0.0, 1.0], [1, 0])["l1"] == 1.0
+    assert values(Binned(bins=2, rule=rule), [0.0, 1.0], [0, 1])["l1"] == 0.0
+    assert cells(np.array([0.0, 1.0]), np.array([0, 1]), 15, rule, 0)[0].sum() == 2
+
+
+@pytest.mark.parametrize("bins", [1, 2, 3, 10, 15, 49, 100])
+def test_width_cells_are_closed_below_and_open_above(bins):
+    """p = j / B belongs to cell j, the floating-point number below it to cell j - 1, and p = 1 to the last: also where p B rounds
+    across an integer (0.29 * 100 < 29)."""
+    edges = np.arange(1, bins) / bins
+    below = np.nextafter(edges, 0)
+    for cell, p in [*enumerate(edges, 1), *enumerate(below), (bins - 1, 1.0), (0, 0.0)]:
+        middles = (np.arange(bins) + 0.5) / bins
+        sizes, mean_p, _ = cells(np.append(middles, p), np.zeros(bins + 1, dtype=int), bins, "width")
+        assert sizes.argmax() == cell if bins > 1 else sizes == [2], (cell, p)
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=40), st.integers(1, 8))
+def test_equal_mass_never_separates_equal_predictions(levels, bins):
+    p = np.array(levels) / 4
+    sizes, mean_p, _ = cells(p, np.zeros(len(p)), bins, "mass")
+    assert sizes.sum() == len(p)
+    counts = {level: int((p == level).sum()) for level in np.unique(p)}
+    boundaries = np.cumsum(sizes)
+    assert set(boundaries) <= set(np.cumsum([counts[level] for level in sorted(counts)]))
+
+
+def test_equal_mass_cells_are_equally_full():
+    for n, bins in ((100, 15), (15, 15), (16, 15), (1000, 7)):
+        sizes = cells(np.random.default_rng(n).random(n), np.zeros(n), bins, "mass")[0]
+        np.testing.assert_array_equal(sizes, [len(part) for part in np.array_split(np.arange(n), bins)])
+
+
+@pytest.mark.parametrize("rule", ["width", "mass", "kmeans"])
+def test_few_samples_and_constant_predictions(rule):
+    assert values(Binned(15, rule), [0.3], [1])["l1"] == pytest.approx(0.7)
+    assert values(Binned(15, rule), np.full(50, 0.3), np.arange(50) % 5 == 0)["l1"] == pytest.approx(0.1)
+    three = values(Binned(15, rule), [0.1, 0.5, 0.9], [0, 1, 1])["l1"]
+    alone, together = (0.1 + 0.5 + 0.1) / 3, 1 / 6  # kmeans: fewer samples than cells are one cell
+    assert three == pytest.approx(together if rule == "kmeans" else alone)
+
+
+def textbook(p, y, edges):
+    """The expected calibration error as every tutorial has it."""
+    total = 0.0
+    for low, high in zip(edges[:-1], edges[1:]):
+        inside = (p >= low) & (p < high) if high < edges[-1] else (p >= low) & (p <= high)
+        total += inside.mean() * abs(p[inside].mean() - y[inside].mean()) if inside.any() else 0.0
+    return total
+
+
+samples = st.integers(1, 60).flatmap(
+    lambda n: st.tuples(
+        hnp.arrays(float, n, elements=st.one_of(st.floats(0, 1), st.integers(0, 30).map(lambda j: j / 30))),
+        hnp.arrays(np.int64, n, elements=st.integers(0, 1)),
+    )
+)
+
+
+@given(samples, st.sampled_from([1, 2, 10, 15, 30]))
+def test_width_equals_the_textbook(sample, bins):
+    p, y = sample
+    assert values(Binned(bins), p, y)["l1"] == pytest.approx(textbook(p, y, np.arange(bins + 1) / bins), abs=1e-12)
+
+
+@given(samples, st.integers(1, 20))
+def test_mass_equals_the_textbook_where_nothing_is_tied(sample, bins):
+    p, y = sample
+    p, first = np.unique(p, return_index=True)
+    y = y[first]
+    parts = np.array_split(np.arange(len(p)), bins)
+    expected = sum(len(part) / len(p) * abs(p[part].mean() - y[part].mean()) for part in parts if len(part))
+    assert values(Binned(bins, "mass"), p, y)["l1"] == pytest.approx(expected, abs=1e-12)
+
+
+@given(samples, st.sampled_from(["width", "mass"]), st.randoms(use_true_random=False))
+def test_the_order_of_the_samples_does_not_matter(sample, rule, random):
+    p, y = sample
+    order = list(range(len(p)))
+    random.shuffle(order)
+    assert values(Binned(7, rule), p, y) == pytest.approx(values(Binned(7, rule), p[order], y[order]), abs=1e-12)
+
+
+@given(samples, st.sampled_from(["width", "mass", "kmeans"]))
+def test_norms_are_ordered(sample, rule):
+    got = values(Binned(7, rule), *sample)
+    assert -1e-12 <= got["l1"] <= got["rms"] + 1e-12 <= got["linf"] + 2e-12 <= 1 + 3e-12
+    assert got["rms"] == pytest.approx(np.sqrt(got["l2_squared"]), abs=1e-12)
+
+
+# The bias correction
+
+
+def test_debiased_closed_form():
+    """Cell 1: gap .35 and variance .25 / 1; cell 2: gap 11/30 and variance (2/9) / 2."""
+    expected = 0.4 * (0.35**2 - 0.25) + 0.6 * ((11 / 30) ** 2 - 1 / 9)
+    assert values(Debiased(bins=2, rule="width"), P5, Y5)["l2_squared"] == pytest.approx(expected, rel=1e-13)
+
+
+def test_cells_of_one_sample_count_nothing():
+    assert values(Debiased(bins=2, rule="width"), [0.1, 0.8, 0.9], [1, 1, 0])["l2_squared"] == pytest.approx(
+        2 / 3 * (0.35**2 - 0.25)
+    )
+
+
+@pytest.mark.parametrize("c", [(0.5, 0.7), (0.1, 0.9), (0.0, 1.0)])
+def test_debiased_is_unbiased_and_the_plug_in_is_not(c):
+    """p = .2 four times and .8 three times with P(y = 1) = c: exact expectation over all 2^7 outcomes."""
+    p, probability = np.repeat([0.2, 0.8], [4, 3]), np.repeat(c, [4, 3])
+    mean = {"debiased": 0.0, "plug-in": 0.0}
+    for y in itertools.product((0, 1), repeat=7):
+        y = np.array(y)
+        weight = np.where(y == 1, probability, 1 - probability).prod()
+        mean["debiased"] += weight * values(Debiased(bins=2), p, y)["l2_squared"]
+        mean["plug-in"] += weight * values(Binned(2, "mass"), p, y)["l2_squared"]
+    truth = 4 / 7 * (0.2 - c[0]) ** 2 + 3 / 7 * (0.8 - c[1]) ** 2
+    noise = 4 / 7 * c[0] * (1 - c[0]) / 4 + 3 / 7 * c[1] * (1 - c[1]) / 3
+    assert mean["debiased"] == pytest.approx(truth, abs=1e-14)
+    assert mean["plug-in"] == pytest.approx(truth + noise, abs=1e-14)
+
+
+@pytest.mark.parametrize(
+    "name, theirs",
+    [
+        ("bin2_over_n200_s0", 0.008087242273529876),
+        ("bin2_over_n1000_s0", 0.017706091631266418),
+        ("bin2_cal_n1000_s0", 0.0006726345053294602),
+    ],
+)
+def test_debiased_equals_uncertainty_calibration(name, theirs):
+    """unbiased_square_ce of uncertainty-calibration 0.1.4 (Kumar et al.) on its get_equal_bins with 15 bins, run once."""
+    data = arrays(name)
+    assert values(Debiased(), data["p"], data["y"])["l2_squared"] == pytest.approx(theirs, rel=1e-12)
+
+
+# The authors' numbers
+
+
+def test_binned_estimators_equal_the_authors_on_their_inputs():
+    compared = 0
+    for row in rows("peer_outputs.csv"):
+        data, name, metric = arrays(row["input"]), row["estimator"], row["metric"].lower()
+        p, y, seed = data["p"], data["y"], int(data["seed"])
+        if name == "ece_equalmass15":
+            ours, bound = Binned(15, "mass")(p, y, None)["l1"].value, 1e-12
+        elif name in ("ece_kmeans15", "ece_kmeans30"):
+            ours, bound = Binned(int(name[-2:]), "kmeans")(p, y, seed)[metric].value, 1e-9
+        elif name.startswith("ece-15"):  # torchmetrics, in float32: 15 gaps each rounded to 6e-8; vectors by top label
+            reduced = harness.reduce(p, y, "binary" if p.ndim == 1 else "top_label")
+            ours, bound = Binned(15)(*reduced, None)["l1"].value, 1e-7
+        else:
+            continue
+        assert ours == pytest.approx(float(row["value"]), abs=bound), (row["input"], name)
+        compared += 1
+    assert compared == 4 + 12 + 7
+
+
+# What is refused, and what is declared
+
+
+@pytest.mark.parametrize("make", [Binned, Debiased])
+@pytest.mark.parametrize(
+    "parameters, words",
+    [
+        ({"rule": "adaptive"}, ["'adaptive'", "width, mass, kmeans"]),
+        ({"bins": 0}, ["bins is 0", "at least 1"]),
+        ({"bins": 2.5}, ["bins is 2.5", "integer"]),
+    ],
+)
+def test_impossible_parameters_are_refused(make, parameters, words):
+    with pytest.raises(BadInput) as caught:
+        make(**parameters)
+    assert all(word in str(caught.value) for word in words)
+
+
+@pytest.mark.parametrize("rule", ["width", "mass"])
+def test_vectors_need_kmeans(rule):
+    with pytest.raises(BadInput, match=r"p has shape \(1, 3\).*use rule='kmeans'"):
+        Binned(15, rule)([[0.2, 0.3, 0.5]], [1], None)
+    assert "canonical" not in Binned(15, rule).notions and "canonical" in Binned(15, "kmeans").notions
+
+
+def test_properties_are_declared():
+    for make in (Binned, Debiased):
+        assert make(rule="width").determinism == make(rule="mass").determinism == "exact"
+        assert make(rule="kmeans").determinism == "statistical"
+    assert set(values(Binned(), P5, Y5)) <= set(Binned().estimands)

@@ -1,0 +1,274 @@
+"""Calibrators: hand-computed fits, exact equivalents, and the edges (missing classes, few samples, constant predictions)."""
+
+import numpy as np
+import pytest
+from golden_data import arrays, rows
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import expit, logit
+
+from harness.calibrators import Isotonic, NadarayaWatson, Partition, Temperature
+from harness.calibrators.nadaraya_watson import DENSE
+from harness.calibrators.partition import kmeans
+
+EVERY = [Isotonic(), Temperature(), NadarayaWatson(), Partition(), NadarayaWatson(0.01), Partition(3, 3, 42)]
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+# All of them
+
+
+@pytest.mark.parametrize("calibrator", EVERY, ids=repr)
+@pytest.mark.parametrize("p", [np.linspace(0, 1, 40), np.full(40, 0.3), np.zeros(40), np.ones(40), np.array([0.4])], ids=len)
+def test_scalars_become_probabilities(calibrator, p):
+    y = (np.arange(len(p)) % 3 == 0).astype(np.int64)
+    for outcome in (y, np.zeros_like(y), np.ones_like(y)):
+        q = calibrator.fit(p, outcome, rng())(np.array([0.0, 0.2, 0.5, 1.0]))
+        assert q.shape == (4,) and np.isfinite(q).all() and q.min() >= -1e-14 and q.max() <= 1 + 1e-14
+
+
+@pytest.mark.parametrize("calibrator", EVERY, ids=repr)
+@pytest.mark.parametrize("n", [1, 5, 60])
+def test_vectors_become_vectors_of_probabilities(calibrator, n):
+    p = rng(1).dirichlet(np.full(4, 0.5), n)
+    p[0] = [1.0, 0.0, 0.0, 0.0]
+    y = rng(2).integers(0, 3, n)  # class 3 is never seen
+    x = np.vstack([rng(3).dirichlet(np.full(4, 0.5), 20), np.eye(4)])
+    q = calibrator.fit(p, y, rng())(x)
+    assert q.shape == x.shape and np.isfinite(q).all() and q.min() >= 0
+    if not isinstance(calibrator, NadarayaWatson):  # which takes a denominator below 1e-12 as 1e-12: tested below
+        np.testing.assert_allclose(q.sum(axis=1), 1.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("calibrator", EVERY, ids=repr)
+def test_a_fit_is_repeatable_and_leaves_its_input_alone(calibrator):
+    p, y = rng(1).random(100), rng(2).integers(0, 2, 100)
+    kept = p.copy(), y.copy()
+    first, second = (calibrator.fit(p, y, rng(7))(p) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    np.testing.assert_array_equal(p, kept[0])
+    np.testing.assert_array_equal(y, kept[1])
+
+
+@pytest.mark.parametrize("calibrator", [Isotonic(), NadarayaWatson(), Partition(random_state=42)], ids=repr)
+def test_a_class_that_was_never_seen_gets_nothing(calibrator):
+    p = rng(1).dirichlet(np.ones(3), 200)
+    q = calibrator.fit(p, rng(2).integers(0, 2, 200), rng())(p)
+    np.testing.assert_array_equal(q[:, 2], 0.0)
+
+
+# Isotonic
+
+
+def test_isotonic_pools_adjacent_violators():
+    """y = 0 1 0 1 1 at p = .1 .3 .5 .7 .9: the violators (1, 0) pool to 1/2; linear between the fitted points, flat outside."""
+    q = Isotonic().fit(np.array([0.1, 0.3, 0.5, 0.7, 0.9]), np.array([0, 1, 0, 1, 1]))
+    at = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
+    np.testing.assert_allclose(q(at), [0, 0, 0.25, 0.5, 0.5, 0.5, 0.75, 1, 1, 1, 1], atol=1e-15)
+
+
+def test_isotonic_pools_equal_predictions_first():
+    q = Isotonic().fit(np.array([0.2, 0.2, 0.2, 0.6]), np.array([1, 0, 0, 1]))
+    np.testing.assert_allclose(q(np.array([0.2, 0.6])), [1 / 3, 1.0], atol=1e-15)
+
+
+def pava(x, y):
+    """Textbook pool-adjacent-violators at distinct sorted x."""
+    blocks = []
+    for value in y[np.argsort(x)].astype(float):
+        blocks.append([value, 1])
+        while len(blocks) > 1 and blocks[-2][0] >= blocks[-1][0]:
+            (a, m), (b, n) = blocks.pop(-2), blocks.pop(-1)
+            blocks.append([(a * m + b * n) / (m + n), m + n])
+    return np.repeat([v for v, _ in blocks], [m for _, m in blocks])
+
+
+@given(st.lists(st.integers(0, 1), min_size=1, max_size=30))
+def test_isotonic_equals_the_textbook(y):
+    x, y = rng(len(y)).permutation(len(y)) / 32.0, np.array(y)
+    np.testing.assert_allclose(Isotonic().fit(x, y)(np.sort(x)), pava(x, y), atol=1e-12)
+
+
+def test_isotonic_vectors_are_one_versus_rest_and_normalised():
+    p = rng(1).dirichlet(np.ones(3), 50)
+    y = rng(2).integers(0, 3, 50)
+    scores = np.column_stack([Isotonic().fit(p[:, j], (y == j).astype(int))(p[:, j]) for j in range(3)])
+    q = Isotonic().fit(p, y)(p)
+    np.testing.assert_allclose(q, scores / scores.sum(axis=1, keepdims=True), rtol=1e-14)
+
+
+def test_isotonic_says_uniform_where_every_class_says_zero():
+    p = np.array([[0.6, 0.3, 0.1], [0.3, 0.6, 0.1]])
+    q = Isotonic().fit(p, np.array([0, 1]))(np.array([[0.3, 0.3, 0.4]]))
+    np.testing.assert_allclose(q, [[1 / 3, 1 / 3, 1 / 3]], rtol=1e-15)
+
+
+# Temperature
+
+
+@pytest.mark.parametrize("beta", [0.4, 1.0, 4.0])
+def test_temperature_recovers_a_known_beta(beta):
+    """With y replaced by its expectation (each p taken 1,000 times with the right share of ones) the optimum is beta itself;
+    rounding the share moves it by less than 1e-3. Bisection leaves 32 / 2^31."""
+    p = np.linspace(0.02, 0.98, 97)
+    ones = np.round(1000 * expit(beta * logit(p))).astype(int)
+    y = np.concatenate([np.repeat([1, 0], [k, 1000 - k]) for k in ones])
+    q = Temperature().fit(np.repeat(p, 1000), y)(np.array([0.8]))
+    assert logit(q)[0] / logit(0.8) == pytest.approx(beta, rel=2e-3)
+
+
+def test_temperature_minimises_the_log_loss():
+    scalars, vectors, u = rng(1).beta(0.5, 0.5, 300), rng(2).dirichlet(np.ones(3), 300), rng(3).random(300)
+    of_vectors = (u[:, None] > np.cumsum(vectors, axis=1)[:, :-1]).sum(axis=1)
+    for p, y in ((scalars, (u < scalars).astype(int)), (vectors, of_vectors)):
+        columns = np.column_stack([1 - p, p]) if p.ndim == 1 else p
+
+        def loss(beta, z=np.log(columns), y=y):
+            return -(beta * z[np.arange(len(y)), y] - np.log(np.exp(beta * z).sum(axis=1))).mean()
+
+        q = Temperature().fit(p, y)(p)
+        q = np.column_stack([1 - q, q]) if q.ndim == 1 else q
+        fitted = (np.log(q[:, 1]) - np.log(q[:, 0])) / (np.log(columns[:, 1]) - np.log(columns[:, 0]))
+        beta = fitted[0]
+        np.testing.assert_allclose(fitted, beta, rtol=1e-6)
+        assert loss(beta) <= min(loss(beta * (1 + 1e-4)), loss(beta * (1 - 1e-4)))
+
+
+def test_temperature_on_two_columns_is_that_on_one():
+    p, y = rng(1).beta(0.5, 0.5, 200), rng(2).integers(0, 2, 200)
+    one, two = Temperature().fit(p, y)(p), Temperature().fit(np.column_stack([1 - p, p]), y)(np.column_stack([1 - p, p]))
+    np.testing.assert_allclose(two[:, 1], one, rtol=1e-8)
+
+
+def test_temperature_equals_the_authors():
+    for row in rows("peer_outputs.csv"):
+        if row["metric"] == "invtemp_full_fit":
+            data = arrays(row["input"])
+            q = Temperature().fit(data["p"], data["y"])
+            if data["p"].ndim == 1:
+                beta = logit(q(np.array([0.8])))[0] / logit(0.8)
+            else:
+                probabilities = q(np.array([[0.2, 0.2, 0.6]]))[0]
+                beta = np.log(probabilities[2] / probabilities[0]) / np.log(3)
+            assert beta == pytest.approx(float(row["value"]), rel=1e-12), row["input"]
+
+
+def test_temperature_survives_zeros_ones_and_separable_labels():
+    p, y = np.array([0.0, 1.0, 0.0, 1.0, 0.5]), np.array([0, 1, 1, 0, 1])
+    assert np.isfinite(Temperature().fit(p, y)(p)).all()
+    p, y = np.array([0.4, 0.6]), np.array([0, 1])
+    np.testing.assert_allclose(Temperature().fit(p, y)(p), [0, 1], atol=1e-12)
+
+
+# Nadaraya-Watson
+
+
+def textbook(x, p, y, bandwidth):
+    kernel = np.exp(-((x[:, None] - p) ** 2) / (2 * bandwidth**2))
+    total = kernel.sum(axis=1)
+    return np.where(total > 0, (kernel @ y) / np.maximum(total, 1e-12), 0.5)
+
+
+def test_nadaraya_watson_closed_form():
+    q = NadarayaWatson(0.1).fit(np.array([0.0, 0.1]), np.array([0, 1]))
+    w = np.exp(-0.5)
+    np.testing.assert_allclose(q(np.array([0.0, 0.1, 0.05])), [w / (1 + w), 1 / (1 + w), 0.5], rtol=1e-14)
+
+
+POINTS = {
+    "spread": lambda r, n: r.beta(0.5, 0.5, n),
+    "one cluster": lambda r, n: np.clip(0.1 + 0.005 * r.standard_normal(n), 0, 1),
+    "two points": lambda r, n: np.where(r.random(n) < 0.5, 0.05, 0.93),
+    "constant": lambda r, n: np.full(n, 0.7),
+    "ends": lambda r, n: r.integers(0, 2, n).astype(float),
+}
+
+
+@pytest.mark.parametrize("bandwidth", [0.01, 0.03, 0.1, 0.3, 1.0])
+@pytest.mark.parametrize("points", POINTS)
+def test_the_expansion_equals_the_dense_sum(points, bandwidth):
+    """Also far from all points, where the sum is small beside n: there rounding would show, and rows are summed directly."""
+    r, n = rng(3), 5000
+    p = POINTS[points](r, n)
+    y = (r.random(n) < 0.5 * p + 0.2).astype(np.int64)
+    x = np.concatenate([np.linspace(0, 1, 601), p[:100]])
+    assert len(x) * n > DENSE and len(x) + n >= 2 * (7.5 / bandwidth + 20)  # so the expansion is used
+    ours, expected = NadarayaWatson(bandwidth).fit(p, y)(x), textbook(x, p, y.astype(float), bandwidth)
+    np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [3, 400])
+def test_few_samples_are_summed_directly(n):
+    p, y = rng(1).random(n), rng(2).integers(0, 2, n)
+    x = np.linspace(0, 1, 51)
+    np.testing.assert_allclose(NadarayaWatson(0.05).fit(p, y)(x), textbook(x, p, y.astype(float), 0.05), rtol=1e-13, atol=1e-15)
+
+
+def test_nadaraya_watson_vectors_equal_the_textbook():
+    p, y, x = rng(1).dirichlet(np.ones(3), 300), rng(2).integers(0, 3, 300), rng(3).dirichlet(np.ones(3), 40)
+    kernel = np.exp(-((x[:, None] - p) ** 2).sum(axis=2) / (2 * 0.1**2))
+    expected = kernel @ np.eye(3)[y] / kernel.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(NadarayaWatson(0.1).fit(p, y)(x), expected, rtol=1e-11)
+
+
+def test_nadaraya_watson_far_from_everything():
+    """A denominator below 1e-12 is taken as 1e-12 (SPEC 1.5): the answer falls towards 0; without any weight it is uniform."""
+    q = NadarayaWatson(0.1).fit(np.array([0.0, 0.0]), np.array([1, 1]))
+    weight = 2 * np.exp(-0.5 * (0.8 / 0.1) ** 2)
+    assert weight < 1e-12
+    np.testing.assert_allclose(q(np.array([0.8])), [weight / 1e-12], rtol=1e-12)
+    assert NadarayaWatson(0.01).fit(np.array([0.0]), np.array([1]))(np.array([1.0]))[0] == 0.5
+    far = NadarayaWatson(0.01).fit(np.array([[1.0, 0.0, 0.0]]), np.array([0]))(np.array([[0.0, 0.5, 0.5]]))
+    np.testing.assert_array_equal(far, np.full((1, 3), 1 / 3))
+    vectors = NadarayaWatson(0.1).fit(np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([1, 1]))(np.array([[0.4, 0.6]]))
+    np.testing.assert_allclose(vectors, [[0.0, 2 * np.exp(-0.5 * 0.72 / 0.01) / 1e-12]], rtol=1e-12)
+
+
+def test_nothing_to_predict():
+    for calibrator in EVERY[:4]:
+        if not isinstance(calibrator, (Isotonic, Partition)):  # scikit-learn refuses no rows; folds are never empty
+            assert calibrator.fit(np.array([0.2, 0.7]), np.array([0, 1]), rng())(np.array([])).shape == (0,)
+
+
+# Partition
+
+
+def test_partition_is_the_mean_of_the_cell():
+    p = np.array([0.1, 0.11, 0.12, 0.8, 0.81])
+    q = Partition(cells=2).fit(p, np.array([1, 0, 0, 1, 0]), rng())
+    np.testing.assert_allclose(q(np.array([0.0, 0.2, 0.9])), [1 / 3, 1 / 3, 0.5], rtol=1e-15)
+
+
+def test_partition_of_vectors():
+    p = np.array([[0.9, 0.05, 0.05]] * 3 + [[0.05, 0.05, 0.9]] * 2)
+    q = Partition(vector_cells=2).fit(p, np.array([0, 0, 1, 2, 2]), rng())
+    np.testing.assert_allclose(q(p[[0, 4]]), [[2 / 3, 1 / 3, 0.0], [0.0, 0.0, 1.0]], rtol=1e-15)
+
+
+def test_fewer_samples_than_cells_are_one_cell():
+    p, y = np.array([0.1, 0.5, 0.9]), np.array([0, 1, 1])
+    np.testing.assert_allclose(Partition(cells=15).fit(p, y, rng())(np.array([0.0, 1.0])), [2 / 3, 2 / 3], rtol=1e-15)
+
+
+def test_constant_predictions_are_one_cell_and_few_distinct_ones_their_own():
+    y = np.arange(40) % 4 == 0
+    np.testing.assert_allclose(Partition().fit(np.full(40, 0.3), y.astype(int), rng())(np.array([0.3])), [0.25])
+    p = np.repeat([0.2, 0.4, 0.9], [10, 10, 20])
+    q = Partition().fit(p, y.astype(int), rng())
+    np.testing.assert_allclose(q(np.array([0.2, 0.4, 0.9])), [y[:10].mean(), y[10:20].mean(), y[20:].mean()], rtol=1e-15)
+
+
+def test_distinct_values_late_in_the_sample_are_counted():
+    points = np.concatenate([np.full(2000, 0.5), np.linspace(0, 1, 30)])[:, None]
+    assert kmeans(points, 15, 0)[1] == 15
+
+
+def test_a_fixed_seed_makes_a_partition_exact():
+    p, y = rng(1).random(200), rng(2).integers(0, 2, 200)
+    fixed = Partition(random_state=42)
+    assert fixed.determinism == "exact" and Partition().determinism == "statistical"
+    np.testing.assert_array_equal(fixed.fit(p, y, rng(1))(p), fixed.fit(p, y, rng(2))(p))
+    assert (Partition().fit(p, y, rng(1))(p) != Partition().fit(p, y, rng(2))(p)).any()

@@ -1,0 +1,209 @@
+"""Population quantities: closed forms, the order of the norms, one column against two."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from harness import BadInput, estimands
+
+# two equally likely predictions; f is over-confident in the first (0.8 against 0.6) and under-confident in the second
+F, C = np.array([0.8, 0.3]), np.array([0.6, 0.2])
+KL = 0.5 * (0.6 * np.log(0.6 / 0.8) + 0.4 * np.log(0.4 / 0.2) + 0.2 * np.log(0.2 / 0.3) + 0.8 * np.log(0.8 / 0.7))
+SCALAR_VALUES = {
+    "l1": 0.15, "l2": 0.15, "l1.5": 0.15, "l2_squared": 0.025, "rms": np.sqrt(0.025), "linf": 0.2, "kl": KL,
+    "l1_over": 0.1, "l1_under": 0.05, "l2_squared_over": 0.02, "l2_squared_under": 0.005,
+    "brier": (0.6 * 0.04 + 0.4 * 0.64 + 0.2 * 0.49 + 0.8 * 0.09) / 2,
+    "logloss": -(0.6 * np.log(0.8) + 0.4 * np.log(0.2) + 0.2 * np.log(0.3) + 0.8 * np.log(0.7)) / 2,
+}  # fmt: skip
+
+FV = np.array([[0.5, 0.3, 0.2], [0.2, 0.2, 0.6]])
+CV = np.array([[0.4, 0.3, 0.3], [0.1, 0.1, 0.8]])
+CANONICAL_VALUES = {
+    "l1": (0.2 + 0.4) / 2, "l2": (np.sqrt(0.02) + np.sqrt(0.06)) / 2, "linf": (0.1 + 0.2) / 2,
+    "l3": (0.002 ** (1 / 3) + 0.010 ** (1 / 3)) / 2, "l2_squared": (0.02 + 0.06) / 2, "rms": np.sqrt(0.04),
+    "kl": (0.4 * np.log(0.8) + 0.3 * np.log(1.5) + 0.2 * np.log(0.5) + 0.8 * np.log(4 / 3)) / 2,
+    "top_class_l1": (0.1 + 0.2) / 2, "top_class_l1_over": 0.05, "top_class_l1_under": 0.1,
+    "top_class_l1_over_half": 0.0,  # f_t = 1/2 is on neither side of 1/2
+    "top_class_l1_under_half": 0.1,
+    "top_class_l2_squared": (0.01 + 0.04) / 2, "top_class_l2_squared_over": 0.005, "top_class_l2_squared_under": 0.02,
+    "brier": (0.02 + 1 - 0.34 + 0.06 + 1 - 0.66) / 2,
+    "logloss": -(0.4 * np.log(0.5) + 0.3 * np.log(0.3) + 0.3 * np.log(0.2) + 0.2 * np.log(0.2) + 0.8 * np.log(0.6)) / 2,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SCALAR_VALUES)
+def test_scalar_closed_form(name):
+    assert estimands.value(name, F, C, "binary") == pytest.approx(SCALAR_VALUES[name], rel=1e-14)
+
+
+@pytest.mark.parametrize("name", CANONICAL_VALUES)
+def test_canonical_closed_form(name):
+    assert estimands.value(name, FV, CV, "canonical") == pytest.approx(CANONICAL_VALUES[name], rel=1e-14, abs=1e-16)
+
+
+def test_every_named_estimand_has_a_closed_form_above():
+    assert set(estimands.SCALAR) <= set(SCALAR_VALUES)
+    assert set(estimands.CANONICAL) <= set(CANONICAL_VALUES)
+
+
+def test_weights_are_a_law():
+    assert estimands.value("l1", F, C, "binary", np.array([0.25, 0.75])) == pytest.approx(0.25 * 0.2 + 0.75 * 0.1)
+    assert estimands.value("rms", F, C, "binary", np.array([0.25, 0.75])) == pytest.approx(np.sqrt(0.25 * 0.04 + 0.75 * 0.01))
+
+
+def test_over_and_under_go_by_the_side_of_one_half():
+    f = np.array([0.8, 0.8, 0.8, 0.3, 0.3, 0.3, 0.5, 0.5])
+    c = np.array([0.6, 0.9, 0.1, 0.4, 0.2, 0.9, 0.1, 0.9])
+    over = np.array([0.2, 0.0, 0.7, 0.1, 0.0, 0.6, 0.0, 0.0])  # nearer to 1/2, or across it
+    under = np.array([0.0, 0.1, 0.0, 0.0, 0.1, 0.0, 0.0, 0.0])  # farther; f = 1/2 is neither
+    np.testing.assert_allclose(estimands.pointwise("l1_over", f, c), over, atol=1e-15)
+    np.testing.assert_allclose(estimands.pointwise("l1_under", f, c), under, atol=1e-15)
+
+
+def test_over_confidence_of_a_confidence_means_too_high():
+    f, c = np.array([0.3, 0.3, 0.5]), np.array([0.1, 0.4, 0.2])
+    np.testing.assert_allclose(estimands.pointwise("l1_over", f, c, "top_label"), [0.2, 0.0, 0.3], atol=1e-15)
+    np.testing.assert_allclose(estimands.pointwise("l1_under", f, c, "top_label"), [0.0, 0.1, 0.0], atol=1e-15)
+
+
+def test_a_linf_is_a_supremum_for_scalars_and_a_mean_for_vectors():
+    assert estimands.value("linf", F, C, "binary") == pytest.approx(0.2)
+    two = np.column_stack([1 - F, F]), np.column_stack([1 - C, C])
+    assert estimands.value("linf", *two, "canonical") == pytest.approx(0.15)
+
+
+@pytest.mark.parametrize(
+    "f, c, expected",
+    [
+        (0.0, 0.0, 0.0),
+        (1.0, 1.0, 0.0),
+        (0.5, 0.0, np.log(2)),
+        (0.5, 1.0, np.log(2)),
+        (0.0, 0.1, np.inf),
+        (1.0, 0.9, np.inf),
+        (1e-300, 1e-300, 0.0),
+    ],
+)
+def test_kl_at_the_ends(f, c, expected):
+    f, c = np.array([f]), np.array([c])
+    assert estimands.value("kl", f, c, "binary") == pytest.approx(expected, abs=1e-15)
+    two = np.column_stack([1 - f, f]), np.column_stack([1 - c, c])
+    assert estimands.value("kl", *two, "canonical") == pytest.approx(expected, abs=1e-15)
+
+
+def test_logloss_of_an_impossible_outcome_is_infinite_and_of_a_certain_one_zero():
+    assert estimands.value("logloss", np.array([0.0]), np.array([0.5]), "binary") == np.inf
+    assert estimands.value("logloss", np.array([0.0]), np.array([0.0]), "binary") == 0.0
+
+
+unit = st.floats(0.0, 1.0)
+NAMES_SCALAR = [name for name in estimands.SCALAR if name not in ("brier", "logloss")]
+NAMES_CANONICAL = [name for name in estimands.CANONICAL if name not in ("brier", "logloss")]
+
+
+@st.composite
+def scalar_pairs(draw):
+    n = draw(st.integers(1, 6))
+    return tuple(draw(hnp.arrays(float, n, elements=unit)) for _ in range(2))
+
+
+@st.composite
+def vector_pairs(draw):
+    n, k = draw(st.integers(1, 4)), draw(st.integers(2, 5))
+    made = []
+    for _ in range(2):
+        weights = draw(hnp.arrays(float, (n, k), elements=unit))
+        assume((weights.sum(axis=1) > 1e-3).all())
+        made.append(weights / weights.sum(axis=1, keepdims=True))
+    return tuple(made)
+
+
+@given(scalar_pairs())
+def test_scalars_are_non_negative_and_zero_where_calibrated(pair):
+    f, c = pair
+    for name in NAMES_SCALAR:
+        assert estimands.value(name, f, c, "binary") >= (-1e-15 if name == "kl" else 0)  # 1 - f and 1 - c are rounded
+        assert estimands.value(name, f, f, "binary") == 0
+
+
+@given(vector_pairs())
+def test_vectors_are_non_negative_and_zero_where_calibrated(pair):
+    f, c = pair
+    for name in NAMES_CANONICAL:
+        assert estimands.value(name, f, c, "canonical") >= (-1e-15 if name == "kl" else 0)  # rows sum to 1 +- rounding
+        assert estimands.value(name, f, f, "canonical") == 0
+
+
+@given(vector_pairs())
+def test_norms_fall_as_their_order_rises(pair):
+    values = [estimands.value(name, *pair, "canonical") for name in ("l1", "l1.5", "l2", "l3", "linf")]
+    underflow = 1e-150  # l2 squares: of a difference below it nothing is left
+    assert all(a >= b * (1 - 1e-12) - underflow for a, b in zip(values, values[1:]))
+    assert values[0] <= 2 + 1e-12
+
+
+@given(scalar_pairs())
+def test_over_and_under_sum_to_the_total_but_where_f_is_one_half(pair):
+    f, c = pair
+    for base in ("l1", "l2_squared"):
+        total = estimands.pointwise(base, f, c)
+        parts = estimands.pointwise(f"{base}_over", f, c) + estimands.pointwise(f"{base}_under", f, c)
+        np.testing.assert_array_equal(parts, np.where(f == 0.5, 0.0, total))
+
+
+@given(scalar_pairs(), st.sampled_from([1.0, 1.5, 2.0, 3.0, np.inf]))
+def test_two_columns_are_a_power_of_two_times_one(pair, order):
+    f, c = pair
+    two = np.column_stack([1 - f, f]), np.column_stack([1 - c, c])
+    one = estimands.value("l1", f, c, "binary")
+    name = estimands.norm_name(order)
+    assert estimands.value(name, *two, "canonical") == pytest.approx(2 ** (1 / order) * one, rel=1e-12, abs=1e-15)
+    squared = estimands.value("l2_squared", f, c, "binary")
+    assert estimands.value("l2_squared", *two, "canonical") == pytest.approx(2 * squared, rel=1e-12, abs=1e-15)
+
+
+@given(scalar_pairs())
+def test_brier_and_logloss_decompose_into_calibration_and_refinement(pair):
+    f, c = pair
+    assume((f > 1e-3).all() and (f < 1 - 1e-3).all())
+    brier, refined = (estimands.value("brier", g, c, "binary") for g in (f, c))
+    assert brier - refined == pytest.approx(estimands.value("l2_squared", f, c, "binary"), abs=1e-13)
+    loss, refined = (estimands.value("logloss", g, c, "binary") for g in (f, c))
+    assert loss - refined == pytest.approx(estimands.value("kl", f, c, "binary"), abs=1e-12)
+
+
+@pytest.mark.parametrize("order", [1.0, 1.5, 2.0, 3.0, 10.0])
+def test_p_norm_neither_overflows_nor_underflows(order):
+    for scale in (1e-200, 1.0):
+        d = scale * np.array([[3.0, -4.0, 0.0], [0.0, 0.0, 0.0]])
+        if order == 2.0 and scale < 1:
+            continue  # the square underflows to 0: 1e-200 is no calibration error
+        expected = scale * (3.0**order + 4.0**order) ** (1 / order)
+        np.testing.assert_allclose(estimands.p_norm(d, order), [expected, 0.0], rtol=1e-14)
+
+
+def test_norm_names_are_read_as_they_are_written():
+    for order in (1.0, 1.5, 2.0, 3.0, 10.0, np.inf):
+        assert estimands.norm_order(estimands.norm_name(order)) == order
+    for name in ("l0.5", "l0", "l", "lx", "x1", "l1_5", "l1.0", "l01", "l2 ", "l-1", "lnan", "linfinity", "", "1"):
+        assert estimands.norm_order(name) is None, name
+
+
+@pytest.mark.parametrize(
+    "name, notion",
+    [("ece", None), ("l0.5", None), ("l1_5", None), ("top_class_l1", "binary"), ("l1_over", "canonical"), ("CE2", "top_label")],
+)
+def test_unknown_names_are_refused_with_the_known_ones(name, notion):
+    with pytest.raises(BadInput) as caught:
+        estimands.check_name(name, notion)
+    message = str(caught.value)
+    assert f"estimand is {name!r}" in message and "l2_squared" in message and "l<p> for a number p >= 1" in message
+    assert notion is None or notion in message
+
+
+def test_known_names_are_returned():
+    for notion in ("binary", "top_label", "classwise", "canonical"):
+        for name in (*estimands.names(notion), "l1.5", "l7"):
+            assert estimands.check_name(name, notion) == estimands.check_name(name) == name

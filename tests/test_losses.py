@@ -1,0 +1,192 @@
+"""Per-sample contributions: the authors' values, and the property that makes their mean a lower bound."""
+
+import numpy as np
+import pytest
+from golden_data import arrays, rows
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from harness import BadInput, estimands
+from harness.losses import CANONICAL_LOSSES, SCALAR_LOSSES, LogLoss, Lp, OneSided, Squared, TopClass
+from harness.notions import one_hot
+
+# The golden values are losses of g. For Lp they are anchored at f, where they are 0, so contribution = -loss; Brier and
+# log-loss are not anchored, so contribution = loss(f) - loss(g). Scalar rows (2 classes) are on the second column.
+VECTOR = {"Lp1": Lp(1.0), "Lp1.5": Lp(1.5), "Lp2": Lp(2.0), "Lp3": Lp(3.0), "Lpinf": Lp(np.inf)}
+SCALAR = {"L1_scalar": Lp(1.0), "L1_over": OneSided(Lp(1.0), "over"), "L1_under": OneSided(Lp(1.0), "under")}
+
+
+@pytest.mark.parametrize("d", ["2", "3", "5"])
+def test_contributions_equal_the_authors_losses(d):
+    unit = arrays(f"loss_unit_d{d}")
+    f, g, y = unit["f"], unit["g"], one_hot(unit["y"], int(d))
+    compared = 0
+    for row in rows("peer_loss_unit.csv"):
+        if row["d"] != d:
+            continue
+        i, name = int(row["sample"]), row["loss"]
+        if name in VECTOR:
+            ours = -VECTOR[name].contribution(f, g, y)[i]
+        elif name in SCALAR:
+            ours = -SCALAR[name].contribution(f[:, 1], g[:, 1], y[:, 1])[i]
+        elif name == "brier":
+            ours = ((f[i] - y[i]) ** 2).sum() - Squared().contribution(f, g, y)[i]
+        else:
+            assert name == "logloss"
+            ours = -np.log(f[i, unit["y"][i]]) - LogLoss().contribution(f, g, y)[i]
+        for theirs in (row["probmetrics"], row["ert"]):
+            if theirs:
+                assert ours == pytest.approx(float(theirs), abs=1e-12), (name, i)
+                compared += 1
+    assert compared == {"2": 96, "3": 78, "5": 78}[d]
+
+
+unit_floats = st.floats(0.0, 1.0)
+
+
+@st.composite
+def scalars(draw, how_many):
+    return tuple(np.array([draw(unit_floats)]) for _ in range(how_many))
+
+
+@st.composite
+def vectors(draw, how_many):
+    k = draw(st.integers(2, 5))
+    made = []
+    for _ in range(how_many):
+        weights = draw(hnp.arrays(float, k, elements=unit_floats))
+        assume(weights.sum() > 1e-2)
+        made.append((weights / weights.sum())[None, :])
+    return tuple(made)
+
+
+def inside(*probabilities):
+    """Whether all lie where the log-loss is exact, beyond its floor."""
+    return all(((p > 1e-7) & (p < 1 - 1e-7)).all() for p in probabilities)
+
+
+def expected_contribution(loss, f, q, c, pivot=0.5):
+    """Exact expectation over Y ~ c: a sum over the classes, no sampling."""
+    if f.ndim == 1:
+        return sum(w * loss.contribution(f, q, np.array([y]), pivot) for y, w in ((0.0, 1 - c), (1.0, c)))[0]
+    outcomes = np.eye(f.shape[1])
+    return sum(c[0, j] * loss.contribution(f, q, outcomes[j][None, :], pivot)[0] for j in range(f.shape[1]))
+
+
+SCALAR_CASES = [*SCALAR_LOSSES, Lp(2.0), OneSided(Squared(), "over")]
+CANONICAL_CASES = [*CANONICAL_LOSSES, Lp(1.5), Lp(3.0), TopClass(Squared())]
+
+
+@given(scalars(1), st.sampled_from([0.0, 1.0]))
+def test_no_recalibration_contributes_nothing_scalar(f, y):
+    (f,) = f
+    for loss in SCALAR_CASES:
+        if loss.name != "kl" or inside(f):
+            assert loss.contribution(f, f.copy(), np.array([y]))[0] == 0, loss
+
+
+@given(vectors(1), st.integers(0, 4))
+def test_no_recalibration_contributes_nothing_canonical(f, y):
+    (f,) = f
+    outcome = np.eye(f.shape[1])[[y % f.shape[1]]]
+    for loss in CANONICAL_CASES:
+        if loss.name != "kl" or inside(f):
+            assert loss.contribution(f, f.copy(), outcome)[0] == 0, loss
+
+
+@pytest.mark.parametrize("notion", ["binary", "top_label"])
+@given(drawn=scalars(3))
+def test_scalar_lower_bound(notion, drawn):
+    """E[contribution] <= d(f, C) for every q, with equality at q = C."""
+    f, q, c = drawn
+    pivot = estimands.pivot(notion)
+    for loss in SCALAR_CASES:
+        if loss.name == "kl" and not inside(f, q, c):
+            continue
+        distance = estimands.value(loss.name, f, c, notion)
+        assert expected_contribution(loss, f, c, c, pivot) == pytest.approx(distance, rel=1e-9, abs=1e-12), loss
+        assert expected_contribution(loss, f, q, c, pivot) <= distance + 1e-12, loss
+
+
+@given(vectors(3))
+def test_canonical_lower_bound(drawn):
+    f, q, c = drawn
+    for loss in CANONICAL_CASES:
+        if loss.name == "kl" and not inside(f, q, c):
+            continue
+        if loss.name == "top_class_l2_squared":
+            t = f.argmax()
+            distance = (f[0, t] - c[0, t]) ** 2
+        else:
+            distance = estimands.value(loss.name, f, c, "canonical")
+        assert expected_contribution(loss, f, c, c) == pytest.approx(distance, rel=1e-9, abs=1e-12), loss
+        assert expected_contribution(loss, f, q, c) <= distance + 1e-12, loss
+
+
+@given(scalars(2), st.sampled_from([0.0, 1.0]))
+def test_over_and_under_sum_to_the_total_for_l1(drawn, y):
+    f, q = drawn
+    assume(f[0] != 0.5)
+    y = np.array([y])
+    parts = [OneSided(Lp(1.0), side).contribution(f, q, y)[0] for side in ("over", "under")]
+    assert sum(parts) == Lp(1.0).contribution(f, q, y)[0]
+
+
+def test_one_sided_at_the_pivot_contributes_nothing():
+    half = np.array([0.5])
+    for side in ("over", "under"):
+        for q in (0.1, 0.9):
+            assert OneSided(Lp(1.0), side).contribution(half, np.array([q]), np.array([1.0]))[0] == 0
+
+
+@given(vectors(2), st.integers(0, 4), st.sampled_from([1.0, 1.5, 2.0, 3.0, np.inf]))
+def test_contributions_of_norms_are_bounded(drawn, y, order):
+    f, q = drawn
+    outcome = np.eye(f.shape[1])[[y % f.shape[1]]]
+    assert abs(Lp(order).contribution(f, q, outcome)[0]) <= 2 + 1e-12
+    assert abs(Lp(order).contribution(f[:, 0], q[:, 0], outcome[:, 0])[0]) <= 1
+
+
+@given(scalars(2), st.sampled_from([0.0, 1.0]), st.sampled_from([1.0, 1.5, 2.0, 3.0, np.inf]))
+def test_two_columns_are_a_power_of_two_times_one(drawn, y, order):
+    f, q = (np.round(a, 3) for a in drawn)  # so that 1 - f and 1 - q differ where f and q do
+    two = [np.column_stack([1 - a, a]) for a in (f, q, np.array([y]))]
+    one = Lp(order).contribution(f, q, np.array([y]))[0]
+    assert Lp(order).contribution(*two)[0] == pytest.approx(2 ** (1 / order) * one, abs=1e-12)
+    assert Squared().contribution(*two)[0] == pytest.approx(2 * Squared().contribution(f, q, np.array([y]))[0], abs=1e-12)
+
+
+def test_p_infinity_takes_the_first_largest_component():
+    f, q = np.array([[0.25, 0.25, 0.5]]), np.array([[0.5, 0.25, 0.25]])
+    assert Lp(np.inf).contribution(f, q, np.array([[0.0, 0.0, 1.0]]))[0] == -0.25
+
+
+def test_log_loss_is_infinite_only_where_f_denies_the_outcome():
+    f, q, y = np.array([0.0, 1.0, 0.0]), np.array([0.5, 0.5, 0.0]), np.array([1.0, 1.0, 0.0])
+    got = LogLoss(floor=1e-8).contribution(f, q, y)
+    assert got[0] == np.inf
+    assert got[1] == np.log(0.5)
+    assert got[2] == pytest.approx(-1e-8, abs=1e-15)  # q is kept from 0: a fitted zero must not make the estimate minus infinity
+    clipped = LogLoss(floor=1e-8, floor_f=True).contribution(f, q, y)
+    assert clipped[0] == pytest.approx(np.log(0.5) - np.log(1e-8)) and clipped[2] == 0
+
+
+def test_names_are_estimands():
+    assert {loss.name for loss in SCALAR_LOSSES} <= set(estimands.SCALAR)
+    assert {loss.name for loss in CANONICAL_LOSSES} <= set(estimands.CANONICAL)
+    assert Lp(1.5).name == "l1.5" and Lp(np.inf).name == "linf" and OneSided(Squared(), "under").name == "l2_squared_under"
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda: Lp(0.5), ["p is 0.5", "p >= 1"]),
+        (lambda: Lp(np.nan), ["p is nan"]),
+        (lambda: OneSided(Lp(1.0), "up"), ["'up'", "'over'"]),
+    ],
+)
+def test_impossible_parameters_are_refused(make, words):
+    with pytest.raises(BadInput) as caught:
+        make()
+    assert all(word in str(caught.value) for word in words)

@@ -1,0 +1,161 @@
+"""The reduction of (p, y): closed forms for each notion, relabelling, and one sentence for every bad input."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from harness import BadInput, reduce
+from harness.notions import NOTIONS, checked, one_hot
+
+P3 = np.array([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8], [0.2, 0.7, 0.1], [0.4, 0.4, 0.2]])
+Y3 = np.array([0, 1, 1, 1])
+
+
+def test_binary_keeps_one_column():
+    p, y = reduce([0.1, 0.9], [0, 1], "binary")
+    np.testing.assert_array_equal(p, [0.1, 0.9])
+    np.testing.assert_array_equal(y, [0, 1])
+
+
+def test_binary_takes_the_second_of_two_columns():
+    p, y = reduce([[0.9, 0.1], [0.25, 0.75]], [0, 1], "binary")
+    np.testing.assert_array_equal(p, [0.1, 0.75])
+    np.testing.assert_array_equal(y, [0, 1])
+
+
+def test_top_label_is_the_largest_probability_and_whether_it_was_right():
+    p, y = reduce(P3, Y3, "top_label")
+    np.testing.assert_array_equal(p, [0.5, 0.8, 0.7, 0.4])
+    np.testing.assert_array_equal(y, [1, 0, 1, 0])  # a tie goes to the first class
+
+
+def test_top_label_takes_one_column_as_confidences():
+    p, y = reduce([0.2, 0.9], [1, 0], "top_label")
+    np.testing.assert_array_equal(p, [0.2, 0.9])
+    np.testing.assert_array_equal(y, [1, 0])
+
+
+def test_classwise_is_one_binary_problem_per_class():
+    p, y = reduce(P3, Y3, "classwise")
+    np.testing.assert_array_equal(p, P3)
+    np.testing.assert_array_equal(y, [[1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 1, 0]])
+
+
+def test_canonical_keeps_the_whole_vector():
+    p, y = reduce(P3, Y3, "canonical")
+    np.testing.assert_array_equal(p, P3)
+    np.testing.assert_array_equal(y, Y3)
+
+
+@pytest.mark.parametrize("notion", ["canonical", "classwise"])
+def test_one_column_becomes_two(notion):
+    p, y = reduce([0.25, 1.0], [0, 1], notion)
+    np.testing.assert_array_equal(p, [[0.75, 0.25], [0.0, 1.0]])
+    np.testing.assert_array_equal(y, [[1, 0], [0, 1]] if notion == "classwise" else [0, 1])
+
+
+def test_one_hot():
+    np.testing.assert_array_equal(one_hot(np.array([2, 0]), 3), [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
+
+
+@st.composite
+def predictions(draw):
+    classes = draw(st.integers(2, 5))
+    n = draw(st.integers(1, 8))
+    weights = draw(hnp.arrays(float, (n, classes), elements=st.floats(0.01, 1.0)))
+    y = draw(hnp.arrays(np.int64, n, elements=st.integers(0, classes - 1)))
+    return weights / weights.sum(axis=1, keepdims=True), y, draw(st.permutations(range(classes)))
+
+
+@given(predictions())
+def test_relabelling_the_classes_changes_nothing_but_their_order(drawn):
+    p, y, order = drawn
+    order = np.array(order)
+    relabelled, y_relabelled = p[:, order], np.argsort(order)[y]
+    np.testing.assert_array_equal(reduce(p, y, "top_label")[0], reduce(relabelled, y_relabelled, "top_label")[0])
+    for ours, theirs in zip(reduce(p, y, "classwise"), reduce(relabelled, y_relabelled, "classwise")):
+        np.testing.assert_array_equal(ours[:, order], theirs)
+    untied = (p == p.max(axis=1, keepdims=True)).sum(axis=1) == 1
+    hits, relabelled_hits = reduce(p, y, "top_label")[1], reduce(relabelled, y_relabelled, "top_label")[1]
+    np.testing.assert_array_equal(hits[untied], relabelled_hits[untied])
+
+
+@given(predictions())
+def test_reduction_keeps_every_sample_and_every_notion_gives_probabilities(drawn):
+    p, y, _ = drawn
+    for notion in NOTIONS if p.shape[1] == 2 else NOTIONS[1:]:
+        reduced, outcome = reduce(p, y, notion)
+        assert len(reduced) == len(outcome) == len(p)
+        assert reduced.dtype == np.float64 and outcome.dtype == np.int64
+        assert reduced.min() >= 0 and reduced.max() <= 1
+
+
+@pytest.mark.parametrize("y", [[0.0, 1.0, 2.0, 1.0], [False, True, True, False], np.array([0, 1, 2, 2], dtype=np.uint8)])
+def test_labels_of_any_integral_type_are_accepted(y):
+    _, labels = checked(P3, y)
+    assert labels.dtype == np.int64
+    np.testing.assert_array_equal(labels, np.asarray(y).astype(int))
+
+
+def test_rows_may_miss_one_by_the_rounding_of_float32():
+    p = np.array([[0.1, 0.2, 0.7]], dtype=np.float32)
+    assert checked(p, [2])[0].dtype == np.float64
+    checked([[0.5, 0.50009]], [0])
+
+
+def test_nothing_is_clipped_or_renormalised():
+    p = np.array([[0.5, 0.50009], [0.0, 1.0]])
+    assert checked(p, [0, 1])[0] is p
+
+
+# What is refused: (p, y, words that the sentence must hold: the argument, what was found, what is allowed)
+BAD = {
+    "three dimensions": (np.full((2, 2, 2), 0.5), [0, 1], ["p has 3 dimensions", "(n,) or (n, k)"]),
+    "a scalar": (0.5, [1], ["p has 0 dimensions", "(n,) or (n, k)"]),
+    "a single column": ([[0.5], [0.5]], [0, 1], ["p has shape (2, 1)", "at least 2 columns", "(n,)"]),
+    "one-hot labels": (P3, one_hot(Y3, 3), ["y has shape (4, 3)", "(n,)", "one label per row"]),
+    "other lengths": (P3, [0, 1], ["p has 4 rows", "y has 2 labels", "equally many"]),
+    "nothing": ([], [], ["p is empty", "at least one sample"]),
+    "no rows": (np.zeros((0, 3)), [], ["p is empty", "at least one sample"]),
+    "NaN in p": ([0.5, np.nan], [0, 1], ["p holds NaN", "row 1", "1 such", "[0, 1]"]),
+    "NaN in a matrix": ([[0.5, 0.5], [np.nan, 1.0]], [0, 1], ["p holds NaN", "row 1, column 0", "[0, 1]"]),
+    "above one": ([0.5, 1.5, 2.0], [0, 1, 1], ["p holds 1.5", "row 1", "2 such", "[0, 1]"]),
+    "below zero": ([[0.5, 0.5], [-0.25, 1.25]], [0, 1], ["p holds -0.25", "row 1, column 0", "[0, 1]"]),
+    "infinite": ([np.inf, 0.5], [0, 1], ["p holds inf", "row 0", "[0, 1]"]),
+    "logits": ([[2.0, -3.0]], [0], ["p holds 2", "row 0", "[0, 1]"]),
+    "row sums": (
+        [[0.5, 0.5], [0.3, 0.3], [0.5, 0.45]], [0, 1, 1],
+        ["p: row 1 sums to 0.6", "the worst of 3 rows", "must sum to 1", "within 0.0001"],
+    ),
+    "label too large": (P3, [0, 1, 2, 3], ["y holds label 3", "row 3", "0..2"]),
+    "label negative": ([0.5, 0.5], [1, -1], ["y holds label -1", "row 1", "0..1"]),
+    "label 2 with one column": ([0.5, 0.5], [1, 2], ["y holds label 2", "row 1", "0..1"]),
+    "label not whole": (P3, [0, 1, 0.5, 1], ["y holds 0.5", "row 2", "integers 0..2"]),
+    "label NaN": ([0.5, 0.5], [0.0, np.nan], ["y holds nan", "row 1", "integers 0..1"]),
+    "label infinite": ([0.5, 0.5], [0.0, np.inf], ["y holds inf", "row 1", "integers 0..1"]),
+    "text": ([0.5, 0.5], ["cat", "dog"], ["y has type", "numbers are needed"]),
+    "objects": (np.array([0.5, None]), [0, 1], ["p has type object", "numbers are needed"]),
+    "ragged": ([[0.5, 0.5], [1.0]], [0, 1], ["p is ragged", "an array of numbers is needed"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_named_in_one_sentence(case):
+    p, y, words = BAD[case]
+    with pytest.raises(BadInput) as caught:
+        reduce(p, y, "canonical")
+    message = str(caught.value)
+    assert all(word in message for word in words), message
+    assert message.endswith(".") and "\n" not in message
+
+
+def test_binary_refuses_more_than_two_classes():
+    with pytest.raises(BadInput, match=r"p has 3 classes; the binary notion needs \(n,\) or \(n, 2\)\."):
+        reduce(P3, Y3, "binary")
+
+
+def test_an_unknown_notion_is_answered_with_the_known_ones():
+    with pytest.raises(BadInput, match="notion is 'confidence'; allowed are binary, top_label, classwise, canonical"):
+        reduce(P3, Y3, "confidence")

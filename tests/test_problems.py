@@ -1,0 +1,384 @@
+"""Problems: truths against independent numbers, samples against the truths, and streams that must not drift."""
+
+import numpy as np
+import pytest
+from golden_data import rows
+from scipy.integrate import quad
+from scipy.optimize import brentq
+from scipy.special import betaln, logit, xlogy
+
+import harness
+from harness import BadInput, estimands
+from harness.problems import Beta, Dirichlet, LegacyStream
+from harness.problems.legacy import GRID
+from harness.problems.maps import Harmonic, Identity, LogitAffine, Piecewise, Power, Shifted, Wavy
+from harness.seeds import data_rng
+
+BINARY = {
+    "perfectly_calibrated_bin": "beta_calibrated",
+    "overconfident_binary": "beta_overconfident",
+    "almost_perfectly_calibrated_binary": "beta_shifted",
+    "overconfident_binary_centered": "beta_overconfident_centred",
+    "underconfident_binary_centered": "beta_underconfident_centred",
+    "under_and_over_confident_binary_centered": "beta_mixed",
+    "underconfident_binary": "beta_underconfident",
+    "wavy_increasing_function_bin": "beta_wavy",
+    "wavy_increasing_function_bin(unclipped)": "beta_wavy",  # its map never leaves [0, 1]
+}
+MULTICLASS = {
+    "perfectly_calibrated_mc": "calibrated",
+    "overconfident_mc": "overconfident",
+    "underconfident_mc": "underconfident",
+    "harmonic_distortion_mc": "harmonic",
+}
+QUANTITIES = {
+    "L1": "l1", "L2": "l2", "sq": "l2_squared", "sqL2": "l2_squared", "KL": "kl", "Linf": "linf",
+    "L1_over": "l1_over", "L1_under": "l1_under", "sq_over": "l2_squared_over", "sq_under": "l2_squared_under",
+    "topclass_L1_fullinfo": "top_class_l1",
+    # the authors' library splits the top class at 1/2, not at its own truth (SPEC D23)
+    "topclass_over_L1_fullinfo": "top_class_l1_over_half", "topclass_under_L1_fullinfo": "top_class_l1_under_half",
+}  # fmt: skip
+BETAS = sorted(set(BINARY.values()))
+DIRICHLETS = [f"dirichlet{k}_{kind}" for k in (3, 10) for kind in sorted(MULTICLASS.values())]
+
+
+# Truths
+
+
+def by_setting(task):
+    grouped = {}
+    for row in rows("truth.csv"):
+        if row["task"] == task:
+            grouped.setdefault((row["h_func"], row["d"], row["alpha"]), []).append(row)
+    return grouped
+
+
+@pytest.mark.parametrize("setting", by_setting("binary"), ids=lambda s: s[0])
+def test_binary_truths_equal_an_independent_quadrature(setting):
+    problem = harness.load_problem(BINARY[setting[0]])
+    for row in by_setting("binary")[setting]:
+        truth = problem.truth(QUANTITIES[row["quantity"]])
+        bound = max(3e-14, truth.error + float(row["err_est"]))
+        assert abs(truth.value - float(row["truth"])) <= bound, row["quantity"]
+        assert truth.error <= 2e-14
+
+
+@pytest.mark.parametrize("setting", by_setting("multiclass"), ids="-".join)
+def test_multiclass_truths_equal_an_independent_integration(setting):
+    """Both are randomised quasi-Monte Carlo with a standard error each: 3 of their common one. 1e-17 is rounding at 0."""
+    problem = harness.load_problem(f"dirichlet{setting[1]}_{MULTICLASS[setting[0]]}", alpha=float(setting[2]))
+    for row in by_setting("multiclass")[setting]:
+        truth = problem.truth(QUANTITIES[row["quantity"]])
+        bound = 3 * np.hypot(truth.error, float(row["err_est"])) + 1e-17
+        assert abs(truth.value - float(row["truth"])) <= bound, (row["quantity"], truth)
+
+
+@pytest.mark.parametrize("a, b", [(1.0, 1.0), (0.3, 2.0), (0.5, 0.5), (7.0, 3.0)])
+@pytest.mark.parametrize("g", [LogitAffine(0.4, 0.3), LogitAffine(4.0, 1.0), Shifted(0.02), Shifted(-0.05), Wavy(), Piecewise()])
+def test_binary_truths_equal_scipy_quad(a, b, g):
+    problem = Beta(a, b, g)
+    distance = {
+        "l1": lambda f, c: abs(f - c),
+        "l2_squared": lambda f, c: (f - c) ** 2,
+        "l1_over": lambda f, c: abs(f - c) * ((c < f) if f > 0.5 else (c > f)),
+        "brier": lambda f, c: (f - c) ** 2 + c * (1 - c),
+        "logloss": lambda f, c: -xlogy(c, f) - xlogy(1 - c, 1 - f) if 0 < f < 1 else 0.0,
+    }
+
+    def gap(t):
+        return t - problem.posterior(np.array([t]))[0]
+
+    t = np.linspace(0, 1, 1234)[1:-1]  # crossings of the diagonal, where |p - C| has its kinks
+    crossings = [brentq(gap, low, high, xtol=1e-15) for low, high in zip(t, t[1:]) if gap(low) * gap(high) < 0]
+    breaks = [*crossings, *(k for k in g.kinks if 0 < k < 1)]
+    for name, d in distance.items():
+        expected, error = expectation_by_quad(problem, d, breaks)
+        truth = problem.truth(name)
+        assert abs(truth.value - expected) <= truth.error + error + 1e-11, name
+        assert error < 1e-8
+
+
+def expectation_by_quad(problem, d, breaks):
+    """E d(p, C) and its error: each half in the coordinate u = r^min(1, own), r the distance to its end, where the density
+    r^(own - 1) (1 - r)^(other - 1) is no longer singular."""
+    value = error = 0.0
+    for own, other, upper in ((problem.a, problem.b, False), (problem.b, problem.a, True)):
+        e = min(own, 1.0)
+
+        def integrand(u, own=own, other=other, upper=upper, e=e):
+            r = u ** (1 / e)
+            p = 1 - r if upper else r
+            return d(p, float(problem.posterior(np.array([p]))[0])) * r ** (own - e) * (1 - r) ** (other - 1) / e
+
+        inner = sorted((1 - s if upper else s) ** e for s in breaks if (s >= 0.5) == upper)
+        part = quad(integrand, 0, 0.5**e, points=inner or None, epsabs=1e-11, epsrel=1e-11, limit=500)
+        value, error = value + part[0], error + part[1]
+    scale = np.exp(-betaln(problem.a, problem.b))
+    return scale * value, scale * error
+
+
+def test_truths_of_a_uniform_shift_in_closed_form():
+    """p uniform, C = min(1, p + e): E|p - C| = e - e^2/2, E(p - C)^2 = e^2 - 2 e^3 / 3, over = e/2, sup = e."""
+    problem, e = Beta(1.0, 1.0, Shifted(0.1)), 0.1
+    closed = {"l1": e - e**2 / 2, "l2_squared": e**2 - 2 * e**3 / 3, "rms": np.sqrt(e**2 - 2 * e**3 / 3), "l3": e - e**2 / 2}
+    closed |= {"l1_over": e / 2, "l1_under": e / 2 - e**2 / 2, "linf": e}
+    for name, value in closed.items():
+        truth = problem.truth(name)
+        assert abs(truth.value - value) <= truth.error + 1e-15, name
+
+
+def test_truths_on_two_columns_are_those_of_one():
+    problem = harness.load_problem("beta_overconfident")
+    one, two = problem.truth, lambda name: problem.truth(name, "canonical")
+    assert two("l1").value == pytest.approx(2 * one("l1").value, rel=1e-13)
+    assert two("l3").value == pytest.approx(2 ** (1 / 3) * one("l1").value, rel=1e-13)
+    assert two("linf").value == pytest.approx(one("l1").value, rel=1e-13)  # a mean of norms, not a supremum
+    assert two("l2_squared").value == pytest.approx(2 * one("l2_squared").value, rel=1e-13)
+    assert two("kl").value == pytest.approx(one("kl").value, rel=1e-13)
+    for name in ("l1", "kl", "l1_over", "linf"):
+        assert problem.truth(name, "classwise") == one(name)
+    assert problem.truth("l1", "top_label") is None
+
+
+def test_over_and_under_truths_sum_to_the_total():
+    for name in BETAS:
+        problem = harness.load_problem(name)
+        for base in ("l1", "l2_squared"):
+            parts = sum(problem.truth(f"{base}_{side}").value for side in ("over", "under"))
+            assert parts == pytest.approx(problem.truth(base).value, abs=3e-14)
+
+
+def test_brier_and_logloss_truths_decompose():
+    """E (p - Y)^2 - E (C - Y)^2 = l2_squared: with C ~ p calibrated, the Brier score of Beta(1/2, 1/2) is E p(1-p) = 1/8."""
+    assert Beta().truth("brier").value == pytest.approx(0.125, abs=1e-13)
+    assert Beta().truth("logloss").value == pytest.approx(2 * np.log(2) - 1, abs=1e-13)  # E[-2 p log p]
+    assert Dirichlet(3, 0.5).truth("brier").value == pytest.approx(0.4, abs=3 * Dirichlet(3, 0.5).truth("brier").error)
+
+
+@pytest.mark.parametrize("name", ["beta_calibrated", "dirichlet3_calibrated", "dirichlet10_calibrated"])
+def test_calibrated_problems_have_truth_zero_under_every_notion(name):
+    problem = harness.load_problem(name)
+    for notion in problem.notions:
+        for estimand in estimands.names(notion):
+            if estimand not in ("brier", "logloss"):
+                assert problem.truth(estimand, notion).value == 0
+                assert problem.truth(estimand, notion).error == 0
+
+
+@pytest.mark.parametrize("kind", ["overconfident", "underconfident", "harmonic"])
+def test_conditional_truths_of_three_classes_equal_a_quadrature(kind):
+    """With p_1 = t the others are (1 - t)(s, 1 - s), s ~ Beta(1/2, 1/2): E[Y_1 | p_1 = t] is an integral over an angle, and
+    the whole truth one over two angles. top_label: the same, where max(s, 1 - s)(1 - t) <= t."""
+    problem = harness.load_problem(f"dirichlet3_{kind}")
+    h = problem.map.elementwise
+    x, w = np.polynomial.legendre.leggauss(400)
+
+    def angles(low, high):
+        return (high + low) / 2 + (high - low) / 2 * x, (high - low) / 2 * w
+
+    def conditional(t, notion):
+        """(P(t is the top), C(t))"""
+        room = 1.0 if notion == "classwise" else min(1.0, t / (1 - t))
+        if room <= 0.5:
+            return 0.0, 0.0
+        low, high = np.arcsin(np.sqrt(1 - room)), np.arcsin(np.sqrt(room))
+        angle, weight = angles(low, high)
+        s = np.sin(angle) ** 2
+        own, others = h(np.array([t]))[0], h((1 - t) * s) + h((1 - t) * (1 - s))
+        return (high - low) / (np.pi / 2), weight @ (own / (own + others)) / (high - low)
+
+    for notion in ("classwise", "top_label"):
+        # t ~ Beta(1/2, 1) is u^2 with u uniform; smooth between 0, 1/3, 1/2, 1
+        edges = [0.0, 1 / 3, 0.5, 1.0] if notion == "classwise" else [1 / 3, 0.5, 1.0]
+        total = {"l1": 0.0, "l2_squared": 0.0, "brier": 0.0}
+        for low, high in zip(edges, edges[1:]):
+            u, weight = angles(np.sqrt(low), np.sqrt(high))
+            t = u**2
+            top, c = np.array([conditional(s, notion) for s in t]).T
+            law = weight * (3 * top if notion == "top_label" else 1.0)
+            for name in total:
+                total[name] += law @ estimands.pointwise(name, t, c, notion)
+        for name, value in total.items():
+            truth = problem.truth(name, notion)
+            # 1e-5: Gauss-Legendre across crossings, and maps like u^0.6 at 0; the harmonic map oscillates there
+            assert abs(value - truth.value) <= 3 * truth.error + 1e-5, (notion, name)
+
+
+@pytest.mark.parametrize("name", ["dirichlet3_overconfident", "dirichlet10_overconfident", "dirichlet10_underconfident"])
+def test_conditional_truths_equal_brute_force(name):
+    """400,000 samples cut into 400 bins by the conditioning probability, d taken between the means of p and C in each.
+
+    Bound: 4 standard errors, of the mean of d over the sample and of the bin means of C (their noise s times the derivative
+    of d), and the bias that s adds: s^2 to a square, s^2 / C(1 - C) to a divergence, 0.8 s to |p - C| within 3 s of 0.
+    """
+    problem = harness.load_problem(name)
+    p = np.random.default_rng(5).dirichlet(np.full(problem.classes, problem.alpha), 400_000)
+    c, top = problem.posterior(p), p.argmax(axis=1)
+    every = np.arange(len(p))
+    for notion, t, hit in (("classwise", p[:, 0], c[:, 0]), ("top_label", p[every, top], c[every, top])):
+        order = np.argsort(t)
+        noise = hit[order].reshape(400, 1000).std(axis=1) / np.sqrt(1000)
+        t, hit = (a[order].reshape(400, 1000).mean(axis=1) for a in (t, hit))
+        near = 0.8 * noise * (abs(t - hit) < 3 * noise)
+        bias = {"l2_squared": noise**2, "kl": noise**2 / (hit * (1 - hit))}
+        slope = {"l2_squared": 2 * abs(t - hit), "kl": abs(logit(t) - logit(hit))}
+        for estimand in ("l1", "l2_squared", "kl", "l1_over", "l1_under"):
+            d = estimands.pointwise(estimand, t, hit, notion)
+            truth = problem.truth(estimand, notion)
+            of_means = np.sqrt(((slope.get(estimand, 1.0) * noise) ** 2).sum()) / len(d)
+            error = np.linalg.norm([d.std() / np.sqrt(len(p)), of_means, truth.error])
+            assert abs(d.mean() - truth.value) <= 4 * error + bias.get(estimand, near).mean(), (notion, estimand)
+
+
+# Samples
+
+
+@pytest.mark.parametrize("name", [*BETAS, *DIRICHLETS])
+def test_samples_carry_the_truth(name):
+    """Sample means of |p - C| within 4 standard errors of the truth, and labels as frequent as C says: in every tenth of the
+    sample sorted by P(class 1), the mean of 1{y = 1} - C within 4.5 standard errors of 0 (10 parts, 16 problems)."""
+    problem, n = harness.load_problem(name), 40_000
+    p, y = problem.sample(n, np.random.default_rng(11))
+    c = problem.posterior(p)
+    notion = problem.default_notions[0]
+    distance = estimands.pointwise("l1", p, c, notion)
+    truth = problem.truth("l1", notion)
+    assert abs(distance.mean() - truth.value) <= 4 * distance.std() / np.sqrt(n) + 4 * truth.error + 1e-15
+    first, of_first = (p, c) if p.ndim == 1 else (p[:, 1], c[:, 1])
+    for part in np.array_split(np.argsort(first), 10):
+        residual, variance = (y[part] == 1) - of_first[part], of_first[part] * (1 - of_first[part])
+        assert abs(residual.mean()) <= 4.5 * np.sqrt(variance.sum()) / len(part) + 1e-12
+    assert y.dtype == np.int64 and set(np.unique(y)) == set(range(problem.classes))
+
+
+@pytest.mark.parametrize("name", ["dirichlet3_harmonic", "dirichlet10_underconfident"])
+def test_every_class_is_as_frequent_as_its_posterior(name):
+    """Counts of each class against the sum of C, within 4.5 standard errors."""
+    problem, n = harness.load_problem(name), 40_000
+    p, y = problem.sample(n, np.random.default_rng(12))
+    c = problem.posterior(p)
+    counts = np.bincount(y, minlength=problem.classes)
+    assert (np.abs(counts - c.sum(axis=0)) <= 4.5 * np.sqrt((c * (1 - c)).sum(axis=0))).all()
+    np.testing.assert_allclose(c.sum(axis=1), 1.0, atol=1e-14)
+
+
+@pytest.mark.parametrize("problem", [Beta(map=Wavy()), Beta(2.0, 0.3), Dirichlet(3), Dirichlet(4, 0.05), Dirichlet(5, 2.0)])
+def test_a_small_sample_is_a_prefix_of_a_larger_one(problem):
+    p, y = problem.sample(1000, data_rng(3, "abc", 2))
+    for n in (1, 17, 400):
+        p_small, y_small = problem.sample(n, data_rng(3, "abc", 2))
+        np.testing.assert_array_equal(p_small, p[:n])
+        np.testing.assert_array_equal(y_small, y[:n])
+
+
+def test_streams_differ_by_seed_problem_and_rep():
+    streams = [(0, "00", 0), (1, "00", 0), (0, "01", 0), (0, "00", 1)]
+    first = [Beta().sample(1, data_rng(*s))[0][0] for s in streams]
+    assert len(set(first)) == len(streams)
+
+
+def test_streams_do_not_drift():
+    """Frozen with numpy 2.4: whoever changes a draw changes every record and must raise `version`."""
+    p, y = harness.load_problem("beta_overconfident").sample(3, data_rng(0, "00", 0))
+    np.testing.assert_allclose(p, [0.8988383024395452, 0.9706520513724635, 0.29874810886279995], rtol=1e-13)
+    np.testing.assert_array_equal(y, [1, 1, 0])
+    p, y = harness.load_problem("dirichlet3_harmonic").sample(3, data_rng(0, "00", 0))
+    expected = [
+        [0.7563505212987038, 0.18980139780439037, 0.05384808089690587],
+        [0.002424508403699835, 0.05449178167069751, 0.9430837099256026],
+        [0.8981863504978768, 0.006585516782752628, 0.09522813271937078],
+    ]
+    np.testing.assert_allclose(p, expected, rtol=1e-13)
+    np.testing.assert_array_equal(y, [0, 2, 0])
+
+
+def test_no_global_generator_is_touched():
+    before = np.random.get_state()[1].copy()
+    Beta().sample(10, data_rng(0, "00", 0))
+    LegacyStream(Beta()).sample(200, 3)
+    np.testing.assert_array_equal(before, np.random.get_state()[1])
+
+
+# Maps and parameters
+
+
+@pytest.mark.parametrize("name", [*BETAS, *DIRICHLETS])
+def test_every_setting_loads_and_keeps_probabilities(name):
+    problem = harness.load_problem(name)
+    assert name in harness.list_problems()
+    p = problem.sample(200, data_rng(0, "00", 1))[0]
+    c = problem.posterior(p)
+    assert c.shape == p.shape and c.min() >= 0 and c.max() <= 1
+
+
+@pytest.mark.parametrize("g", [LogitAffine(0.4, 0.3), LogitAffine(4.0), LogitAffine(0.0, 0.3), Piecewise(), Piecewise(0.0, 4.0)])
+def test_maps_are_defined_at_the_ends_and_pair_agrees(g):
+    p = np.array([0.0, 0.1, 0.5, 0.9, 1.0])
+    c = g(p)
+    assert np.isfinite(c).all() and c.min() >= 0 and c.max() <= 1
+    inner = p[1:-1]
+    one, rest = g.pair(inner, 1 - inner)
+    np.testing.assert_allclose(one, c[1:-1], rtol=1e-14)
+    np.testing.assert_allclose(rest, 1 - c[1:-1], atol=3e-16)
+
+
+@pytest.mark.parametrize("g", [Power(0.3), Power(2.0), Harmonic(), Identity()])
+def test_vector_maps_are_normalised_elementwise_functions(g):
+    p = np.array([[0.2, 0.3, 0.5], [0.0, 0.25, 0.75]])
+    np.testing.assert_allclose(g(p), g.elementwise(p) / g.elementwise(p).sum(axis=1, keepdims=True), rtol=1e-15)
+
+
+def test_a_constant_map_has_its_truth():
+    """C = 1/2 whatever p: E|p - 1/2| of Beta(1/2, 1/2) is 1/pi, the supremum 1/2."""
+    problem = Beta(map=LogitAffine(0.0))
+    assert problem.truth("l1").value == pytest.approx(1 / np.pi, abs=1e-13)
+    assert problem.truth("linf").value == 0.5
+
+
+def test_truths_beyond_floating_point_are_not_claimed():
+    assert Beta(0.05, 0.5, LogitAffine(0.4)).truth("l1") is None
+    assert Beta(0.06, 0.5, LogitAffine(0.4)).truth("l1").error < 1e-12
+    assert Beta(0.05, 0.5).truth("l1").value == 0  # calibrated by construction
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda: Beta(0.0, 1.0), ["a=0.0, b=1.0", "positive"]),
+        (lambda: Beta(np.nan, 1.0), ["a=nan", "positive"]),
+        (lambda: Dirichlet(1), ["classes=1", "classes >= 2"]),
+        (lambda: Dirichlet(3, -1.0), ["alpha=-1.0", "alpha > 0"]),
+        (lambda: Beta().truth("ece"), ["'ece'", "l2_squared"]),
+        (lambda: Dirichlet().truth("l1_over"), ["'l1_over'", "canonical"]),
+    ],
+)
+def test_impossible_parameters_are_refused(make, words):
+    with pytest.raises(BadInput) as caught:
+        make()
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+
+
+# The authors' stream (its values are compared in test_variational.py and test_binned.py)
+
+
+def test_the_legacy_stream_refuses_what_the_authors_never_drew():
+    problem = harness.load_problem("beta_overconfident_legacy")
+    with pytest.raises(BadInput, match="n is 1000; the legacy stream exists for n in 200, 264, .*, 10000"):
+        problem.sample(1000, 0)
+    with pytest.raises(BadInput, match="rng is a Generator; the legacy stream takes the authors' integer seed"):
+        problem.sample(200, np.random.default_rng(0))
+
+
+def test_the_legacy_grid_and_draws():
+    np.testing.assert_array_equal(GRID, np.round(np.geomspace(200, 10000, 15)).astype(int))
+    problem = harness.load_problem("beta_overconfident_legacy")
+    stream = np.random.RandomState(4)
+    stream.beta(0.5, 0.5, 100_000)
+    p = stream.beta(0.5, 0.5, 200)
+    y = stream.binomial(1, 1 / (1 + np.exp(-(0.4 * np.log(p / (1 - p)) + 0.3))))
+    ours = problem.sample(200, 4)
+    np.testing.assert_array_equal(ours[0], p)
+    np.testing.assert_array_equal(ours[1], y)
+    assert problem.truth("l1") == problem.problem.truth("l1")
+    ours[0][:] = 0.0  # a copy: nobody can spoil the stream
+    np.testing.assert_array_equal(problem.sample(200, 4)[0], p)

@@ -1,0 +1,367 @@
+"""The variational estimator: folds, aggregation, the authors' published numbers, and the bound in expectation."""
+
+import numpy as np
+import pytest
+from golden_data import arrays, rows
+from hypothesis import given
+from hypothesis import strategies as st
+
+import harness
+from harness import BadInput, Undefined
+from harness.calibrators import Isotonic, NadarayaWatson, Partition, Temperature
+from harness.estimators import Variational
+from harness.estimators.base import apply
+from harness.estimators.variational import cross_fit, fold_of
+from harness.losses import LogLoss, Lp, OneSided, Squared, TopClass
+
+
+def estimate(estimator, p, y, notion, rng, problem=None):
+    return apply(estimator, *harness.reduce(p, y, notion), notion, rng, problem)
+
+
+# Folds
+
+
+@given(st.lists(st.integers(0, 3), min_size=5, max_size=60), st.integers(2, 5), st.booleans(), st.integers(0, 1000))
+def test_folds_are_balanced(y, folds, stratified, seed):
+    y = np.array(y)
+    for rng in (np.random.default_rng(seed), seed):
+        fold = fold_of(y, folds, stratified, rng)
+        sizes = np.bincount(fold, minlength=folds)
+        assert sizes.max() - sizes.min() <= 1 and len(sizes) == folds
+        if stratified:
+            for label in np.unique(y):
+                of_class = np.bincount(fold[y == label], minlength=folds)
+                assert of_class.max() - of_class.min() <= 1
+
+
+@pytest.mark.parametrize("n", [10, 23, 200])
+@pytest.mark.parametrize("seed", [0, 1, 42])
+def test_an_integer_gives_the_folds_of_scikit_learn(n, seed):
+    from sklearn.model_selection import KFold
+
+    expected = np.empty(n, dtype=int)
+    for j, (_, held_out) in enumerate(KFold(5, shuffle=True, random_state=seed).split(np.zeros(n))):
+        expected[held_out] = j
+    np.testing.assert_array_equal(fold_of(np.zeros(n), 5, False, seed), expected)
+
+
+def test_the_stored_folds_are_those_of_scikit_learn():
+    for name in ("bin2_over_n200_s0", "mc3_cal_n1000_s0"):
+        data = arrays(name)
+        np.testing.assert_array_equal(fold_of(data["y"], 5, False, int(data["seed"])), data["kfold"])
+
+
+def test_more_folds_than_samples_are_undefined():
+    with pytest.raises(Undefined, match="4 samples cannot be split into 5 folds"):
+        Variational()(np.full(4, 0.5), np.array([0, 1, 0, 1]), np.random.default_rng(0))
+
+
+def test_one_fold_is_all_samples():
+    np.testing.assert_array_equal(fold_of(np.arange(3), 1, True, np.random.default_rng(0)), [0, 0, 0])
+
+
+class Spy:
+    """A calibrator that keeps what it was fitted on and predicts which fit it is."""
+
+    determinism = "exact"
+
+    def __init__(self):
+        self.fits = []
+
+    def fit(self, p, y, rng):
+        self.fits.append((p, y))
+        number = len(self.fits)
+        return lambda x: np.full(x.shape, number / 10)
+
+
+def test_held_out_samples_are_predicted_by_the_other_folds():
+    p, y, fold = np.linspace(0, 1, 6), np.array([0, 1, 0, 1, 0, 1]), np.array([0, 1, 2, 0, 1, 2])
+    spy = Spy()
+    np.testing.assert_array_equal(cross_fit(spy, p, y, fold, None), (fold + 1) / 10)
+    for j, (p_seen, y_seen) in enumerate(spy.fits):
+        np.testing.assert_array_equal(p_seen, p[fold != j])
+        np.testing.assert_array_equal(y_seen, y[fold != j])
+
+
+def test_one_fold_fits_and_predicts_the_same_samples():
+    spy = Spy()
+    cross_fit(spy, np.array([0.2, 0.4]), np.array([0, 1]), np.array([0, 0]), None)
+    assert len(spy.fits) == 1 and len(spy.fits[0][0]) == 2
+
+
+# Aggregation
+
+
+def test_closed_form():
+    """q - f = +.1, +.1, -.1, -.1: contributions sign(q - f)(y - f) = .8, -.2, .6, -.4; squared as (f - y)^2 - (q - y)^2."""
+    p, q, y = np.array([0.2, 0.2, 0.6, 0.6]), np.array([0.3, 0.3, 0.5, 0.5]), np.array([1, 0, 0, 1])
+    got = Variational().evaluate(p, q, y, np.zeros(4, dtype=int))
+    expected = {"l1": 0.2, "l2_squared": (0.64 - 0.49 + 0.04 - 0.09 + 0.36 - 0.25 + 0.16 - 0.25) / 4}
+    expected["kl"] = np.log([0.3 / 0.2, 0.7 / 0.8, 0.5 / 0.4, 0.5 / 0.6]).mean()
+    expected |= {"l1_over": 0.2, "l1_under": 0.0}  # q lies between f and 1/2 everywhere
+    expected |= {"l2_squared_over": expected["l2_squared"], "l2_squared_under": 0.0}
+    assert {name: e.value for name, e in got.items()} == pytest.approx(expected, abs=1e-15)
+
+
+def test_pooled_means_and_fold_means():
+    p, q, y = np.full(5, 0.5), np.full(5, 0.6), np.array([1, 1, 0, 1, 0])
+    fold = np.array([0, 0, 0, 1, 1])
+    contributions = y - 0.5
+    pooled = Variational(losses=(Lp(1.0),)).evaluate(p, q, y, fold)["l1"].value
+    of_folds = Variational(losses=(Lp(1.0),), pooled=False).evaluate(p, q, y, fold)["l1"].value
+    assert pooled == pytest.approx(contributions.mean())
+    assert of_folds == pytest.approx((contributions[:3].mean() + contributions[3:].mean()) / 2)
+    assert pooled != of_folds
+
+
+def test_both_are_equal_where_folds_are():
+    problem = harness.load_problem("beta_wavy")
+    p, y = problem.sample(500, np.random.default_rng(0))
+    pooled, of_folds = (Variational(pooled=flag)(p, y, np.random.default_rng(1)) for flag in (True, False))
+    assert {k: e.value for k, e in pooled.items()} == pytest.approx({k: e.value for k, e in of_folds.items()}, abs=1e-14)
+
+
+def test_the_same_stream_gives_the_same_bits():
+    p, y = harness.load_problem("dirichlet3_overconfident").sample(200, np.random.default_rng(0))
+    for name in ("isotonic", "temperature", "nadaraya_watson", "partition"):
+        estimator = harness.load_estimator(f"variational_{name}")
+        first, second = (estimator(p, y, np.random.default_rng(5), notion="canonical") for _ in range(2))
+        assert first == second
+
+
+def test_every_declared_estimand_comes_back_for_its_notion():
+    p, y = harness.load_problem("dirichlet3_overconfident").sample(200, np.random.default_rng(0))
+    for notion in ("top_label", "classwise", "canonical"):
+        got = estimate(Variational(), p, y, notion, np.random.default_rng(1))
+        assert set(got) <= set(Variational().estimands)
+        assert set(got) <= set(harness.estimands.names(notion))
+    assert Variational(losses=[Lp(1.5)]).estimands == ("l1.5",)
+
+
+def test_an_impossible_outcome_makes_kl_infinite_and_nothing_else():
+    p, y = np.linspace(0.0, 0.9, 50), np.ones(50, dtype=int)
+    got = Variational(Temperature())(p, y, np.random.default_rng(0))
+    assert got["kl"].value == np.inf
+    assert all(np.isfinite(e.value) for name, e in got.items() if name != "kl")
+
+
+def test_a_training_fold_without_a_class():
+    """Class 2 has one member: the fit that holds it out never sees it."""
+    p = np.random.default_rng(0).dirichlet(np.ones(3), 50)
+    y = np.r_[2, np.random.default_rng(1).integers(0, 2, 49)]
+    for calibrator in (Isotonic(), Temperature(), NadarayaWatson(), Partition()):
+        got = Variational(calibrator)(p, y, np.random.default_rng(0), notion="canonical")
+        assert all(np.isfinite(e.value) for e in got.values()), calibrator
+
+
+@pytest.mark.parametrize("folds", [0, -1, 2.5])
+def test_impossible_folds_are_refused(folds):
+    with pytest.raises(BadInput, match=f"folds is {folds}; an integer of at least 1"):
+        Variational(folds=folds)
+
+
+# The authors' numbers. `ert`: KFold with the stored fold ids, fold means averaged, log-loss clipped to [1e-8, 1 - 1e-8];
+# one column for binary. `probmetrics1.3.0`: stratified folds (stored), pooled mean, log p floored at the logarithm of the
+# smallest float32, itself a float32; two columns for binary, so Brier is twice the scalar and Lp 2^(1/p) times.
+
+TINY = float(np.exp(np.float64(np.log(np.finfo(np.float32).tiny))))
+CALIBRATORS = {
+    "isotonic": Isotonic(),
+    "ts": Temperature(),
+    "nadaraya_watson": NadarayaWatson(0.1),
+    "partitionwise": Partition(15, 30, random_state=42),
+    "isotonic_overfitted": Isotonic(),
+    "isotonic_all(in-sample)": Isotonic(),
+    "ts_overfitted": Temperature(),
+    "partitionwise15_overfitted": Partition(15, 15, random_state=42),
+}
+ERT = {
+    "L1": Lp(1.0), "L2": Lp(2.0), "Lp1.5": Lp(1.5), "Lp3": Lp(3.0), "sq": Squared(), "sqL2": Squared(),
+    "KL": LogLoss(1e-8, floor_f=True), "L1_over": OneSided(Lp(1.0), "over"), "L1_under": OneSided(Lp(1.0), "under"),
+}  # fmt: skip
+TWO_COLUMNS = {
+    "proper-L1": Lp(1.0), "proper-L1.5": Lp(1.5), "proper-L2": Lp(2.0), "proper-L3": Lp(3.0), "proper-Linf": Lp(np.inf),
+    "brier": Squared(), "logloss": LogLoss(TINY, floor_f=True),
+}  # fmt: skip
+ONE_COLUMN = {  # (factor of the library, loss on the scalar)
+    "L1_scalar(=proper-L1/2)": (1, Lp(1.0)),
+    "over-proper-L1": (2, OneSided(Lp(1.0), "over")),
+    "under-proper-L1": (2, OneSided(Lp(1.0), "under")),
+    "over-brier": (2, OneSided(Squared(), "over")),
+    "under-brier": (2, OneSided(Squared(), "under")),
+}
+TOP_CLASS = {
+    "topclass-proper-L1": (2, TopClass(Lp(1.0))),
+    "topclass-brier": (2, TopClass(Squared())),
+}
+TOP_CLASS_AT_HALF = {  # the library splits at 1/2 even for more than two classes; ours go by the sign (SPEC D23)
+    "topclass-over-proper-L1": (2, OneSided(Lp(1.0), "over")),
+    "topclass-under-proper-L1": (2, OneSided(Lp(1.0), "under")),
+}
+
+
+def peers():
+    grouped = {}
+    for row in rows("peer_outputs.csv"):
+        if row["estimator"] in CALIBRATORS:
+            grouped.setdefault((row["input"], row["stack"], row["estimator"]), []).append(row)
+    return grouped
+
+
+def as_the_peer(data, q, fold, stack, metric):
+    """Our number under the peer's conventions."""
+    p, y = data["p"], data["y"]
+
+    def mean(loss, p=p, q=q, y=y, notion="binary"):
+        estimator = Variational(losses=(loss,), pooled=stack != "ert")
+        return estimator.evaluate(p, q, y, fold, notion)[loss.name].value
+
+    if stack == "ert":
+        return mean(ERT[metric])
+    if p.ndim == 1 and metric in TWO_COLUMNS:
+        return mean(TWO_COLUMNS[metric], np.column_stack([1 - p, p]), np.column_stack([1 - q, q]))
+    if metric in TWO_COLUMNS:
+        return mean(TWO_COLUMNS[metric])
+    if metric in TOP_CLASS_AT_HALF:
+        at, top = np.arange(len(p)), p.argmax(axis=1)
+        factor, loss = TOP_CLASS_AT_HALF[metric]
+        return factor * mean(loss, p[at, top], q[at, top], (top == y).astype(int))
+    factor, loss = {**ONE_COLUMN, **TOP_CLASS}[metric]
+    return factor * mean(loss)
+
+
+@pytest.mark.parametrize("case", peers(), ids="-".join)
+def test_estimates_equal_the_authors(case):
+    name, stack, estimator = case
+    data = arrays(name)
+    in_sample = "overfitted" in estimator or "in-sample" in estimator
+    fold = np.zeros(len(data["y"]), dtype=int) if in_sample else data["kfold" if stack == "ert" else "stratified_fold"]
+    q = cross_fit(CALIBRATORS[estimator], data["p"], data["y"], fold, None)
+    for row in peers()[case]:
+        ours = as_the_peer(data, q, fold, stack, row["metric"])
+        assert ours == pytest.approx(float(row["value"]), abs=1e-9), row["metric"]
+
+
+def test_the_selection_of_peers_is_what_it_was():
+    assert len(peers()) == 7 * (7 + 3) and sum(map(len, peers().values())) == 509
+
+
+# The authors' published runs, through their own random stream
+
+PROBLEMS = {
+    "overconfident_binary": "beta_overconfident", "almost_perfectly_calibrated_binary": "beta_shifted",
+    "perfectly_calibrated_bin": "beta_calibrated", "underconfident_binary": "beta_underconfident",
+    "wavy_increasing_function_bin": "beta_wavy", "perfectly_calibrated_mc": "dirichlet{}_calibrated",
+    "overconfident_mc": "dirichlet{}_overconfident", "underconfident_mc": "dirichlet{}_underconfident",
+    "harmonic_distortion_mc": "dirichlet{}_harmonic",
+}  # fmt: skip
+ESTIMATORS = {
+    "isotonic_cv": "variational_isotonic_berta2026",
+    "isotonic_overfitted": "variational_isotonic_insample",
+    "ts_cv": "variational_temperature_berta2026",
+    "ts_overfitted": "variational_temperature_insample",
+    "nadaraya_watson_cv": "variational_nadaraya_watson_berta2026",
+    "partitionwise_cv": "variational_partition_berta2026",
+    "partitionwise_overfitted": "variational_partition_insample_berta2026",
+}
+
+
+def published(name):
+    grouped = {}
+    for row in rows(name):
+        problem = PROBLEMS[row["h_func"]].format(row.get("classes"))
+        grouped.setdefault((problem, int(row["seed"])), []).append(row)
+    return grouped
+
+
+RUNS = {**published("fig1_runs_sample.csv"), **published("fig3_runs_sample.csv")}
+
+
+@pytest.mark.parametrize("case", RUNS, ids=lambda case: f"{case[0]}-{case[1]}")
+def test_published_runs_come_back(case):
+    name, seed = case
+    problem = harness.load_problem(f"{name}_legacy")
+    notion, done = problem.default_notions[0], {}
+    for row in RUNS[case]:
+        n, estimator, metric = int(row["n"]), row["estimator"], row["metric"].lower()
+        if estimator == "TRUE":
+            ours = problem.authors_truth(metric, seed)
+        else:
+            if (n, estimator) not in done:
+                binning = "binned15_mass" if notion == "binary" else "kmeans15_berta2026"
+                ours = harness.load_estimator(ESTIMATORS.get(estimator, binning))
+                done[n, estimator] = estimate(ours, *problem.sample(n, seed), notion, seed)
+            ours = done[n, estimator][metric].value
+        assert ours == pytest.approx(float(row["value"]), abs=1e-9), (n, estimator, metric)
+
+
+def test_the_selection_of_published_runs_is_what_it_was():
+    assert len(RUNS) == 5 * 2 + 8 and sum(map(len, RUNS.values())) == 630 + 720
+
+
+# The bound in expectation
+
+
+@pytest.mark.parametrize("calibrator", ["isotonic", "temperature"])
+def test_cross_fitted_estimates_are_lower_bounds_in_expectation(calibrator):
+    """100 independent samples of 500: the mean is at most the truth plus 3 standard errors of the mean. kl as well: p of
+    Beta(1/2, 1/2) never is 0 or 1 here, and the floor 1e-8 of q only lowers the estimate."""
+    problem, estimator = harness.load_problem("beta_overconfident"), harness.load_estimator(f"variational_{calibrator}")
+    got = []
+    for rep in range(100):
+        p, y = problem.sample(500, np.random.default_rng([8, rep]))
+        got.append({name: e.value for name, e in estimator(p, y, np.random.default_rng([9, rep])).items()})
+    for name in ("l1", "l2_squared", "kl"):
+        values, truth = np.array([g[name] for g in got]), problem.truth(name).value
+        error = values.std(ddof=1) / np.sqrt(len(values))
+        assert values.mean() <= truth + 3 * error, name
+        assert values.mean() > 3 * error, name  # and it is no idle bound
+
+
+def test_vectors_are_bounded_too():
+    problem, estimator = harness.load_problem("dirichlet3_overconfident"), harness.load_estimator("variational_isotonic")
+    got = []
+    for rep in range(40):
+        p, y = problem.sample(400, np.random.default_rng([8, rep]))
+        got.append({k: e.value for k, e in estimator(p, y, np.random.default_rng([9, rep]), notion="canonical").items()})
+    for name in ("l1", "l2", "linf", "l2_squared", "top_class_l1"):
+        values = np.array([g[name] for g in got])
+        assert values.mean() <= problem.truth(name).value + 3 * values.std(ddof=1) / np.sqrt(len(values)), name
+
+
+def test_fitting_and_evaluating_on_the_same_samples_overestimates():
+    """Calibrated data, truth 0: in-sample isotonic is positive by more than 10 standard errors (SPEC 4: +0.026 on average),
+    cross-fitted isotonic is not positive beyond 3."""
+    problem = harness.load_problem("beta_calibrated")
+    in_sample, crossed = [], []
+    for rep in range(50):
+        p, y = problem.sample(500, np.random.default_rng([10, rep]))
+        for name, values in (("variational_isotonic_insample", in_sample), ("variational_isotonic", crossed)):
+            values.append(harness.load_estimator(name)(p, y, np.random.default_rng([11, rep]))["l1"].value)
+    error = [np.std(values, ddof=1) / np.sqrt(50) for values in (in_sample, crossed)]
+    assert np.mean(in_sample) > 10 * error[0]
+    assert np.mean(crossed) < 3 * error[1]
+
+
+def test_the_oracle_estimates_the_truth():
+    """Mean over 20 samples of 2,000 within 4 standard errors; no noise of labels, so it varies with p alone."""
+    oracle = harness.load_estimator("oracle")
+    for name in ("beta_overconfident", "dirichlet3_harmonic"):
+        problem = harness.load_problem(name)
+        notion = problem.default_notions[0]
+        got = []
+        for rep in range(20):
+            p, y = problem.sample(2000, np.random.default_rng([12, rep]))
+            got.append(estimate(oracle, p, y, notion, None, problem))
+        for estimand in ("l1", "l2_squared", "kl"):
+            values, truth = np.array([g[estimand].value for g in got]), problem.truth(estimand, notion)
+            assert abs(values.mean() - truth.value) <= 4 * np.hypot(values.std(ddof=1) / np.sqrt(20), truth.error), estimand
+
+
+def test_the_oracle_does_not_judge_a_class_by_itself():
+    """Column 0 of a binary problem is P(Y = 0), of which g* knows nothing; of a vector it knows C given the whole vector."""
+    assert "classwise" not in harness.load_estimator("oracle").notions
+    problem = harness.load_problem("dirichlet3_harmonic")
+    with pytest.raises(Undefined, match="not given one coordinate"):
+        estimate(harness.load_estimator("oracle"), *problem.sample(5, np.random.default_rng(0)), "top_label", None, problem)
