@@ -9,10 +9,10 @@ harness.evaluate(records) -> bias, sd, rmse, coverage ... by problem, notion, n,
 """
 
 from harness.config import ids as _ids
-from harness.config import load as _load
 from harness.errors import BadInput, Undefined
 from harness.estimators.base import Estimate
 from harness.evaluation import evaluate
+from harness.nodes import load as _load
 from harness.notions import reduce
 from harness.problems.base import Truth
 from harness.records import load_records

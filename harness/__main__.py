@@ -36,27 +36,26 @@ def main(argv: list[str] | None = None) -> int:
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     signal.signal(signal.SIGTERM, _stop)  # a scheduler's warning counts as an interruption: what is done is written
-    from harness.errors import BadInput
-    from harness.runner import Interrupted
-    from harness.worker import CellFailed
-
     try:
         return dispatch(arguments)
-    except BadInput as error:
-        if trace:
-            raise
-        return _say(error, 2)
-    except CellFailed as error:
-        if trace:
-            raise
-        return _say(error, 1)
-    except (Interrupted, KeyboardInterrupt) as error:
-        if trace:
-            raise
-        return _say(error or "interrupted", 130)
     except BrokenPipeError:  # `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except (Exception, KeyboardInterrupt) as error:
+        code = _exit_code(error)
+        if trace or code is None:
+            raise
+        return _say(str(error) or "interrupted", code)
+
+
+def _exit_code(error):
+    """The exit status of an error that is told in a sentence; None for one that is a defect of ours."""
+    from harness.errors import BadInput
+    from harness.runner import Interrupted, WorkerDied
+    from harness.worker import CellFailed
+
+    codes = ((BadInput, 2), (OSError, 2), (CellFailed, 1), (WorkerDied, 1), (Interrupted, 130), (KeyboardInterrupt, 130))
+    return next((code for kind, code in codes if isinstance(error, kind)), None)
 
 
 def dispatch(arguments: list[str]) -> int:
@@ -66,6 +65,11 @@ def dispatch(arguments: list[str]) -> int:
     }  # fmt: skip
     if not arguments or arguments[0] in ("help", "--help", "-h"):
         print(USAGE)
+        return 0
+    if arguments == ["--version"]:
+        import harness
+
+        print(f"calharness {harness.__version__}")
         return 0
     first, rest = arguments[0], arguments[1:]
     if first in commands:
@@ -138,7 +142,7 @@ def _through_hydra(arguments):
     import hydra
     from omegaconf import OmegaConf
 
-    from harness.config import CONF
+    from harness.config import CONF, hydra_mistakes
 
     failed = []
 
@@ -147,7 +151,9 @@ def _through_hydra(arguments):
         failed.append(_run_config(OmegaConf.to_container(cfg, resolve=True)))
 
     sys.argv = [sys.argv[0], *arguments]
-    job()
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # errors reach us whole, to be told in our way
+    with hydra_mistakes(arguments):
+        job()
     return max(failed, default=0)
 
 
@@ -185,8 +191,8 @@ def info(arguments: list[str]) -> int:
 def _describe(group, name):
     import inspect
 
-    from harness.config import load
     from harness.errors import BadInput
+    from harness.nodes import load
 
     made = load(group, name, {})
     for part in [made, *(v for v in vars(made).values() if type(v).__module__.startswith("harness."))]:
@@ -255,11 +261,17 @@ def check(arguments: list[str]) -> int:
 
 
 def doctor(arguments: list[str]) -> int:
+    from harness.config import compose, out_folder
     from harness.doctor import examine
+    from harness.errors import BadInput
 
     overrides = [a for a in arguments if a != "--compact"]
     only_out = all(a.startswith("out=") for a in overrides)
-    text, problems = examine(_out(overrides), None if only_out else overrides, compact="--compact" in arguments)
+    unknown = [a for a in overrides if a.startswith("-")]
+    if unknown:
+        raise BadInput(f"doctor has no option {unknown[0]!r}; it takes --compact and overrides NAME=VALUE.")
+    out = _out(overrides) if only_out else out_folder(compose(overrides)["out"])
+    text, problems = examine(out, None if only_out else overrides, compact="--compact" in arguments)
     print(text)
     return int(problems > 0)
 
@@ -271,16 +283,13 @@ def data(arguments: list[str]) -> int:
 
 
 def _out(overrides) -> Path:
-    from harness.config import out_folder
+    from harness.config import compose, out_folder
     from harness.errors import BadInput
 
-    given = None
-    for text in overrides:
-        if text.startswith("out="):
-            given = text.removeprefix("out=")
-        elif "=" not in text:
-            raise BadInput(f"there is no option {text!r} here; options are NAME=VALUE.")
-    return out_folder(given)
+    wrong = [text for text in overrides if not text.startswith("out=")]
+    if wrong:
+        raise BadInput(f"{wrong[0]!r} is no option here; only out=DIR is.")
+    return out_folder(compose(overrides)["out"] if overrides else None)
 
 
 def _short(path: Path) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from harness import estimands
-from harness.config import Node, node
 from harness.errors import BadInput
+from harness.nodes import Node, node
 from harness.notions import NOTIONS, SCALAR_NOTIONS
 from harness.seeds import digest
 
@@ -62,6 +63,7 @@ def plan(config: dict) -> Plan:
     problems = _nodes("problem", config.get("problem"))
     estimators = _nodes("estimator", config.get("estimator"))
     settings = _settings(config)
+    _check_estimands(config, estimators)
     cells: list[Cell] = []
     skips: dict[str, str] = {}
     for pid, problem in problems.items():
@@ -107,7 +109,7 @@ def skip_reason(problem, traits, estimator, notion, n) -> str | None:
 
 
 def _nodes(group, chosen):
-    if not chosen:
+    if not chosen or not isinstance(chosen, dict):
         raise BadInput(f"no {group} is selected; give {group}=[ID,...] or experiment=ID (`calharness list {group}s`).")
     return {name: node(group, name, config) for name, config in chosen.items()}
 
@@ -124,9 +126,38 @@ def _settings(config):
         raise BadInput(f"engine is {config['engine']!r}; allowed are serial, loky, dask, ray.")
     if config["on_error"] not in ("record", "raise"):
         raise BadInput(f"on_error is {config['on_error']!r}; allowed are record, raise.")
-    for name in as_list(config["estimand"]):
+    if config["seed"] >= 2**63:
+        raise BadInput(f"seed is {config['seed']}; an integer below 2^63 is needed.")
+    for name in (*as_list(config["estimand"]), config["figure"]["estimand"]):
         estimands.check_name(str(name))
+    for name in ("name", "paper", "item"):
+        value = config[name]
+        if value is not None and not (isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9][\w.-]*", value)):
+            raise BadInput(f"{name} is {value!r}; it becomes a file name: letters, digits, '_', '-' and '.' are allowed.")
+        if value in ("records", "truths", "runs"):
+            raise BadInput(f"{name} is {value!r}, the folder of the {value} themselves; choose another.")
+    if config["item"] and not (config["paper"] and config["compare"]):
+        raise BadInput(f"item is {config['item']!r}, but paper or compare is not given; an item belongs to an experiment.")
+    figure = config["figure"]
+    if not isinstance(figure["panels_per_row"], int) or figure["panels_per_row"] < 1:
+        raise BadInput(f"figure.panels_per_row is {figure['panels_per_row']!r}; an integer of at least 1 is needed.")
+    unknown = [e for e in as_list(figure["estimators"]) if e not in config.get("estimator", {})]
+    if unknown and len(unknown) == len(as_list(figure["estimators"])):
+        raise BadInput(f"figure.estimators is {', '.join(unknown)}, none of which is in this run.")
+    if not all(isinstance((config["labels"] or {}).get(g, {}), dict) for g in ("problem", "estimator")):
+        raise BadInput("labels must map problem and estimator ids to texts.")
     return config
+
+
+def _check_estimands(config, estimators):
+    """An estimand that no estimator of the run declares is refused before anything is computed."""
+    declared = [getattr(e.object, "estimands", None) for e in estimators.values()]
+    if any(names is None for names in declared):
+        return
+    have = sorted({name for names in declared for name in names})
+    for name in as_list(config["estimand"]):
+        if name not in have:
+            raise BadInput(f"estimand is {name!r}, which no estimator of this run gives; they give {', '.join(have)}.")
 
 
 def as_list(value) -> list:
@@ -135,7 +166,9 @@ def as_list(value) -> list:
 
 
 def _sizes(pid, problem, given):
-    sizes = as_list(given) or as_list(problem.default_n)
+    sizes = as_list(problem.default_n if given is None else given)
+    if not sizes:
+        raise BadInput("n is an empty list; give at least one sample size, or null for the problem's own.")
     for n in sizes:
         if not isinstance(n, int) or isinstance(n, bool) or n < 1:
             raise BadInput(f"n is {n!r}; positive integers are needed.")
@@ -149,16 +182,18 @@ def _sizes(pid, problem, given):
 def _reps(given, problem):
     chosen = problem.default_reps if given is None else given
     reps = list(range(chosen)) if isinstance(chosen, int) and not isinstance(chosen, bool) else chosen
-    if not isinstance(reps, list) or not reps or any(not isinstance(r, int) or r < 0 for r in reps):
+    if not isinstance(reps, list) or not reps or any(not isinstance(r, int) or isinstance(r, bool) or r < 0 for r in reps):
         raise BadInput(f"reps is {given!r}; a positive number, or a list of indices from 0, is needed.")
     return list(dict.fromkeys(reps))
 
 
 def _notions(problem, given):
-    notions = as_list(given) or list(problem.default_notions)
-    if notions == ["all"]:
+    notions = as_list(problem.default_notions if given is None else given)
+    if not notions:
+        raise BadInput("notion is an empty list; give at least one notion, or null for the problem's own.")
+    if "all" in notions:
         notions = list(problem.notions)
     for notion in notions:
         if notion not in NOTIONS:
             raise BadInput(f"notion is {notion!r}; allowed are {', '.join(NOTIONS)} and all.")
-    return notions
+    return list(dict.fromkeys(notions))

@@ -1,4 +1,4 @@
-"""Configuration: where the YAMLs are, how overrides become a configuration, and how a node becomes an object.
+"""Configuration: where the YAMLs are, and how overrides become a configuration.
 
 Hydra's grammar is used through its compose API, so that the library, the command line and the tests read the same files in
 the same way. Every mistake ends in a BadInput of one sentence.
@@ -6,21 +6,14 @@ the same way. Every mistake ends in a BadInput of one sentence.
 
 from __future__ import annotations
 
-import dataclasses
+import contextlib
 import difflib
 import fnmatch
-import functools
-import importlib
-import inspect
-import json
 import os
 import re
-import sys
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from harness.errors import BadInput
-from harness.seeds import digest
 
 PACKAGE = Path(__file__).resolve().parent
 CHECKOUT = PACKAGE.parent if (PACKAGE.parent / "conf" / "config.yaml").is_file() else None
@@ -28,16 +21,6 @@ CONF = CHECKOUT / "conf" if CHECKOUT else PACKAGE / "_conf"
 EXPERIMENTS = CHECKOUT / "experiments" if CHECKOUT else PACKAGE / "_experiments"
 PACKS = CHECKOUT / "data" / "packs.yaml" if CHECKOUT else PACKAGE / "_data" / "packs.yaml"
 GROUPS = ("problem", "estimator", "experiment")
-
-
-class Node(NamedTuple):
-    """One problem or estimator of a run: its id, its YAML node, the object, what identifies it (JSON), and the key of that."""
-
-    id: str
-    config: dict
-    object: Any
-    parameters: str
-    key: str
 
 
 def ids(group: str) -> list[str]:
@@ -50,13 +33,21 @@ def compose(overrides: list[str]) -> dict:
     from hydra import compose as hydra_compose
     from hydra import initialize_config_dir
     from omegaconf import OmegaConf
+
+    several = next((text for text in overrides if re.match(r"experiment=(\[|.*,)", text)), None)
+    if several:
+        raise BadInput(f"{several} names several experiments; a run is of one, and `-m experiment=a,b` runs one after the other.")
+    with hydra_mistakes(overrides), initialize_config_dir(str(CONF), version_base="1.3"):
+        return OmegaConf.to_container(hydra_compose("config", overrides=expand_globs(overrides)), resolve=True)
+
+
+@contextlib.contextmanager
+def hydra_mistakes(overrides: list[str]):
+    """Turn the errors of Hydra and OmegaConf into BadInput of one sentence."""
     from omegaconf.errors import OmegaConfBaseException
 
     try:
-        with initialize_config_dir(str(CONF), version_base="1.3"):
-            return OmegaConf.to_container(hydra_compose("config", overrides=expand_globs(overrides)), resolve=True)
-    except BadInput:
-        raise
+        yield
     except Exception as error:
         if not isinstance(error, OmegaConfBaseException) and not type(error).__module__.startswith("hydra"):
             raise
@@ -110,99 +101,9 @@ def guess(word: str, known: list[str]) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-def load(group: str, name: str, overrides: dict):
-    """The object of conf/<group>/<name>.yaml, with fields replaced by `overrides`."""
-    from omegaconf import OmegaConf
-
-    if name not in ids(group):
-        raise BadInput(f"there is no {group} {name!r}{guess(name, ids(group))}; harness.list_{group}s() shows all.")
-    node = OmegaConf.to_container(OmegaConf.load(CONF / group / f"{name}.yaml"), resolve=True)[name]
-    return build(group, name, {**node, **overrides})
-
-
-def build(group: str, name: str, node: dict):
-    """Make the object of a node: a class is instantiated with the node's parameters, a bare function is taken as it is."""
-    if not isinstance(node, dict) or "_target_" not in node:
-        raise BadInput(f"{group} {name!r} has no _target_; give +{group}.{name}._target_=module.ClassOrFunction.")
-    target = _import(node["_target_"], f"{group} {name!r}")
-    values = {k: _nested(v, f"{group} {name!r}") for k, v in node.items() if k != "_target_"}
-    if not inspect.isclass(target):
-        return functools.partial(target, **values) if values else target
-    try:
-        return target(**values)
-    except TypeError as error:
-        known = ", ".join(f.name for f in dataclasses.fields(target)) if dataclasses.is_dataclass(target) else ""
-        raise BadInput(
-            f"{group} {name!r}: {node['_target_']} does not take {', '.join(values) or 'no parameters'}"
-            f"{f'; its parameters are {known}' if known else ''} ({error})."
-        ) from error
-
-
-def _nested(value, where):
-    if isinstance(value, dict) and "_target_" in value:
-        target = _import(value["_target_"], where)
-        given = {k: _nested(v, where) for k, v in value.items() if k != "_target_"}
-        try:
-            return target(**given)
-        except TypeError as error:
-            raise BadInput(f"{where}: {value['_target_']} does not take {', '.join(given)} ({error}).") from error
-    if isinstance(value, list):
-        return tuple(_nested(v, where) for v in value)
-    return value
-
-
-def _import(path, where):
-    module, _, name = str(path).rpartition(".")
-    if not module:
-        raise BadInput(f"{where}: _target_ is {path!r}; it must be module.Name.")
-    try:
-        return getattr(importlib.import_module(module), name)
-    except ModuleNotFoundError as error:
-        raise BadInput(f"{where}: cannot import {module!r} ({error}); is it in this folder or installed?") from error
-    except AttributeError as error:
-        raise BadInput(f"{where}: module {module!r} has no {name!r}.") from error
-
-
-def node(group: str, name: str, config: dict) -> Node:
-    """Build one node and derive its key: a pure function of id, class, parameters, version or revision, and, for code outside
-    this package, of its source file."""
-    made = build(group, name, config)
-    described = describe(made) if dataclasses.is_dataclass(made) else {k: v for k, v in config.items()}
-    fingerprint = getattr(made, "fingerprint", None)
-    if fingerprint is not None:
-        described = {"class": type(made).__qualname__, **fingerprint}
-    stamp = {"revision": getattr(made, "version" if group == "problem" else "revision", 0)}
-    source = _foreign_source(made)
-    if source:
-        stamp["source"] = source
-    parameters = json.dumps(described, sort_keys=True, default=str)
-    return Node(name, config, made, parameters, digest(json.dumps([group, name, parameters, stamp], sort_keys=True)))
-
-
-def describe(value):
-    """A dataclass as JSON-ready data: class name (with its module if it is not ours) and fields, recursively."""
-    if dataclasses.is_dataclass(value):
-        kind = type(value)
-        name = kind.__qualname__ if kind.__module__.startswith("harness.") else f"{kind.__module__}.{kind.__qualname__}"
-        return {"class": name, **{f.name: describe(getattr(value, f.name)) for f in dataclasses.fields(value)}}
-    if isinstance(value, (list, tuple)):
-        return [describe(v) for v in value]
-    return value
-
-
-def _foreign_source(made):
-    while isinstance(made, functools.partial):
-        made = made.func
-    kind = made if inspect.isfunction(made) else type(made)
-    if kind.__module__.startswith("harness."):
-        return None
-    try:
-        return digest(inspect.getsource(sys.modules[kind.__module__]))
-    except (OSError, TypeError, KeyError):
-        return "source not at hand"
-
-
 def out_folder(given) -> Path:
     """Where results go: `out`, else CALHARNESS_OUT, else results/ of the checkout (of the working folder, if installed)."""
+    if given is not None and not isinstance(given, (str, Path)):
+        raise BadInput(f"out is {given!r}; the path of a folder is needed.")
     chosen = given or os.environ.get("CALHARNESS_OUT") or ((CHECKOUT or Path.cwd()) / "results")
     return Path(chosen).expanduser().resolve()

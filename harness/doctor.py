@@ -68,7 +68,7 @@ def examine(out: Path, overrides: list[str] | None = None, compact: bool = False
         if len(contradictions) > 10:
             problem(f"{len(contradictions) - 10:,} more cells with differing records")
         for run in _runs_without_provenance(good, out):
-            problem(f"run {run} has records but no runs/{run}.json")
+            problem(f"run {run} has records but no readable runs/{run}.json")
     for path in sorted((out / "truths").glob("*.json")):
         try:
             json.loads(path.read_text())
@@ -94,7 +94,15 @@ def _duplicates(files):
 
 def _runs_without_provenance(files, out):
     found = records.query(files, "select distinct run_id from r").fetchall()
-    return sorted(run for (run,) in found if not (out / "runs" / f"{run}.json").is_file())
+    return sorted(run for (run,) in found if not _is_json(out / "runs" / f"{run}.json"))
+
+
+def _is_json(path):
+    try:
+        json.loads(path.read_text())
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _missing(out, overrides, lines):

@@ -18,7 +18,7 @@ Canonical notion, f and C of shape (n, k):
     l2_squared  E ||f - C||_2^2       rms  its root          kl       E KL(C || f)
     top_class_l1  E |f_t - C_t|, t = argmax f, C given the whole vector;  top_class_l1_over / _under by the sign of f_t - C_t;
     top_class_l2_squared (_over, _under)  E (f_t - C_t)^2 and its parts
-    top_class_l1_over_half / _under_half the same split at 1/2, as the authors' library has it (SPEC D23)
+    top_class_l1_over_half / _under_half the same split at 1/2, as the authors' library has it (experiments/berta2026/NOTES.md)
     brier  E ||f - Y||^2              logloss  E -log f_Y
 
 Beware: `linf` is a supremum over predictions in the scalar notions and the mean of a vector norm in the canonical one;

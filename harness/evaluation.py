@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 GROUP = ["problem", "notion", "n", "estimator", "estimand"]
+KEYS = ["problem_key", "estimator_key"]
+COLUMNS = [
+    *GROUP, "reps", "mean", "se", "sd", "truth", "truth_error", "bias", "rmse", "coverage", "low", "high", "kind", "status",
+    "cells", "undefined", "reason", "cpu_seconds", *KEYS,
+]  # fmt: skip
 
 
 def evaluate(records):
-    """Summarise records by problem, notion, n, estimator, estimand (and estimator_key, should one id stand for several).
+    """Summarise records by problem, notion, n, estimator, estimand (and problem_key and estimator_key, should one id stand for
+    several: another file, other parameters).
 
     Columns: reps (estimates that are numbers), undefined, mean, se = sd / sqrt(reps), sd (ddof 1; NaN for one rep), truth,
     truth_error, bias = mean - truth, rmse = sqrt(mean (value - truth)^2), coverage = share of reps with
-    low <= truth <= high over those that carry a bound (a missing side counts as infinite; NaN without bounds), kind, and
-    cpu_seconds (mean of a cell). Cells without any estimate (failed, skipped, undefined as a whole) form rows with an empty
-    estimand, counted in `cells` by `status`; nothing is dropped.
+    low <= truth <= high, up to truth_error, over those that carry a bound (a missing side counts as infinite; NaN without
+    bounds), low and high (their means), kind, and cpu_seconds (mean of a cell). Cells without any estimate (failed, skipped,
+    undefined as a whole) form rows with an empty estimand, counted in `cells` by `status`; nothing is dropped.
     """
     import numpy as np
     import pandas as pd
 
     if len(records) == 0:
-        return pd.DataFrame(columns=[*GROUP, "status", "cells", "reps", "mean", "se", "sd", "truth", "bias", "rmse", "coverage"])
+        return pd.DataFrame(columns=COLUMNS)
     frame = records.copy()
     frame["estimand"] = frame["estimand"].fillna("")
     fine = frame["status"].eq("ok")
@@ -31,7 +37,7 @@ def evaluate(records):
         numbers["truth"] <= numbers["high"].fillna(np.inf) + slack
     )
     numbers["covered"] = np.where(bounded & numbers["truth"].notna(), inside.astype(float), np.nan)
-    by = [*GROUP, "estimator_key"]
+    by = [*GROUP, *KEYS]
     table = numbers.groupby(by, sort=False).agg(
         reps=("value", "size"),
         mean=("value", "mean"),
@@ -41,6 +47,8 @@ def evaluate(records):
         bias=("error", "mean"),
         rmse=("squared", lambda s: np.sqrt(s.mean())),
         coverage=("covered", "mean"),
+        low=("low", "mean"),
+        high=("high", "mean"),
         kind=("kind", "first"),
         cpu_seconds=("cpu_seconds", "mean"),
     )
@@ -54,4 +62,4 @@ def evaluate(records):
     table = pd.concat([table.reset_index(), without.reset_index()], ignore_index=True)
     table["reps"] = table["reps"].fillna(0).astype(int)
     table["undefined"] = table["undefined"].fillna(0).astype(int)
-    return table.sort_values(GROUP, kind="stable").reset_index(drop=True)
+    return table.sort_values(GROUP, kind="stable").reindex(columns=COLUMNS).reset_index(drop=True)

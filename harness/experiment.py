@@ -50,7 +50,7 @@ class Experiment:
     def records(self):
         """The records of this plan's cells, best attempt each, with truths (computed and stored if new)."""
         keys = [c.key for c in self.plan.cells]
-        frame = records.load_records(self.out, keys) if records.parts(self.out) else records.load_records(_made(self.out))
+        frame = records.load_records(self.out, keys) if records.parts(self.out) else records.empty_frame()
         seen = frame[frame["estimand"].notna()].drop_duplicates(["problem", "notion", "estimand"])
         for name, problem in self.plan.problems.items():
             mine = seen[seen["problem"] == name]
@@ -68,6 +68,10 @@ class Experiment:
         """Draw and write everything people look at; returns the files, the page last, and the number of rows per verdict."""
         from harness import plots, report, reproduction, tables
 
+        if not len(frame):
+            raise BadInput(
+                f"no cell of {self.name} is recorded in {self.out}; nothing is drawn and nothing overwritten: run it first."
+            )
         item = load_item(self.paper, self.config["item"]) if self.config["item"] else None
         shown = self._shown(frame)
         figure = item.render(shown, self.config) if item else plots.overview(shown, self.config)
@@ -77,9 +81,10 @@ class Experiment:
         files += tables.save(summary, wide, self.folder / self.stem)
         compared = None
         if item:
-            compared = reproduction.compare(
-                item.reproduced(frame, self.config), self.paper, self.config["compare"], self.config["reasons"]
-            )
+            computed = {tables.label(self.config, "estimator", e) for e in self.plan.estimators} | {reproduction.TRUTH}
+            ours = item.reproduced(frame, self.config)
+            asked = (self.config["compare"], self.config["reasons"], computed, self.config["paired"])
+            compared = reproduction.compare(ours, self.paper, *asked)
             files += reproduction.save(compared, self.name, self.folder)
         files.append(report.save(self, frame, files, wide, compared, self.folder / f"{self.stem}.html"))
         return files, reproduction.counts(compared) if item else {}
@@ -88,12 +93,6 @@ class Experiment:
         chosen = [str(name) for name in cells.as_list(self.config["estimand"])]
         if not chosen:
             return frame
-        have = set(frame["estimand"].dropna())
-        absent = [name for name in chosen if name not in have]
-        if absent and len(frame):
-            raise BadInput(
-                f"estimand is {', '.join(absent)}, which no estimator of this run gives; it gives {', '.join(sorted(have))}."
-            )
         return frame[frame["estimand"].isin(chosen) | frame["estimand"].isna()]
 
 
@@ -106,8 +105,3 @@ def load_item(paper: str, item: str):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-def _made(out: Path) -> Path:
-    out.mkdir(parents=True, exist_ok=True)
-    return out

@@ -104,9 +104,7 @@ class OneSided:
 
     def contribution(self, f, q, y, pivot=0.5):
         if f.ndim != 1:
-            raise BadInput(
-                f"f has shape {f.shape}; over- and under-confidence are of one probability: wrap it in TopClass."
-            )
+            raise BadInput(f"f has shape {f.shape}; over- and under-confidence are of one probability: wrap it in TopClass.")
         smaller = (f > pivot) == (self.side == "over")
         kept = np.where(f == pivot, f, np.where(smaller, np.minimum(q, f), np.maximum(q, f)))
         return self.loss.contribution(f, kept, y, pivot)

@@ -109,5 +109,5 @@ def _labels(y, classes):
     low, high = y.min(), y.max()
     if low < 0 or high >= classes:
         i = int(np.argmax((y < 0) | (y >= classes)))
-        raise BadInput(f"y holds label {int(y[i])} at row {i}; labels must be integers 0..{classes - 1}.")
+        raise BadInput(f"y holds label {y[i]:g} at row {i}; labels must be integers 0..{classes - 1}.")
     return y.astype(np.int64, copy=False)

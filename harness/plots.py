@@ -8,6 +8,7 @@ import numpy as np
 
 from harness.evaluation import evaluate
 from harness.notions import NOTIONS
+from harness.records import whole_file
 from harness.tables import figure_estimand, label
 
 COLOURS = (
@@ -46,6 +47,8 @@ def convergence(records, config):
     error as a band."""
     plt = _pyplot()
     table, estimand, panels, series = _prepared(records, config)
+    if not series:
+        return _nothing(plt)
     rows, columns = _grid(len(panels), config["figure"]["panels_per_row"])
     figure, axes = plt.subplots(
         rows,
@@ -82,9 +85,11 @@ def convergence(records, config):
 
 def side_by_side(records, config):
     """One panel per problem and notion: the mean +- standard error of every estimator at the only n (dots of the single reps
-    behind), bounds as bars, truth dashed."""
+    behind), the mean bounds as a broad bar, truth dashed."""
     plt = _pyplot()
     table, estimand, panels, series = _prepared(records, config)
+    if not series:
+        return _nothing(plt)
     rows, columns = _grid(len(panels), config["figure"]["panels_per_row"])
     height = 0.6 + rows * (0.55 + 0.2 * len(series))
     figure, axes = plt.subplots(rows, columns, figsize=(WIDTH, height), squeeze=False, sharey=True, layout="constrained")
@@ -100,6 +105,10 @@ def side_by_side(records, config):
                     0.98, at, "no estimate", transform=ax.get_yaxis_transform(), ha="right", va="center", fontsize=6, color="0.45"
                 )
                 continue
+            bounds = line[["low", "high"]].iloc[0]
+            if bounds.notna().any():
+                ends = bounds.fillna(line["mean"].iloc[0])
+                ax.plot(ends, [at, at], color=COLOURS[i % 8], alpha=0.35, linewidth=4, solid_capstyle="butt", zorder=1)
             if own.sum() > 1:
                 ax.plot(fine.loc[own, "value"], np.full(own.sum(), at), ".", color=COLOURS[i % 8], alpha=0.25, markersize=3)
             ax.errorbar(
@@ -126,12 +135,15 @@ def save(figure, stem: Path) -> list[Path]:
     import matplotlib.pyplot as plt
 
     logging.getLogger("fontTools").setLevel(logging.ERROR)  # its notes on font timestamps
-    stem.parent.mkdir(parents=True, exist_ok=True)
     paths = [stem.with_name(stem.name + end) for end in (".png", ".pdf", ".svg")]
     with plt.rc_context(STYLE):
-        figure.savefig(paths[0], dpi=200, metadata={"Software": None})
-        figure.savefig(paths[1], metadata={"CreationDate": None, "Creator": None, "Producer": None})
-        figure.savefig(paths[2], metadata={"Date": None, "Creator": None})
+        for path, options in (
+            (paths[0], {"dpi": 200, "metadata": {"Software": None}}),
+            (paths[1], {"metadata": {"CreationDate": None, "Creator": None, "Producer": None}}),
+            (paths[2], {"metadata": {"Date": None, "Creator": None}}),
+        ):
+            with whole_file(path) as temporary:
+                figure.savefig(temporary, **options)
     plt.close(figure)
     return paths
 
@@ -146,6 +158,14 @@ def _pyplot():
     return plt
 
 
+def _nothing(plt):
+    """A figure that says that there is none."""
+    figure, ax = plt.subplots(figsize=(WIDTH, 1.2), layout="constrained")
+    ax.set_axis_off()
+    ax.text(0.5, 0.5, "no cell gave a number to draw; the page says why", ha="center", va="center", transform=ax.transAxes)
+    return figure
+
+
 def _prepared(records, config):
     estimand = figure_estimand(records, config)
     table = evaluate(records)
@@ -158,7 +178,7 @@ def _prepared(records, config):
     )
     chosen = config["figure"]["estimators"] or list(config["estimator"])
     series = [e for e in chosen if e in set(table["estimator"])]
-    return table, estimand, panels or seen[:1] or [("no records", "")], series
+    return table, estimand, panels, series
 
 
 def _grid(panels, per_row):

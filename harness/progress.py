@@ -33,6 +33,8 @@ class Progress:
 
 def clock(seconds: float) -> str:
     """75 -> '1 min 15 s'."""
+    if 0 < seconds < 0.5:
+        return "under 1 s"
     seconds = int(round(seconds))
     if seconds < 60:
         return f"{seconds} s"

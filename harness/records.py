@@ -10,6 +10,7 @@ interrupted (the machine stopped first). Finished are ok, skipped and undefined;
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -73,10 +74,20 @@ def write_table(folder: Path, table):
 
 
 def write_json(path: Path, content):
+    with whole_file(path) as temporary:
+        temporary.write_text(json.dumps(content, indent=1, default=str))
+
+
+@contextlib.contextmanager
+def whole_file(path: Path):
+    """A temporary path to write to, which takes the place of `path` in one step: readers see the old or the new, never a half."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
-    temporary.write_text(json.dumps(content, indent=1, default=str))
-    os.replace(temporary, path)
+    temporary = path.with_name(f".{uuid.uuid4().hex}{path.suffix}")
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def parts(out: Path) -> list[Path]:
@@ -114,14 +125,16 @@ def broken_reason(path: Path) -> str | None:
     return f"columns {', '.join(missing)} are missing" if missing else None
 
 
+def cell_states(out: Path) -> dict[str, str]:
+    """{key: status} of every recorded cell, by its best attempt (a cell with one number is ok, whatever its others are)."""
+    files = parts(out)
+    sql = f"select key, arg_min(status, {PREFERENCE}), max(written) from r group by key"
+    return {key: state for key, state, _ in query(files, sql).fetchall()} if files else {}
+
+
 def finished_keys(out: Path) -> set[str]:
     """Keys of cells that need not run again."""
-    files = parts(out)
-    if not files:
-        return set()
-    good = ", ".join(f"'{s}'" for s in FINISHED)
-    sql = f"select key from r group by key, written having bool_and(status in ({good}))"
-    return {row[0] for row in query(files, sql).fetchall()}
+    return {key for key, state in cell_states(out).items() if state in FINISHED}
 
 
 def seconds_per_cell(out: Path) -> dict[tuple, float]:
@@ -162,7 +175,7 @@ def load_records(path, keys=None):
     out = path.parent.parent if path.is_file() else path.parent if path.name == "records" else path
     files = [path] if path.is_file() else parts(out)
     if not files:
-        return pd.DataFrame({name: pd.Series(dtype=_dtype(kind)) for name, kind in _frame_columns().items()})
+        return empty_frame()
     connection = duckdb.connect()
     chosen = ""
     if keys is not None:
@@ -181,12 +194,16 @@ def load_records(path, keys=None):
     return with_truth(frame, out)
 
 
+def empty_frame():
+    """What load_records gives where nothing is recorded."""
+    import pandas as pd
+
+    kinds = {**COLUMNS, "truth": "float", "truth_error": "float"}
+    return pd.DataFrame({name: pd.Series(dtype=_dtype(kind)) for name, kind in kinds.items()})
+
+
 def _dtype(kind):
     return {"str": "object", "int": "int64", "float": "float64"}[kind]
-
-
-def _frame_columns():
-    return {**COLUMNS, "truth": "float", "truth_error": "float"}
 
 
 def with_truth(frame, out):

@@ -11,6 +11,7 @@ from pathlib import Path
 from harness import reproduction
 from harness.config import PACKAGE
 from harness.plots import NAMES
+from harness.records import whole_file
 from harness.tables import figure_estimand
 
 VERDICTS = {
@@ -38,7 +39,7 @@ def save(experiment, records, files, wide, compared, path: Path) -> Path:
         name=experiment.name,
         paper=experiment.paper,
         svg=inline(svg.read_text()),
-        estimand=NAMES.get(figure_estimand(records, config), figure_estimand(records, config)).replace("$", ""),
+        estimand=_plain(figure_estimand(records, config)),
         wide=wide,
         levels=wide.index.names,
         rows=[(index if isinstance(index, tuple) else (index,), list(row)) for index, row in zip(wide.index, wide.to_numpy())],
@@ -52,9 +53,15 @@ def save(experiment, records, files, wide, compared, path: Path) -> Path:
         runs=_runs(experiment.out, records),
         configuration=json.dumps({k: v for k, v in config.items() if k not in ("labels", "figure")}, indent=1),
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page)
+    with whole_file(path) as temporary:
+        temporary.write_text(page)
     return path
+
+
+def _plain(estimand):
+    """'l1' -> 'L1 calibration error'."""
+    text = NAMES.get(estimand, estimand)
+    return text.replace("$", "").replace("_", "").replace(r"\infty", "∞")
 
 
 def _most_telling(compared):
@@ -98,6 +105,8 @@ def _runs(out, records):
     found = []
     for run_id in sorted(set(records["run_id"].dropna()), reverse=True)[:5] if len(records) else []:
         path = out / "runs" / f"{run_id}.json"
-        if path.is_file():
+        try:
             found.append(json.loads(path.read_text()))
+        except (OSError, ValueError):
+            continue  # `calharness doctor` reports it
     return found

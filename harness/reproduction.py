@@ -19,6 +19,7 @@ import numpy as np
 
 from harness.config import EXPERIMENTS
 from harness.errors import BadInput
+from harness.records import whole_file
 
 KEY = ["item", "row", "column"]
 COLUMNS = [*KEY, "unit", "reported", "plus_minus", "ours", "error", "reps", "difference", "z", "verdict", "reason"]
@@ -43,23 +44,36 @@ def reported(paper: str, items):
     return frame
 
 
-def compare(ours, paper: str, items, reasons=None):
-    """Join ours (columns item, row, column, value, error, reps) to the reported numbers of `items`. `reasons` says, by column
-    label, why there is no number of ours."""
+def compare(ours, paper: str, items, reasons=None, computed=(), paired=False):
+    """Join ours (columns item, row, column, value, error, reps, and why where a cell left no number) to the reported numbers of
+    `items`. `reasons` says, by column label, why there is no number of ours; `computed` are the columns that this experiment
+    computes; `paired` means that both sides are of the same random draws, so that nothing but equality is agreement."""
     frame = reported(paper, items).rename(columns={"value": "reported", "reps": "reported_reps"})
     twice = ours.duplicated(KEY)
     if twice.any():
         raise BadInput(f"two of our numbers answer to {ours.loc[twice, KEY].iloc[0].tolist()}; the labels must be unique.")
-    frame = frame.merge(ours.rename(columns={"value": "ours"}), on=KEY, how="left", validate="one_to_one")
+    ours = ours.rename(columns={"value": "ours"}).assign(why=ours["why"] if "why" in ours else None)
+    frame = frame.merge(ours, on=KEY, how="left", validate="one_to_one")
     frame["difference"] = frame["ours"] - frame["reported"]
     spread = np.hypot(frame["plus_minus"].fillna(0.0), frame["error"].fillna(0.0))
-    frame["z"] = np.where(spread > 0, frame["difference"] / spread.where(spread > 0), np.nan)
-    frame["verdict"] = _verdicts(frame, spread)
-    none = frame["verdict"].eq("not reproducible here")
-    ours_missing = [(reasons or {}).get(column, "this experiment does not compute it") for column in frame["column"]]
-    frame["reason"] = np.where(frame["reported"].isna(), "the authors' own table has no value here", ours_missing)
-    frame["reason"] = frame["reason"].where(none, None)
+    frame["z"] = np.where((spread > 0) & frame["error"].notna(), frame["difference"] / spread.where(spread > 0), np.nan)
+    frame["verdict"] = _verdicts(frame, spread * (not paired))
+    frame["reason"] = [_reason(row, reasons or {}, computed, paired) for row in frame.itertuples()]
     return frame[COLUMNS]
+
+
+def _reason(row, reasons, computed, paired):
+    if row.verdict == "differs" and paired and row.reps != row.reported_reps:
+        return f"their mean is over {row.reported_reps:g} runs, ours over {row.reps:g}"
+    if row.verdict != "not reproducible here":
+        return None
+    if row.reported != row.reported:
+        return "the authors' own table has no value here"
+    if row.ours == row.ours:
+        return "one replication has no Monte Carlo error to judge by"
+    if isinstance(row.why, str):
+        return row.why
+    return reasons.get(row.column, "not part of this run" if row.column in computed else "this experiment does not compute it")
 
 
 def _verdicts(frame, spread):
@@ -71,9 +85,10 @@ def _verdicts(frame, spread):
         dof = (a2 + b2) ** 2 / (a2**2 / dof_a + b2**2 / dof_b)
     allowed = stdtrit(np.clip(dof.fillna(1e6), 1.0, 1e6), 1 - TAIL / 2) * spread
     size = frame["difference"].abs()
+    none, one_rep = frame["ours"].isna() | frame["reported"].isna(), frame["error"].isna()
     return np.select(
-        [frame["ours"].isna() | frame["reported"].isna(), size <= frame["precision"] / 2 + 1e-9, size <= allowed],
-        ["not reproducible here", "identical", "within error"],
+        [none, size <= frame["precision"] / 2 + 1e-9, one_rep, size <= allowed],
+        ["not reproducible here", "identical", "not reproducible here", "within error"],
         "differs",
     )
 
@@ -101,10 +116,8 @@ def _replace_rows(rows, experiment, path):
         others = pd.read_csv(path)
         others = others[others["experiment"] != experiment]
         rows = pd.concat([others, rows], ignore_index=True) if len(others) else rows
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.tmp")
-    rows.sort_values(["experiment"], kind="stable").to_csv(temporary, index=False, float_format="%.12g")
-    temporary.replace(path)
+    with whole_file(path) as temporary:
+        rows.sort_values(["experiment"], kind="stable").to_csv(temporary, index=False, float_format="%.12g")
     return path
 
 
@@ -132,15 +145,33 @@ def _numbers(records, config, item, estimand, per_run):
 
     mine = records[records["estimand"].eq(estimand) & records["status"].eq("ok")]
     if per_run:
-        table = mine.assign(mean=mine["value"], se=0.0, reps=1, seed=[f", seed = {r}" for r in mine["rep"]])
+        table = mine.assign(mean=mine["value"], se=0.0, reps=1)
     else:
-        table = evaluate(mine).assign(seed="")
-    rows = [f"{label(config, 'problem', p)}, n = {n}{s}" for p, n, s in zip(table["problem"], table["n"], table["seed"])]
-    columns = [label(config, "estimator", e) for e in table["estimator"]]
-    found = pd.DataFrame({"row": rows, "column": columns, "value": table["mean"], "error": table["se"], "reps": table["reps"]})
-    if TRUTH not in columns:
-        exact = pd.DataFrame(
-            {"row": rows, "column": TRUTH, "value": table["truth"], "error": table["truth_error"], "reps": np.inf}
-        )
-        found = pd.concat([found, exact.drop_duplicates("row")], ignore_index=True)
-    return found.assign(item=item)
+        table = evaluate(mine)
+
+    def rows_of(frame):
+        seeds = [f", seed = {r}" for r in frame["rep"]] if per_run else [""] * len(frame)
+        return [f"{label(config, 'problem', p)}, n = {n}{s}" for p, n, s in zip(frame["problem"], frame["n"], seeds)]
+
+    def columns_of(frame):
+        return [label(config, "estimator", e) for e in frame["estimator"]]
+
+    found = pd.DataFrame(
+        {"row": rows_of(table), "column": columns_of(table), "value": table["mean"], "error": table["se"], "reps": table["reps"]}
+    )
+    frames = [found]
+    if TRUTH not in config["labels"]["estimator"].values():
+        exact = pd.DataFrame({"row": rows_of(table), "column": TRUTH, "value": table["truth"], "error": table["truth_error"]})
+        frames.append(exact.drop_duplicates("row").assign(reps=np.inf))
+    without = records[~records["status"].eq("ok")]
+    lost = pd.DataFrame({"row": rows_of(without), "column": columns_of(without), "why": [_why(r) for r in without.itertuples()]})
+    if len(lost):
+        seen = pd.MultiIndex.from_frame(found[["row", "column"]])
+        lost = lost[~pd.MultiIndex.from_frame(lost[["row", "column"]]).isin(seen)].drop_duplicates(["row", "column"])
+        frames.append(lost)
+    return pd.concat(frames, ignore_index=True).assign(item=item)
+
+
+def _why(record):
+    last = str(record.reason or "").strip().splitlines()[-1:]
+    return f"{record.status}: {last[0][:200]}" if last else record.status

@@ -22,6 +22,10 @@ CHUNK_SECONDS = 2.0
 UNKNOWN_SECONDS = 2e-3  # of a cell that no record tells about, per 1,000 samples
 
 
+class WorkerDied(Exception):
+    """A worker process was killed or crashed; the cells it held are recorded as interrupted."""
+
+
 class Interrupted(Exception):
     """The run was stopped; everything finished until then is recorded."""
 
@@ -34,26 +38,57 @@ def execute(plan: planning.Plan, quiet: bool = False) -> dict:
     if not counts["todo"] and not counts["new_skips"]:
         return {**counts, "failed": 0}
     started = time.monotonic()
+    if config["engine"] in ("dask", "ray"):
+        _optional({"dask": "distributed", "ray": "ray"}[config["engine"]], config["engine"])
     run_id = provenance.start(out, config, counts)
     state = "failed"
     try:
         _record_skips(plan, groups, out, run_id)
         todo = {k: [c for c in group if c.key not in plan.skips] for k, group in groups.items()}
-        chunks = _chunks([group for group in todo.values() if group], _costs(plan, out), _workers(config))
-        failed = _compute(plan, chunks, out, run_id, Progress(counts["todo"], quiet))
+        _compute_all(plan, [group for group in todo.values() if group], out, run_id, quiet)
+        states = records.cell_states(out)
+        failed = sum(states.get(c.key) == "failed" for group in todo.values() for c in group)
         state = "finished"
         return {**counts, "failed": failed}
-    except (KeyboardInterrupt, Interrupted):
+    except KeyboardInterrupt:
         state = "interrupted"
         raise Interrupted("interrupted; what was finished is recorded, the same command goes on from there") from None
     finally:
         provenance.finish(out, run_id, state, time.monotonic() - started)
 
 
+def _compute_all(plan, groups, out, run_id, quiet):
+    """Compute the cells of all groups. If a worker dies, go on with one estimator at a time, so that the one that killed it is
+    known and holds up nobody else; raises WorkerDied at the end if one does it again."""
+    costs, workers = _costs(plan, out), _workers(plan.config)
+    try:
+        _compute(plan, _chunks(groups, costs, workers), out, run_id, Progress(sum(map(len, groups)), quiet))
+        return
+    except WorkerDied as death:
+        if not quiet:
+            print(f"{death}; going on with one estimator at a time", file=sys.stderr)
+    deaths = []
+    for name in plan.estimators:
+        states = records.cell_states(out)
+        mine = [[c for c in group if c.estimator == name and not _finished(states, c)] for group in groups]
+        mine = [group for group in mine if group]
+        try:
+            progress = Progress(sum(map(len, mine)), quiet)
+            _compute(plan, _chunks(mine, costs, workers), out, run_id, progress, apart=True)
+        except WorkerDied as death:
+            deaths.append(str(death))
+    if deaths:
+        raise WorkerDied("; ".join(deaths))
+
+
+def _finished(states, cell):
+    return states.get(cell.key) in (*records.FINISHED, "failed")
+
+
 def pending(plan: planning.Plan, out: Path):
     """({(problem, rep, n): [cells to do or to record as skipped]}, counts) of this shard."""
     config = plan.config
-    done = records.finished_keys(out)
+    states = records.cell_states(out)
     shard, shards = config["shard"], config["shards"]
     groups = defaultdict(list)
     counts = {"cells": 0, "done": 0, "skipped": 0, "new_skips": 0, "todo": 0}
@@ -63,7 +98,8 @@ def pending(plan: planning.Plan, out: Path):
         counts["cells"] += 1
         skipped = cell.key in plan.skips
         counts["skipped"] += skipped
-        if cell.key in done:
+        state = states.get(cell.key)
+        if state == "skipped" if skipped else state in ("ok", "undefined"):
             counts["done"] += not skipped
             continue
         counts["new_skips" if skipped else "todo"] += 1
@@ -163,15 +199,15 @@ def _record_skips(plan, groups, out, run_id):
     part.write()
 
 
-def _compute(plan, chunks, out, run_id, progress) -> int:
-    """Run the chunks; returns the number of failed cells."""
+def _compute(plan, chunks, out, run_id, progress, apart=False) -> None:
+    """Run the chunks, in this process or in workers; `apart` forbids this process, for cells that may kill theirs."""
     config = plan.config
     task = {
         "out": str(out), "run_id": run_id, "seed": config["seed"], "on_error": config["on_error"], "path": list(sys.path),
     }  # fmt: skip
     nodes = {
-        "problem": {k: v.config for k, v in plan.problems.items()},
-        "estimator": {k: v.config for k, v in plan.estimators.items()},
+        "problem": {k: (v.config, v.key) for k, v in plan.problems.items()},
+        "estimator": {k: (v.config, v.key) for k, v in plan.estimators.items()},
     }
 
     def call(chunk):
@@ -182,13 +218,15 @@ def _compute(plan, chunks, out, run_id, progress) -> int:
         return {**task, "nodes": used, "cells": chunk}
 
     failed = 0
-    workers = min(_workers(config), len(chunks))
+    workers = min(_workers(config), len(chunks)) if not apart else 2
+    if not chunks:
+        return
     if config["engine"] == "serial" or workers <= 1:
         for chunk in chunks:
             failed += run_chunk(call(chunk))
             progress.add(len(chunk), failed)
         progress.close()
-        return failed
+        return
 
     import joblib
 
@@ -209,10 +247,16 @@ def _compute(plan, chunks, out, run_id, progress) -> int:
             if isinstance(error, KeyboardInterrupt):
                 raise
             if type(error).__name__ == "TerminatedWorkerError":
-                raise Interrupted(f"a worker process died (out of memory?): {error}") from error
+                raise WorkerDied(_obituary(sent, records.cell_states(out))) from error
             raise
     progress.close()
-    return failed
+
+
+def _obituary(sent, states):
+    """The sentence on a worker that was killed or crashed: which cells were at work or waiting then."""
+    cells = [c for chunk in sent for c in chunk if not _finished(states, c)]
+    first = f"{cells[0].estimator} on {cells[0].problem}, n = {cells[0].n}, rep {cells[0].rep}" if cells else "none"
+    return f"a worker process died (out of memory, or a crash in native code) with {len(cells):,} cells handed out, first {first}"
 
 
 def _noted(chunks, sent):
@@ -227,12 +271,12 @@ def _tagged(task):
 
 def _record_interrupted(plan, sent, out, run_id, error):
     """Cells that had been handed to a worker and left no record: interrupted, with the reason."""
-    done = records.finished_keys(out)
+    states = records.cell_states(out)
     part = records.Part(out)
     reason = "stopped by the user" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {error}"[:500]
     for chunk in sent:
         for cell in chunk:
-            if cell.key not in done:
+            if states.get(cell.key) not in records.FINISHED:
                 common = common_columns(
                     plan.problems[cell.problem], plan.estimators[cell.estimator], cell, plan.config["seed"], run_id
                 )

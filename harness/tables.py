@@ -6,6 +6,9 @@ import re
 from pathlib import Path
 
 from harness.evaluation import evaluate
+from harness.records import whole_file
+
+BOUNDS = {"upper": "≤ ", "lower": "≥ "}
 
 
 def label(config, group: str, name: str) -> str:
@@ -44,7 +47,7 @@ def wide(records, config):
         entry = rows.setdefault(row, {})
         name = label(config, "estimator", r["estimator"])
         if r["estimand"] == estimand and r["status"] == "ok":
-            entry[name] = f"{r['mean']:.4f}" + (f" ± {r['se']:.4f}" if r["se"] == r["se"] else "")
+            entry[name] = BOUNDS.get(r["kind"], "") + f"{r['mean']:.4f}" + (f" ± {r['se']:.4f}" if r["se"] == r["se"] else "")
             if r["truth"] == r["truth"]:
                 entry["truth"] = f"{r['truth']:.4f}"
         elif r["estimand"] == "" and name not in entry:
@@ -65,9 +68,14 @@ def wide(records, config):
 def save(summary_frame, wide_frame, stem: Path) -> list[Path]:
     """<stem>.csv and .parquet hold the summary, <stem>.tex the wide table."""
     paths = [stem.with_name(stem.name + end) for end in (".csv", ".parquet", ".tex")]
-    summary_frame.to_csv(paths[0], index=False)
-    summary_frame.to_parquet(paths[1], index=False)
-    paths[2].write_text(latex(wide_frame))
+    writers = (
+        lambda path: summary_frame.to_csv(path, index=False),
+        lambda path: summary_frame.to_parquet(path, index=False),
+        lambda path: path.write_text(latex(wide_frame)),
+    )
+    for path, write in zip(paths, writers):
+        with whole_file(path) as temporary:
+            write(temporary)
     return paths
 
 
@@ -92,6 +100,8 @@ def _tex(value):
         ("#", r"\#"),
         ("±", r"$\pm$"),
         ("–", "--"),
+        ("≤", r"$\leq$"),
+        ("≥", r"$\geq$"),
     ):
         text = text.replace(plain, tex)
     return re.sub(r"(?<![\w-])-(?=\d)", "$-$", text)

@@ -11,9 +11,9 @@ import traceback
 from pathlib import Path
 
 from harness import estimands, records
-from harness.config import node
-from harness.errors import Undefined
+from harness.errors import BadInput, Undefined
 from harness.estimators.base import apply, is_finite
+from harness.nodes import node
 from harness.notions import reduce
 from harness.seeds import data_rng, estimator_rng
 
@@ -42,46 +42,40 @@ def run_chunk(task: dict) -> int:
             sys.path.append(folder)
     part = records.Part(Path(task["out"]))
     failed = 0
-    drawn, reduced = None, {}
-    with one_thread():
-        for cell in task["cells"]:
-            problem = _node("problem", cell.problem, task)
-            estimator = _node("estimator", cell.estimator, task)
-            common = common_columns(problem, estimator, cell, task["seed"], task["run_id"])
-            wall, cpu = time.perf_counter(), time.process_time()
-            try:
+    drawn, sample, reduced = None, None, {}
+    try:
+        with one_thread():
+            for cell in task["cells"]:
+                problem, estimator = _node("problem", cell.problem, task), _node("estimator", cell.estimator, task)
+                common = common_columns(problem, estimator, cell, task["seed"], task["run_id"])
                 if drawn != (cell.problem, cell.rep, cell.n):
-                    sample, reduced = None, {}
-                    sample = problem.object.sample(cell.n, _data_stream(problem, cell, task["seed"]))
-                    drawn = (cell.problem, cell.rep, cell.n)
-                if cell.notion not in reduced:
-                    reduced[cell.notion] = reduce(*sample, cell.notion)
-                rng = _estimator_stream(problem, estimator, cell, task["seed"])
+                    sample, reduced, drawn = None, {}, (cell.problem, cell.rep, cell.n)
                 wall, cpu = time.perf_counter(), time.process_time()
-                found = apply(estimator.object, *reduced[cell.notion], cell.notion, rng, problem.object)
-                rows = _rows(found)
-            except Undefined as reason:
-                rows = [{"status": "undefined", "reason": str(reason)}]
-            except KeyboardInterrupt:
-                part.add(common, [{"status": "interrupted", "reason": "stopped by the user"}])
-                part.write()
-                raise
-            except Exception as error:
-                rows = [{"status": "failed", "reason": _tail(error)}]
-                failed += 1
-                if task["on_error"] == "raise":
-                    part.add(common, rows)
+                try:
+                    if sample is None:
+                        sample = _frozen(problem.object.sample(cell.n, _data_stream(problem, cell, task["seed"])))
+                    if cell.notion not in reduced:
+                        reduced[cell.notion] = _frozen(reduce(*sample, cell.notion))
+                    rng = _estimator_stream(problem, estimator, cell, task["seed"])
+                    wall, cpu = time.perf_counter(), time.process_time()
+                    rows = _rows(apply(estimator.object, *reduced[cell.notion], cell.notion, rng, problem.object))
+                except Undefined as reason:
+                    rows = [{"status": "undefined", "reason": str(reason)}]
+                except KeyboardInterrupt:
+                    part.add(common, [{"status": "interrupted", "reason": "stopped by the user"}])
+                    raise
+                except (Exception, SystemExit) as error:
+                    rows = [{"status": "failed", "reason": _tail(error)}]
+                    failed += 1
+                times = {"seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu, "peak_mb": _peak_mb()}
+                part.add({**common, **times}, rows)
+                if rows[0]["status"] == "failed" and task["on_error"] == "raise":
+                    where = f"{cell.estimator} on {cell.problem}, n = {cell.n}, rep {cell.rep}"
+                    raise CellFailed(f"{where}: {rows[0]['reason']}")
+                if time.monotonic() - part.since > FLUSH_SECONDS:
                     part.write()
-                    raise CellFailed(
-                        f"{cell.estimator} on {cell.problem}, n = {cell.n}, rep {cell.rep}: {_tail(error)}"
-                    ) from None
-            common["seconds"] = time.perf_counter() - wall
-            common["cpu_seconds"] = time.process_time() - cpu
-            common["peak_mb"] = _peak_mb()
-            part.add(common, rows)
-            if time.monotonic() - part.since > FLUSH_SECONDS:
-                part.write()
-    part.write()
+    finally:
+        part.write()
     return failed
 
 
@@ -103,11 +97,21 @@ def one_thread():
 
 
 def _node(group, name, task):
-    config = task["nodes"][group][name]
+    """The node by the plan's key. Built again when that key is new: a file or a source changed since the last run."""
+    config, key = task["nodes"][group][name]
     held = _worker_nodes.get((group, name))
-    if held is None or held.config != config:
+    if held is None or held.key != key:
         held = _worker_nodes[group, name] = node(group, name, config)
+    if held.key != key:
+        raise BadInput(f"{group} {name!r} changed on disk while the run was going on; run again.")
     return held
+
+
+def _frozen(arrays):
+    """Read-only arrays: all estimators of a chunk share them."""
+    for array in arrays:
+        array.flags.writeable = False
+    return arrays
 
 
 def _data_stream(problem, cell, seed):

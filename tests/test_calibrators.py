@@ -215,7 +215,7 @@ def test_nadaraya_watson_vectors_equal_the_textbook():
 
 
 def test_nadaraya_watson_far_from_everything():
-    """A denominator below 1e-12 is taken as 1e-12 (SPEC 1.5): the answer falls towards 0; without any weight it is uniform."""
+    """A denominator below 1e-12 is taken as 1e-12: the answer falls towards 0; without any weight it is uniform."""
     q = NadarayaWatson(0.1).fit(np.array([0.0, 0.0]), np.array([1, 1]))
     weight = 2 * np.exp(-0.5 * (0.8 / 0.1) ** 2)
     assert weight < 1e-12

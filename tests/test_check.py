@@ -335,9 +335,6 @@ BROKEN = {
     "biased_lower": "near zero if calibrated",
     "unknown": "returns numbers",
     "other_notion": "returns numbers",
-    "no_bound": "returns numbers",
-    "upper_is_not_value": "returns numbers",
-    "turned_round": "returns numbers",
     "undocumented": "docstring",
     "UndocumentedDataclass": "docstring",
     "FirstClass": "class relabelling",
@@ -351,6 +348,12 @@ BROKEN = {
 def test_broken_is_caught_by_its_item(name):
     findings = check(f"{__name__}.{name}")
     assert {f.item for f in findings if f.outcome == "failed"} == {BROKEN[name]}, report(findings)
+
+
+@pytest.mark.parametrize("name", ["no_bound", "upper_is_not_value", "turned_round"])
+def test_malformed_bounds_fail_wherever_they_are_returned(name):
+    failed = {f.item: f.detail for f in check(f"{__name__}.{name}") if f.outcome == "failed"}
+    assert "BadInput: l1" in failed["returns numbers"] and "one sample" in failed
 
 
 def test_every_item_is_failed_by_somebody():

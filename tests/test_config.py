@@ -10,7 +10,8 @@ import pytest
 
 from harness import BadInput, list_estimators, list_experiments, list_problems, load_estimator, load_problem
 from harness.cells import plan
-from harness.config import CONF, build, compose, expand_globs, node
+from harness.config import CONF, compose, expand_globs
+from harness.nodes import build, node
 
 PROMISED_PROBLEMS = """beta_calibrated beta_overconfident beta_shifted beta_overconfident_centred beta_underconfident_centred
 beta_mixed beta_underconfident beta_wavy dirichlet3_calibrated dirichlet3_overconfident dirichlet3_underconfident

@@ -19,7 +19,8 @@ def frame(values, truth=0.5, low=None, high=None, status="ok", **more):
     return pd.DataFrame(
         {
             "key": [f"k{i}" for i in range(n)], "problem": "p", "notion": "binary", "n": 100, "rep": range(n), "estimator": "e",
-            "estimator_key": "1", "estimand": "l1", "value": values, "low": low if low is not None else np.nan,
+            "estimator_key": "1",
+            "problem_key": "2", "estimand": "l1", "value": values, "low": low if low is not None else np.nan,
             "high": high if high is not None else np.nan, "kind": "point", "status": status, "reason": None, "truth": truth,
             "truth_error": 0.0, "cpu_seconds": 0.1, **more,
         }
@@ -125,6 +126,36 @@ def test_printed_precision_counts_as_identical():
     )
     table["difference"] = table["ours"] - table["reported"]
     assert list(reproduction._verdicts(table, pd.Series([0.0, 0.0]))) == ["identical", "differs"]
+
+
+def test_one_replication_is_not_judged(ours):
+    """Without a Monte Carlo error of ours there is no verdict of difference, unless the numbers are equal."""
+    for off_by, verdict in ((0.0, "identical"), (0.5, "not reproducible here")):
+        table = ours.assign(value=reported_value()["value"] + off_by, error=np.nan, reps=1)
+        row = reproduction.compare(table, "berta2026", ["fig1"]).dropna(subset="ours").iloc[0]
+        assert row["verdict"] == verdict
+    assert row["reason"] == "one replication has no Monte Carlo error to judge by" and np.isnan(row["z"])
+
+
+def test_on_the_same_draws_only_equality_is_agreement(ours):
+    table = ours.assign(value=reported_value()["value"] + 1e-6, reps=9)
+    row = reproduction.compare(table, "berta2026", ["fig1"], paired=True).dropna(subset="ours").iloc[0]
+    assert row["verdict"] == "differs" and row["reason"] == "their mean is over 10 runs, ours over 9"
+
+
+def test_why_a_number_is_missing(ours):
+    """What failed says so, what this run left out says that, what no estimator computes says that."""
+    failed = pd.DataFrame(
+        {"item": "fig1", "row": ["Calibrated, n = 264"], "column": ["ECE (15 bins)"], "why": ["failed: no memory"]}
+    )
+    both = pd.concat([ours, failed], ignore_index=True)
+    compared = reproduction.compare(both, "berta2026", ["fig1"], {"Isotonic (CV)": "later"}, {"ECE (15 bins)"}).set_index(
+        ["row", "column"]
+    )
+    assert compared.loc[("Calibrated, n = 264", "ECE (15 bins)"), "reason"] == "failed: no memory"
+    assert compared.loc[("Calibrated, n = 350", "ECE (15 bins)"), "reason"] == "not part of this run"
+    assert compared.loc[("Calibrated, n = 350", "Isotonic (CV)"), "reason"] == "later"
+    assert compared.loc[("Calibrated, n = 350", "True value"), "reason"] == "this experiment does not compute it"
 
 
 def test_two_numbers_for_one_label_are_refused(ours):

@@ -35,7 +35,7 @@ QUANTITIES = {
     "L1": "l1", "L2": "l2", "sq": "l2_squared", "sqL2": "l2_squared", "KL": "kl", "Linf": "linf",
     "L1_over": "l1_over", "L1_under": "l1_under", "sq_over": "l2_squared_over", "sq_under": "l2_squared_under",
     "topclass_L1_fullinfo": "top_class_l1",
-    # the authors' library splits the top class at 1/2, not at its own truth (SPEC D23)
+    # the authors' library splits the top class at 1/2, not at its own truth
     "topclass_over_L1_fullinfo": "top_class_l1_over_half", "topclass_under_L1_fullinfo": "top_class_l1_under_half",
 }  # fmt: skip
 BETAS = sorted(set(BINARY.values()))

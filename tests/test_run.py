@@ -63,7 +63,7 @@ def test_same_values_for_any_engine_workers_and_order(out, tmp_path):
 def test_all_estimators_see_the_same_prefix(out):
     """A small n is a prefix of a larger n: the binned estimate at n = 50 is that of the first 50 of the larger sample."""
     problem = harness.load_problem("beta_overconfident")
-    from harness.config import node
+    from harness.nodes import node
     from harness.seeds import data_rng
 
     key = node(
@@ -278,3 +278,120 @@ def test_interrupt_says_so_once_and_resumes(out, module, tmp_path, extra):
     assert set(final["status"]) == {"ok"} and final["key"].nunique() == 480
     run = [r for r in (stopped / "runs").glob("*.json") if '"state": "interrupted"' in r.read_text()]
     assert len(run) == 1
+
+
+SHARED = """
+def writes(p, y):
+    p[:] = 0.5
+    return 0.1
+def leaves(p, y):
+    raise SystemExit(0)
+def keyword(p, y, *, rng):
+    return float(rng.random())
+class Malformed:
+    def __call__(self, p, y, rng):
+        from harness import Estimate
+        return {"l1": Estimate(0.5, kind="upper")}
+"""
+
+
+def test_one_estimator_cannot_harm_another(out, module):
+    """One that writes into its input, one that calls sys.exit and one with a malformed bound fail alone; their neighbours of the
+    same chunk see the data as drawn."""
+    module("harmful", SHARED)
+    alone = harness.run([*SMALL, "jobs=1", f"out={out / 'alone'}"])
+    names = ("writes", "leaves", "Malformed")
+    mine = [f"+estimator.{n.lower()}._target_=harmful.{n}" for n in names]
+    ours = "estimator=[]", *mine, "+estimator.binned15._target_=harness.estimators.Binned"
+    frame = harness.run([SMALL[0], *ours, *SMALL[2:], "jobs=1", f"out={out / 'together'}"])
+    binary = frame[frame["problem"] == "beta_overconfident"]
+    assert binary[binary["estimator"].isin([n.lower() for n in names])]["status"].eq("failed").all()
+    assert "read-only" in binary[binary["estimator"] == "writes"]["reason"].iloc[0]
+    pick = "estimator == 'binned15' and problem == 'beta_overconfident' and estimand == 'l1'"
+    assert binary.query(pick)["value"].tolist() == alone.query(pick)["value"].tolist()
+
+
+def test_rng_by_keyword_is_given(out, module):
+    module("harmful2", SHARED)
+    frame = harness.run(
+        [SMALL[0], "estimator=[]", *SMALL[2:], "jobs=1", "+estimator.k._target_=harmful2.keyword", "notion=binary"]
+    )
+    assert frame[frame["problem"] == "beta_overconfident"]["value"].nunique() == 6
+
+
+def test_edited_source_is_run_and_recorded_as_edited(out, module):
+    """In one Python session: every edit of a stranger's file is a new estimator, and its new code is what runs."""
+    for value in ("0.1", "0.25", "0.375"):
+        module("edited", f"def f(p, y):\n    return {value}  # {'x' * int(float(value) * 100)}\n")
+        frame = harness.run(["problem=beta_wavy", "estimator=[]", "n=20", "reps=2", "jobs=1", "+estimator.f._target_=edited.f"])
+        assert frame["value"].tolist() == [float(value)] * 2
+
+
+NESTED = """
+from dataclasses import dataclass
+@dataclass(frozen=True)
+class Constant:
+    at: float = 0.5
+    determinism = "exact"
+    def fit(self, p, y, rng=None):
+        return lambda x: 0 * x + self.at + SHIFT
+class Plain:
+    determinism = "exact"
+    def __init__(self, at): self.at = at
+    def fit(self, p, y, rng=None):
+        return lambda x: 0 * x + self.at
+SHIFT = 0.0
+"""
+
+
+def test_a_strangers_part_inside_our_object_is_in_the_key(out, module):
+    module("parts_of_mine", NESTED)
+    base = ["problem=beta_wavy", "estimator=[variational_isotonic]", "n=50", "reps=1", "jobs=1"]
+    mine = [*base, "estimator.variational_isotonic.calibrator._target_=parts_of_mine.Constant"]
+    first = harness.run(mine)
+    module("parts_of_mine", NESTED.replace("SHIFT = 0.0", "SHIFT = 0.25"))
+    assert not set(first["key"]) & set(harness.run(mine)["key"])
+    plain = [*base, "estimator.variational_isotonic.calibrator._target_=parts_of_mine.Plain"]
+    plain.append("+estimator.variational_isotonic.calibrator.at=0.5")
+    assert Experiment.of(plain).compute(quiet=True)["todo"] == 1
+    assert Experiment.of(plain).compute(quiet=True)["todo"] == 0
+
+
+def test_a_replaced_file_in_one_session_is_another_problem(out, tmp_path):
+    rng = np.random.default_rng(0)
+    values = []
+    for size in (50, 60):
+        np.savez(tmp_path / "preds.npz", p=rng.random(size), y=rng.integers(0, 2, size))
+        frame = harness.run(
+            ["problem=predictions", f"problem.predictions.path={tmp_path}/preds.npz", "estimator=[binned15]", "jobs=1"]
+        )
+        values.append((frame["key"].iloc[0], frame["problem_key"].iloc[0], frame["n"].iloc[0]))
+    assert len({v[0] for v in values}) == 2 and len({v[1] for v in values}) == 2 and [v[2] for v in values] == [50, 60]
+    table = harness.evaluate(harness.load_records(out))
+    assert (table["reps"] == 1).all()  # two files are two problems, whatever their id
+
+
+def test_a_crashing_worker_is_named_and_the_rest_is_finished(out, module, cli):
+    """A cell that kills its process: exit status 1, the estimator named, and everything else is finished."""
+    module("crashing", "import os, signal\ndef crash(p, y):\n    os.kill(os.getpid(), signal.SIGKILL)\n")
+    arguments = ["problem=[beta_wavy,beta_mixed]", "n=40", "reps=30", "jobs=2", "estimator=[binned15]"]
+    arguments += ["+estimator.crash._target_=crashing.crash", "engine=loky"]
+    code, _, err = cli(*arguments)
+    assert code == 1 and "a worker process died" in err and "first crash on beta_" in err and "Traceback" not in err
+    states = records.load_records(out)
+    assert (states[states["estimator"] == "binned15"]["status"] == "ok").sum() == 4 * 60
+    assert set(states[states["estimator"] == "crash"]["status"]) == {"interrupted"}
+
+
+def test_all_cells_failing_still_gives_a_page(out, module, cli):
+    module("never", "def never(p, y):\n    raise ValueError('no')\n")
+    code, text, err = cli(
+        "problem=beta_wavy", "estimator=[]", "n=[20,40]", "reps=1", "jobs=1", "+estimator.never._target_=never.never"
+    )
+    assert code == 1 and "Traceback" not in err and (out / "adhoc" / "adhoc.html").is_file()
+
+
+def test_an_output_folder_that_cannot_be_is_one_sentence(out, tmp_path, cli):
+    (tmp_path / "file").write_text("taken")
+    code, _, err = cli("experiment=smoke", f"out={tmp_path}/file", "n=50", "reps=1", "jobs=1")
+    assert code == 2 and len(err.strip().splitlines()) == 1 and "Traceback" not in err

@@ -195,7 +195,7 @@ TOP_CLASS = {
     "topclass-proper-L1": (2, TopClass(Lp(1.0))),
     "topclass-brier": (2, TopClass(Squared())),
 }
-TOP_CLASS_AT_HALF = {  # the library splits at 1/2 even for more than two classes; ours go by the sign (SPEC D23)
+TOP_CLASS_AT_HALF = {  # the library splits at 1/2 even for more than two classes; ours go by the sign
     "topclass-over-proper-L1": (2, OneSided(Lp(1.0), "over")),
     "topclass-under-proper-L1": (2, OneSided(Lp(1.0), "under")),
 }
@@ -331,7 +331,7 @@ def test_vectors_are_bounded_too():
 
 
 def test_fitting_and_evaluating_on_the_same_samples_overestimates():
-    """Calibrated data, truth 0: in-sample isotonic is positive by more than 10 standard errors (SPEC 4: +0.026 on average),
+    """Calibrated data, truth 0: in-sample isotonic is positive by more than 10 standard errors (+0.026 in published runs),
     cross-fitted isotonic is not positive beyond 3."""
     problem = harness.load_problem("beta_calibrated")
     in_sample, crossed = [], []

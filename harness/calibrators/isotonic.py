@@ -11,7 +11,7 @@ import numpy as np
 class Isotonic:
     """q minimises sum_i (q(p_i) - y_i)^2 over non-decreasing q; between the fitted points it interpolates linearly and outside
     it is constant (scikit-learn's IsotonicRegression, out_of_bounds="clip"). Vectors: one q_j per class on p_j against
-    1{y = j}, divided by the row sum (1/k where all are 0). O(k n log n). berta2026, Section 4; SPEC 1.5."""
+    1{y = j}, divided by the row sum (1/k where all are 0). O(k n log n). berta2026, Section 4."""
 
     determinism = "exact"
 

@@ -17,7 +17,7 @@ TRUSTED = 1e-2  # mean kernel value above which the rounding of the expansion st
 @dataclass(frozen=True)
 class NadarayaWatson:
     """q(x) = sum_i K(x, p_i) y_i / sum_i K(x, p_i), K = exp(-||x - x'||^2 / (2 bandwidth^2)); where the denominator is below
-    1e-12 it is taken as 1e-12, and an all-zero row becomes uniform (SPEC 1.5; bandwidth 0.1 in berta2026).
+    1e-12 it is taken as 1e-12, and an all-zero row becomes uniform (berta2026, Section 4, with bandwidth 0.1).
 
     Vectors: O(n m k), blocked. Scalars: the kernel on [0, 1] is expanded in Chebyshev polynomials of both arguments, exact to
     rounding, O((n + m) / bandwidth); rows whose denominator is so small that rounding would show are summed directly.

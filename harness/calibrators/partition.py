@@ -14,7 +14,7 @@ from harness.seeds import as_seed
 class Partition:
     """q(x) = mean outcome of the cell of x; cells are those of k-means on p (scikit-learn, one k-means++ start), an empty cell
     says 1/k. `cells` for scalars, `vector_cells` for vectors; with fewer samples than cells, one cell. `random_state` fixes
-    the k-means seed (42 in berta2026), None draws it. O(n cells k) per iteration. SPEC 1.5."""
+    the k-means seed (42 in berta2026), None draws it. O(n cells k) per iteration. berta2026, Section 4 (PartitionWise)."""
 
     cells: int = 15
     vector_cells: int = 30

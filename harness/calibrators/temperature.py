@@ -16,7 +16,7 @@ RANGE = 16.0
 class Temperature:
     """q = softmax(beta log p), beta > 0 minimising the log-loss: 30 bisections of log beta on [-16, 16] on the sign of
     mean(sum_j z_j q_j) - mean(z_y), z = max(log p, -87.336). No bias, no smoothing. O(n k) per step. Guo et al. (2017);
-    the procedure of berta2026's library (SPEC 1.5)."""
+    the bisection of berta2026's library."""
 
     determinism = "exact"
 

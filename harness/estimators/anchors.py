@@ -74,7 +74,7 @@ class Oracle:
 @dataclass(frozen=True)
 class MonteCarloTruth:
     """The Monte Carlo truth that the authors' script drew before the samples of this seed: mean d(f, C) over 100,000 draws
-    (berta2026, SPEC 2.0: l1, and l2 for vectors). Exists only on a legacy stream."""
+    (berta2026's code: l1, and l2 for vectors). Exists only on a legacy stream."""
 
     legacy_seed: bool = True
 

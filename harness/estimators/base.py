@@ -44,11 +44,15 @@ def apply(estimator, p, y, notion, rng, problem=None) -> dict[str, Estimate]:
 
 
 def _call(estimator, p, y, rng, extra):
-    return estimator(p, y, rng, **extra) if takes_rng(estimator) else estimator(p, y)
+    how = takes_rng(estimator)
+    if how == "keyword":
+        return estimator(p, y, rng=rng, **extra)
+    return estimator(p, y, rng, **extra) if how else estimator(p, y, **extra)
 
 
-def takes_rng(estimator) -> bool:
-    """Whether it is called with (p, y, rng); a stranger's function may take (p, y), or (p, y, bins=15), alone."""
+def takes_rng(estimator) -> bool | str:
+    """Whether it is called with (p, y, rng), or with rng by "keyword"; a stranger's function may take (p, y), or (p, y, bins=15),
+    alone."""
     import inspect
 
     try:
@@ -57,6 +61,8 @@ def takes_rng(estimator) -> bool:
         return False
     if any(v.kind == v.VAR_POSITIONAL for v in parameters):
         return True
+    if any(v.name == "rng" and v.kind == v.KEYWORD_ONLY for v in parameters):
+        return "keyword"
     third = [v for v in parameters if v.kind in (v.POSITIONAL_ONLY, v.POSITIONAL_OR_KEYWORD)][2:3]
     return any(v.name == "rng" or v.default is v.empty for v in third)
 
@@ -68,7 +74,25 @@ def _normal(result):
         result = {"l1": result}
     else:
         raise BadInput(f"the estimator returned a {type(result).__name__}; allowed are a float or {{estimand: Estimate}}.")
-    return {str(k): v if isinstance(v, Estimate) else Estimate(float(v)) for k, v in result.items()}
+    return {str(k): _sound(str(k), v if isinstance(v, Estimate) else Estimate(v)) for k, v in result.items()}
+
+
+def _sound(name, e):
+    """The estimate with plain floats; BadInput where kind, bounds and value do not fit together."""
+    try:
+        low, high, level = (None if x is None else float(x) for x in (e.low, e.high, e.level))
+        e = Estimate(float(e.value), low, high, level, e.kind)
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"{name} is {e}; value, low, high and level must be numbers.") from error
+    if e.kind not in KINDS:
+        raise BadInput(f"the kind of {name} is {e.kind!r}; allowed are {', '.join(KINDS)}.")
+    if e.kind in ("lower", "interval") and low is None or e.kind in ("upper", "interval") and high is None:
+        raise BadInput(f"{name} is of kind {e.kind} but low = {low}, high = {high}; lower needs low, upper needs high.")
+    if e.kind == "upper" and not (e.value == high or math.isnan(e.value)):
+        raise BadInput(f"{name} is an upper bound of value {e.value} and high {high}; they must be equal.")
+    if low is not None and high is not None and low > high:
+        raise BadInput(f"{name} has low {low} above high {high}.")
+    return e
 
 
 def is_finite(e: Estimate) -> bool:

@@ -24,7 +24,7 @@ class Binned:
     Cells: rule = "width" ([j/B, (j+1)/B), the last closed: p = 0 and p = 1 count), "mass" (equal counts, equal p never
     separated), "kmeans" (k-means cells, the only rule for vectors). Empty cells count nothing. Plug-in: biased upwards by the
     noise of the cell means, downwards by what cancels inside a cell. O(n); kmeans O(n B k) per iteration.
-    Guo et al. (2017), eq. 3; Naeini et al. (2015); berta2026, Figs. 1 (mass) and 3 (kmeans); SPEC 1.6.
+    Guo et al. (2017), eq. 3; Naeini et al. (2015); berta2026, Figs. 1 (mass) and 3 (kmeans), Appendix A.
     """
 
     bins: int = 15

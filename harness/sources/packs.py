@@ -50,7 +50,7 @@ def command(arguments: list[str]) -> int:
     known = packs()
     if arguments[:1] == ["list"] and len(arguments) == 1:
         for pack in known.values():
-            print(f"{pack.name:<24}{pack.bytes / 1e6:>8.2f} MB  {_state(pack):<10}{pack.licence:<12}{pack.path}")
+            print(f"{pack.name:<24}{pack.bytes / 1e6:>8.2f} MB  {_state(pack):<10}{pack.licence:<30}{pack.path}")
         return 0
     if arguments[:1] == ["fetch"] and len(arguments) == 2:
         print(f"  {fetch(_named(known, arguments[1]), folder())}")

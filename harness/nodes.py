@@ -1,0 +1,177 @@
+"""Nodes of the configuration: a YAML node -> the object, what identifies it, and its key.
+
+The key is a pure function of group, id, class, parameters, version or revision, and, for classes and functions of strangers
+(also those inside our own objects), of the source file they come from. A stranger's module that changed on disk since it was
+imported is imported again, so that key and code always belong together.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib
+import inspect
+import json
+import linecache
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from harness.config import CONF, guess, ids
+from harness.errors import BadInput
+from harness.seeds import digest
+
+_read_sources: dict[str, str] = {}  # digest of the source that each stranger's module was imported from
+
+
+class Node(NamedTuple):
+    """One problem or estimator of a run: its id, its YAML node, the object, what identifies it (JSON), and the key of that."""
+
+    id: str
+    config: dict
+    object: Any
+    parameters: str
+    key: str
+
+
+def load(group: str, name: str, overrides: dict):
+    """The object of conf/<group>/<name>.yaml, with fields replaced by `overrides`."""
+    from omegaconf import OmegaConf
+
+    if name not in ids(group):
+        raise BadInput(f"there is no {group} {name!r}{guess(name, ids(group))}; `calharness list {group}s` shows all.")
+    config = OmegaConf.to_container(OmegaConf.load(CONF / group / f"{name}.yaml"), resolve=True)[name]
+    return build(group, name, {**config, **overrides})
+
+
+def node(group: str, name: str, config: dict) -> Node:
+    """Build one node and derive its key."""
+    made = build(group, name, config)
+    described = describe(made, config)
+    fingerprint = getattr(made, "fingerprint", None)
+    if fingerprint is not None:
+        described = {"class": _class_name(type(made)), **fingerprint}
+    stamp = {"revision": getattr(made, "version" if group == "problem" else "revision", 0)}
+    sources = sorted(set(_strangers_sources(config)))
+    if sources:
+        stamp["source"] = sources
+    parameters = json.dumps(described, sort_keys=True, default=_class_of)
+    return Node(name, config, made, parameters, digest(json.dumps([group, name, parameters, stamp], sort_keys=True)))
+
+
+def build(group: str, name: str, config: dict):
+    """Make the object of a node: a class is instantiated with the node's parameters, a bare function is taken as it is."""
+    where = f"{group} {name!r}"
+    if not isinstance(config, dict) or "_target_" not in config:
+        raise BadInput(f"{where} has no _target_; give +{group}.{name}._target_=module.ClassOrFunction.")
+    return _build(config, where)
+
+
+def _build(value, where):
+    if isinstance(value, list):
+        return tuple(_build(v, where) for v in value)
+    if not (isinstance(value, dict) and "_target_" in value):
+        return value
+    target = _import(value["_target_"], where)
+    given = {k: _build(v, where) for k, v in value.items() if k != "_target_"}
+    if not inspect.isclass(target):
+        return functools.partial(target, **given) if given else target
+    try:
+        inspect.signature(target).bind(**given)
+    except TypeError as error:
+        known = ", ".join(f.name for f in dataclasses.fields(target)) if dataclasses.is_dataclass(target) else ""
+        raise BadInput(
+            f"{where}: {value['_target_']} does not take {', '.join(given) or 'no parameters'}"
+            f"{f'; its parameters are {known}' if known else ''} ({error})."
+        ) from error
+    except ValueError:  # a class without a signature: its own call decides
+        pass
+    try:
+        return target(**given)
+    except BadInput:
+        raise
+    except Exception as error:
+        raise BadInput(f"{where}: {value['_target_']} cannot be made of {given} ({_said(error)}).") from error
+
+
+def _import(path, where):
+    module, _, name = str(path).rpartition(".")
+    if not module:
+        raise BadInput(f"{where}: _target_ is {path!r}; it must be module.Name.")
+    try:
+        return getattr(_current(module), name)
+    except ModuleNotFoundError as error:
+        raise BadInput(f"{where}: cannot import {module!r} ({error}); is it in this folder or installed?") from error
+    except AttributeError as error:
+        raise BadInput(f"{where}: module {module!r} has no {name!r}.") from error
+    except Exception as error:
+        raise BadInput(f"{where}: importing {module!r} failed ({_said(error)}).") from error
+
+
+def _current(name):
+    """The module; a stranger's is imported again if its file is no longer the one that was read."""
+    loaded = importlib.import_module(name)
+    if _ours(name) or name == "__main__":
+        return loaded
+    source = _source(name)
+    if source and _read_sources.setdefault(name, source) != source:
+        loaded = importlib.reload(loaded)
+        _read_sources[name] = source
+    return loaded
+
+
+def _source(name):
+    """Digest of a module's source file, None without one (built in, or typed at a prompt)."""
+    path = getattr(sys.modules.get(name), "__file__", None)
+    if not path or not Path(path).is_file():
+        return None
+    linecache.checkcache(path)
+    return digest(Path(path).read_bytes().hex())
+
+
+def _ours(module_name):
+    return module_name.split(".")[0] == "harness"
+
+
+def describe(value, config=None):
+    """JSON-ready data that identify a value: a dataclass by class name and fields, recursively; another object of a stranger's
+    by its class and the parameters it was made of."""
+    if dataclasses.is_dataclass(value):
+        given = config if isinstance(config, dict) else {}
+        fields = {f.name: describe(getattr(value, f.name), given.get(f.name)) for f in dataclasses.fields(value)}
+        return {"class": _class_name(type(value)), **fields}
+    if isinstance(value, (list, tuple)):
+        given = config if isinstance(config, list) and len(config) == len(value) else [None] * len(value)
+        return [describe(v, c) for v, c in zip(value, given)]
+    if isinstance(config, dict) and "_target_" in config:
+        return config
+    return value
+
+
+def _class_of(value):
+    return _class_name(value if inspect.isfunction(value) or inspect.isclass(value) else type(value))
+
+
+def _class_name(kind):
+    return kind.__qualname__ if _ours(kind.__module__) else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _strangers_sources(config):
+    """Digests of the source files behind every _target_ of a node, its nested ones included, that is not ours."""
+    if isinstance(config, list):
+        for item in config:
+            yield from _strangers_sources(item)
+    if not isinstance(config, dict):
+        return
+    if "_target_" in config:
+        module = str(config["_target_"]).rpartition(".")[0]
+        defined_in = getattr(_import(config["_target_"], "_target_"), "__module__", None) or module
+        for name in {module, defined_in}:
+            if not _ours(name):
+                yield _source(name) or "source not at hand"
+    for item in config.values():
+        yield from _strangers_sources(item)
+
+
+def _said(error):
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
