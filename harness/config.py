@@ -49,7 +49,9 @@ def hydra_mistakes(overrides: list[str]):
     try:
         yield
     except Exception as error:
-        if not isinstance(error, OmegaConfBaseException) and not type(error).__module__.startswith("hydra"):
+        known = isinstance(error, OmegaConfBaseException) or type(error).__module__.startswith("hydra")
+        known |= isinstance(error, ValueError) and not isinstance(error, BadInput)  # Hydra on group=null
+        if not known:
             raise
         raise BadInput(_in_one_sentence(error, overrides)) from error
 

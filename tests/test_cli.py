@@ -135,6 +135,7 @@ def test_a_changed_file_is_another_problem(cli, out, tmp_path):
         (("status", "uot=x"), "only out=DIR is"),
         (("-m", "experiment=smokee"), "there is no experiment 'smokee'"),
         (("experiment=[smoke,arena]",), "names several experiments"),
+        (("experiment=smoke", "estimator=null"), "are not valid: Config group override must be a string or a list"),
         (("experiment=smoke", "n=[]"), "n is an empty list"),
         (("experiment=smoke", "notion=[]"), "notion is an empty list"),
         (("experiment=smoke", "estimator.binned15.bins=abc"), "cannot be made of"),
