@@ -55,12 +55,12 @@ def surroundings() -> dict:
 
 
 def git_state() -> dict:
-    """Commit and whether the tree differs from it; empty outside a checkout."""
+    """Commit and whether the tree (its results aside) differs from it; empty outside a checkout."""
     if CHECKOUT is None:
         return {}
     try:
         commit = _git("rev-parse", "HEAD")
-        return {"commit": commit, "dirty": bool(_git("status", "--porcelain", "--untracked-files=no"))}
+        return {"commit": commit, "dirty": bool(_git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!results"))}
     except (OSError, subprocess.SubprocessError) as error:
         return {"unknown": f"{type(error).__name__}: {error}"}
 

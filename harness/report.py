@@ -44,6 +44,7 @@ def save(experiment, records, files, wide, compared, path: Path) -> Path:
         levels=wide.index.names,
         rows=[(index if isinstance(index, tuple) else (index,), list(row)) for index, row in zip(wide.index, wide.to_numpy())],
         compared=_most_telling(compared).to_dict("records") if compared is not None else None,
+        explained=compared is not None and bool(compared["reason"].notna().any()),
         compared_total=len(compared) if compared is not None else 0,
         verdicts=reproduction.counts(compared) if compared is not None else {},
         meaning=VERDICTS,

@@ -56,7 +56,7 @@ def compare(ours, paper: str, items, reasons=None, computed=(), paired=False):
     frame = frame.merge(ours, on=KEY, how="left", validate="one_to_one")
     frame["difference"] = frame["ours"] - frame["reported"]
     spread = np.hypot(frame["plus_minus"].fillna(0.0), frame["error"].fillna(0.0))
-    frame["z"] = np.where((spread > 0) & frame["error"].notna(), frame["difference"] / spread.where(spread > 0), np.nan)
+    frame["z"] = np.where((spread > 1e-12) & frame["error"].notna(), frame["difference"] / spread.where(spread > 0), np.nan)
     frame["verdict"] = _verdicts(frame, spread * (not paired))
     frame["reason"] = [_reason(row, reasons or {}, computed, paired) for row in frame.itertuples()]
     return frame[COLUMNS]
