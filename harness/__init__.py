@@ -35,14 +35,17 @@ def load_estimator(name: str, **overrides):
 
 
 def list_problems() -> list[str]:
+    """Ids of all problems, for load_problem."""
     return _ids("problem")
 
 
 def list_estimators() -> list[str]:
+    """Ids of all estimators, for load_estimator."""
     return _ids("estimator")
 
 
 def list_experiments() -> list[str]:
+    """Ids of all experiments, for run(["experiment=ID"])."""
     return _ids("experiment")
 
 

@@ -21,10 +21,12 @@ class Experiment:
 
     @classmethod
     def of(cls, overrides: list[str]) -> Experiment:
+        """Compose overrides (as on the command line) and plan."""
         return cls.of_config(compose(list(overrides)))
 
     @classmethod
     def of_config(cls, config: dict) -> Experiment:
+        """Plan a composed configuration."""
         return cls(config, cells.plan(config), out_folder(config["out"]))
 
     @property
@@ -33,14 +35,17 @@ class Experiment:
 
     @property
     def paper(self) -> str | None:
+        """The paper that the experiment reproduces, None for others."""
         return self.config["paper"]
 
     @property
     def stem(self) -> str:
+        """File name of the results: the experiment's name without the paper's."""
         return self.name.removeprefix(f"{self.paper}_") if self.paper else self.name
 
     @property
     def folder(self) -> Path:
+        """Where the results go: <out>/<paper>, or <out>/<name>."""
         return self.out / (self.paper or self.name)
 
     def compute(self, quiet: bool = False) -> dict:

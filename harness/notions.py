@@ -83,6 +83,7 @@ def one_hot(y, classes: int):
 
 
 def numeric(name, values):
+    """The values as an array of numbers; BadInput on text, objects and ragged rows."""
     try:
         values = np.asarray(values)
     except ValueError:

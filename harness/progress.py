@@ -15,6 +15,7 @@ class Progress:
         self.terminal = sys.stderr.isatty()
 
     def add(self, cells, failed):
+        """Count cells as done and, at most every so often, say so."""
         self.done += cells
         now = time.monotonic()
         if self.quiet or now - self.last < (0.2 if self.terminal else 10.0):
@@ -27,6 +28,7 @@ class Progress:
         print(f"\r\033[K{text}" if self.terminal else text, end="" if self.terminal else "\n", file=sys.stderr, flush=True)
 
     def close(self):
+        """Clear the line."""
         if not self.quiet and self.terminal:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
 

@@ -42,6 +42,7 @@ def finish(out: Path, run_id: str, state: str, seconds: float) -> None:
 
 
 def surroundings() -> dict:
+    """Git state, versions, processor, threads and command of this process."""
     return {
         "git": git_state(),
         "python": platform.python_version(),
@@ -71,6 +72,7 @@ def _git(*arguments):
 
 
 def processor() -> str:
+    """Model name of the processor."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):
@@ -81,6 +83,7 @@ def processor() -> str:
 
 
 def version(package: str) -> str | None:
+    """Installed version of a package, None without it."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

@@ -30,6 +30,7 @@ PREFERENCE = "case status when 'ok' then 0 when 'undefined' then 0 when 'skipped
 
 
 def schema():
+    """The Arrow schema of a part: COLUMNS, texts as dictionaries."""
     import pyarrow as pa
 
     kinds = {"str": pa.dictionary(pa.int32(), pa.string()), "int": pa.int64(), "float": pa.float64()}
@@ -45,12 +46,14 @@ class Part:
         self.since = time.monotonic()
 
     def add(self, common: dict, rows: list[dict]):
+        """Add the rows of one cell; `common` are the columns that they share. One call is one attempt."""
         stamp = time.time()
         for row in rows:
             record = {**common, **row, "written": stamp}
             self.rows.append(tuple(record.get(name) for name in COLUMNS))
 
     def write(self):
+        """Write what was added as one part, if anything, and start anew."""
         if not self.rows:
             return
         import pyarrow as pa
@@ -61,6 +64,7 @@ class Part:
 
 
 def write_table(folder: Path, table):
+    """Write one part: temporary file, fsync, rename to a random name."""
     import pyarrow.parquet as pq
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -74,6 +78,7 @@ def write_table(folder: Path, table):
 
 
 def write_json(path: Path, content):
+    """Replace a JSON file as a whole."""
     with whole_file(path) as temporary:
         temporary.write_text(json.dumps(content, indent=1, default=str))
 
@@ -91,6 +96,7 @@ def whole_file(path: Path):
 
 
 def parts(out: Path) -> list[Path]:
+    """The files that hold records, in the order of their names."""
     return sorted((Path(out) / "records").glob("part-*.parquet"))
 
 
@@ -207,6 +213,7 @@ def _dtype(kind):
 
 
 def with_truth(frame, out):
+    """The frame with columns truth and truth_error from the stored truths, NaN where none is known."""
     known = {key: read_truths(out, key) for key in frame["problem_key"].unique()}
     found = [
         known[k].get(f"{notion}|{estimand}", (float("nan"),) * 2)
@@ -218,6 +225,7 @@ def with_truth(frame, out):
 
 
 def read_truths(out: Path, problem_key: str) -> dict:
+    """{"notion|estimand": [value, error, method]} of one problem, empty if none is stored. Raises BadInput on a broken file."""
     path = Path(out) / "truths" / f"{problem_key}.json"
     if not path.is_file():
         return {}

@@ -16,10 +16,12 @@ from harness.errors import BadInput
 
 
 def data_rng(seed: int, problem_key: str, rep: int) -> np.random.Generator:
+    """The stream that a problem draws one replication from."""
     return np.random.default_rng([seed, int(problem_key, 16), rep])
 
 
 def estimator_rng(seed: int, problem_key: str, rep: int, n: int, estimator_key: str) -> np.random.Generator:
+    """The stream of an estimator's own randomness in one cell."""
     return np.random.default_rng([seed, int(problem_key, 16), rep, n, int(estimator_key, 16)])
 
 

@@ -25,6 +25,7 @@ class CellFailed(Exception):
 
 
 def common_columns(problem, estimator, cell, seed, run_id) -> dict:
+    """The columns that all rows of one cell share."""
     return {
         "key": cell.key, "problem": cell.problem, "problem_key": problem.key, "problem_parameters": problem.parameters,
         "notion": cell.notion, "n": cell.n, "rep": cell.rep, "estimator": cell.estimator, "estimator_key": estimator.key,

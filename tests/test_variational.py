@@ -365,3 +365,13 @@ def test_the_oracle_does_not_judge_a_class_by_itself():
     problem = harness.load_problem("dirichlet3_harmonic")
     with pytest.raises(Undefined, match="not given one coordinate"):
         estimate(harness.load_estimator("oracle"), *problem.sample(5, np.random.default_rng(0)), "top_label", None, problem)
+
+
+def test_folds_need_a_generator():
+    """In-sample and binned estimates are no chance; cross-fitted ones ask for the rng by name."""
+    p, y = harness.load_problem("beta_overconfident").sample(50, np.random.default_rng(0))
+    assert harness.load_estimator("variational_isotonic_insample")(p, y)["l1"].value > 0
+    assert harness.load_estimator("binned15")(p, y)["l1"].value > 0
+    for name in ("variational_isotonic", "kmeans15"):
+        with pytest.raises(harness.BadInput, match="rng is missing"):
+            harness.load_estimator(name)(p, y)

@@ -96,4 +96,5 @@ def _sound(name, e):
 
 
 def is_finite(e: Estimate) -> bool:
+    """Whether value and bounds, those that are there, are finite."""
     return all(x is None or math.isfinite(x) for x in (e.value, e.low, e.high))

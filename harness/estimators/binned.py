@@ -53,7 +53,7 @@ class Binned:
     def null_bias(self):
         return 0.3 if self.rule == "kmeans" else 0.05  # k-means cells also serve vectors, whose many means are noisier
 
-    def __call__(self, p, y, rng):
+    def __call__(self, p, y, rng=None):
         p, y = checked(p, y)
         if p.ndim == 1:
             sizes, mean_p, mean_y = cells(p, y, self.bins, self.rule, rng)
@@ -84,7 +84,7 @@ class Debiased:
     determinism = Binned.determinism
     __post_init__ = Binned.__post_init__
 
-    def __call__(self, p, y, rng):
+    def __call__(self, p, y, rng=None):
         p, y = checked(p, y)
         sizes, mean_p, mean_y = cells(p, y, self.bins, self.rule, rng)
         noise = mean_y * (1.0 - mean_y) / np.maximum(sizes - 1, 1)

@@ -63,7 +63,7 @@ class Variational:
     def max_classes(self):
         return getattr(self.calibrator, "max_classes", None)
 
-    def __call__(self, p, y, rng, notion="binary"):
+    def __call__(self, p, y, rng=None, notion="binary"):
         p, y = checked(p, y)
         fold = fold_of(y, self.folds, self.stratified, rng)
         q = cross_fit(self.calibrator, p, y, fold, rng)
@@ -92,6 +92,8 @@ def fold_of(y, folds: int, stratified: bool, rng):
     fold = np.zeros(n, dtype=np.int64)
     if folds == 1:
         return fold
+    if rng is None:
+        raise BadInput("rng is missing; give a numpy Generator, which decides the folds.")
     if isinstance(rng, (int, np.integer)):
         order = np.arange(n)
         np.random.RandomState(int(rng)).shuffle(order)

@@ -31,6 +31,7 @@ def find(path: str) -> Path:
 
 
 def sha256(path) -> str:
+    """Checksum of a file, as 64 hexadecimal digits."""
     with open(path, "rb") as f:
         return hashlib.file_digest(f, "sha256").hexdigest()
 

@@ -33,6 +33,7 @@ class Pack:
 
 
 def packs(listing: Path | None = None) -> dict[str, Pack]:
+    """All packs by name, from data/packs.yaml or another listing."""
     entries = yaml.safe_load((listing or PACKS).read_text()) or {}
     return {name: Pack(name, **{**entry, "urls": tuple(entry.get("urls", ()))}) for name, entry in entries.items()}
 
