@@ -137,6 +137,8 @@ def save(figure, stem: Path) -> list[Path]:
     logging.getLogger("fontTools").setLevel(logging.ERROR)  # its notes on font timestamps
     paths = [stem.with_name(stem.name + end) for end in (".png", ".pdf", ".svg")]
     with plt.rc_context(STYLE):
+        figure.draw_without_rendering()  # lays out once; each format would do it again
+        figure.set_layout_engine("none")
         for path, options in (
             (paths[0], {"dpi": 200, "metadata": {"Software": None}}),
             (paths[1], {"metadata": {"CreationDate": None, "Creator": None, "Producer": None}}),
