@@ -78,7 +78,7 @@ def second_run(folder):
         main(command)
         start = time.perf_counter()
         main(command)
-    show("second run of finished berta2026_fig1, figure and page drawn again (wall)", time.perf_counter() - start, "3")
+    show("second run of finished berta2026_fig1 (wall)", time.perf_counter() - start, "3")
 
 
 if __name__ == "__main__":

@@ -116,17 +116,28 @@ def _run_config(config: dict) -> int:
         print(f"  {missing:,} cells of other shards or runs are missing; `calharness report ...` draws once they are there")
         if config["shards"] > 1:
             return int(counts["failed"] > 0)
-    _print_files(experiment, frame)
+    if counts["todo"] or not len(frame) or not experiment.is_drawn(frame):
+        _print_files(experiment, frame)
+    else:
+        _print_table(experiment, frame)
+        page = experiment.folder / f"{experiment.stem}.html"
+        print(f"  {'up to date':<14}{_short(page)}, with figure and tables beside it (`calharness report ...` draws them anew)")
     return int(len(failed) > 0)
 
 
-def _print_files(experiment, frame):
+def _print_table(experiment, frame):
+    """The wide table of a run that is no paper's, if it fits on a screen."""
     from harness import tables
 
     if not experiment.paper and frame["status"].eq("ok").any():
         wide = tables.wide(frame, experiment.config)
         if wide.size <= 200:
             print(f"\n{wide.columns.name}\n{wide.rename_axis(columns=None).to_string()}\n")
+
+
+def _print_files(experiment, frame):
+    """Draw and write everything, and say where it is."""
+    _print_table(experiment, frame)
     files, verdicts = experiment.render(frame)
     for what, ends in (("figure", (".png", ".pdf", ".svg")), ("table", (".csv", ".parquet", ".tex")), ("page", (".html",))):
         same = [path for path in files if path.suffix in ends and path.stem == experiment.stem]

@@ -45,13 +45,14 @@ def evaluate(records):
         truth=("truth", "first"),
         truth_error=("truth_error", "first"),
         bias=("error", "mean"),
-        rmse=("squared", lambda s: np.sqrt(s.mean())),
+        rmse=("squared", "mean"),
         coverage=("covered", "mean"),
         low=("low", "mean"),
         high=("high", "mean"),
         kind=("kind", "first"),
         cpu_seconds=("cpu_seconds", "mean"),
     )
+    table["rmse"] = np.sqrt(table["rmse"])
     table.insert(2, "se", table["sd"] / np.sqrt(table["reps"]))
     table["status"] = "ok"
     table["cells"] = table["reps"]

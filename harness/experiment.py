@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness import cells, records, runner
-from harness.config import EXPERIMENTS, compose, out_folder
+from harness.config import EXPERIMENTS, PACKAGE, compose, out_folder
 from harness.errors import BadInput
+from harness.seeds import digest
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,21 @@ class Experiment:
             files += reproduction.save(compared, self.name, self.folder)
         files.append(report.save(self, frame, files, wide, compared, self.folder / f"{self.stem}.html"))
         return files, reproduction.counts(compared) if item else {}
+
+    def fingerprint(self, frame) -> str:
+        """Identifies what the result files are made of: the records, the configuration and the code that draws."""
+        sources = (
+            p for folder in (PACKAGE, EXPERIMENTS) for p in folder.rglob("*") if p.suffix in (".py", ".j2", ".csv", ".parquet")
+        )
+        code = max(p.stat().st_mtime_ns for p in sources)
+        rows = [len(frame), float(frame["written"].sum()), float(frame["written"].max()), float(frame["truth"].sum())]
+        return digest(json.dumps([rows, self.config, code], sort_keys=True, default=str))
+
+    def is_drawn(self, frame) -> bool:
+        """Whether figure, table and page are there and the page, which is written last, is of this fingerprint."""
+        page = self.folder / f"{self.stem}.html"
+        there = all((self.folder / f"{self.stem}{end}").is_file() for end in (".html", ".png", ".csv"))
+        return there and f'content="{self.fingerprint(frame)}"' in page.read_text()[:2000]
 
     def _shown(self, frame):
         chosen = [str(name) for name in cells.as_list(self.config["estimand"])]

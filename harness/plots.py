@@ -170,8 +170,7 @@ def _nothing(plt):
 
 def _prepared(records, config):
     estimand = figure_estimand(records, config)
-    table = evaluate(records)
-    table = table[table["estimand"].eq(estimand) & table["status"].eq("ok")] if len(table) else table
+    table = evaluate(records[records["estimand"].eq(estimand) & records["status"].eq("ok")])
     seen = list(dict.fromkeys(zip(records["problem"], records["notion"])))
     with_numbers = set(zip(table["problem"], table["notion"]))
     order = {problem: i for i, problem in enumerate(config["problem"])}

@@ -37,6 +37,7 @@ def save(experiment, records, files, wide, compared, path: Path) -> Path:
     page = environment.get_template("report.html.j2").render(
         title=config["title"] or experiment.name,
         name=experiment.name,
+        fingerprint=experiment.fingerprint(records),
         paper=experiment.paper,
         svg=inline(svg.read_text()),
         estimand=_plain(figure_estimand(records, config)),

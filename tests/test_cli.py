@@ -53,7 +53,11 @@ def test_run_leaves_figure_tables_and_page_and_says_where(cli, out):
     assert {"estimator_label", "bias", "rmse", "coverage", "truth", "status"} <= set(table)
     assert "skipped" in set(table["status"])
     code, text, _ = cli(*SMOKE)
-    assert code == 0 and "84 done before, 0 computed" in text
+    assert code == 0 and "84 done before, 0 computed" in text and "up to date" in text
+    figure = out / "smoke" / "smoke.png"
+    stamp = figure.stat().st_mtime_ns
+    assert "up to date" in cli(*SMOKE)[1] and figure.stat().st_mtime_ns == stamp
+    assert "up to date" not in cli(*SMOKE, "title=Other")[1] and figure.stat().st_mtime_ns > stamp
 
 
 def test_report_draws_again_without_computing(cli, out):
