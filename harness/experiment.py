@@ -33,6 +33,7 @@ class Experiment:
 
     @property
     def name(self) -> str:
+        """The experiment's name, `adhoc` for a run without one."""
         return self.config["name"] or "adhoc"
 
     @property
@@ -115,6 +116,12 @@ class Experiment:
         chosen = [str(name) for name in cells.as_list(self.config["estimand"])]
         if not chosen:
             return frame
+        have = set(frame["estimand"].dropna())
+        absent = [name for name in chosen if name not in have]
+        if have and absent:
+            raise BadInput(
+                f"estimand is {', '.join(absent)}, which no cell of this run gave; they gave {', '.join(sorted(have))}."
+            )
         return frame[frame["estimand"].isin(chosen) | frame["estimand"].isna()]
 
 

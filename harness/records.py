@@ -138,11 +138,6 @@ def cell_states(out: Path) -> dict[str, str]:
     return {key: state for key, state, _ in query(files, sql).fetchall()} if files else {}
 
 
-def finished_keys(out: Path) -> set[str]:
-    """Keys of cells that need not run again."""
-    return {key for key, state in cell_states(out).items() if state in FINISHED}
-
-
 def seconds_per_cell(out: Path) -> dict[tuple, float]:
     """{(estimator, notion, n): median CPU seconds of finished cells}: what a plan's time estimate rests on."""
     files = parts(out)

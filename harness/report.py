@@ -18,7 +18,7 @@ VERDICTS = {
     "identical": "equal to the reported number to its printed precision, or to 1e-9",
     "within error": "the difference is within what both Monte Carlo errors explain (0.1 % two-sided, Welch)",
     "differs": "the difference is larger than that",
-    "not reproducible here": "there is no number of ours, for the reason given",
+    "not reproducible here": "there is no number of ours, or none that can be judged, for the reason given",
 }
 MOST_ROWS = 5000  # of a table on the page; the CSV beside it holds all
 

@@ -7,8 +7,9 @@ verdict
     identical               |ours - reported| <= precision / 2 + 1e-9
     within error            |difference| <= t * sqrt(plus_minus^2 + error^2), t the two-sided 0.1 % quantile of Student's t with
                             Welch's degrees of freedom: one in a thousand true reproductions is called different
+                            (never given where both sides are of the same random draws: there only equality agrees)
     differs                 otherwise
-    not reproducible here   we have no number, for the reason given
+    not reproducible here   we have no number, or one replication and so no error to judge by; the reason is given
 """
 
 from __future__ import annotations

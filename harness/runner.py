@@ -136,7 +136,10 @@ def describe_plan(plan: planning.Plan, out: Path) -> str:
                 guessed |= (cell.estimator, cell.notion, cell.n) not in known
     reasons = defaultdict(int)
     planned = defaultdict(int)
+    shards = plan.config["shards"]
     for cell in plan.cells:
+        if shards > 1 and _shard_of(cell, shards) != plan.config["shard"]:
+            continue
         planned[cell.estimator] += 1
         if cell.key in plan.skips:
             skipped[cell.estimator] += 1
@@ -144,12 +147,12 @@ def describe_plan(plan: planning.Plan, out: Path) -> str:
     width = max(len(name) for name in plan.estimators) + 2
     lines = [f"{'estimator':<{width}}{'to do':>9}{'done':>9}{'skipped':>9}{'CPU time to do':>17}"]
     for name in plan.estimators:
-        done = planned[name] - skipped[name] - todo[name] if plan.config["shards"] == 1 else 0
+        done = planned[name] - skipped[name] - todo[name]
         lines.append(f"{name:<{width}}{todo[name]:>9,}{done:>9,}{skipped[name]:>9,}{clock(seconds[name]):>17}")
     for (name, reason), count in reasons.items():
         lines.append(f"  skipped {count:,} of {name}: {reason}")
     workers = _workers(plan.config)
-    shard = f" (shard {plan.config['shard']} of {plan.config['shards']})" if plan.config["shards"] > 1 else ""
+    shard = f" (shard {plan.config['shard']} of {shards})" if shards > 1 else ""
     lines.append(
         f"{counts['cells']:,} cells{shard}: {counts['done']:,} done, {counts['skipped']:,} skipped, {counts['todo']:,} to do, "
         f"about {clock(sum(seconds.values()) / workers)} on {workers} worker{'s' if workers > 1 else ''}"

@@ -10,6 +10,8 @@ import time
 import traceback
 from pathlib import Path
 
+import numpy as np
+
 from harness import estimands, records
 from harness.errors import BadInput, Undefined
 from harness.estimators.base import apply, is_finite
@@ -110,6 +112,7 @@ def _node(group, name, task):
 
 def _frozen(arrays):
     """Read-only arrays: all estimators of a chunk share them."""
+    arrays = tuple(np.asarray(a) for a in arrays)
     for array in arrays:
         array.flags.writeable = False
     return arrays

@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from harness import list_estimators
+
 SMOKE = ("experiment=smoke", "n=[100,200]", "reps=2", "jobs=1")
 
 
@@ -41,6 +43,24 @@ def test_plan_runs_nothing_then_knows_the_past(cli, out):
     assert "84 done" in text and "0 to do" in text
     assert "skipped 4 of binned15: the estimator has no canonical notion" in text
     assert "by past records" in cli("plan", *SMOKE[:2], "reps=3", "jobs=1")[1]
+
+
+def test_plan_of_a_shard_counts_its_own_cells(cli, out):
+    """The rows of a shard's plan add up to its own cells, before and after it ran."""
+    mine = (*SMOKE, "shards=3", "shard=1")
+    cli(*mine)
+    lines = cli("plan", *mine)[1].splitlines()
+    rows = [[int(x) for x in line.split()[1:4]] for line in lines if line.split()[0] in list_estimators()]
+    total = next(line for line in lines if "cells (shard 1 of 3)" in line)
+    assert len(rows) == 8 and sum(map(sum, rows)) == int(total.split()[0]) and sum(r[0] for r in rows) == 0
+
+
+def test_an_estimand_that_no_cell_gave_is_said(cli, out, module):
+    """A stranger's estimator declares nothing, so it is known only afterwards; nothing is drawn then."""
+    module("undeclared", "def f(p, y):\n    return 0.25\n")
+    arguments = ("problem=beta_wavy", "estimator=[]", "n=20", "reps=1", "jobs=1", "+estimator.f._target_=undeclared.f")
+    code, _, err = cli(*arguments, "estimand=l7")
+    assert code == 2 and "which no cell of this run gave; they gave l1" in err and not (out / "adhoc").exists()
 
 
 def test_run_leaves_figure_tables_and_page_and_says_where(cli, out):

@@ -254,7 +254,7 @@ def test_sigkill_then_run_again_gives_the_undisturbed_records(out, module, tmp_p
     _wait_for_parts(disturbed, process, parts)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
-    before = len(records.finished_keys(disturbed))
+    before = len(records.cell_states(disturbed))
     assert 0 < before < 480
     again = Experiment.of([*LONG, "jobs=2", f"out={disturbed}"])
     counts = again.compute(quiet=True)
