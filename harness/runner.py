@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
+import threading
 import time
 from collections import defaultdict
 from pathlib import Path
@@ -15,7 +17,7 @@ from harness.config import out_folder
 from harness.errors import BadInput
 from harness.progress import Progress, clock
 from harness.seeds import digest
-from harness.worker import CellFailed, common_columns, run_chunk
+from harness.worker import CellFailed, common_columns, interruptible, run_chunk
 
 CHUNK_CELLS = 400
 CHUNK_SECONDS = 2.0
@@ -240,7 +242,9 @@ def _compute(plan, chunks, out, run_id, progress, apart=False) -> None:
         pool = joblib.Parallel(batch_size=1, pre_dispatch="2*n_jobs", **options)
         try:
             size = {c.key: len(chunk) for chunk in chunks for c in chunk[:1]}
-            for key, bad in pool(joblib.delayed(_tagged)(call(c)) for c in _noted(chunks, sent)):
+            with _born_deaf(config["engine"]):
+                results = pool(joblib.delayed(_tagged)(call(c)) for c in _noted(chunks, sent))
+            for key, bad in results:
                 failed += bad
                 progress.add(size[key], failed)
         except CellFailed:
@@ -269,7 +273,22 @@ def _noted(chunks, sent):
 
 
 def _tagged(task):
-    return task["cells"][0].key, run_chunk(task)
+    with interruptible():
+        return task["cells"][0].key, run_chunk(task)
+
+
+@contextlib.contextmanager
+def _born_deaf(engine):
+    """Local workers that start in here ignore Ctrl-C, which reaches the whole process group, but for their chunks (see
+    `worker.interruptible`): importing or waiting, they have nothing to save and would print a traceback each."""
+    if engine != "loky" or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _record_interrupted(plan, sent, out, run_id, error):

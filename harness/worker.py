@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
+import signal
 import sys
+import threading
 import time
 import traceback
 from pathlib import Path
@@ -80,6 +82,19 @@ def run_chunk(task: dict) -> int:
     finally:
         part.write()
     return failed
+
+
+@contextlib.contextmanager
+def interruptible():
+    """In a worker process: Ctrl-C stops a chunk, which saves what it has, and is ignored before and after."""
+    if threading.current_thread() is not threading.main_thread():  # a Dask worker's thread
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @contextlib.contextmanager
