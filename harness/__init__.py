@@ -5,12 +5,14 @@ harness.list_problems()   harness.list_estimators()   harness.list_experiments()
 harness.reduce(p, y, notion)
 harness.run(["experiment=smoke", "reps=2"]) -> DataFrame, one row per estimate
 harness.load_records(path) -> DataFrame
+harness.paired_difference(p_first, p_second, y, rng) -> {estimand: interval of the difference of two models' errors}
 harness.evaluate(records) -> bias, sd, rmse, coverage ... by problem, notion, n, estimator, estimand
 """
 
 from harness.config import ids as _ids
 from harness.errors import BadInput, Undefined
 from harness.estimators.base import Estimate
+from harness.estimators.variational import paired_difference
 from harness.evaluation import evaluate
 from harness.nodes import load as _load
 from harness.notions import reduce
@@ -20,7 +22,7 @@ from harness.records import load_records
 __version__ = "0.1.0"
 __all__ = [
     "BadInput", "Estimate", "Truth", "Undefined", "evaluate", "list_estimators", "list_experiments", "list_problems",
-    "load_estimator", "load_problem", "load_records", "reduce", "run",
+    "load_estimator", "load_problem", "load_records", "paired_difference", "reduce", "run",
 ]  # fmt: skip
 
 

@@ -5,7 +5,9 @@ For a prediction f, a recalibrated q fitted on other samples, and the outcome y,
     contribution = loss_f(f, y) - loss_f(q, y),      E[contribution] <= E[d(f, C)], with equality at q = C.
 
 f, q: (n,) with y (n,) in {0, 1} as floats (scalar notions), or (n, k) with one-hot y (canonical). `pivot` as in
-`estimands.pivot`: it tells over- from under-confidence.
+`estimands.pivot`: it tells over- from under-confidence. `least(scalar)` is a number that no contribution falls below; with
+it, the bounded terms give a confidence bound (estimators.bounds). A loss with unbounded terms has `for_bound` in place of
+`contribution` for that purpose.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ class Lp:
     """<u, y - f> with u = sign(delta) |delta|^(p-1) / ||delta||_p^(p-1), delta = q - f, and 0 where q = f (Prop. 1).
 
     Estimates E ||f - C||_p for p in [1, inf]; p = inf takes u = sign(delta_j) at the first j of largest |delta_j|.
-    A contribution lies in [-2, 2] (canonical) or [-1, 1] (scalar, where every p is the same).
+    A contribution lies in [-2^(1/p), 2^(1/p)] (canonical) or [-1, 1] (scalar, where every p is the same).
     """
 
     p: float = 1.0
@@ -35,6 +37,9 @@ class Lp:
     @property
     def name(self):
         return norm_name(float(self.p))
+
+    def least(self, scalar):
+        return -1.0 if scalar else -(2.0 ** (1.0 / self.p))
 
     def contribution(self, f, q, y, pivot=0.5):
         delta = q - f
@@ -56,9 +61,15 @@ class Squared:
 
     name = "l2_squared"
 
+    def least(self, scalar):
+        return -1.0 if scalar else -2.0
+
     def contribution(self, f, q, y, pivot=0.5):
         d = (f - q) * (f + q - 2.0 * y)
         return d if d.ndim == 1 else d.sum(axis=1)
+
+
+HEDGE = 0.1  # share of f in the map that bounds the log-loss
 
 
 @dataclass(frozen=True)
@@ -74,16 +85,27 @@ class LogLoss:
     floor_f: bool = False
     name = "kl"
 
+    def least(self, scalar):
+        return float(np.log(HEDGE))
+
+    def for_bound(self, f, q, y, pivot=0.5):
+        """The contribution of (1 - w) q + w f, w = 0.1, in place of q: a recalibration map too, and at least log w."""
+        f, q = _of_outcome(f, y), _of_outcome(q, y)
+        with np.errstate(over="ignore"):  # q over a denormal f: infinite, as over 0
+            ratio = np.divide(q, f, out=np.full_like(q, np.inf), where=f > 0.0)
+        return np.log((1.0 - HEDGE) * ratio + HEDGE)
+
     def contribution(self, f, q, y, pivot=0.5):
         q = np.clip(q, self.floor, 1.0 - self.floor)
         if self.floor_f:
             f = np.clip(f, self.floor, 1.0 - self.floor)
-        if f.ndim == 1:
-            f, q = np.where(y > 0.5, f, 1.0 - f), np.where(y > 0.5, q, 1.0 - q)
-        else:
-            f, q = (f * y).sum(axis=1), (q * y).sum(axis=1)
         with np.errstate(divide="ignore"):
-            return np.log(q) - np.log(f)
+            return np.log(_of_outcome(q, y)) - np.log(_of_outcome(f, y))
+
+
+def _of_outcome(p, y):
+    """Predicted probability of what came."""
+    return np.where(y > 0.5, p, 1.0 - p) if p.ndim == 1 else (p * y).sum(axis=1)
 
 
 @dataclass(frozen=True)
@@ -101,6 +123,9 @@ class OneSided:
     @property
     def name(self):
         return f"{self.loss.name}_{self.side}"
+
+    def least(self, scalar):
+        return self.loss.least(True)
 
     def contribution(self, f, q, y, pivot=0.5):
         if f.ndim != 1:
@@ -120,6 +145,9 @@ class TopClass:
     @property
     def name(self):
         return f"top_class_{self.loss.name}"
+
+    def least(self, scalar):
+        return self.loss.least(True)
 
     def contribution(self, f, q, y, pivot=0.5):
         rows, top = np.arange(len(f)), f.argmax(axis=1)

@@ -23,10 +23,12 @@ FINISHED = ("ok", "skipped", "undefined")
 COLUMNS = {
     "key": "str", "problem": "str", "problem_key": "str", "problem_parameters": "str", "notion": "str", "n": "int", "rep": "int",
     "estimator": "str", "estimator_key": "str", "estimator_parameters": "str", "seed": "int", "estimand": "str",
-    "value": "float", "low": "float", "high": "float", "level": "float", "kind": "str", "status": "str", "reason": "str",
-    "seconds": "float", "cpu_seconds": "float", "peak_mb": "float", "run_id": "str", "written": "float",
+    "value": "float", "low": "float", "high": "float", "level": "float", "kind": "str", "parts": "str",
+    "status": "str", "reason": "str", "seconds": "float", "cpu_seconds": "float", "peak_mb": "float", "run_id": "str",
+    "written": "float",
 }  # fmt: skip
-PREFERENCE = "case status when 'ok' then 0 when 'undefined' then 0 when 'skipped' then 1 when 'failed' then 2 else 3 end"
+LATER = ("parts",)  # columns that records of the first version lack
+PREFERENCE = "case status when 'ok' then 0 when 'undefined' then 0 when 'skipped' then 1 when 'failed' then 1 else 2 end"
 
 
 def schema():
@@ -100,6 +102,10 @@ def parts(out: Path) -> list[Path]:
     return sorted((Path(out) / "records").glob("part-*.parquet"))
 
 
+_LACKING = f"""select file_name from parquet_schema([{{}}]) group by file_name
+               having count(*) filter (name in {tuple(c for c in COLUMNS if c not in LATER)}) < {len(COLUMNS) - len(LATER)}"""
+
+
 def query(files: list[Path], sql: str, connection=None):
     """Run SQL over the rows of the parts, as table r. A part that cannot be read is named."""
     import duckdb
@@ -107,7 +113,9 @@ def query(files: list[Path], sql: str, connection=None):
     connection = connection or duckdb.connect()
     try:
         listed = ", ".join("'" + str(f).replace("'", "''") + "'" for f in files)
-        connection.execute(f"create or replace temp view r as select * from read_parquet([{listed}])")
+        if connection.execute(_LACKING.format(listed)).fetchone():  # union_by_name would fill them up with nulls
+            raise duckdb.InvalidInputException("columns are missing")
+        connection.execute(f"create or replace temp view r as select * from read_parquet([{listed}], union_by_name = true)")
         return connection.execute(sql)
     except duckdb.Error as error:
         broken = [f for f in files if broken_reason(f)]
@@ -127,14 +135,14 @@ def broken_reason(path: Path) -> str | None:
         names = pq.read_table(path).column_names
     except Exception as error:
         return f"{type(error).__name__}: {str(error).splitlines()[0][:120]}"
-    missing = [name for name in COLUMNS if name not in names]
+    missing = [name for name in COLUMNS if name not in (*names, *LATER)]
     return f"columns {', '.join(missing)} are missing" if missing else None
 
 
 def cell_states(out: Path) -> dict[str, str]:
     """{key: status} of every recorded cell, by its best attempt (a cell with one number is ok, whatever its others are)."""
     files = parts(out)
-    sql = f"select key, arg_min(status, {PREFERENCE}), max(written) from r group by key"
+    sql = f"select key, arg_min(status, ({PREFERENCE}, -written)), max(written) from r group by key"
     return {key: state for key, state, _ in query(files, sql).fetchall()} if files else {}
 
 
@@ -155,7 +163,7 @@ def status_counts(out: Path):
     if not files:
         return []
     sql = f"""select estimator, status, count(*) from
-              (select key, any_value(estimator) estimator, arg_min(status, {PREFERENCE}) status from r group by key)
+              (select key, any_value(estimator) estimator, arg_min(status, ({PREFERENCE}, -written)) status from r group by key)
               group by all order by all"""
     return query(files, sql).fetchall()
 
@@ -164,7 +172,7 @@ def load_records(path, keys=None):
     """All records below `path` (a results folder, its records/ folder, or one Parquet file) as a DataFrame.
 
     One row per estimate, or per cell without one. Of a cell that was tried several times the best attempt is taken (ok before
-    skipped before failed before interrupted; then the latest). `truth` and `truth_error` are joined from the stored truths
+    skipped and failed before interrupted; then the latest). `truth` and `truth_error` are joined from the stored truths
     (NaN where none is known). `keys` restricts to these cells.
     """
     import duckdb
@@ -190,6 +198,10 @@ def load_records(path, keys=None):
     twice = frame.duplicated(["key", "estimand"])
     if twice.any():
         frame = frame[~twice].reset_index(drop=True)
+    for name in LATER:
+        if name not in frame:
+            frame[name] = None
+    frame = frame[list(COLUMNS)]
     for name, kind in COLUMNS.items():
         frame[name] = frame[name].astype(_dtype(kind))
     return with_truth(frame, out)
@@ -244,6 +256,16 @@ def store_truths(out: Path, problem, wanted) -> None:
         write_json(Path(out) / "truths" / f"{problem.key}.json", known)
 
 
+def _complete(table):
+    """The table with all columns in order; those that came later are empty."""
+    import pyarrow as pa
+
+    for name in LATER:
+        if name not in table.column_names:
+            table = table.append_column(name, pa.nulls(table.num_rows, pa.string()))
+    return table.select(list(COLUMNS))
+
+
 def compact(out: Path) -> tuple[int, int]:
     """Join all readable parts into one; returns (parts before, rows). The old parts go only after the new one is in place."""
     import pyarrow as pa
@@ -252,7 +274,7 @@ def compact(out: Path) -> tuple[int, int]:
     old = [f for f in parts(out) if not broken_reason(f)]
     if len(old) < 2:
         return len(old), 0
-    table = pa.concat_tables([pq.read_table(f).cast(schema()) for f in old]).unify_dictionaries()
+    table = pa.concat_tables([_complete(pq.read_table(f)).cast(schema()) for f in old]).unify_dictionaries()
     write_table(Path(out) / "records", table)
     for f in old:
         f.unlink()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import resource
 import signal
@@ -152,6 +153,7 @@ def _rows(found):
     for name, e in found.items():
         estimands.check_name(name)
         row = {"estimand": name, "value": e.value, "low": e.low, "high": e.high, "level": e.level, "kind": e.kind}
+        row["parts"] = json.dumps(e.parts) if e.parts else None
         fine = is_finite(e)
         rows.append({**row, "status": "ok" if fine else "undefined", "reason": None if fine else f"the value is {e.value}"})
     return rows

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from harness import BadInput, estimands
-from harness.losses import CANONICAL_LOSSES, SCALAR_LOSSES, LogLoss, Lp, OneSided, Squared, TopClass
+from harness.losses import CANONICAL_LOSSES, HEDGE, SCALAR_LOSSES, LogLoss, Lp, OneSided, Squared, TopClass
 from harness.notions import one_hot
 
 # The golden values are losses of g. For Lp they are anchored at f, where they are 0, so contribution = -loss; Brier and
@@ -170,6 +170,80 @@ def test_log_loss_is_infinite_only_where_f_denies_the_outcome():
     assert got[2] == pytest.approx(-1e-8, abs=1e-15)  # q is kept from 0: a fitted zero must not make the estimate minus infinity
     clipped = LogLoss(floor=1e-8, floor_f=True).contribution(f, q, y)
     assert clipped[0] == pytest.approx(np.log(0.5) - np.log(1e-8)) and clipped[2] == 0
+
+
+# Ranges: what a confidence bound rests on
+
+
+def bounded_terms(loss, f, q, y):
+    return (loss.for_bound if hasattr(loss, "for_bound") else loss.contribution)(f, q, y)
+
+
+@given(scalars(2), st.sampled_from([0.0, 1.0]))
+def test_no_contribution_falls_below_the_least_scalar(drawn, y):
+    for loss in SCALAR_CASES:
+        assert bounded_terms(loss, *drawn, np.array([y]))[0] >= loss.least(True) - 1e-12, loss
+
+
+@given(vectors(2), st.integers(0, 4))
+def test_no_contribution_falls_below_the_least_canonical(drawn, y):
+    f, q = drawn
+    for loss in CANONICAL_CASES:
+        assert bounded_terms(loss, f, q, np.eye(f.shape[1])[[y % f.shape[1]]])[0] >= loss.least(False) - 1e-12, loss
+
+
+@given(vectors(2), st.integers(0, 4))
+def test_only_the_log_loss_exceeds_the_opposite_of_the_least(drawn, y):
+    f, q = drawn
+    y = np.eye(f.shape[1])[[y % f.shape[1]]]
+    for loss in CANONICAL_CASES:
+        if loss.name != "kl":
+            assert loss.contribution(f, q, y)[0] <= -loss.least(False) + 1e-12, loss
+    for loss in SCALAR_CASES:
+        if loss.name != "kl":
+            assert loss.contribution(f[:, 0], q[:, 0], y[:, 0])[0] <= -loss.least(True) + 1e-12, loss
+    assert LogLoss().for_bound(np.array([1e-3]), np.array([1.0]), np.array([1.0]))[0] > -LogLoss().least(True)
+
+
+def test_the_least_is_reached():
+    """The worst recalibration there is: of a prediction near 0 downwards, and then it comes; of a certain one to its opposite."""
+    tiny, one, zero = np.array([1e-12]), np.array([1.0]), np.array([0.0])
+    for loss in (Lp(1.0), Lp(2.0), OneSided(Lp(1.0), "under")):
+        assert loss.contribution(tiny, zero, one)[0] == pytest.approx(loss.least(True))
+    for loss in (Squared(), LogLoss()):
+        assert bounded_terms(loss, one, zero, one)[0] == pytest.approx(loss.least(True))
+    f, q, certain = np.array([[1 - 2e-12, 1e-12, 1e-12]]), np.array([[1 - 1e-12, 0.0, 1e-12]]), np.eye(3)
+    for order in (1.0, 1.5, 2.0, np.inf):
+        assert Lp(order).contribution(f, q, certain[1:2])[0] == pytest.approx(Lp(order).least(False), rel=1e-3)
+    for loss in (Squared(), LogLoss()):
+        assert bounded_terms(loss, certain[:1], certain[1:2], certain[:1])[0] == pytest.approx(loss.least(False))
+    assert [Lp(order).least(False) for order in (1.0, 2.0, np.inf)] == [-2.0, -(2.0**0.5), -1.0]
+    assert [Lp(order).least(True) for order in (1.0, 2.0, np.inf)] == [-1.0] * 3
+    assert (Squared().least(True), Squared().least(False)) == (-1.0, -2.0)
+    assert TopClass(Lp(1.0)).least(False) == OneSided(Lp(2.0), "over").least(True) == -1.0
+    assert LogLoss().least(True) == LogLoss().least(False) == np.log(0.1)
+
+
+def test_the_hedged_map_bounds_the_log_loss():
+    """Nine tenths of q and one of f: log(0.9 q_y / f_y + 0.1)."""
+    f, q, y = np.array([0.5, 0.2, 0.3, 0.0]), np.array([0.5, 0.8, 0.0, 0.5]), np.array([1.0, 0.0, 1.0, 1.0])
+    got = LogLoss().for_bound(f, q, y)
+    assert got == pytest.approx([0.0, np.log(0.9 * 0.2 / 0.8 + 0.1), np.log(0.1), np.inf])
+    columns = [np.column_stack([1 - a, a]) for a in (f, q, y)]
+    assert LogLoss().for_bound(*columns) == pytest.approx(got)
+    assert HEDGE == 0.1
+
+
+@given(vectors(3))
+def test_the_hedged_map_is_a_recalibration_too(drawn):
+    """So its expected contribution is at most E KL(C || f); scalars and vectors alike."""
+    f, q, c = drawn
+    assume(inside(f))
+    terms = LogLoss().for_bound(np.repeat(f, f.shape[1], 0), np.repeat(q, f.shape[1], 0), np.eye(f.shape[1]))
+    assert float(c[0] @ terms) <= estimands.value("kl", f, c, "canonical") + 1e-12
+    f, q, c = (a[0, :1] for a in drawn)
+    terms = [LogLoss().for_bound(f, q, np.array([y]))[0] for y in (0.0, 1.0)]
+    assert (1 - c[0]) * terms[0] + c[0] * terms[1] <= estimands.value("kl", f, c) + 1e-12
 
 
 def test_names_are_estimands():

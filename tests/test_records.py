@@ -142,3 +142,86 @@ def test_provenance_leads_from_a_record_to_versions_and_configuration(out):
     run = json.loads((out / "runs" / f"{run_id}.json").read_text())
     assert run["state"] == "finished" and run["config"]["reps"] == 3 and run["versions"]["numpy"] == np.__version__
     assert run["cells"]["todo"] == 12 and run["processor"] and run["threads_per_worker"] == 1
+
+
+# Parts of an estimate, and records of before there were any
+
+
+def without_parts(path):
+    """The same file as the first version wrote it."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path)
+    pq.write_table(table.drop_columns(list(records.LATER)), path)
+
+
+def test_parts_are_recorded_as_json(out):
+    common, (of_row,) = row("a", "ok", 0.1, "l1")
+    write(out, (common, [{**of_row, "parts": json.dumps({"split_sd": 0.25})}, {**of_row, "estimand": "kl"}]))
+    found = records.load_records(out).set_index("estimand")["parts"]
+    assert json.loads(found["l1"]) == {"split_sd": 0.25} and found.isna().tolist() == [True, False]
+    assert records.LATER == ("parts",) and records.LATER[0] in records.COLUMNS
+
+
+def test_an_estimator_of_a_strangers_may_give_parts(out, module):
+    module(
+        "in_parts",
+        "from harness import Estimate\n"
+        "def whole(p, y):\n"
+        "    return {'l1': Estimate(0.5, parts={'first': 0.2, 'second': 0.3}), 'kl': Estimate(1.0, parts={})}\n"
+        "def odd(p, y):\n"
+        "    return {'l1': Estimate(0.5, parts={'first': 'much'})}\n",
+    )
+    targets = [f"+estimator.{name}._target_=in_parts.{name}" for name in ("whole", "odd")]
+    frame = harness.run(["problem=[beta_wavy]", "estimator=[binned15]", *targets, "n=[20]", "reps=1", "jobs=1", "name=parts"])
+    of = {name: group.set_index("estimand") for name, group in frame.groupby("estimator")}
+    assert json.loads(of["whole"].loc["l1", "parts"]) == {"first": 0.2, "second": 0.3}
+    assert of["whole"]["parts"].notna().sum() == 1 and of["binned15"]["parts"].isna().all()
+    assert set(of["odd"]["status"]) == {"failed"} and "parts must be numbers" in of["odd"]["reason"].iloc[0]
+
+
+def test_records_without_parts_stay_readable(out, cli):
+    new = harness.run(RUN)
+    before = records.parts(out)
+    for path in before:
+        without_parts(path)
+        assert records.broken_reason(path) is None
+    old = harness.load_records(out)
+    assert list(old.columns) == [*records.COLUMNS, "truth", "truth_error"] and old["parts"].isna().all()
+    assert old["value"].tolist() == new["value"].tolist()
+    assert len(records.cell_states(out)) == 12 and cli(*RUN)[0] == 0
+    assert records.parts(out) == before  # nothing was computed again
+    assert examine(out, RUN)[1] == 0
+
+
+@pytest.mark.parametrize("newer_first", [True, False])
+def test_records_with_and_without_parts_go_together(out, newer_first):
+    """Whichever file is read first, and compacted too."""
+    write(out, row("a", "ok", 0.1, "l1"))
+    without_parts(records.parts(out)[0])
+    common, (of_row,) = row("b", "ok", 0.2, "l1")
+    write(out, (common, [{**of_row, "parts": '{"split_sd": 0.5}'}]))
+    older = next(path for path in records.parts(out) if "a" in records.query([path], "select key from r").fetchall()[0])
+    older.rename(older.with_name("part-z.parquet" if newer_first else "part-0.parquet"))
+    for _ in range(2):
+        found = records.load_records(out).set_index("key")
+        assert found["value"].to_dict() == {"a": 0.1, "b": 0.2}
+        assert found.loc["b", "parts"] == '{"split_sd": 0.5}' and found["parts"].isna().to_dict() == {"a": True, "b": False}
+        assert records.cell_states(out) == {"a": "ok", "b": "ok"}
+        records.compact(out)
+    assert len(records.parts(out)) == 1
+
+
+def test_another_missing_column_is_a_broken_part(out):
+    """Beside whole parts as well, whose columns would fill its gaps with nothing."""
+    import pyarrow.parquet as pq
+
+    write(out, row("a", "ok", 0.1, "l1"))
+    write(out, row("b", "ok", 0.2, "l1"))
+    victim = records.parts(out)[1]
+    pq.write_table(pq.read_table(victim).drop_columns(["low", "rep"]), victim)
+    assert records.broken_reason(victim) == "columns rep, low are missing"
+    for read in (records.load_records, records.cell_states, records.status_counts):
+        with pytest.raises(BadInput, match=f"{victim.name} is not a readable record part .columns rep, low are missing"):
+            read(out)
+    assert records.compact(out) == (1, 0) and len(records.parts(out)) == 2

@@ -1,5 +1,7 @@
 """The variational estimator: folds, aggregation, the authors' published numbers, and the bound in expectation."""
 
+import json
+
 import numpy as np
 import pytest
 from golden_data import arrays, rows
@@ -10,8 +12,9 @@ import harness
 from harness import BadInput, Undefined
 from harness.calibrators import Isotonic, NadarayaWatson, Partition, Temperature
 from harness.estimators import Variational
-from harness.estimators.base import apply
-from harness.estimators.variational import cross_fit, fold_of
+from harness.estimators.base import Estimate, apply
+from harness.estimators.variational import cross_fit
+from harness.folds import fold_of
 from harness.losses import LogLoss, Lp, OneSided, Squared, TopClass
 
 
@@ -96,7 +99,7 @@ def test_one_fold_fits_and_predicts_the_same_samples():
 def test_closed_form():
     """q - f = +.1, +.1, -.1, -.1: contributions sign(q - f)(y - f) = .8, -.2, .6, -.4; squared as (f - y)^2 - (q - y)^2."""
     p, q, y = np.array([0.2, 0.2, 0.6, 0.6]), np.array([0.3, 0.3, 0.5, 0.5]), np.array([1, 0, 0, 1])
-    got = Variational().evaluate(p, q, y, np.zeros(4, dtype=int))
+    got = Variational().evaluate(p, y, [(np.zeros(4, dtype=int), q)])
     expected = {"l1": 0.2, "l2_squared": (0.64 - 0.49 + 0.04 - 0.09 + 0.36 - 0.25 + 0.16 - 0.25) / 4}
     expected["kl"] = np.log([0.3 / 0.2, 0.7 / 0.8, 0.5 / 0.4, 0.5 / 0.6]).mean()
     expected |= {"l1_over": 0.2, "l1_under": 0.0}  # q lies between f and 1/2 everywhere
@@ -108,8 +111,8 @@ def test_pooled_means_and_fold_means():
     p, q, y = np.full(5, 0.5), np.full(5, 0.6), np.array([1, 1, 0, 1, 0])
     fold = np.array([0, 0, 0, 1, 1])
     contributions = y - 0.5
-    pooled = Variational(losses=(Lp(1.0),)).evaluate(p, q, y, fold)["l1"].value
-    of_folds = Variational(losses=(Lp(1.0),), pooled=False).evaluate(p, q, y, fold)["l1"].value
+    pooled = Variational(losses=(Lp(1.0),)).evaluate(p, y, [(fold, q)])["l1"].value
+    of_folds = Variational(losses=(Lp(1.0),), pooled=False).evaluate(p, y, [(fold, q)])["l1"].value
     assert pooled == pytest.approx(contributions.mean())
     assert of_folds == pytest.approx((contributions[:3].mean() + contributions[3:].mean()) / 2)
     assert pooled != of_folds
@@ -159,6 +162,138 @@ def test_a_training_fold_without_a_class():
 def test_impossible_folds_are_refused(folds):
     with pytest.raises(BadInput, match=f"folds is {folds}; an integer of at least 1"):
         Variational(folds=folds)
+
+
+@pytest.mark.parametrize("repeats", [0, -1, 1.5])
+def test_impossible_repeats_are_refused(repeats):
+    with pytest.raises(BadInput, match=f"repeats is {repeats}; an integer of at least 1"):
+        Variational(repeats=repeats)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 95, float("nan")])
+def test_impossible_levels_are_refused(level):
+    with pytest.raises(BadInput, match=f"level is {level}; a number between 0 and 1"):
+        Variational(level=level)
+
+
+# Repeats, levels, parts
+
+
+def test_repeats_average_over_partitions():
+    """An integer is the seed of the first partition, the next integers those of the others; "split_sd" is of a single one."""
+    p, y = harness.load_problem("beta_overconfident").sample(300, np.random.default_rng(0))
+    alone = [Variational()(p, y, seed) for seed in (7, 8, 9)]
+    together = Variational(repeats=3)(p, y, 7)
+    for name, e in together.items():
+        values = [one[name].value for one in alone]
+        assert len(set(values)) == 3
+        assert e.value == pytest.approx(np.mean(values), abs=1e-14)
+        assert e.parts == pytest.approx({"split_sd": np.std(values, ddof=1)}, rel=1e-9) and e.kind == "point"
+        assert all(one[name].parts is None for one in alone)
+
+
+def test_repeats_of_a_generator_are_reproducible_partitions():
+    p, y = harness.load_problem("beta_overconfident").sample(300, np.random.default_rng(0))
+    first, second = (Variational(repeats=3)(p, y, np.random.default_rng(5)) for _ in range(2))
+    other = Variational(repeats=3)(p, y, np.random.default_rng(6))
+    assert first == second and other["l1"].value != first["l1"].value
+    folds = [fold for fold, _ in Variational(repeats=3).partitions(p, y, np.random.default_rng(5))]
+    assert len(folds) == 3 and (folds[0] != folds[1]).any() and (folds[1] != folds[2]).any()
+    one = Variational()(p, y, np.random.default_rng(5))  # the first partition is that of a single one
+    np.testing.assert_array_equal(folds[0], next(Variational().partitions(p, y, np.random.default_rng(5)))[0])
+    assert one["l1"].value != first["l1"].value
+
+
+def test_more_partitions_spread_less():
+    """The mean of 8 partitions of one sample varies less than a single one, and "split_sd" is about how much that one varies."""
+    p, y = harness.load_problem("beta_calibrated").sample(150, np.random.default_rng(0))
+    single = [Variational(losses=(Lp(1.0),))(p, y, np.random.default_rng([1, i]))["l1"].value for i in range(48)]
+    many = [Variational(losses=(Lp(1.0),), repeats=8)(p, y, np.random.default_rng([2, i]))["l1"] for i in range(12)]
+    assert np.std([e.value for e in many]) < 0.7 * np.std(single)
+    assert np.mean([e.parts["split_sd"] for e in many]) == pytest.approx(np.std(single, ddof=1), rel=0.3)
+
+
+def test_the_bound_of_one_partition_given_twice_is_its_bound():
+    """The evidence is a mean over all folds of all partitions, and so are the bound's sums."""
+    p, y = harness.load_problem("beta_overconfident").sample(3000, np.random.default_rng(0))
+    (partition,) = Variational(Temperature()).partitions(p, y, 1)
+    one = Variational(Temperature()).evaluate(p, y, [partition])
+    two = Variational(Temperature(), repeats=2).evaluate(p, y, [partition] * 2)
+    assert one["l1"].low > 0.0
+    for name, e in two.items():
+        assert (e.value, e.low) == pytest.approx((one[name].value, one[name].low), abs=1e-12)
+        assert e.parts["split_sd"] == 0.0
+
+
+def test_bounds_grow_as_the_level_falls():
+    p, y = harness.load_problem("beta_overconfident").sample(3000, np.random.default_rng(0))
+    found = [Variational(Temperature(), level=level)(p, y, 1)["l1"] for level in (0.99, 0.95, 0.5)]
+    assert 0.0 < found[0].low < found[1].low < found[2].low < found[2].value
+    assert [e.level for e in found] == [0.99, 0.95, 0.5] and len({e.value for e in found}) == 1
+
+
+def test_each_class_is_bounded_at_a_share_of_the_level():
+    """Three classes at 1 - 0.05/3 each: the mean of their bounds is recorded at 0.95, and lies below the mean at 0.95 each."""
+    problem = harness.load_problem("dirichlet3_overconfident")
+    p, y = harness.reduce(*problem.sample(4000, np.random.default_rng(0)), "classwise")
+    found = apply(Variational(level=0.95), p, y, "classwise", 3)
+    of_class = {
+        level: [Variational(level=level)(p[:, j], y[:, j], 3, notion="binary") for j in range(3)]
+        for level in (1 - 0.05 / 3, 0.95)
+    }
+    for name, e in found.items():
+        strict, loose = (np.mean([one[name].low for one in per_class]) for per_class in of_class.values())
+        assert e.low == pytest.approx(strict, abs=1e-12) and e.level == 0.95 and e.high is None and e.kind == "point"
+        assert strict <= loose
+        assert e.value == pytest.approx(np.mean([one[name].value for one in of_class[0.95]]), abs=1e-12)
+    assert 0.0 < found["l1"].low < np.mean([one["l1"].low for one in of_class[0.95]])
+    assert found["l1"].low < problem.truth("l1", "classwise").value
+    without = apply(Variational(stratified=True), p, y, "classwise", 3)
+    assert all(e.low is None and e.level is None for e in without.values())
+
+
+def test_classwise_bounds_of_a_stranger_without_a_level_are_left_out():
+    """It could not be asked for the share of a class."""
+
+    def stranger(p, y):
+        return {"l1": Estimate(0.5, low=0.4, level=0.9)}
+
+    p, y = np.full((10, 3), 1 / 3), np.eye(3, dtype=int)[np.arange(10) % 3]
+    (e,) = apply(stranger, p, y, "classwise", None).values()
+    assert (e.value, e.low, e.high, e.level) == (0.5, None, None, None)
+
+
+@pytest.mark.parametrize("parts", [{"a": "much"}, {"a": None}, [1.0], "text"])
+def test_parts_are_named_numbers(parts):
+    with pytest.raises(BadInput, match="l1 is .*parts must be numbers"):
+        apply(lambda p, y: Estimate(0.5, parts=parts), np.full(3, 0.5), np.array([0, 1, 1]), "binary", None)
+
+
+def test_parts_become_plain_floats():
+    given_parts = {"a": np.float32(0.5), 2: 1, "b": True}
+    found = apply(lambda p, y: Estimate(0.5, parts=given_parts), np.full(3, 0.5), np.array([0, 1, 1]), "binary", None)
+    assert found["l1"].parts == {"a": 0.5, "2": 1.0, "b": 1.0} and {type(v) for v in found["l1"].parts.values()} == {float}
+    assert apply(lambda p, y: Estimate(0.5, parts={}), np.full(3, 0.5), np.array([0, 1, 1]), "binary", None)["l1"].parts is None
+
+
+def test_bounds_and_parts_are_recorded(out):
+    """And the coverage of an evaluation is that of the bounds."""
+    frame = harness.run(
+        ["problem=[beta_overconfident,dirichlet3_overconfident]", "estimator=[variational_temperature,variational_isotonic]",
+         "+estimator.variational_isotonic.repeats=3", "n=[400]", "reps=2", "jobs=1", "name=bounds", "notion=[binary,classwise]"]
+    )  # fmt: skip
+    ok = frame[frame["status"] == "ok"]
+    repeated = ok[(ok["estimator"] == "variational_isotonic") & (ok["notion"] == "binary")]
+    assert len(repeated) == 2 * 7 and all(json.loads(parts)["split_sd"] > 0 for parts in repeated["parts"])
+    assert ok[ok["estimator"] == "variational_temperature"]["parts"].isna().all()
+    assert set(ok["notion"]) == {"binary", "classwise"} and (ok["level"] == 0.95).all()
+    assert ok["low"].notna().all() and ok["high"].isna().all() and (ok["kind"] == "point").all()
+    assert (harness.evaluate(frame)["coverage"].dropna() == 1.0).all()
+    raised = ok.copy()
+    raised.loc[raised["rep"] == 1, "low"] = raised["truth"] + raised["truth_error"] + 1e-6
+    assert (harness.evaluate(raised)["coverage"] == 0.5).all()
+    raised["low"] = None
+    assert harness.evaluate(raised.astype({"low": float}))["coverage"].isna().all()
 
 
 # The authors' numbers. `ert`: KFold with the stored fold ids, fold means averaged, log-loss clipped to [1e-8, 1 - 1e-8];
@@ -214,8 +349,8 @@ def as_the_peer(data, q, fold, stack, metric):
     p, y = data["p"], data["y"]
 
     def mean(loss, p=p, q=q, y=y, notion="binary"):
-        estimator = Variational(losses=(loss,), pooled=stack != "ert")
-        return estimator.evaluate(p, q, y, fold, notion)[loss.name].value
+        estimator = Variational(losses=(loss,), pooled=stack != "ert", stratified=stack != "ert")
+        return estimator.evaluate(p, y, [(fold, q)], notion)[loss.name].value
 
     if stack == "ert":
         return mean(ERT[metric])

@@ -10,12 +10,24 @@ for canonical. Class attributes are its properties:
     max_n, max_classes   cells beyond are skipped with this reason (None = no limit)
     null_bias            largest |mean estimate| on a calibrated sample of 2,000 that it declares as normal
     wants                () or ("notion",) or ("notion", "problem"): what it is given beside (p, y, rng), by keyword
+    seconds              rough CPU seconds of a cell of n = 1,000: what a plan goes by until records tell
+    unavailable          why it cannot run here (weights, packages, a GPU), None if it can; its cells are skipped with this reason
     legacy_seed          true = rng is the rep itself, as the integer seed of the authors' scripts
 """
 
 from harness.estimators.anchors import Brier, LogLossScore, MonteCarloTruth, Oracle
 from harness.estimators.base import Estimate
 from harness.estimators.binned import Binned, Debiased
-from harness.estimators.variational import Variational
+from harness.estimators.variational import Variational, paired_difference
 
-__all__ = ["Binned", "Brier", "Debiased", "Estimate", "LogLossScore", "MonteCarloTruth", "Oracle", "Variational"]
+__all__ = [
+    "Binned",
+    "Brier",
+    "Debiased",
+    "Estimate",
+    "LogLossScore",
+    "MonteCarloTruth",
+    "Oracle",
+    "Variational",
+    "paired_difference",
+]

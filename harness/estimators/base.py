@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 
@@ -15,13 +16,14 @@ KINDS = ("point", "lower", "upper", "interval")
 @dataclass(frozen=True)
 class Estimate:
     """A value, or a bound. kind: point | lower (carries low) | upper (carries high, value = high) | interval (both).
-    level is the confidence level of low and high."""
+    level is the confidence level of low and high; a point may carry them too. parts: named ingredients, numbers."""
 
     value: float
     low: float | None = None
     high: float | None = None
     level: float | None = None
     kind: str = "point"
+    parts: dict[str, float] | None = None
 
 
 def property_of(estimator, name, default=None):
@@ -31,16 +33,32 @@ def property_of(estimator, name, default=None):
 
 def apply(estimator, p, y, notion, rng, problem=None) -> dict[str, Estimate]:
     """Apply the estimator to data that `notions.reduce` has validated and reduced; classwise, the mean over classes of the binary
-    estimates. A bare function may return a float, taken as l1."""
+    estimates, where an estimator with a `level` is asked for 1 - (1 - level) / k per class, so that the means of its low and
+    high hold at `level` together (Bonferroni). A bare function may return a float, taken as l1."""
     given = {"notion": notion, "problem": problem}
     extra = {name: given[name] for name in property_of(estimator, "wants", ())}
     if notion != "classwise":
         return _normal(_call(estimator, p, y, rng, extra))
     extra = {name: "binary" if name == "notion" else value for name, value in extra.items()}
+    level = property_of(estimator, "level")
+    if level is not None and dataclasses.is_dataclass(estimator):
+        estimator = dataclasses.replace(estimator, level=1.0 - (1.0 - level) / p.shape[1])
     per_class = [_normal(_call(estimator, p[:, j], y[:, j], rng, extra)) for j in range(p.shape[1])]
     if any(e.kind != "point" for e in per_class[0].values()):
         raise Undefined("a mean over classes of bounds is no bound; only point estimates are averaged classwise")
-    return {name: Estimate(float(np.mean([e[name].value for e in per_class]))) for name in per_class[0]}
+    return {name: _mean([e[name] for e in per_class], level) for name in per_class[0]}
+
+
+def _mean(estimates, level):
+    """Mean of points, and of their bounds if they were asked for at a common level."""
+
+    def mean(name):
+        values = [getattr(e, name) for e in estimates]
+        return None if level is None or None in values else float(np.mean(values))
+
+    low, high = mean("low"), mean("high")
+    bounded = low is not None or high is not None
+    return Estimate(float(np.mean([e.value for e in estimates])), low, high, level if bounded else None)
 
 
 def _call(estimator, p, y, rng, extra):
@@ -81,9 +99,10 @@ def _sound(name, e):
     """The estimate with plain floats; BadInput where kind, bounds and value do not fit together."""
     try:
         low, high, level = (None if x is None else float(x) for x in (e.low, e.high, e.level))
-        e = Estimate(float(e.value), low, high, level, e.kind)
-    except (TypeError, ValueError) as error:
-        raise BadInput(f"{name} is {e}; value, low, high and level must be numbers.") from error
+        parts = {str(k): float(v) for k, v in e.parts.items()} if e.parts else None
+        e = Estimate(float(e.value), low, high, level, e.kind, parts)
+    except (TypeError, ValueError, AttributeError) as error:
+        raise BadInput(f"{name} is {e}; value, low, high, level and parts must be numbers.") from error
     if e.kind not in KINDS:
         raise BadInput(f"the kind of {name} is {e.kind!r}; allowed are {', '.join(KINDS)}.")
     if e.kind in ("lower", "interval") and low is None or e.kind in ("upper", "interval") and high is None:

@@ -9,10 +9,12 @@ import numpy as np
 
 from harness import losses as loss_functions
 from harness.calibrators import Isotonic
-from harness.errors import BadInput, Undefined
+from harness.errors import BadInput
 from harness.estimands import pivot
+from harness.estimators import bounds
 from harness.estimators.base import Estimate
-from harness.notions import checked, one_hot
+from harness.folds import fold_of
+from harness.notions import checked, one_hot, reduce
 
 
 @dataclass(frozen=True)
@@ -20,26 +22,39 @@ class Variational:
     """mean over held-out samples of loss_f(f, y) - loss_f(q, y), q fitted on the other folds (berta2026, eq. 6, Algorithm 1).
 
     Its expectation is at most the calibration error of the loss, with equality when q = E[Y given f]; estimates may be
-    negative. One fit per fold serves all losses. `folds = 1` fits and evaluates on the same samples: the "overfitted" variant,
-    biased upwards. `stratified` spreads every class evenly over the folds; `pooled` averages all held-out samples, otherwise
-    the fold means are averaged (as the authors' experiments do; they differ by O(1/n)). `losses` empty means all standard ones
-    of the notion. Cost: `folds` fits and predictions of the calibrator.
+    negative. One fit per fold serves all losses; `losses` empty means all standard ones of the notion.
+
+    `low` is a lower confidence bound of the calibration error at `level`, valid for every n (`estimators.bounds.lower`; classwise
+    for the mean over classes). `repeats` > 1 averages over that many random partitions and reports their spread: parts
+    "split_sd" is the standard deviation of a single partition's estimate, given the sample.
+
+    `folds = 1` fits and evaluates on the same samples: the "overfitted" variant, biased upwards, without bound. `stratified`
+    spreads every class evenly over the folds, as the authors' library does; then the held-out class shares are those that q was
+    fitted on, the estimate can exceed the error in expectation (p = 1/2 throughout, Y a fair coin: by 0.4 / sqrt(n)), and there
+    is no bound. `pooled` averages all held-out samples, otherwise the fold means are averaged (as the authors' experiments do;
+    they differ by O(1/n)). Cost: `repeats` x `folds` fits and predictions of the calibrator.
     """
 
     calibrator: Any = field(default_factory=Isotonic)
     folds: int = 5
-    stratified: bool = True
+    stratified: bool = False
     pooled: bool = True
     losses: tuple = ()
+    repeats: int = 1
+    level: float = 0.95
     legacy_seed: bool = False
 
     notions = ("binary", "top_label", "classwise", "canonical")
-    revision = 1
+    revision = 2
     wants = ("notion",)
 
     def __post_init__(self):
         if int(self.folds) != self.folds or self.folds < 1:
             raise BadInput(f"folds is {self.folds}; an integer of at least 1 is needed (1 = fit and evaluate on the same data).")
+        if int(self.repeats) != self.repeats or self.repeats < 1:
+            raise BadInput(f"repeats is {self.repeats}; an integer of at least 1 is needed.")
+        if not 0.0 < self.level < 1.0:
+            raise BadInput(f"level is {self.level}; a number between 0 and 1 is needed, such as 0.95.")
         object.__setattr__(self, "losses", tuple(self.losses))
 
     @property
@@ -63,18 +78,63 @@ class Variational:
     def max_classes(self):
         return getattr(self.calibrator, "max_classes", None)
 
+    @property
+    def seconds(self):
+        return self.repeats * self.folds * getattr(self.calibrator, "seconds", 5e-4)
+
+    @property
+    def unavailable(self):
+        """Why the calibrator cannot run here, or None."""
+        return getattr(self.calibrator, "unavailable", None)
+
     def __call__(self, p, y, rng=None, notion="binary"):
         p, y = checked(p, y)
-        fold = fold_of(y, self.folds, self.stratified, rng)
-        q = cross_fit(self.calibrator, p, y, fold, rng)
-        return self.evaluate(p, q, y, fold, notion)
+        return self.evaluate(p, y, list(self.partitions(p, y, rng)), notion)
 
-    def evaluate(self, p, q, y, fold, notion="binary"):
-        """{estimand: Estimate} from held-out recalibrated predictions q (n,) or (n, k)."""
-        outcome = y.astype(np.float64) if p.ndim == 1 else one_hot(y, p.shape[1])
+    def partitions(self, p, y, rng):
+        """`repeats` pairs (fold of every sample, held-out recalibrated predictions). An integer rng is the seed of the first
+        partition, the next integers those of the others."""
+        for repeat in range(self.repeats):
+            own = rng + repeat if isinstance(rng, (int, np.integer)) else rng
+            fold = fold_of(y, self.folds, self.stratified, own)
+            yield fold, cross_fit(self.calibrator, p, y, fold, own)
+
+    def evaluate(self, p, y, partitions, notion="binary"):
+        """{estimand: Estimate} from partitions (fold, q), q like p and held out."""
+        used = self.contributions(p, y, partitions, notion)
+        lows = self._lows(p, y, used, partitions, pivot(notion))
+        found = {}
+        for i, (loss, x) in enumerate(used):
+            means = [self._mean(terms, fold) for terms, (fold, _) in zip(x, partitions)]
+            parts = {"split_sd": float(np.std(means, ddof=1))} if len(means) > 1 else None
+            low = lows[i]
+            found[loss.name] = Estimate(float(np.mean(means)), low, None, None if low is None else self.level, "point", parts)
+        return found
+
+    def contributions(self, p, y, partitions, notion="binary"):
+        """[(loss, [(n,) contributions of each partition])]."""
+        outcome, at = _outcome(p, y), pivot(notion)
         standard = loss_functions.SCALAR_LOSSES if p.ndim == 1 else loss_functions.CANONICAL_LOSSES
-        at = pivot(notion)
-        return {loss.name: Estimate(self._mean(loss.contribution(p, q, outcome, at), fold)) for loss in self.losses or standard}
+        return [(loss, [loss.contribution(p, q, outcome, at) for _, q in partitions]) for loss in self.losses or standard]
+
+    def _lows(self, p, y, used, partitions, at):
+        """Lower confidence bounds, None where there are none."""
+        bounded = [i for i, (loss, _) in enumerate(used) if hasattr(loss, "least")]
+        lows = [None] * len(used)
+        if self.folds == 1 or self.stratified or not bounded:
+            return lows
+        found, least = [], []
+        for loss, x in (used[i] for i in bounded):
+            if hasattr(loss, "for_bound"):
+                x = [loss.for_bound(p, q, _outcome(p, y), at) for _, q in partitions]
+            least.append(loss.least(p.ndim == 1))
+            found.append([bounds.moments(terms, fold, least[-1]) for terms, (fold, _) in zip(x, partitions)])
+        sums, squares, counts = (
+            np.array([np.concatenate([of_one[part] for of_one in of_loss]) for of_loss in found]) for part in range(3)
+        )
+        for i, low in zip(bounded, bounds.lower(sums, squares, counts[0], least, self.level)):
+            lows[i] = float(low)
+        return lows
 
     def _mean(self, contributions, fold):
         if self.pooled:
@@ -82,29 +142,8 @@ class Variational:
         return float((np.bincount(fold, contributions) / np.bincount(fold)).mean())
 
 
-def fold_of(y, folds: int, stratified: bool, rng):
-    """Fold index of every sample, sizes differing by at most one. rng a Generator, or an integer: then, unless stratified,
-    exactly the folds of scikit-learn's KFold(folds, shuffle=True, random_state=rng). Raises Undefined with fewer samples than
-    folds."""
-    n = len(y)
-    if n < folds:
-        raise Undefined(f"{n} samples cannot be split into {folds} folds")
-    fold = np.zeros(n, dtype=np.int64)
-    if folds == 1:
-        return fold
-    if rng is None:
-        raise BadInput("rng is missing; give a numpy Generator, which decides the folds.")
-    if isinstance(rng, (int, np.integer)):
-        order = np.arange(n)
-        np.random.RandomState(int(rng)).shuffle(order)
-    else:
-        order = rng.permutation(n)
-    if stratified:
-        order = order[np.argsort(y[order], kind="stable")]
-        fold[order] = np.arange(n) % folds
-    else:
-        fold[order] = np.repeat(np.arange(folds), [len(part) for part in np.array_split(order, folds)])
-    return fold
+def _outcome(p, y):
+    return y.astype(np.float64) if p.ndim == 1 else one_hot(y, p.shape[1])
 
 
 def cross_fit(calibrator, p, y, fold, rng):
@@ -117,3 +156,43 @@ def cross_fit(calibrator, p, y, fold, rng):
         held_out = fold == j
         q[held_out] = calibrator.fit(p[~held_out], y[~held_out], rng)(p[held_out])
     return q
+
+
+def paired_difference(p_first, p_second, y, rng, estimator=None, notion="binary", level=0.95):
+    """{estimand: Estimate} of the variational error of one model minus that of another on the same samples: an interval.
+
+    p_first, p_second: predictions (n,) or (n, k) of the same y (n,), reduced by `notion`. Both are cross-fitted on the same
+    partitions, and the interval is of the mean of the paired differences of contributions (`estimators.bounds.half_width`),
+    asymptotic in the size of a fold. It is about what the fitted maps reveal of both errors, E[contribution] of each being at
+    most the error: a difference of two lower bounds, itself no bound of the difference of errors.
+    """
+    estimator = estimator or Variational()
+    if not 0.0 < level < 1.0:
+        raise BadInput(f"level is {level}; a number between 0 and 1 is needed, such as 0.95.")
+    first, y_first = reduce(p_first, y, notion)
+    second, y_second = reduce(p_second, y, notion)
+    if first.shape != second.shape:
+        raise BadInput(f"p_second reduces to shape {second.shape}, p_first to {first.shape}; they must be alike.")
+    if estimator.folds == 1 or estimator.stratified or notion == "classwise":
+        what = "classwise" if notion == "classwise" else "folds = 1" if estimator.folds == 1 else "stratified folds"
+        raise BadInput(f"a paired interval does not exist with {what}; give several random folds and a notion of one outcome.")
+    found = {}
+    differences: dict = {}
+    for repeat in range(estimator.repeats):
+        own = rng + repeat if isinstance(rng, (int, np.integer)) else rng
+        fold = fold_of(y_first, estimator.folds, False, own)
+        sides = []
+        for p, labels in ((first, y_first), (second, y_second)):
+            q = cross_fit(estimator.calibrator, p, labels, fold, own)
+            sides.append(estimator.contributions(p, labels, [(fold, q)], notion))
+        with np.errstate(invalid="ignore"):  # two infinite losses have no difference
+            for (loss, (a,)), (_, (b,)) in zip(*sides):
+                differences.setdefault(loss.name, []).append((a - b, fold))
+    for name, terms in differences.items():
+        values = [float(x.mean()) for x, _ in terms]
+        half = float(np.mean([bounds.half_width(x, fold, level) for x, fold in terms]))
+        value = float(np.mean(values))
+        parts = {"split_sd": float(np.std(values, ddof=1))} if len(values) > 1 else None
+        low, high = (None, None) if np.isnan(half) else (value - half, value + half)
+        found[name] = Estimate(value, low, high, None if low is None else level, "point" if low is None else "interval", parts)
+    return found

@@ -1,0 +1,79 @@
+"""Confidence from cross-fitted contributions.
+
+Given the other folds, the contributions of one fold are independent, and their mean is at most the calibration error. Across
+folds they are dependent, as each fold's recalibration is fitted on the others' labels: on calibrated predictions the variance of
+the pooled mean is about twice what independence would give (both folds' maps turn the same way), and a textbook 95 % bound
+covers about 90 %; where errors are rare (p = 0.999, n = 200) it covers 22 %, as most samples show none. What follows holds
+whatever the dependence and however rare the errors. The price is width: with k folds it is about sqrt(2 k) times the textbook's.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+BETS = 0.5 * 2.0 ** -np.arange(6.0)  # stakes as shares of the most that can be staked at error 0
+STEPS = 45  # halvings: 2^-45 of the range
+
+
+def lower(sums, squares, counts, least, level):
+    """Lower confidence bounds of the calibration error, one per loss, valid for every sample size.
+
+    sums, squares: (losses, folds) sums of contributions X and of X^2; counts: (folds,); least: (losses,), X >= least < 0 (and
+    X <= -least, beyond which X counts as -least: see `moments`). With a = -least and for stakes s,
+
+        E(c) = mean over folds and stakes of exp(s sum(X - c) - psi(l) / (c + a)^2 sum (X - c)^2),   l = s (c + a) < 1,
+        psi(l) = -log(1 - l) - l.
+
+    If c is the calibration error, E[E(c)] <= 1: log(1 + l x) >= l x - psi(l) x^2 for x >= -1 (Fan, Grama and Liu, 2015, eq.
+    4.11) makes every term at most a product of 1 + s (X - c), whose conditional means are at most 1, and means of e-values are
+    e-values however dependent (Vovk and Wang, 2021). So by Markov's inequality the c with E(c) >= 1 / (1 - level) are not the
+    error; E falls with c, and the bound is where it crosses, or 0.
+    """
+    a = -np.asarray(least, float)[:, None, None]
+    sums, squares = np.asarray(sums, float)[:, :, None], np.asarray(squares, float)[:, :, None]
+    counts = np.asarray(counts, float)[None, :, None]
+    stakes = BETS / a
+    low, high = np.zeros((len(a), 1, 1)), a.copy()
+    log_needed = -np.log1p(-level)
+
+    def wealth(c):
+        reach = c + a
+        share = np.minimum(stakes * reach, 1.0 - 1e-12)
+        spread = squares - 2.0 * c * sums + counts * c * c
+        exponent = stakes * (sums - counts * c) + (np.log1p(-share) + share) / reach**2 * spread
+        top = exponent.max(axis=(1, 2), keepdims=True)
+        return top + np.log(np.exp(exponent - top).mean(axis=(1, 2), keepdims=True))
+
+    never = wealth(low) < log_needed
+    for _ in range(STEPS):
+        middle = (low + high) / 2.0
+        enough = wealth(middle) >= log_needed
+        low, high = np.where(enough, middle, low), np.where(enough, high, middle)
+    return np.where(never, 0.0, low)[:, 0, 0]
+
+
+def moments(contributions, fold, least):
+    """(sums, sums of squares, counts) by fold of contributions cut at -least, which only lowers their mean."""
+    x = np.minimum(contributions, -least)
+    return np.bincount(fold, x), np.bincount(fold, x * x), np.bincount(fold)
+
+
+def half_width(contributions, fold, level):
+    """Half the width of a two-sided interval around a mean over folds of dependent fold means.
+
+    sum_j (n_j / n) s_j / sqrt(n_j) times the expected shortfall of Student's t with the smallest fold's degrees of freedom at
+    (1 + level) / 2: whatever the dependence, the mean of variables exceeds their common expected shortfall at most that often.
+    Asymptotic in the size of a fold; NaN for folds of fewer than 3 samples.
+    """
+    from scipy.stats import t
+
+    counts = np.bincount(fold).astype(float)
+    if counts.min() < 3:
+        return float("nan")
+    means = np.bincount(fold, contributions) / counts
+    deviations = np.sqrt(np.bincount(fold, (contributions - means[fold]) ** 2) / (counts - 1.0))
+    freedom = counts.min() - 1.0
+    tail = (1.0 - level) / 2.0
+    q = t.isf(tail, freedom)
+    shortfall = t.pdf(q, freedom) / tail * (freedom + q * q) / (freedom - 1.0)
+    return float(shortfall * (counts / counts.sum() * deviations / np.sqrt(counts)).sum())

@@ -1,0 +1,551 @@
+"""Confidence from cross-fitted contributions: what the bounds promise, that they keep it, and that it is not empty."""
+
+import math
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import expit, logit
+
+import harness
+from harness import BadInput
+from harness.calibrators import Isotonic, QuadraticScaling, Temperature
+from harness.estimators import Variational, bounds
+from harness.losses import LogLoss, Lp, Squared
+
+L1 = (Lp(1.0),)
+EXPECTED_ABSOLUTE_NORMAL = math.sqrt(2.0 / math.pi)
+
+
+@dataclass(frozen=True)
+class QuickIsotonic:
+    """Isotonic without scikit-learn's checks, three times as fast."""
+
+    determinism = "exact"
+
+    def fit(self, p, y, rng=None):
+        from scipy.optimize import isotonic_regression
+
+        def one(x, hit):
+            at, which, counts = np.unique(x, return_inverse=True, return_counts=True)
+            values = isotonic_regression(np.bincount(which, hit) / counts, weights=counts).x
+            return lambda t: np.interp(t, at, values)
+
+        if p.ndim == 1:
+            return one(p, y)
+        per_class = [one(p[:, j], y == j) for j in range(p.shape[1])]
+
+        def q(x):
+            scores = np.column_stack([predict(x[:, j]) for j, predict in enumerate(per_class)])
+            total = scores.sum(axis=1, keepdims=True)
+            return np.divide(scores, total, out=np.full_like(scores, 1.0 / scores.shape[1]), where=total > 0)
+
+        return q
+
+
+def test_the_quick_isotonic_is_the_isotonic():
+    for name in ("beta_overconfident", "dirichlet3_overconfident"):
+        problem = harness.load_problem(name)
+        p, y = problem.sample(200, np.random.default_rng(0))
+        p[:40] = p[40:80]
+        x, _ = problem.sample(100, np.random.default_rng(1))
+        np.testing.assert_allclose(QuickIsotonic().fit(p, y)(x), Isotonic().fit(p, y)(x), atol=1e-12)
+
+
+def at_least(hits, level):
+    """Whether the share of hits is at least `level`, up to 3 of its standard errors."""
+    return np.mean(hits) >= level - 3.0 * math.sqrt(level * (1.0 - level) / len(hits))
+
+
+# The lower bound: its formula
+
+
+def e_value(x, fold, a, c):
+    """E(c) of the docstring, term by term; stakes 1/2, 1/4 .. 1/64 over a."""
+    terms = []
+    for j in sorted(set(fold)):
+        for i in range(6):
+            s = 0.5 / 2**i / a
+            share = s * (c + a)
+            psi = -math.log(1.0 - share) - share
+            own = [value - c for value, k in zip(x, fold) if k == j]
+            terms.append(math.exp(s * sum(own) - psi / (c + a) ** 2 * sum(d * d for d in own)))
+    return sum(terms) / len(terms)
+
+
+def lower(x, fold, a, level):
+    sums, squares, counts = bounds.moments(np.asarray(x, float), np.asarray(fold), -a)
+    return float(bounds.lower([sums], [squares], counts, [-a], level)[0])
+
+
+@pytest.mark.parametrize(
+    "x, fold, a, level",
+    [
+        ([1, 1], [0, 0], 1.0, 0.15),
+        ([0.9, 0.8, 1.0], [0, 0, 0], 1.0, 0.2),
+        ([1, 1, -0.2, 1], [0, 0, 1, 1], 1.0, 0.1),
+        ([2, 1.5, 2, 1.9, 2, 2], [0, 1, 0, 1, 0, 0], 2.0, 0.2),
+        ([2.3, 1.5, 2.3, 1.9, 2.3], [0, 0, 0, 0, 1], 2.3026, 0.25),
+        ([math.sqrt(2)] * 6, [0] * 6, math.sqrt(2), 0.5),
+    ],
+)
+def test_the_bound_is_the_largest_error_that_the_formula_refuses(x, fold, a, level):
+    grid = np.linspace(0.0, a, 4001)[:-1]
+    refused = [c for c in grid if e_value(x, fold, a, c) >= 1.0 / (1.0 - level)]
+    assert refused, "no case: nothing is refused"
+    found = lower(x, fold, a, level)
+    assert refused[-1] - 1e-9 <= found <= refused[-1] + grid[1]
+    assert e_value(x, fold, a, found) == pytest.approx(1.0 / (1.0 - level), rel=1e-9)
+
+
+def test_a_bet_wins_at_least_what_the_formula_says():
+    """log(1 + l x) >= l x - psi(l) x^2 for x >= -1: equal at x = -1 and x = 0, and false just below -1."""
+    x = np.linspace(-1.0, 1.0, 2001)
+    for share in (1e-3, 0.1, 0.5, 0.9, 0.999):
+        psi = -np.log1p(-share) - share
+        gap = np.log1p(share * x) - (share * x - psi * x * x)
+        assert gap.min() >= -1e-12 and abs(gap[0]) < 1e-12 and abs(gap[1000]) < 1e-12
+    share, x, psi = 0.5, -1.1, math.log(2.0) - 0.5
+    assert math.log(1.0 + share * x) < share * x - psi * x * x
+
+
+samples = st.integers(2, 12).flatmap(
+    lambda n: st.tuples(
+        st.lists(st.floats(-1.0, 1.0), min_size=n, max_size=n),
+        st.lists(st.integers(0, 2), min_size=n, max_size=n),
+        st.sampled_from([1.0, math.sqrt(2.0), 2.0, math.log(10.0)]),
+    )
+)
+
+
+@given(samples)
+def test_evidence_against_an_error_falls_with_the_error(sample):
+    """Of any sample of contributions in [-a, a]: that the crossing is one, and everything below it refused."""
+    x, fold, a = sample
+    values = [e_value([a * v for v in x], fold, a, c) for c in np.linspace(0.0, a, 40)[:-1]]
+    assert all(later < earlier for earlier, later in zip(values, values[1:]))
+
+
+@given(samples, st.integers(0, 100))
+def test_the_bound_does_not_know_the_order_of_folds_or_samples(sample, seed):
+    x, fold, a = sample
+    x, fold = a * np.abs(np.tile(x, 4)), np.unique(np.tile(fold, 4), return_inverse=True)[1]
+    rng = np.random.default_rng(seed)
+    order, other = rng.permutation(len(x)), rng.permutation(fold.max() + 1)
+    assert lower(x[order], other[fold][order], a, 0.6) == pytest.approx(lower(x, fold, a, 0.6), abs=1e-9)
+
+
+@given(samples)
+def test_the_bound_lies_between_no_error_and_the_largest(sample):
+    x, fold, a = sample
+    x, fold = a * np.tile(x, 10), np.unique(np.tile(fold, 10), return_inverse=True)[1]
+    by_level = [lower(x, fold, a, level) for level in (0.3, 0.6, 0.9, 0.99)]
+    assert by_level == sorted(by_level, reverse=True)
+    assert 0.0 <= by_level[0] <= a
+    if np.bincount(fold, x).max() <= 0.0:
+        assert by_level == [0.0] * 4
+
+
+def test_the_bound_of_certain_errors_nears_the_largest_error():
+    found = [lower(np.full(n, 1.0), np.zeros(n, int), 1.0, 0.95) for n in (5, 10, 100, 10_000, 1_000_000)]
+    assert found[0] == 0.0 and found == sorted(found) and 0.99 < found[-1] < 1.0
+    assert lower(np.full(100, -1.0), np.zeros(100, int), 1.0, 0.95) == 0.0
+
+
+def test_several_losses_are_bounded_as_each_alone():
+    rng = np.random.default_rng(0)
+    fold = np.arange(300) % 5
+    cases = [(rng.uniform(-0.5, 1.0, 300), 1.0), (rng.uniform(0.0, 2.0, 300), 2.0), (rng.uniform(-1.0, 0.5, 300), 1.0)]
+    parts = [bounds.moments(x, fold, -a) for x, a in cases]
+    sums, squares = ([part[i] for part in parts] for i in (0, 1))
+    together = bounds.lower(sums, squares, parts[0][2], [-a for _, a in cases], 0.9)
+    assert together.tolist() == [lower(x, fold, a, 0.9) for x, a in cases] and together[1] > together[0] > together[2] == 0.0
+
+
+def test_moments_cut_what_lies_above_the_range():
+    sums, squares, counts = bounds.moments(np.array([0.5, np.inf, -1.0, 3.0, 0.25]), np.array([0, 0, 1, 1, 1]), -1.0)
+    assert sums.tolist() == [1.5, 0.25] and squares.tolist() == [1.25, 2.0625] and counts.tolist() == [2, 3]
+
+
+# The lower bound: what it promises, without any sampling
+
+
+@pytest.mark.parametrize("c", [0.0, 0.2, 0.7])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_the_expected_evidence_against_the_truth_is_at_most_one(c, share):
+    """Six independent samples in two folds, each one of two values of mean c: all 2^6 outcomes. Folds that are copies of each
+    other, the strongest dependence there is, expect no more."""
+    spread = min((1.0 - c) / (1.0 - share), (1.0 + c) / share) * 0.999
+    high, low = c + spread * (1.0 - share), c - spread * share
+    apart = copied = 0.0
+    for outcome in product((high, low), repeat=6):
+        chance = share ** sum(v == high for v in outcome) * (1.0 - share) ** sum(v == low for v in outcome)
+        apart += chance * e_value(outcome, [0, 0, 0, 1, 1, 1], 1.0, c)
+        copied += chance * e_value(outcome * 2, [0] * 6 + [1] * 6, 1.0, c)
+    assert 0.5 < apart <= 1.0 and 0.5 < copied <= 1.0
+
+
+@pytest.mark.parametrize("n, level", [(8, 0.5), (40, 0.5), (40, 0.8), (40, 0.95), (200, 0.8), (200, 0.95)])
+def test_the_bound_exceeds_the_truth_at_most_as_often_as_its_level_says(n, level):
+    """Contributions of 1 or -1 with mean c: the binomial distribution gives the exact probability of a bound above c. It is no
+    idle promise: somewhere the bound does exceed the truth, and a normal bound does too often."""
+    worst = normal_worst = 0.0
+    hits = np.arange(n + 1)
+    sums, squares = 2.0 * hits - n, np.full(n + 1, float(n))
+    found = np.array([bounds.lower([[s]], [[q]], [n], [-1.0], level)[0] for s, q in zip(sums, squares)])
+    mean = sums / n
+    from scipy.stats import binom, norm
+
+    normal = mean - norm.ppf(level) * np.sqrt(np.maximum(squares / n - mean**2, 0.0) / n)
+    for c in np.linspace(0.0, 0.99, 34):
+        chance = binom.pmf(hits, n, (1.0 + c) / 2.0)
+        worst = max(worst, chance[found > c].sum())
+        normal_worst = max(normal_worst, chance[normal > c].sum())
+    assert worst <= 1.0 - level < normal_worst
+    assert worst > 0.02 * (1.0 - level)
+
+
+def test_copied_folds_bound_as_one_fold():
+    x, fold = np.random.default_rng(0).uniform(-0.2, 1.0, 60), np.zeros(60, int)
+    one = lower(x, fold, 1.0, 0.95)
+    assert one > 0.0
+    assert lower(np.tile(x, 4), np.repeat(np.arange(4), 60), 1.0, 0.95) == pytest.approx(one, abs=1e-12)
+
+
+# The lower bound: coverage of the whole estimator, and that of the textbook bound
+
+
+def calibrated(p, rng):
+    return p, (rng.random(len(p)) < p).astype(int), {}
+
+
+def sharp(n, rng):
+    """0.999 for nineteen in twenty, else 1/2; calibrated."""
+    return calibrated(np.where(rng.random(n) < 0.95, 0.999, 0.5), rng)
+
+
+def ties(n, rng):
+    """Four values, calibrated."""
+    return calibrated(rng.choice([0.1, 0.3, 0.5, 0.9], n), rng)
+
+
+def certain(n, rng):
+    """0 or 1, wrong one time in fifty: l1 is 0.02, its square 0.0004, E KL infinite."""
+    p = rng.integers(0, 2, n).astype(float)
+    return p, np.where(rng.random(n) < 0.02, 1.0 - p, p).astype(int), {"l1": 0.02, "l2_squared": 0.0004, "kl": np.inf}
+
+
+def of_problem(name):
+    problem = harness.load_problem(name)
+    notion = problem.default_notions[0]
+    truths = {e: problem.truth(e, notion).value for e in ("l1", "l2_squared", "kl")}
+
+    def sample(n, rng):
+        return *problem.sample(n, rng), truths
+
+    return sample
+
+
+CASES = {
+    "beta_calibrated": of_problem, "dirichlet3_calibrated": of_problem, "beta_overconfident": of_problem,
+    "sharp": sharp, "ties": ties, "certain": certain,
+}  # fmt: skip
+LOSSES = (Lp(1.0), Squared(), LogLoss())
+
+
+def repetitions(sample, estimator, n, reps, stream):
+    """Of each repetition the estimates, the contributions [(loss, x)] of the only partition, and the truths."""
+    for rep in range(reps):
+        p, y, truths = sample(n, np.random.default_rng([stream, rep]))
+        notion = "binary" if p.ndim == 1 else "canonical"
+        partitions = list(estimator.partitions(p, y, np.random.default_rng([stream, rep, 1])))
+        terms = [(loss, x) for loss, (x,) in estimator.contributions(p, y, partitions, notion)]
+        yield estimator.evaluate(p, y, partitions, notion), terms, truths
+
+
+def textbook(x):
+    """The one-sided 95 % bound of independent samples."""
+    return x.mean() - 1.645 * x.std(ddof=1) / math.sqrt(len(x))
+
+
+@pytest.mark.parametrize("calibrator", [QuickIsotonic(), Temperature()], ids=lambda c: type(c).__name__)
+@pytest.mark.parametrize("case", CASES)
+def test_lower_bounds_cover(case, calibrator):
+    sample = of_problem(case) if CASES[case] is of_problem else CASES[case]
+    hits = {loss.name: [] for loss in LOSSES}
+    for estimates, _, truths in repetitions(sample, Variational(calibrator, losses=LOSSES), 200, 300, 21):
+        for name, seen in hits.items():
+            assert estimates[name].level == 0.95 and estimates[name].kind == "point"
+            seen.append(0.0 <= estimates[name].low <= truths.get(name, 0.0))
+    for name, seen in hits.items():
+        assert at_least(seen, 0.95), (name, np.mean(seen))
+
+
+def test_a_normal_bound_claims_too_much_where_errors_are_rare():
+    """p = 0.999 and calibrated: as long as none of 200 is wrong, every contribution of a map at 1 is +0.001, with no spread."""
+    ours, normal = [], []
+    for estimates, terms, _ in repetitions(sharp, Variational(Temperature(), losses=L1), 200, 300, 22):
+        ours.append(estimates["l1"].low <= 0.0)
+        normal.append(textbook(terms[0][1]) <= 0.0)
+    assert at_least(ours, 0.95)
+    assert np.mean(normal) < 0.5
+
+
+@pytest.mark.parametrize("case", ["a fair coin", "beta_calibrated"])
+def test_the_textbook_bound_covers_too_little(case):
+    """On calibrated predictions the folds' maps turn the same way: the variance of the mean is about twice what independent
+    samples would have, and the pooled bound holds in nine of ten samples rather than in 19 of 20."""
+    coin = case == "a fair coin"
+    n, reps = (200, 1000) if coin else (1000, 800)
+    sample = (lambda n, rng: calibrated(np.full(n, 0.5), rng)) if coin else of_problem(case)
+    ours, normal, means, assumed = [], [], [], []
+    for estimates, terms, _ in repetitions(sample, Variational(QuickIsotonic(), losses=L1), n, reps, 23):
+        x = terms[0][1]
+        ours.append(estimates["l1"].low <= 0.0)
+        normal.append(textbook(x) <= 0.0)
+        means.append(x.mean())
+        assumed.append(x.var(ddof=1) / n)
+    assert not at_least(normal, 0.95) and at_least(ours, 0.95), np.mean(normal)
+    assert 1.5 < np.var(means) / np.mean(assumed) < 2.5
+
+
+def test_the_bound_is_not_empty():
+    problem = harness.load_problem("dirichlet3_overconfident")
+    p, y = problem.sample(10_000, np.random.default_rng(6))
+    found = Variational(Temperature())(p, y, np.random.default_rng(7), notion="canonical")
+    assert 0.3 < found["l1"].low < problem.truth("l1").value
+    for name in ("l2", "linf", "l2_squared", "kl", "top_class_l1", "top_class_l1_over"):
+        truth = problem.truth(name).value
+        assert truth / 2 < found[name].low < truth, name
+    assert found["top_class_l1_under"].low == 0.0
+
+
+# Where there is no bound
+
+
+@pytest.mark.parametrize("calibrator", [QuickIsotonic(), QuadraticScaling(mixture=False)], ids=lambda c: type(c).__name__)
+def test_stratified_folds_find_errors_where_there_are_none(calibrator):
+    """p = 1/2 throughout, Y a fair coin. Held-out shares that equal the training shares make every contribution |mean - 1/2|,
+    whose expectation is sqrt(2/pi)/2 = 0.4 over sqrt(n); random folds expect at most 0."""
+    n, reps = 200, 250
+    found = {True: [], False: []}
+    for rep in range(reps):
+        y = np.random.default_rng([24, rep]).integers(0, 2, n)
+        for stratified, values in found.items():
+            estimator = Variational(calibrator, stratified=stratified, losses=L1)
+            values.append(estimator(np.full(n, 0.5), y, np.random.default_rng([25, rep]))["l1"].value * math.sqrt(n))
+    mean = {flag: np.mean(values) for flag, values in found.items()}
+    error = {flag: np.std(values, ddof=1) / math.sqrt(reps) for flag, values in found.items()}
+    assert abs(mean[True] - EXPECTED_ABSOLUTE_NORMAL / 2) <= 3 * error[True] and mean[True] > 10 * error[True]
+    assert mean[False] <= 3 * error[False]
+
+
+def test_temperature_scaling_cannot_move_a_half():
+    p, y = np.full(50, 0.5), np.random.default_rng(0).integers(0, 2, 50)
+    assert Variational(Temperature(), stratified=True)(p, y, np.random.default_rng(1))["l1"].value == 0.0
+
+
+@pytest.mark.parametrize("given_to", [{"stratified": True}, {"folds": 1}])
+def test_there_is_no_bound_of_stratified_folds_or_one_fold(given_to):
+    p, y = harness.load_problem("beta_overconfident").sample(2000, np.random.default_rng(0))
+    assert Variational(Temperature())(p, y, np.random.default_rng(1))["l1"].low > 0.0
+    for e in Variational(Temperature(), **given_to)(p, y, np.random.default_rng(1)).values():
+        assert e.low is None and e.high is None and e.level is None and e.kind == "point"
+
+
+def test_a_loss_without_a_least_value_has_no_bound():
+    class Own:
+        name = "l1"
+
+        def contribution(self, f, q, y, pivot=0.5):
+            return np.sign(q - f) * (y - f)
+
+    p, y = harness.load_problem("beta_overconfident").sample(2000, np.random.default_rng(0))
+    found = Variational(Temperature(), losses=(Own(), Lp(2.0)))(p, y, np.random.default_rng(1))
+    assert found["l1"].low is None and found["l1"].level is None and found["l2"].low > 0.0
+
+
+# Half widths
+
+
+def test_half_width_closed_form():
+    """Folds of 3 samples 0, 1, 2: s = 1; Student's t of 2 degrees of freedom has expected shortfall sqrt(2/u - 2) + O(u)."""
+    from scipy.integrate import quad
+    from scipy.stats import t
+
+    fold, x = np.array([0, 1, 0, 1, 0, 1]), np.array([0.0, 10.0, 1.0, 11.0, 2.0, 12.0])
+    for level in (0.5, 0.9, 0.95, 0.99):
+        tail = (1.0 - level) / 2.0
+        q = t.isf(tail, 2)
+        expected = quad(lambda v: v * t.pdf(v, 2), q, np.inf)[0] / tail
+        assert bounds.half_width(x, fold, level) == pytest.approx(expected / math.sqrt(3.0), rel=1e-6)
+        assert bounds.half_width(x, fold, level) > q / math.sqrt(3.0)  # more than the quantile
+        assert expected == pytest.approx(1.0 / (tail * math.sqrt(2.0 + q * q)), rel=1e-6)
+
+
+def test_half_width_weights_folds_by_their_size():
+    """Folds of 3 (s = 1) and 6 samples (s^2 = 0.8): the smaller one gives the degrees of freedom."""
+    fold, x = np.array([0] * 3 + [1] * 6), np.array([0.0, 1.0, 2.0] + [0.0, 0.0, 1.0, 1.0, 2.0, 2.0])
+    small = bounds.half_width(x[:3], fold[:3], 0.9) * math.sqrt(3.0)  # the shortfall itself
+    expected = small * (1 / 3 / math.sqrt(3.0) + 2 / 3 * math.sqrt(0.8 / 6.0))
+    assert bounds.half_width(x, fold, 0.9) == pytest.approx(expected, rel=1e-12)
+
+
+def test_half_width_scales_and_does_not_move():
+    x, fold = np.random.default_rng(0).normal(size=50), np.arange(50) % 5
+    width = bounds.half_width(x, fold, 0.95)
+    assert bounds.half_width(3.0 * x + 7.0, fold, 0.95) == pytest.approx(3.0 * width)
+    assert bounds.half_width(x, fold, 0.99) > width > bounds.half_width(x, fold, 0.9)
+
+
+def test_half_width_of_tiny_folds_is_none():
+    assert np.isnan(bounds.half_width(np.arange(5.0), np.array([0, 0, 0, 1, 1]), 0.95))
+    assert np.isfinite(bounds.half_width(np.arange(6.0), np.array([0, 0, 0, 1, 1, 1]), 0.95))
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+@pytest.mark.parametrize("m", [10, 40])
+def test_intervals_cover_even_if_folds_are_copies(level, m):
+    """Perfectly dependent fold means; an interval that took the samples for independent covers far less."""
+    rng, reps, fold = np.random.default_rng(26), 1000, np.repeat(np.arange(5), m)
+    from scipy.stats import norm
+
+    ours, independent = [], []
+    for _ in range(reps):
+        x = np.tile((rng.random(m) < 0.3) - 0.3, 5)
+        ours.append(abs(x.mean()) <= bounds.half_width(x, fold, level))
+        independent.append(abs(x.mean()) <= norm.ppf((1 + level) / 2) * x.std(ddof=1) / math.sqrt(len(x)))
+    assert at_least(ours, level) and np.mean(ours) < 1.0
+    assert not at_least(independent, level)
+
+
+# Differences of two models
+
+
+@dataclass(frozen=True)
+class KnowsBoth:
+    """C of two models that never say the same: u/2 and 1/2 + u/2, with P(Y = 1) = u."""
+
+    determinism = "exact"
+
+    def fit(self, p, y, rng=None):
+        return lambda x: np.where(x < 0.5, 2.0 * x, 2.0 * x - 1.0)
+
+
+def two_models(n, rng):
+    """u ~ Beta(2, 1): |u/2 - u| is 1/3 in expectation, |1/2 + u/2 - u| is 1/6; their squares 1/8 and 1/24."""
+    u = rng.beta(2.0, 1.0, n)
+    return u / 2.0, 0.5 + u / 2.0, (rng.random(n) < u).astype(int)
+
+
+def test_a_model_differs_from_itself_by_nothing():
+    p, y = harness.load_problem("beta_wavy").sample(100, np.random.default_rng(0))
+    for e in harness.paired_difference(p, p.copy(), y, np.random.default_rng(1)).values():
+        assert (e.value, e.low, e.high, e.level, e.kind) == (0.0, 0.0, 0.0, 0.95, "interval")
+
+
+def test_swapped_models_change_the_sign():
+    first, second, y = two_models(150, np.random.default_rng(0))
+    one = harness.paired_difference(first, second, y, np.random.default_rng(1), level=0.9)
+    other = harness.paired_difference(second, first, y, np.random.default_rng(1), level=0.9)
+    assert set(one) == {"l1", "l2_squared", "kl", "l1_over", "l1_under", "l2_squared_over", "l2_squared_under"}
+    for name, e in one.items():
+        assert (e.value, e.low, e.high) == pytest.approx((-other[name].value, -other[name].high, -other[name].low), abs=1e-12)
+        assert e.low < e.value < e.high and e.level == 0.9
+
+
+@pytest.mark.parametrize("notion", ["binary", "top_label", "canonical"])
+def test_the_difference_is_that_of_the_estimates_on_the_same_folds(notion):
+    """`top_label`: each model is judged by its own top class, so they have labels of their own."""
+    if notion == "binary":
+        first, second, y = two_models(100, np.random.default_rng(0))
+    else:
+        first, y = harness.load_problem("dirichlet3_overconfident").sample(100, np.random.default_rng(0))
+        second = np.random.default_rng(1).permuted(first, axis=1)
+    own = [harness.reduce(p, y, notion) for p in (first, second)]
+    if notion == "top_label":
+        assert (own[0][1] != own[1][1]).any()
+    for repeats in (1, 3):
+        estimator = Variational(Temperature(), repeats=repeats)
+        difference = harness.paired_difference(first, second, y, 5, estimator, notion)
+        alone = [estimator(*of_one, 5, notion=notion) for of_one in own]
+        for name, e in difference.items():
+            assert e.value == pytest.approx(alone[0][name].value - alone[1][name].value, abs=1e-12), name
+            assert (e.parts is None) == (repeats == 1) and (repeats == 1 or e.parts["split_sd"] >= 0.0)
+
+
+def test_the_interval_covers_a_known_difference():
+    """The exact maps: the expected difference is that of the errors, 1/3 - 1/6 and 1/8 - 1/24."""
+    truths = {"l1": 1 / 6, "l2_squared": 1 / 12}
+    hits, errors, found = {name: [] for name in truths}, {name: [] for name in truths}, {}
+    for rep in range(250):
+        rng = np.random.default_rng([27, rep])
+        found = harness.paired_difference(*two_models(200, rng), rng, Variational(KnowsBoth(), losses=(Lp(1.0), Squared())))
+        for name, truth in truths.items():
+            hits[name].append(found[name].low <= truth <= found[name].high)
+            errors[name].append(found[name].value - truth)
+    for name in truths:
+        assert at_least(hits[name], 0.95)
+        assert abs(np.mean(errors[name])) <= 3 * np.std(errors[name], ddof=1) / math.sqrt(250)
+    rng = np.random.default_rng(28)
+    found = harness.paired_difference(*two_models(4000, rng), rng, Variational(KnowsBoth(), losses=(Lp(1.0), Squared())))
+    assert all(0.0 < e.low < truths[name] < e.high < 2 * truths[name] for name, e in found.items())  # and is not empty
+
+
+def test_the_interval_covers_nothing_between_equals():
+    """Two models with independent noise of the same size: neither is better, so the expected difference is 0."""
+    hits = {}
+    for rep in range(200):
+        rng = np.random.default_rng([29, rep])
+        u = rng.random(200)
+        y = (rng.random(200) < u).astype(int)
+        first, second = (expit(1.5 * logit(u) + 0.5 * rng.normal(size=200)) for _ in range(2))
+        for name, e in harness.paired_difference(first, second, y, rng, Variational(QuickIsotonic())).items():
+            hits.setdefault(name, []).append(e.low <= 0.0 <= e.high)
+    for name, seen in hits.items():
+        assert at_least(seen, 0.95), name
+
+
+def test_tiny_folds_give_a_point():
+    """8 samples in 5 folds: some have one."""
+    first, second, y = two_models(8, np.random.default_rng(0))
+    for e in harness.paired_difference(first, second, y, np.random.default_rng(1)).values():
+        assert (e.low, e.high, e.level, e.kind) == (None, None, None, "point") and np.isfinite(e.value)
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        ({"p_second": np.full((30, 3), 1 / 3)}, "p has 3 classes; the binary notion needs"),
+        ({"p_second": np.full(20, 0.5)}, "p has 20 rows but y has 30 labels"),
+        ({"p_second": np.full(30, 1.5)}, "p holds 1.5 at row 0"),
+        ({"estimator": Variational(folds=1)}, "a paired interval does not exist with folds = 1;"),
+        ({"estimator": Variational(stratified=True)}, "a paired interval does not exist with stratified folds;"),
+        ({"notion": "classwise"}, "a paired interval does not exist with classwise;"),
+        ({"notion": "calibration"}, "notion is 'calibration'; allowed are"),
+        ({"rng": None}, "rng is missing"),
+        ({"level": 1.0}, "level is 1.0; a number between 0 and 1"),
+    ],
+)
+def test_impossible_pairs_are_refused(change, words):
+    usual = {"p_first": np.full(30, 0.5), "p_second": np.full(30, 0.4), "y": np.arange(30) % 2, "rng": np.random.default_rng(0)}
+    with pytest.raises(BadInput, match=words):
+        harness.paired_difference(**{**usual, **change})
+
+
+def test_pairs_of_different_classes_are_refused():
+    first, second = np.full((30, 2), 1 / 2), np.full((30, 3), 1 / 3)
+    with pytest.raises(BadInput, match=r"p_second reduces to shape \(30, 3\), p_first to \(30, 2\)"):
+        harness.paired_difference(first, second, np.arange(30) % 2, np.random.default_rng(0), notion="canonical")
+
+
+def test_an_infinite_loss_of_both_models_is_no_difference_of_zero():
+    """An outcome that both call impossible: infinity minus infinity is not a number, and no interval is given for it."""
+    p, y = np.r_[0.0, np.full(49, 0.5)], np.r_[1, np.arange(49) % 2]
+    with np.errstate(invalid="ignore"):
+        found = harness.paired_difference(p, p, y, np.random.default_rng(0), Variational(Temperature()))
+    assert np.isnan(found["kl"].value) and found["kl"].low is None and found["kl"].kind == "point"
+    assert found["l1"].kind == "interval"
