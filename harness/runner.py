@@ -84,7 +84,8 @@ def _compute_all(plan, groups, out, run_id, quiet):
 
 
 def _finished(states, cell):
-    return states.get(cell.key) in (*records.FINISHED, "failed")
+    """Whether a cell that is to be computed was; a recorded skip is of an earlier run, which had a reason that is gone."""
+    return states.get(cell.key) in ("ok", "undefined", "failed")
 
 
 def pending(plan: planning.Plan, out: Path):
@@ -114,13 +115,14 @@ def _shard_of(cell, shards):
     return int(digest(f"{cell.problem}|{cell.rep}|{cell.n}"), 16) % shards
 
 
-def estimated_seconds(costs: dict, cell) -> float:
-    """CPU seconds of a cell by past records: its own (estimator, notion, n), else scaled from the nearest n, else a guess."""
+def estimated_seconds(costs: dict, cell, declared: float = UNKNOWN_SECONDS) -> float:
+    """CPU seconds of a cell by past records: its own (estimator, notion, n), else scaled from the nearest n, else what the
+    estimator declares for n = 1,000, scaled."""
     exact = costs.get((cell.estimator, cell.notion, cell.n))
     if exact is not None:
         return exact
     near = [(abs(n - cell.n), s * max(1.0, cell.n / n)) for (e, notion, n), s in costs.items() if e == cell.estimator]
-    return min(near)[1] if near else UNKNOWN_SECONDS * max(1.0, cell.n / 1000)
+    return min(near)[1] if near else declared * max(1.0, cell.n / 1000)
 
 
 def describe_plan(plan: planning.Plan, out: Path) -> str:
@@ -166,7 +168,8 @@ def describe_plan(plan: planning.Plan, out: Path) -> str:
 def _costs(plan, out):
     known = records.seconds_per_cell(out)
     kinds = {(c.estimator, c.notion, c.n): c for c in plan.cells}
-    return {kind: estimated_seconds(known, cell) for kind, cell in kinds.items()}
+    declared = {name: getattr(e.object, "seconds", UNKNOWN_SECONDS) for name, e in plan.estimators.items()}
+    return {kind: estimated_seconds(known, cell, declared[cell.estimator]) for kind, cell in kinds.items()}
 
 
 def _chunks(groups, costs, workers):
@@ -298,7 +301,7 @@ def _record_interrupted(plan, sent, out, run_id, error):
     reason = "stopped by the user" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {error}"[:500]
     for chunk in sent:
         for cell in chunk:
-            if states.get(cell.key) not in records.FINISHED:
+            if states.get(cell.key) not in ("ok", "undefined"):
                 common = common_columns(
                     plan.problems[cell.problem], plan.estimators[cell.estimator], cell, plan.config["seed"], run_id
                 )

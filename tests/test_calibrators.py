@@ -7,11 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit, logit
 
-from harness.calibrators import Isotonic, NadarayaWatson, Partition, Temperature
+from harness.calibrators import ExtraTrees, Isotonic, NadarayaWatson, Partition, RandomForest, Temperature, temperature
 from harness.calibrators.nadaraya_watson import DENSE
 from harness.calibrators.partition import kmeans
 
-EVERY = [Isotonic(), Temperature(), NadarayaWatson(), Partition(), NadarayaWatson(0.01), Partition(3, 3, 42)]
+EVERY = [
+    Isotonic(),
+    Temperature(),
+    NadarayaWatson(),
+    Partition(),
+    NadarayaWatson(0.01),
+    Partition(3, 3, 42),
+    RandomForest(5),
+    ExtraTrees(5),
+]
 
 
 def rng(seed=0):
@@ -161,6 +170,129 @@ def test_temperature_survives_zeros_ones_and_separable_labels():
     assert np.isfinite(Temperature().fit(p, y)(p)).all()
     p, y = np.array([0.4, 0.6]), np.array([0, 1])
     np.testing.assert_allclose(Temperature().fit(p, y)(p), [0, 1], atol=1e-12)
+
+
+def plain_temperature(p, y):
+    """(beta of 30 bisections of log beta on [-16, 16], each by the sign of the gradient, and what they give)."""
+    if p.ndim == 1:
+        z = temperature._log_odds(p)
+        target = float((z * y).mean())
+    else:
+        z = temperature._logs(p)
+        target = float(z[np.arange(len(y)), y].mean())
+    low, high = -16.0, 16.0
+    for _ in range(30):
+        middle = (low + high) / 2
+        beta = np.exp(middle)
+        expected = z * expit(beta * z) if p.ndim == 1 else (z * temperature._softmax(beta * z)).sum(axis=1)
+        if float(expected.mean()) - target > 0:
+            high = middle
+        else:
+            low = middle
+    beta = np.exp((low + high) / 2)
+    return beta, expit(beta * z) if p.ndim == 1 else temperature._softmax(beta * z)
+
+
+def bits_of_temperature(p, y):
+    np.testing.assert_array_equal(Temperature().fit(p, y)(p), plain_temperature(p, y)[1])
+
+
+@given(
+    st.integers(1, 300),
+    st.sampled_from([1, 2, 3, 10]),
+    st.sampled_from([0.02, 0.5, 1.0, 5.0]),
+    st.floats(-6.0, 6.0),
+    st.integers(0, 10**6),
+)
+def test_temperature_is_the_plain_bisection_to_the_last_bit(n, k, alpha, log_beta, seed):
+    """Newton's method only spares gradients. Labels of every temperature, so that optima lie anywhere in the range and beyond."""
+    r = rng(seed)
+    if k == 1:
+        p = r.beta(alpha, alpha, n)
+        bits_of_temperature(p, (r.random(n) < expit(np.exp(log_beta) * temperature._log_odds(p))).astype(int))
+    else:
+        p = r.dirichlet(np.full(k, alpha), n)
+        c = np.cumsum(temperature._softmax(np.exp(log_beta) * temperature._logs(p)), axis=1)
+        bits_of_temperature(p, (r.random((n, 1)) > c[:, :-1]).sum(axis=1))
+
+
+NASTY = [0.0, 1.0, 0.5, 0.25, 0.75, 5e-324, 1e-300, 1 - 2**-53, 0.5 + 2**-50, 1e-9, 0.999]
+
+
+@given(st.lists(st.tuples(st.sampled_from(NASTY), st.integers(0, 1)), min_size=1, max_size=12))
+def test_temperature_is_the_plain_bisection_where_gradients_vanish(pairs):
+    """Saturated, separable, constant, and flat: no root, a root at infinity, or many."""
+    p, y = np.array([p for p, _ in pairs]), np.array([y for _, y in pairs])
+    bits_of_temperature(p, y)
+    bits_of_temperature(np.column_stack([1 - p, p]), y)
+
+
+def test_temperature_asks_for_few_gradients():
+    """What the rewriting is for: 30 bisections cost 30 gradients, Newton's method and what is left of them about ten."""
+    asked = []
+    p = rng(1).beta(0.5, 0.5, 2000)
+    y = (rng(2).random(2000) < expit(0.4 * logit(p))).astype(int)
+    x = logit(p)
+
+    def slope(beta):
+        asked.append(beta)
+        s = expit(beta * x)
+        return float((x * s).mean() - (x * y).mean()), float((x**2 * s * (1 - s)).mean())
+
+    assert temperature._bisect(slope) == plain_temperature(p, y)[0]
+    assert len(asked) <= 12
+
+
+# Random forest and extremely randomised trees
+
+FORESTS = [RandomForest(20), ExtraTrees(20)]
+
+
+@pytest.mark.parametrize("calibrator", FORESTS, ids=repr)
+@pytest.mark.parametrize("k", [2, 3])
+def test_forests_are_those_of_scikit_learn(calibrator, k):
+    """With its defaults; the seed is the calibrator's own, else the integer, else drawn from the stream."""
+    from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+
+    kind = RandomForestClassifier if isinstance(calibrator, RandomForest) else ExtraTreesClassifier
+    p, y, x = (rng(i).random(60) if k == 2 else rng(i).dirichlet(np.ones(3), 60) for i in (1, 2, 3))
+    y = rng(2).integers(0, k, 60)
+    columns = (lambda a: a[:, None]) if k == 2 else (lambda a: a)
+    for seed, given_rng, own in ((5, 5, None), (int(rng(4).integers(2**31 - 1)), rng(4), None), (3, rng(4), 3)):
+        expected = kind(n_estimators=20, random_state=seed).fit(columns(p), y).predict_proba(columns(x))
+        q = type(calibrator)(20, own).fit(p, y, given_rng)(x)
+        np.testing.assert_array_equal(q, expected[:, 1] if k == 2 else expected)
+
+
+@pytest.mark.parametrize("calibrator", FORESTS, ids=repr)
+def test_a_forest_of_extremely_randomised_trees_remembers(calibrator):
+    """Fully grown trees: without bootstrap each distinct prediction gets the share of its own labels back."""
+    p, y = np.repeat([0.1, 0.2, 0.7], [3, 2, 1]), np.array([1, 0, 0, 1, 0, 1])
+    q = calibrator.fit(p, y, 0)(np.array([0.1, 0.2, 0.7]))
+    if isinstance(calibrator, ExtraTrees):
+        np.testing.assert_allclose(q, [1 / 3, 1 / 2, 1.0], rtol=1e-12)
+    else:
+        assert (q != [1 / 3, 1 / 2, 1.0]).any()  # a bootstrap sample leaves some out
+
+
+@pytest.mark.parametrize("calibrator", FORESTS, ids=repr)
+def test_forests_know_their_classes(calibrator):
+    """Columns stay with their classes where one was never seen, also the first; a single class is certain."""
+    p = rng(1).dirichlet(np.ones(4), 50)
+    for seen in ([1, 3], [0, 2], [3]):
+        q = calibrator.fit(p, np.resize(seen, 50), 0)(p)
+        assert q.shape == p.shape
+        np.testing.assert_array_equal(np.delete(q, seen, axis=1), 0.0)
+        np.testing.assert_allclose(q.sum(axis=1), 1.0, rtol=1e-12)
+    for label in (0, 1):
+        np.testing.assert_array_equal(calibrator.fit(p[:, 0], np.full(50, label), 0)(p[:, 0]), np.full(50, float(label)))
+
+
+@pytest.mark.parametrize("calibrator", FORESTS, ids=repr)
+def test_forests_leave_the_global_generator_alone(calibrator):
+    before = np.random.get_state()[1].copy()
+    calibrator.fit(rng(1).random(30), rng(2).integers(0, 2, 30), rng(3))
+    np.testing.assert_array_equal(np.random.get_state()[1], before)
 
 
 # Nadaraya-Watson

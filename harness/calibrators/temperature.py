@@ -24,23 +24,57 @@ class Temperature:
         if p.ndim == 1:
             x = _log_odds(p)
             target = float((x * y).mean())  # the constant part of z cancels in the gradient
-            beta = _bisect(lambda b: float((x * expit(b * x)).mean()) - target)
+
+            def slope(b):
+                s = expit(b * x)
+                weighted = x * s
+                return float(weighted.mean()) - target, float((weighted * (x - weighted)).mean())
+
+            beta = _bisect(slope)
             return lambda t: expit(beta * _log_odds(t))
         z = _logs(p)
         target = float(z[np.arange(len(y)), y].mean())
-        beta = _bisect(lambda b: float((z * _softmax(b * z)).sum(axis=1).mean()) - target)
+
+        def slope(b):
+            s = _softmax(b * z)
+            weighted = z * s
+            mean = weighted.sum(axis=1)
+            return float(mean.mean()) - target, float(((weighted * z).sum(axis=1) - mean**2).mean())
+
+        beta = _bisect(slope)
         return lambda t: _softmax(beta * _logs(t))
 
 
-def _bisect(gradient):
+def _bisect(slope):
+    """The bisection's answer, most of its signs taken from a root that Newton's method finds in a few steps; the gradient itself
+    is asked only next to it. slope(beta) -> (gradient, its derivative), the gradient non-decreasing."""
+    root, error = _newton(slope)
     low, high = -RANGE, RANGE
     for _ in range(STEPS):
         middle = (low + high) / 2
-        if gradient(np.exp(middle)) > 0:
+        above = middle > root if abs(middle - root) > error else slope(np.exp(middle))[0] > 0
+        if above:
             high = middle
         else:
             low = middle
     return np.exp((low + high) / 2)
+
+
+def _newton(slope):
+    """(root of the gradient in log beta, an error that it surely has less than); (0, inf) where Newton's method does not settle:
+    no minimum in the range, a flat gradient."""
+    at, step = 0.0, np.inf
+    for _ in range(20):
+        gradient, derivative = slope(np.exp(at))
+        if not derivative > 0.0:
+            break
+        step = -gradient / (derivative * np.exp(at))
+        if abs(step) < 1e-7:  # the next error is its square, and the gradient's rounding far below
+            return at + step, 1e-9
+        at += float(np.clip(step, -1.0, 1.0))
+        if abs(at) > RANGE:
+            break
+    return 0.0, np.inf
 
 
 def _logs(p):
