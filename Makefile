@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run test slow setup lint benchmark lock clean
+.PHONY: run test slow foundation setup lint benchmark lock clean
 
 run: setup
 	$(BIN)/calharness experiment=berta2026_fig1
@@ -15,6 +15,11 @@ test: setup
 
 slow: setup
 	$(BIN)/python -m pytest -n 2 -m slow
+
+# the optional foundation models (torch, tabpfn, tabicl; no weights) and their tests
+foundation: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,foundation]'
+	$(BIN)/python -m pytest tests/test_foundation.py
 
 setup: $(STAMP)
 
@@ -33,7 +38,7 @@ benchmark: setup
 # fresh pins: a new environment, installed without constraints
 lock:
 	rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock
-	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check '.[test]'
+	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check '.[test,foundation]'
 	.venv-lock/bin/python -m pip freeze --exclude calharness | sed 's/+[a-z0-9.]*$$//' > constraints.txt
 	rm -rf .venv-lock
 

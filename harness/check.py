@@ -65,6 +65,9 @@ def check(target: str) -> list[Finding]:
     from threadpoolctl import threadpool_limits
 
     estimator = _made(target)
+    reason = property_of(estimator, "unavailable")
+    if reason is not None:
+        return [Finding(item, "not applicable", f"it cannot run here: {reason}") for item in ITEMS]
     declared = property_of(estimator, "notions", SCALAR_NOTIONS)
     cases = [_case(estimator, notion) for notion in NOTIONS if notion in declared] or [_case(estimator, "binary")]
     states = np.random.get_state(), random.getstate()

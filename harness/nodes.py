@@ -48,9 +48,6 @@ def node(group: str, name: str, config: dict) -> Node:
     """Build one node and derive its key."""
     made = build(group, name, config)
     described = describe(made, config)
-    fingerprint = getattr(made, "fingerprint", None)
-    if fingerprint is not None:
-        described = {"class": _class_name(type(made)), **fingerprint}
     stamp = {"revision": getattr(made, "version" if group == "problem" else "revision", 0)}
     sources = sorted(set(_strangers_sources(config)))
     if sources:
@@ -134,8 +131,12 @@ def _ours(module_name):
 
 
 def describe(value, config=None):
-    """JSON-ready data that identify a value: a dataclass by class name and fields, recursively; another object of a stranger's
-    by its class and the parameters it was made of."""
+    """JSON-ready data that identify a value: an object with a `fingerprint` (a dictionary: the checksums of files it stands for)
+    by class name and that, a dataclass by class name and fields, recursively; another object of a stranger's by its class and
+    the parameters it was made of."""
+    fingerprint = getattr(value, "fingerprint", None)
+    if fingerprint is not None:
+        return {"class": _class_name(type(value)), **fingerprint}
     if dataclasses.is_dataclass(value):
         given = config if isinstance(config, dict) else {}
         fields = {f.name: describe(getattr(value, f.name), given.get(f.name)) for f in dataclasses.fields(value)}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import http.client
 import os
+import re
 import sys
 import urllib.error
 import urllib.request
@@ -20,12 +22,13 @@ CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class Pack:
-    """One file: path below CALHARNESS_DATA, urls tried in order (none = not published as such; how to get it is in `note`)."""
+    """One file: path below CALHARNESS_DATA, urls tried in order (none = not published as such; how to get it is in `note`).
+    sha256 None: no checksum is known; the file that the user puts there is taken, and its checksum shown."""
 
     name: str
     path: str
-    sha256: str
-    bytes: int
+    sha256: str | None
+    bytes: int | None
     licence: str
     citation: str
     urls: tuple[str, ...] = ()
@@ -47,11 +50,25 @@ def folder() -> Path:
 
 
 def command(arguments: list[str]) -> int:
-    """`calharness data list | fetch NAME | verify [NAME]`."""
+    """`calharness data list | fetch NAME | verify [NAME] | make tabular_oof`."""
+    if arguments[:2] == ["fetch", "tabrepo"]:
+        from harness.sources import tabrepo_fetch
+
+        return tabrepo_fetch.fetch_command(arguments[2:])
+    if arguments[:1] == ["verify"] and arguments[1:2] in (["tabrepo"], ["tabular_oof"]):
+        from harness.sources import tabrepo_fetch
+
+        return tabrepo_fetch.verify_command(arguments[1], arguments[2:])
+    if arguments[:2] == ["make", "tabular_oof"]:
+        from harness.sources import tabular
+
+        return tabular.command(arguments[2:])
     known = packs()
     if arguments[:1] == ["list"] and len(arguments) == 1:
         for pack in known.values():
-            print(f"{pack.name:<24}{pack.bytes / 1e6:>8.2f} MB  {_state(pack):<10}{pack.licence:<30}{pack.path}")
+            size = "?" if pack.bytes is None else f"{pack.bytes / 1e6:.2f}"
+            print(f"{pack.name:<24}{size:>8} MB  {_state(pack):<10}{pack.licence:<30}{pack.path}{_own_checksum(pack)}")
+        _list_repositories()
         return 0
     if arguments[:1] == ["fetch"] and len(arguments) == 2:
         print(f"  {fetch(_named(known, arguments[1]), folder())}")
@@ -59,7 +76,21 @@ def command(arguments: list[str]) -> int:
     if arguments[:1] == ["verify"] and len(arguments) <= 2:
         chosen = [_named(known, arguments[1])] if len(arguments) == 2 else list(known.values())
         return verify(chosen, folder())
-    raise BadInput(f"data {' '.join(arguments)} is not a command; allowed are data list, data fetch NAME, data verify [NAME].")
+    allowed = "data list, data fetch NAME, data verify [NAME], data make tabular_oof"
+    raise BadInput(f"data {' '.join(arguments)} is not a command; allowed are {allowed}.")
+
+
+def _list_repositories():
+    """The two repositories of tabular predictions: where they are, or the command that gets them."""
+    from harness.sources import tabrepo
+
+    licences = {"tabrepo": "Apache-2.0", "tabular_oof": "made here"}
+    for name, command in tabrepo.COMMANDS.items():
+        try:
+            state, where = "present", tabrepo.find(name).root
+        except BadInput:
+            state, where = "absent", f"`{command}`"
+        print(f"{name:<24}{'?':>8} MB  {state:<10}{licences[name]:<30}{where}")
 
 
 def verify(chosen: list[Pack], base: Path) -> int:
@@ -71,6 +102,9 @@ def verify(chosen: list[Pack], base: Path) -> int:
             print(f"{pack.name:<24}absent     {path}")
             continue
         found = sha256(path)
+        if pack.sha256 is None:
+            print(f"{pack.name:<24}present    sha256 {found}, to which no published one is known")
+            continue
         wrong += found != pack.sha256
         print(f"{pack.name:<24}{'ok' if found == pack.sha256 else f'WRONG: sha256 {found}, expected {pack.sha256}'}")
     return int(wrong > 0)
@@ -81,9 +115,11 @@ def fetch(pack: Pack, base: Path) -> Path:
     path = base / pack.path
     if path.is_file():
         found = sha256(path)
-        if found == pack.sha256:
+        if pack.sha256 in (None, found):
             return path
         raise BadInput(f"{path} has sha256 {found}, expected {pack.sha256}; it is left as it is: move it away to fetch again.")
+    if pack.sha256 is None:
+        raise BadInput(f"{pack.name} is not downloaded, for no checksum of it is known; {pack.note} Put it at {path}.")
     if not pack.urls:
         raise BadInput(f"{pack.name} is not published as a single file; {pack.note or 'no source is known'} Put it at {path}.")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -91,8 +127,8 @@ def fetch(pack: Pack, base: Path) -> Path:
     problems = []
     for url in pack.urls:
         try:
-            _download(url, partial, pack.bytes)
-        except (urllib.error.URLError, OSError) as error:
+            download(url, partial, lambda received: _say(received, pack.bytes))
+        except OSError as error:
             problems.append(f"{url}: {error}")
             continue
         found = sha256(partial)
@@ -104,24 +140,64 @@ def fetch(pack: Pack, base: Path) -> Path:
     raise BadInput(f"{pack.name} could not be fetched: {'; '.join(problems)}.")
 
 
-def _download(url, partial, size):
+def download(url: str, partial: Path, note=lambda received: None) -> str | None:
+    """GET `url` into `partial`, going on behind what it already holds; `note` hears the bytes received so far after every block.
+    Returns the sha256 that the server names for the file (a hub names it on its redirect, as X-Linked-ETag), None if it names
+    none. Raises OSError if there is no answer, or if it is shorter than announced; what came is kept for the next attempt."""
     start = partial.stat().st_size if partial.is_file() else 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={start}-"} if start else {})
-    with urllib.request.urlopen(request, timeout=60) as answer, open(partial, "ab" if start else "wb") as f:
+    redirects = _Redirects()
+    try:
+        answer = urllib.request.build_opener(redirects).open(request, timeout=60)
+    except urllib.error.HTTPError as error:
+        if error.code != 416 or not start:  # 416: nothing follows what we have, which may be all or too much
+            raise
+        partial.unlink()
+        return download(url, partial, note)
+    with answer, open(partial, "ab" if start else "wb") as f:
         if start and answer.status != 206:  # the server sends the whole file again
             f.truncate(0)
             start = 0
-        while block := answer.read(CHUNK):
-            f.write(block)
-            start += len(block)
-            print(f"\r  {start / 1e6:.1f} of {size / 1e6:.1f} MB", end="", file=sys.stderr, flush=True)
-    print(file=sys.stderr)
+        length = answer.headers.get("Content-Length")
+        expected = None if length is None else start + int(length)
+        try:
+            while block := answer.read(CHUNK):
+                f.write(block)
+                start += len(block)
+                note(start)
+        except http.client.HTTPException as error:
+            raise OSError(f"the connection broke after {start:,} bytes ({type(error).__name__})") from error
+    if expected is not None and start != expected:
+        raise OSError(f"the connection ended after {start:,} of {expected:,} bytes")
+    named = (redirects.linked, answer.headers.get("X-Linked-ETag"), answer.headers.get("ETag"))
+    tags = (str(tag or "").removeprefix("W/").strip('"').lower() for tag in named)
+    return next((tag for tag in tags if re.fullmatch("[0-9a-f]{64}", tag)), None)
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows redirects and keeps the checksum that they carry."""
+
+    linked = None
+
+    def redirect_request(self, req, fp, code, msg, headers, newurl):
+        self.linked = headers.get("X-Linked-ETag") or self.linked
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _say(received, size):
+    end = "\n" if received == size else ""
+    print(f"\r  {received / 1e6:.1f} of {size / 1e6:.1f} MB", end=end, file=sys.stderr, flush=True)
 
 
 def _named(known, name):
     if name not in known:
         raise BadInput(f"there is no pack {name!r}; packs are {', '.join(known)}.")
     return known[name]
+
+
+def _own_checksum(pack):
+    """The checksum of a file that is there and has no published one."""
+    return f"  sha256 {sha256(folder() / pack.path)}" if pack.sha256 is None and _state(pack) == "present" else ""
 
 
 def _state(pack):

@@ -1,0 +1,212 @@
+"""Tabular foundation models on the prediction: TabPFN and TabICL (optional extra `foundation`).
+
+Both are transformers that were trained once, on other tables; "fitting" hands them (p, y) as context and nothing is learned.
+They see the probabilities themselves: one column for scalars, all k columns for vectors (two columns are reduced to one).
+
+Their weights are files that the user puts in place (`calharness data list`): nothing is ever downloaded, and no browser or
+log-in is opened. Where a model cannot run (`unavailable` says why), its cells are skipped with that reason. The checksum of the
+weights enters the cells' keys, so records of different weights never mix.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import warnings
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from importlib.util import find_spec
+
+import numpy as np
+
+from harness.calibrators.scaling import on_columns
+from harness.errors import BadInput, Undefined
+from harness.seeds import as_seed
+from harness.sources import files
+
+MAX_N = {"cpu": 2_000, "cuda": 10_000}  # samples of a cell; on one CPU core a binary cell of 2,000 takes 40 s
+OFFLINE = {
+    "HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "TABPFN_NO_BROWSER": "1", "TABPFN_DISABLE_TELEMETRY": "1",
+    "DO_NOT_TRACK": "1",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Foundation:
+    """What both models share. A subclass gives `package`, `pack` (of data/packs.yaml) and `model(path, seed)`."""
+
+    weights: str
+    sha256: str | None = None
+    device: str = "cpu"
+    seed: int | None = None
+    max_n: int | None = None
+
+    determinism = "statistical"
+
+    def __post_init__(self):
+        if self.device not in MAX_N:
+            raise BadInput(f"device is {self.device!r}; allowed are {', '.join(MAX_N)}.")
+        if self.max_n is None:
+            object.__setattr__(self, "max_n", MAX_N[self.device])
+        for name, least in (("seed", 0), ("max_n", 1)):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
+                raise BadInput(f"{name} is {value!r}; an integer of at least {least}, or null, is needed.")
+        if self.sha256 is not None and not (isinstance(self.sha256, str) and len(self.sha256) == 64):
+            raise BadInput(f"sha256 is {self.sha256!r}; 64 hexadecimal digits, or null for any, are needed.")
+
+    @property
+    def unavailable(self) -> str | None:
+        """Why the model cannot run here, or None. Imports nothing, unless a GPU is asked for."""
+        for package in ("torch", self.package):
+            if find_spec(package) is None:
+                return f"the package {package} is not installed; install calharness[foundation]"
+        try:
+            path = files.find(self.weights)
+        except BadInput as absent:
+            return f"{str(absent).rstrip('.')}; `calharness data fetch {self.pack}` says how to get it"
+        found = _checksum(path)
+        if self.sha256 is not None and found != self.sha256.lower():
+            return f"{path} has sha256 {found}, but sha256 asks for {self.sha256}"
+        if self.device == "cuda" and not _has_gpu():
+            return "device is cuda, but torch finds no GPU here"
+        return None
+
+    @cached_property
+    def checksum(self) -> str | None:
+        """sha256 of the weights as they were when this was first asked, None without a file."""
+        try:
+            return _checksum(files.find(self.weights))
+        except BadInput:
+            return None
+
+    @property
+    def fingerprint(self) -> dict:
+        """What decides the numbers: neither where the weights lie nor the limit. A GPU computes in half precision."""
+        return {"weights": self.checksum, "device": self.device, "seed": self.seed}
+
+    def fit(self, p, y, rng):
+        """Map of E[Y given p]; `rng` decides the model's seed unless `seed` does. One class: that class. Raises BadInput where
+        the model is unavailable, Undefined where it answers with a NaN."""
+        if p.ndim == 2 and p.shape[1] == 2:
+            return on_columns(self, p, y, rng)
+        reason = self.unavailable
+        if reason is not None:
+            raise BadInput(f"{type(self).__name__} cannot run: {reason}.")
+        path = files.find(self.weights)
+        if _checksum(path) != self.checksum:
+            raise BadInput(f"{path} changed since this estimator was made, and its key with it; make it again.")
+        k = 2 if p.ndim == 1 else p.shape[1]
+        seed = as_seed(rng) if self.seed is None else self.seed
+        share = np.bincount(y, minlength=k) / len(y)
+        if share.max() == 1.0 or not self.sees(p):
+            return lambda x: np.full(len(x), share[1]) if x.ndim == 1 else np.tile(share, (len(x), 1))
+        with _apart():
+            model = self.model(str(path), seed)
+            model.fit(_columns(p), y)
+
+        def q(x):
+            with _apart():
+                found = np.asarray(model.predict_proba(_columns(x)), dtype=np.float64)
+            if not np.isfinite(found).all():
+                raise Undefined(f"{type(self).__name__} gave {int((~np.isfinite(found)).sum())} values that are not finite")
+            full = np.zeros((len(x), k))
+            full[:, np.asarray(model.classes_, dtype=np.int64)] = found / found.sum(axis=1, keepdims=True)
+            return full[:, 1] if x.ndim == 1 else full
+
+        return q
+
+    def sees(self, p) -> bool:
+        """Whether the model can be given these predictions; if not, they are no features and q is the class shares."""
+        return True
+
+
+@dataclass(frozen=True)
+class TabPFN(_Foundation):
+    """RealTabPFN-2.5 (Grinsztajn et al., 2025) in context, with tabpfn's default settings and its limits on samples ignored.
+    berta2026, Table 1.
+
+    `weights`: the checkpoint, looked up as given, else below CALHARNESS_DATA; tabpfn reads the model's version from its name.
+    `sha256`: its checksum (null: any). `device` cpu (one thread) or cuda. `seed`: the model's random_state (null: drawn from
+    the estimator's stream). `max_n`: largest sample of a cell (null: 2,000 on cpu, 10,000 on cuda). At most 10 classes.
+    Predictions that are all equal carry no information, and tabpfn refuses them: q is then the class shares.
+    O(n^2) per fit and prediction.
+    """
+
+    weights: str = "foundation/tabpfn-v2.5-classifier-v2.5_default.ckpt"
+
+    max_classes = 10
+    package = "tabpfn"
+    pack = "real_tabpfn_2_5"
+
+    def model(self, path, seed):
+        from tabpfn import TabPFNClassifier
+
+        return TabPFNClassifier(model_path=path, device=self.device, ignore_pretraining_limits=True, random_state=seed)
+
+    def sees(self, p):
+        columns = _columns(p)
+        return bool((columns != columns[0]).any())
+
+
+@dataclass(frozen=True)
+class TabICL(_Foundation):
+    """TabICLv2 (Qu et al., 2026) in context, with tabicl's default settings: the mean of the logits of 8 views of the table,
+    softmax temperature 0.9. berta2026, Table 1. Parameters as for TabPFN; any number of classes. O(n^2) per prediction."""
+
+    weights: str = "foundation/tabicl-classifier-v2-20260212.ckpt"
+
+    package = "tabicl"
+    pack = "tabicl_2"
+
+    def model(self, path, seed):
+        from tabicl import TabICLClassifier
+
+        return TabICLClassifier(model_path=path, allow_auto_download=False, device=self.device, random_state=seed)
+
+
+def _columns(p):
+    return p[:, None] if p.ndim == 1 else p
+
+
+def _checksum(path):
+    stamp = path.stat()
+    return _sha256(str(path), stamp.st_mtime_ns, stamp.st_size)
+
+
+@lru_cache(maxsize=8)
+def _sha256(path, modified, size):
+    return files.sha256(path)
+
+
+@lru_cache(maxsize=1)
+def _has_gpu():
+    import torch
+
+    return torch.cuda.is_available()
+
+
+@contextlib.contextmanager
+def _apart():
+    """Import and run the packages offline, on one thread, without a word, and leave environment, threads and torch's generator
+    as they were."""
+    import torch
+    from huggingface_hub import constants  # before the environment changes: it is read once, for everybody in this process
+
+    environment = {name: os.environ.get(name) for name in OFFLINE}
+    threads, offline, silent = torch.get_num_threads(), constants.HF_HUB_OFFLINE, logging.root.manager.disable
+    os.environ.update(OFFLINE)
+    constants.HF_HUB_OFFLINE = True
+    torch.set_num_threads(1)
+    logging.disable(logging.CRITICAL)
+    try:
+        with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(silent)
+        torch.set_num_threads(threads)
+        constants.HF_HUB_OFFLINE = offline
+        for name, value in environment.items():
+            os.environ.pop(name, None) if value is None else os.environ.update({name: value})
