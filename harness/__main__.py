@@ -23,6 +23,8 @@ USAGE = """calharness: estimators of calibration error against problems with kno
   calharness check my_module.Mine                      contract test of an estimator
   calharness doctor [--compact] [OVERRIDES]            broken parts, duplicates, missing cells
   calharness data list|fetch NAME|verify               published files: where, how large, checksums
+  calharness data fetch tabrepo [--datasets a,b] [--folds 0,1,2] [--table1] [--from URL] [--out DIR]
+  calharness data make tabular_oof                     offline stand-in for TabRepo: models trained here (--help)
 
 Options are listed in conf/config.yaml: n, reps, notion, estimand, seed, jobs, engine, shard, shards, out ...
 --traceback shows the whole trace of an error; -m, --cfg and the other flags are Hydra's.
@@ -209,6 +211,10 @@ def _describe(group, name):
     for part in [made, *(v for v in vars(made).values() if type(v).__module__.startswith("harness."))]:
         print(f"{type(part).__name__}: {inspect.getdoc(type(part))}\n")
     try:
+        if hasattr(made, "members"):  # a family of problems
+            ids = list(made.members())
+            print(f"{len(ids):,} problems, from {ids[0]} to {ids[-1]}")
+            return
         shown = {
             "problem": ("classes", "notions", "default_n", "default_reps", "version"),
             "estimator": ("notions", "estimands", "determinism", "max_n", "max_classes", "revision"),

@@ -32,6 +32,7 @@ class Traits(NamedTuple):
     default_n: int | tuple
     default_reps: int
     sizes: tuple | None
+    unavailable: str | None
 
     @classmethod
     def of(cls, problem):
@@ -44,6 +45,7 @@ class Traits(NamedTuple):
             getattr(problem, "default_n", 1000),
             getattr(problem, "default_reps", 10),
             getattr(problem, "sizes", None),
+            getattr(problem, "unavailable", None),
         )
 
 
@@ -92,6 +94,8 @@ def plan(config: dict) -> Plan:
 
 def skip_reason(problem, traits, estimator, notion, n) -> str | None:
     """Why this cell is not run, or None. Nothing is dropped: the reason becomes the cell's record."""
+    if traits.unavailable:
+        return traits.unavailable
     if notion not in traits.notions:
         return f"the problem has no {notion} notion (it has {', '.join(traits.notions)})"
     allowed = getattr(estimator, "notions", SCALAR_NOTIONS)
@@ -105,13 +109,21 @@ def skip_reason(problem, traits, estimator, notion, n) -> str | None:
         return f"{traits.classes} classes are above the estimator's limit of {max_classes}"
     if "problem" in getattr(estimator, "wants", ()) and not hasattr(problem, "posterior"):
         return "the problem's true posterior is not known"
-    return None
+    return getattr(estimator, "unavailable", None)
 
 
 def _nodes(group, chosen):
     if not chosen or not isinstance(chosen, dict):
         raise BadInput(f"no {group} is selected; give {group}=[ID,...] or experiment=ID (`calharness list {group}s`).")
-    return {name: node(group, name, config) for name, config in chosen.items()}
+    nodes: dict[str, Node] = {}
+    for name, config in chosen.items():
+        one = node(group, name, config)
+        members = one.object.members() if group == "problem" and hasattr(one.object, "members") else None  # a family of problems
+        for made in [one] if members is None else [node(group, *member) for member in members.items()]:
+            if made.id in nodes:
+                raise BadInput(f"{group} {made.id!r} comes from two of {', '.join(chosen)}; select one of them.")
+            nodes[made.id] = made
+    return nodes
 
 
 def _settings(config):

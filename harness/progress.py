@@ -7,10 +7,11 @@ import time
 
 
 class Progress:
-    """Cells done, elapsed time and time left, on standard error: in place on a terminal, else a line every ten seconds."""
+    """Cells (or other units) done, elapsed time and time left, on standard error: in place on a terminal, else a line every ten
+    seconds."""
 
-    def __init__(self, total, quiet=False):
-        self.total, self.done, self.quiet = total, 0, quiet
+    def __init__(self, total, quiet=False, unit="cells"):
+        self.total, self.done, self.quiet, self.unit = total, 0, quiet, unit
         self.start = self.last = time.monotonic()
         self.terminal = sys.stderr.isatty()
 
@@ -23,7 +24,7 @@ class Progress:
         self.last = now
         elapsed = now - self.start
         left = elapsed * (self.total - self.done) / self.done
-        text = f"{self.done:,} of {self.total:,} cells, {clock(elapsed)} elapsed, about {clock(left)} left"
+        text = f"{self.done:,} of {self.total:,} {self.unit}, {clock(elapsed)} elapsed, about {clock(left)} left"
         text += f", {failed} failed" if failed else ""
         print(f"\r\033[K{text}" if self.terminal else text, end="" if self.terminal else "\n", file=sys.stderr, flush=True)
 

@@ -108,7 +108,7 @@ def test_a_file_is_found_here_or_in_the_data_folder(tmp_path, monkeypatch):
         find("a.npz")
     monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path / "data"))
     assert find("a.npz") == (tmp_path / "data" / "a.npz").resolve()
-    with pytest.raises(BadInput, match="no file b.npz here or below CALHARNESS_DATA="):
+    with pytest.raises(BadInput, match="no file b.npz here or below the folder that CALHARNESS_DATA names"):
         find("b.npz")
 
 

@@ -8,7 +8,10 @@ A problem is a frozen dataclass with
 
 and the attributes `notions` (all it can be judged under), `default_notions`, `classes`, `version` (raised when its draws or
 truths change), `default_n`, `default_reps`, `n_max` (samples at hand; None = unlimited), `fingerprint` (what identifies it
-beside its parameters; None = the parameters do).
+beside its parameters; None = the parameters do), `unavailable` (why it cannot be run here, such as a file that is not there; its
+cells are skipped with that reason; None = it can).
+
+A family of problems has members() -> {id: configuration of a problem} instead, and stands for all of them in a run.
 """
 
 from harness.problems.base import Truth
@@ -16,5 +19,6 @@ from harness.problems.beta import Beta
 from harness.problems.dirichlet import Dirichlet
 from harness.problems.legacy import LegacyStream
 from harness.problems.predictions import Predictions
+from harness.problems.tabrepo import TabRepoTask, TabRepoTasks
 
-__all__ = ["Beta", "Dirichlet", "LegacyStream", "Predictions", "Truth"]
+__all__ = ["Beta", "Dirichlet", "LegacyStream", "Predictions", "TabRepoTask", "TabRepoTasks", "Truth"]

@@ -26,7 +26,8 @@ def find(path: str) -> Path:
     for candidate in candidates:
         if candidate.is_file():
             return candidate.resolve()
-    hint = f" or below CALHARNESS_DATA={data}" if data else "; CALHARNESS_DATA, the folder of downloaded data, is not set"
+    unset = "; CALHARNESS_DATA, the folder of downloaded data, is not set"
+    hint = " or below the folder that CALHARNESS_DATA names" if data else unset
     raise BadInput(f"no file {path} here{hint}.")
 
 

@@ -1,0 +1,200 @@
+"""Stored out-of-fold predictions of tabular models as problems without known truth: one task, and families of tasks."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from harness.errors import BadInput
+
+
+@dataclass(frozen=True)
+class TabRepoTask:
+    """The validation predictions of one config on one (dataset, fold) of a repository in TabRepo's layout
+    (`harness.sources.tabrepo`). A rep is a random order of the rows and n its first n, without replacement; by default all
+    rows, at most `max_n`. `n_samples` and `n_classes` are what a list of tasks says; without them the files are asked.
+    The stored bytes of this config's predictions and the labels identify the problem, not where they lie."""
+
+    repository: str
+    dataset: str
+    fold: int
+    config: str
+    n_samples: int | None = None
+    n_classes: int | None = None
+    max_n: int = 5000
+
+    version = 1
+    default_reps = 10
+
+    @cached_property
+    def _held(self):
+        from harness.sources import tabrepo
+
+        return tabrepo.find(self.repository)
+
+    @property
+    def classes(self):
+        return self.n_classes or self._held.shape(self.dataset, self.fold)[1]
+
+    @property
+    def notions(self):
+        return ("binary", "canonical", "classwise") if self.classes <= 2 else ("top_label", "classwise", "canonical")
+
+    @property
+    def default_notions(self):
+        return ("binary",) if self.classes <= 2 else ("canonical",)
+
+    @property
+    def n_max(self):
+        return self.n_samples or self._held.shape(self.dataset, self.fold)[0]
+
+    @property
+    def default_n(self):
+        return min(self.n_max, self.max_n)
+
+    @property
+    def unavailable(self) -> str | None:
+        """Why the task cannot be run from this repository, or None."""
+        held = self._held
+        absent = held.missing(self.dataset, self.fold)
+        if absent:
+            return f"the repository lacks {', '.join(absent)} of {self.dataset}, fold {self.fold}"
+        if held.problem_type(self.dataset) == "regression":
+            return f"{self.dataset} is a regression data set; it has no class probabilities"
+        if self.config not in held.metadata(self.dataset, self.fold).models:
+            return f"the repository has no predictions of {self.config} for {self.dataset}, fold {self.fold}"
+        rows, classes = held.shape(self.dataset, self.fold)
+        if (self.n_samples or rows, self.n_classes or classes) != (rows, classes):
+            return (
+                f"the list of tasks says {self.n_samples} rows and {self.n_classes} classes, "
+                f"the repository {rows} and {classes}, for {self.dataset}, fold {self.fold}"
+            )
+        return None
+
+    @property
+    def fingerprint(self):
+        found = None
+        if self.unavailable is None:
+            held = self._held
+            content = hashlib.sha256(held.stored_bytes(self.dataset, self.fold, self.config))
+            content.update(held.labels_val(self.dataset, self.fold).tobytes())
+            found = content.hexdigest()
+        return {"dataset": self.dataset, "fold": self.fold, "config": self.config, "sha256": found}
+
+    def sample(self, n, rng):
+        held = self._held
+        y = held.labels_val(self.dataset, self.fold)
+        p = held.predict_val(self.dataset, self.fold, self.config)
+        if n > len(y):
+            raise BadInput(f"n is {n}, but {self.dataset}, fold {self.fold} holds {len(y)} rows; n can be at most that.")
+        rows = rng.permutation(len(y))[:n]
+        return p[rows], y[rows]
+
+    def truth(self, estimand, notion=None):
+        return None
+
+
+@dataclass(frozen=True)
+class TabRepoTasks:
+    """A family of problems, one TabRepoTask per (dataset, fold, config), with ids dataset/fold/config.
+
+    `tasks` is a csv with columns dataset, fold, config and, where known, n_samples, n_classes: a path, or one below experiments/;
+    null takes everything that the repository holds. `datasets`, `folds`, `configs` and `families` (the part of a config's
+    name before the first '_') choose among these; `min_n` and `max_classes` leave out tasks with fewer rows or more classes.
+    `repository` is looked for in the working folder, below CALHARNESS_DATA and in the project's cache folder. Tasks of the
+    list that the repository lacks (a partial download) are skipped with the reason, as are regression data sets.
+    """
+
+    repository: str = "tabrepo"
+    tasks: str | None = None
+    configs: tuple | None = None
+    folds: tuple | None = None
+    datasets: tuple | None = None
+    families: tuple | None = None
+    min_n: int = 0
+    max_classes: int | None = None
+    max_n: int = 5000
+
+    def members(self) -> dict[str, dict]:
+        """{id: configuration of the TabRepoTask}. Raises BadInput if the repository is absent or nothing is chosen."""
+        from harness.sources import tabrepo
+
+        held = tabrepo.find(self.repository)
+        listed = self._listed() if self.tasks else self._all_of(held)
+        chosen = self._chosen(listed)
+        return {
+            f"{dataset}/{fold}/{config}": {
+                "_target_": "harness.problems.TabRepoTask", "repository": str(held.root), "dataset": dataset, "fold": fold,
+                "config": config, "n_samples": n, "n_classes": k, "max_n": self.max_n,
+            }
+            for dataset, fold, config, n, k in chosen
+        }  # fmt: skip
+
+    def _listed(self):
+        """[(dataset, fold, config, n, classes)] of the csv, in its order."""
+        import pandas as pd
+
+        path = task_list(self.tasks)
+        frame = pd.read_csv(path)
+        absent = [name for name in ("dataset", "fold", "config") if name not in frame]
+        if absent:
+            raise BadInput(f"{path} has no column {', '.join(absent)}; a list of tasks needs dataset, fold and config.")
+        twice = frame[frame.duplicated(["dataset", "fold", "config"])]
+        if len(twice):
+            raise BadInput(f"{path} lists {'/'.join(str(twice.iloc[0][c]) for c in ('dataset', 'fold', 'config'))} twice.")
+        sizes = [_known(frame[c]) if c in frame else [None] * len(frame) for c in ("n_samples", "n_classes")]
+        return list(zip(frame["dataset"].astype(str), frame["fold"].tolist(), frame["config"], *sizes))
+
+    def _all_of(self, held):
+        return [
+            (dataset, fold, config, *held.shape(dataset, fold))
+            for dataset in held.datasets()
+            for fold in held.folds(dataset)
+            for config in held.configs(dataset, fold)
+        ]
+
+    def _chosen(self, listed):
+        parts = (
+            ("datasets", self.datasets, 0),
+            ("folds", self.folds, 1),
+            ("configs", self.configs, 2),
+            ("families", self.families, 2),
+        )
+        for name, wanted, column in parts:
+            if wanted is None:
+                continue
+            wanted = [wanted] if isinstance(wanted, (str, int)) else list(wanted)
+            of = _family if name == "families" else (lambda value: value)
+            have = {of(task[column]) for task in listed}
+            unknown = [w for w in wanted if w not in have]
+            if unknown:
+                shown = ", ".join(map(str, sorted(have)[:10])) + (", ..." if len(have) > 10 else "")
+                raise BadInput(f"{name} is {unknown[0]!r}, which no task has; there are {shown}.")
+            listed = [task for task in listed if of(task[column]) in wanted]
+        listed = [task for task in listed if task[3] is None or task[3] >= self.min_n]
+        if self.max_classes is not None:
+            listed = [task for task in listed if task[4] is None or task[4] <= self.max_classes]
+        if not listed:
+            raise BadInput("datasets, folds, configs, families, min_n and max_classes together leave no task.")
+        return listed
+
+
+def task_list(name: str) -> Path:
+    """A list of tasks: the path as given, else below experiments/."""
+    from harness.config import EXPERIMENTS
+
+    for path in (Path(name).expanduser(), EXPERIMENTS / name):
+        if path.is_file():
+            return path
+    raise BadInput(f"tasks is {name!r}; there is no such file here or in {EXPERIMENTS}.")
+
+
+def _known(column):
+    """The integers of a column, None where it is empty."""
+    return [int(value) if value == value else None for value in column]
+
+
+def _family(config):
+    return config.split("_")[0]
