@@ -59,6 +59,8 @@ class Experiment:
         """The records of this plan's cells, best attempt each, with truths (computed and stored if new)."""
         keys = [c.key for c in self.plan.cells]
         frame = records.load_records(self.out, keys) if records.parts(self.out) else records.empty_frame()
+        outdated = frame["status"].eq("skipped") & ~frame["key"].isin(self.plan.skips)  # what was missing then is there now
+        frame = frame[~outdated].reset_index(drop=True)
         seen = frame[frame["estimand"].notna()].drop_duplicates(["problem", "notion", "estimand"])
         for name, problem in self.plan.problems.items():
             mine = seen[seen["problem"] == name]
@@ -84,8 +86,8 @@ class Experiment:
         shown = self._shown(frame)
         figure = item.render(shown, self.config) if item else plots.overview(shown, self.config)
         files = plots.save(figure, self.folder / self.stem)
-        summary = tables.summary(shown, self.config)
-        wide = tables.wide(shown, self.config)
+        summary = getattr(item, "summary", tables.summary)(shown, self.config)
+        wide = getattr(item, "table", tables.wide)(shown, self.config)
         files += tables.save(summary, wide, self.folder / self.stem)
         compared = None
         if item:
@@ -126,7 +128,8 @@ class Experiment:
 
 
 def load_item(paper: str, item: str):
-    """The module experiments/<paper>/<item>.py: render(records, config) -> Figure and reproduced(records, config) -> frame."""
+    """The module experiments/<paper>/<item>.py: render(records, config) -> Figure and reproduced(records, config) -> frame; where
+    it is a table of its own kind also table(records, config), for page and LaTeX, and summary(records, config), for the CSV."""
     path = EXPERIMENTS / paper / f"{item}.py"
     if not path.is_file():
         raise BadInput(f"there is no {path.name} for paper {paper!r}; an item is a file experiments/<paper>/<item>.py.")

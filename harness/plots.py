@@ -34,18 +34,22 @@ STYLE = {
     "grid.linewidth": 0.5, "lines.linewidth": 1.2, "lines.markersize": 3, "pdf.fonttype": 42, "svg.hashsalt": "calharness",
     "svg.fonttype": "path", "legend.frameon": False,
 }  # fmt: skip
+MOST_PANELS = 40
 WIDTH = 6.75  # inches, two columns of a paper
 
 
 def overview(records, config):
-    """Convergence over n if there are several n, else the estimates side by side."""
+    """Convergence over n if there are several n, else the estimates side by side; a family of problems, too many for a panel
+    each, as one distribution."""
+    if len(records.drop_duplicates(["problem", "notion"])) > MOST_PANELS:
+        return across_problems(records, config)
     return convergence(records, config) if records["n"].nunique() > 1 else side_by_side(records, config)
 
 
 def convergence(records, config):
     """One panel per problem and notion: mean +- standard error over the reps against n (log axis); truth dashed, with its
     error as a band."""
-    plt = _pyplot()
+    plt = pyplot()
     table, estimand, panels, series = _prepared(records, config)
     if not series:
         return _nothing(plt)
@@ -86,7 +90,7 @@ def convergence(records, config):
 def side_by_side(records, config):
     """One panel per problem and notion: the mean +- standard error of every estimator at the only n (dots of the single reps
     behind), the mean bounds as a broad bar, truth dashed."""
-    plt = _pyplot()
+    plt = pyplot()
     table, estimand, panels, series = _prepared(records, config)
     if not series:
         return _nothing(plt)
@@ -128,6 +132,33 @@ def side_by_side(records, config):
     return figure
 
 
+def across_problems(records, config):
+    """One panel per notion: every problem's mean estimate (over reps and n) as a dot, the median over problems as a bar."""
+    plt = pyplot()
+    estimand = figure_estimand(records, config)
+    table = evaluate(records[records["estimand"].eq(estimand) & records["status"].eq("ok")])
+    if not len(table):
+        return _nothing(plt)
+    notions = [notion for notion in NOTIONS if (table["notion"] == notion).any()]
+    series = [e for e in config["figure"]["estimators"] or config["estimator"] if e in set(table["estimator"])]
+    height = 0.7 + 0.24 * len(series)
+    figure, axes = plt.subplots(1, len(notions), figsize=(WIDTH, height), squeeze=False, sharey=True, layout="constrained")
+    jitter = np.random.default_rng(0)
+    for notion, ax in zip(notions, axes.flat):
+        part = table[table["notion"] == notion]
+        for i, estimator in enumerate(series):
+            means = part[part["estimator"] == estimator].groupby("problem")["mean"].mean()
+            at = len(series) - 1 - i
+            spread = at + jitter.uniform(-0.22, 0.22, len(means))
+            ax.plot(means, spread, ".", color=COLOURS[i % 8], alpha=0.35, markersize=3, rasterized=len(means) > 500)
+            ax.plot([means.median()] * 2, [at - 0.35, at + 0.35], color="0.1", linewidth=1.4, zorder=3)
+        ax.set_title(f"{notion.replace('_', '-')}: {part['problem'].nunique():,} problems")
+        ax.set_xlabel(NAMES.get(estimand, estimand))
+    axes[0, 0].set_yticks(range(len(series)), [label(config, "estimator", e) for e in reversed(series)])
+    axes[0, 0].set_ylim(-0.6, len(series) - 0.4)
+    return figure
+
+
 def save(figure, stem: Path) -> list[Path]:
     """<stem>.png (200 dpi), .pdf and .svg, byte-identical between runs."""
     import logging
@@ -150,7 +181,8 @@ def save(figure, stem: Path) -> list[Path]:
     return paths
 
 
-def _pyplot():
+def pyplot():
+    """matplotlib.pyplot with the style of all figures."""
     import matplotlib
 
     matplotlib.use("Agg", force=False)

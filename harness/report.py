@@ -12,7 +12,6 @@ from harness import reproduction
 from harness.config import PACKAGE
 from harness.plots import NAMES
 from harness.records import whole_file
-from harness.tables import figure_estimand
 
 VERDICTS = {
     "identical": "equal to the reported number to its printed precision, or to 1e-9",
@@ -20,6 +19,7 @@ VERDICTS = {
     "differs": "the difference is larger than that",
     "not reproducible here": "there is no number of ours, or none that can be judged, for the reason given",
 }
+CAPTION = "Mean over the replications, bars: one standard error. Dashed: the true value, its band the error of the truth."
 MOST_ROWS = 5000  # of a table on the page; the CSV beside it holds all
 
 
@@ -40,7 +40,8 @@ def save(experiment, records, files, wide, compared, path: Path) -> Path:
         fingerprint=experiment.fingerprint(records),
         paper=experiment.paper,
         svg=inline(svg.read_text()),
-        estimand=_plain(figure_estimand(records, config)),
+        heading=_plain(wide.columns.name),
+        caption=config["figure"].get("caption") or CAPTION,
         wide=wide,
         levels=wide.index.names,
         rows=[(index if isinstance(index, tuple) else (index,), list(row)) for index, row in zip(wide.index, wide.to_numpy())],
@@ -60,10 +61,11 @@ def save(experiment, records, files, wide, compared, path: Path) -> Path:
     return path
 
 
-def _plain(estimand):
-    """'l1' -> 'L1 calibration error'."""
+def _plain(name):
+    """'l1: mean' -> 'L1 calibration error: mean'."""
+    estimand, colon, rest = name.partition(":")
     text = NAMES.get(estimand, estimand)
-    return text.replace("$", "").replace("_", "").replace(r"\infty", "∞")
+    return text.replace("$", "").replace("_", "").replace(r"\infty", "∞") + colon + rest
 
 
 def _most_telling(compared):

@@ -9,7 +9,8 @@ verdict
                             Welch's degrees of freedom: one in a thousand true reproductions is called different
                             (never given where both sides are of the same random draws: there only equality agrees)
     differs                 otherwise
-    not reproducible here   we have no number, or one replication and so no error to judge by; the reason is given
+    not reproducible here   we have no number, or one of something else (other data, other hardware), or one replication and so
+                            no error to judge by; the reason is given
 """
 
 from __future__ import annotations
@@ -46,9 +47,10 @@ def reported(paper: str, items):
 
 
 def compare(ours, paper: str, items, reasons=None, computed=(), paired=False):
-    """Join ours (columns item, row, column, value, error, reps, and why where a cell left no number) to the reported numbers of
-    `items`. `reasons` says, by column label, why there is no number of ours; `computed` are the columns that this experiment
-    computes; `paired` means that both sides are of the same random draws, so that nothing but equality is agreement."""
+    """Join ours (columns item, row, column, value, error, reps, why) to the reported numbers of `items`. `why` says why a cell
+    left no number or, beside a number, why ours is of something else than theirs and so shown without a judgement. `reasons`
+    says, by column label, why there is no number of ours; `computed` are the columns that this experiment computes; `paired`
+    means that both sides are of the same random draws, so that nothing but equality is agreement."""
     frame = reported(paper, items).rename(columns={"value": "reported", "reps": "reported_reps"})
     twice = ours.duplicated(KEY)
     if twice.any():
@@ -59,6 +61,7 @@ def compare(ours, paper: str, items, reasons=None, computed=(), paired=False):
     spread = np.hypot(frame["plus_minus"].fillna(0.0), frame["error"].fillna(0.0))
     frame["z"] = np.where((spread > 1e-12) & frame["error"].notna(), frame["difference"] / spread.where(spread > 0), np.nan)
     frame["verdict"] = _verdicts(frame, spread * (not paired))
+    frame.loc[frame["why"].notna(), ["verdict", "z"]] = ["not reproducible here", np.nan]
     frame["reason"] = [_reason(row, reasons or {}, computed, paired) for row in frame.itertuples()]
     return frame[COLUMNS]
 
@@ -66,14 +69,16 @@ def compare(ours, paper: str, items, reasons=None, computed=(), paired=False):
 def _reason(row, reasons, computed, paired):
     if row.verdict == "differs" and paired and row.reps != row.reported_reps:
         return f"their mean is over {row.reported_reps:g} runs, ours over {row.reps:g}"
+    if row.verdict == "differs" and paired:
+        return reasons.get(row.column)
     if row.verdict != "not reproducible here":
         return None
     if row.reported != row.reported:
         return "the authors' own table has no value here"
-    if row.ours == row.ours:
-        return "one replication has no Monte Carlo error to judge by"
     if isinstance(row.why, str):
         return row.why
+    if row.ours == row.ours:
+        return "one replication has no Monte Carlo error to judge by"
     return reasons.get(row.column, "not part of this run" if row.column in computed else "this experiment does not compute it")
 
 
@@ -165,7 +170,9 @@ def _numbers(records, config, item, estimand, per_run):
         exact = pd.DataFrame({"row": rows_of(table), "column": TRUTH, "value": table["truth"], "error": table["truth_error"]})
         frames.append(exact.drop_duplicates("row").assign(reps=np.inf))
     without = records[~records["status"].eq("ok")]
-    lost = pd.DataFrame({"row": rows_of(without), "column": columns_of(without), "why": [_why(r) for r in without.itertuples()]})
+    lost = pd.DataFrame(
+        {"row": rows_of(without), "column": columns_of(without), "why": [why_without(r) for r in without.itertuples()]}
+    )
     if len(lost):
         seen = pd.MultiIndex.from_frame(found[["row", "column"]])
         lost = lost[~pd.MultiIndex.from_frame(lost[["row", "column"]]).isin(seen)].drop_duplicates(["row", "column"])
@@ -173,6 +180,7 @@ def _numbers(records, config, item, estimand, per_run):
     return pd.concat(frames, ignore_index=True).assign(item=item)
 
 
-def _why(record):
+def why_without(record) -> str:
+    """Why a record holds no number: its status and the last line of its reason."""
     last = str(record.reason or "").strip().splitlines()[-1:]
     return f"{record.status}: {last[0][:200]}" if last else record.status

@@ -57,7 +57,7 @@ def wide(records, config):
     table = pd.DataFrame([[entry.get(c, "–") for c in columns] for entry in rows.values()], index, columns, dtype=object)
     if (table["truth"] == "–").all():
         table = table.drop(columns="truth")
-    ranks = {label(config, "problem", p): i for i, p in enumerate(config["problem"])}
+    ranks = {label(config, "problem", p): i for i, p in enumerate(dict.fromkeys([*config["problem"], *records["problem"]]))}
     table = table.sort_index(
         level=0, key=lambda level: level.map(ranks) if level.name == "problem" else level, sort_remaining=True
     )

@@ -10,18 +10,19 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCKS = re.findall(r"^```\n(.*?)^```", (ROOT / "README.md").read_text(), flags=re.M | re.S)
+RUN = [block for block in BLOCKS[1:] if "data fetch" not in block]  # that one needs a network and hours
 
 
 def test_the_readme_has_its_four_uses():
     text = (ROOT / "README.md").read_text()
-    assert len(BLOCKS) == 5 and "make run" in BLOCKS[0] and "make test" in BLOCKS[0]
+    assert len(BLOCKS) == 6 and len(RUN) == 4 and "make run" in BLOCKS[0] and "make test" in BLOCKS[0]
     for heading in ("Reproduce", "Sweep", "Compare your own estimator", "Judge my predictions"):
         assert f"\n## {heading}\n" in text
     assert (ROOT / re.search(r"!\[.*?\]\((.*?)\)", text)[1]).is_file()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", BLOCKS[1:], ids=["reproduce", "sweep", "compare", "judge"])
+@pytest.mark.parametrize("block", RUN, ids=["reproduce", "sweep", "compare", "judge"])
 def test_commands_work_as_printed(block, tmp_path):
     binaries = Path(sys.executable).parent
     environment = {**os.environ, "PATH": f"{binaries}:{os.environ['PATH']}", "CALHARNESS_OUT": str(tmp_path / "results")}

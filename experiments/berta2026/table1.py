@@ -1,0 +1,234 @@
+"""Table 1: the share of the largest estimated calibration error that each classifier recovers, over many models of many tables.
+
+Every task is one model's held-out predictions: a data set, a fold and a configuration of the model. The authors' protocol: drop
+tasks of at most 300 samples; average a classifier's estimates over the tasks (folds) and replications of a group (data set,
+configuration); clip at 0; keep the groups whose largest L1 (binary) or L2 (multiclass) is above 0.02, for the squared columns
+too; divide by the group's largest; average over the groups. Seconds are per 1,000 samples, over all groups.
+"""
+
+import json
+
+import numpy as np
+import pandas as pd
+
+from harness import reproduction
+from harness.aggregation import group_means, mean_and_errors, shares_of_largest
+from harness.errors import BadInput
+from harness.plots import COLOURS, WIDTH, pyplot
+from harness.tables import label
+
+COLUMNS = {
+    "binary L1 (%)": ("binary", "l1"), "binary squared (%)": ("binary", "l2_squared"),
+    "multiclass L2 (%)": ("canonical", "l2"), "multiclass squared (%)": ("canonical", "l2_squared"),
+}  # fmt: skip
+PRIMARY = {"binary": "l1", "canonical": "l2"}
+TIME = "seconds per 1,000"
+SMALLEST = 300  # tasks with at most that many samples are left out
+LEAST = 0.02  # groups whose largest primary error is at most that are left out
+GROUPS = {"binary": 696, "canonical": 241}  # the paper's, before that filter
+PAPER, MEANS, APART = "as in the paper", "mean of dataset means", "folds apart"
+BY = {PAPER: ["dataset", "config"], APART: ["dataset", "fold", "config"]}
+
+
+def render(records, config):
+    """The four percentages: dot and thin bar mean +- standard error over the groups, pale bar the error clustered by data set,
+    open diamond the paper's value with its error."""
+    plt = pyplot()
+    found = summary(records, config).query("grouping == @PAPER")
+    names, printed = list(dict.fromkeys(found["classifier"])), _printed()
+    height = 0.95 + 0.27 * len(names)
+    figure, axes = plt.subplots(1, len(COLUMNS), figsize=(WIDTH, height), sharex=True, sharey=True, layout="constrained")
+    for ax, column in zip(axes, COLUMNS):
+        for i, r in enumerate(found[found["column"].eq(column)].itertuples()):
+            theirs = printed[printed["row"].eq(r.classifier) & printed["column"].eq(column)]
+            ax.errorbar(
+                theirs["value"], np.full(len(theirs), i + 0.22), xerr=theirs["plus_minus"], color=COLOURS[1], marker="D",
+                markerfacecolor="white", elinewidth=0.8, linestyle="none", label="paper",
+            )  # fmt: skip
+            if r.groups == 0:
+                ax.text(0.03, i - 0.18, "no number", transform=ax.get_yaxis_transform(), va="center", fontsize=6, color="0.45")
+                continue
+            ends = [r.mean - r.se_clustered, r.mean + r.se_clustered]
+            ax.plot(
+                ends, [i - 0.18] * 2, color=COLOURS[0], alpha=0.3, linewidth=4.5, solid_capstyle="butt", label="clustered error"
+            )
+            ax.errorbar(
+                r.mean, i - 0.18, xerr=r.se, color=COLOURS[0], marker="o", elinewidth=0.9, linestyle="none", label="ours",
+            )  # fmt: skip
+        ax.set_title(column)
+        ax.set_xlim(0, max(100.0, ax.get_xlim()[1]))
+        ax.xaxis.set_major_locator(plt.MultipleLocator(25))
+        ax.set_ylim(len(names) - 0.45, -0.6)
+        ax.set_yticks(range(len(names)), names)
+        ax.tick_params(axis="y", length=0)
+        ax.grid(axis="y", visible=False)
+    figure.supxlabel("% of the largest estimate\n" + _counts(records, config), fontsize=7, color="0.25")
+    handles = {text: handle for ax in axes for handle, text in zip(*ax.get_legend_handles_labels())}
+    paper = "paper, on its own data" if set(COLUMNS) & set(config["reasons"]) else "paper"
+    texts = {"ours": "ours ± standard error over groups", "clustered error": "± error clustered by data set", "paper": paper}
+    shown = [text for text in texts if text in handles]
+    figure.legend([handles[t] for t in shown], [texts[t] for t in shown], loc="outside upper center", ncols=3)
+    return figure
+
+
+def summary(records, config):
+    """One row per grouping, classifier and column: mean_and_errors(), the classifiers in the order of the mean of the four
+    percentages; `groups` is 0 where there is no number."""
+    cells, reference = measured(records, config)
+    names = [label(config, "estimator", e) for e in config["estimator"] if e in set(records["estimator"])]
+    frames = []
+    for grouping, by in BY.items():
+        for column, values in columns_of(cells, reference, by).items():
+            found = mean_and_errors(values.reindex(columns=names), values.index.get_level_values("dataset"))
+            frames.append(found.rename_axis("classifier").reset_index().assign(grouping=grouping, column=column))
+    long = pd.concat(frames, ignore_index=True)
+    four = long[long["grouping"].eq(PAPER) & long["column"].isin(COLUMNS)].groupby("classifier")["mean"].mean()
+    order = sorted(names, key=lambda name: (np.isnan(four[name]), -four[name] if four[name] == four[name] else names.index(name)))
+    ranks = [long["grouping"].map(list(BY).index), long["classifier"].map(order.index)]
+    long = long.assign(a=ranks[0], b=ranks[1]).sort_values(["a", "b"], kind="stable", ignore_index=True)
+    return long[
+        ["grouping", "classifier", "column", *(c for c in long if c not in ("grouping", "classifier", "column", "a", "b"))]
+    ]
+
+
+def measured(records, config):
+    """(cells, reference): one row per cell with dataset, fold, config, sample, estimator (its label), notion, the three estimands
+    and seconds per 1,000 samples, NaN where it gave no number; the classifiers of this run that make the paper's maximum."""
+    used = records[records["notion"].isin(PRIMARY) & records["n"].gt(SMALLEST)]
+    if not len(used):
+        raise BadInput(f"no cell has a binary or canonical notion and more than {SMALLEST} samples; Table 1 is of such only.")
+    fine = used[used["status"].eq("ok")]
+    values = fine.pivot(index="key", columns="estimand", values="value").reindex(columns=["l1", "l2", "l2_squared"])
+    cells = used.drop_duplicates("key")[["key", "problem", "notion", "n", "rep", "estimator", "seconds"]]
+    cells = cells.merge(_tasks(used), on="problem").join(values, on="key")
+    cells[TIME] = (cells["seconds"] * 1000 / cells["n"]).where(cells["key"].isin(fine["key"]))
+    cells["sample"] = cells["problem"] + "|" + cells["notion"] + "|" + cells["n"].astype(str) + "|" + cells["rep"].astype(str)
+    cells["estimator"] = [label(config, "estimator", e) for e in cells["estimator"]]
+    reference = [name for name in dict.fromkeys(_printed()["row"]) if name in set(cells["estimator"])]
+    if not reference:
+        raise BadInput("no estimator of this run is one of Table 1's classifiers, whose largest estimate is its 100 %.")
+    return cells, reference
+
+
+def columns_of(cells, reference, by):
+    """{column: frame (groups, classifiers)} of the table's columns, the percentages of the groups kept and the seconds of all."""
+    found = {}
+    for column, (notion, estimand) in COLUMNS.items():
+        mine = cells[cells["notion"].eq(notion)]
+        kept = _largest(cells, reference, notion, by)
+        kept = kept.index[kept > LEAST]
+        found[column] = shares_of_largest(group_means(mine.assign(value=mine[estimand]), by).reindex(kept), reference)
+    found[TIME] = group_means(cells.assign(value=cells[TIME]), by)
+    return found
+
+
+def table(records, config):
+    """Rows (grouping, classifier): ours as mean +- standard error (error clustered by data set), the paper's number beside it,
+    and the number of groups behind every entry of ours (of data sets, for the mean of their means)."""
+    long = summary(records, config)
+    theirs = reproduction.reported("berta2026", ["table1", "table1_sensitivity"]).set_index(["row", "column"])
+    rows = {}
+    for r in _three_ways(long).itertuples():
+        row = rows.setdefault((r.grouping, r.classifier), {"groups": []})
+        digits = 3 if r.column == TIME else 1
+        row[r.column] = _entry(r.value, r.error, digits) + (f" ({r.clustered:.{digits}f})" if r.clustered == r.clustered else "")
+        row["groups"].append(str(r.number))
+        asked = (r.classifier if r.grouping == PAPER else f"{r.classifier}, {r.grouping}", r.column)
+        if asked in theirs.index:
+            row[f"{r.column}, paper"] = _entry(theirs.loc[asked, "value"], theirs.loc[asked, "plus_minus"], 1)
+    columns = [name for column in (*COLUMNS, TIME) for name in (column, f"{column}, paper")]
+    index = pd.MultiIndex.from_tuples(list(rows), names=["grouping", "classifier"])
+    lines = [[*(row.get(c, "–") for c in columns), " / ".join(row["groups"])] for row in rows.values()]
+    frame = pd.DataFrame(lines, index, [*columns, "groups"], dtype=object)
+    frame.columns.name = "share of the largest estimate: mean ± standard error over groups (clustered by data set)"
+    return frame
+
+
+def reproduced(records, config):
+    """Our numbers for the items of `compare`. A number of ours is not judged where config["reasons"] names its column, where the
+    largest is over fewer classifiers than the paper's, or where the groups are fewer."""
+    cells, reference = measured(records, config)
+    ours = _three_ways(summary(records, config))
+    lost = records[~records["status"].eq("ok")].drop_duplicates("estimator")
+    lost = {label(config, "estimator", r.estimator): reproduction.why_without(r) for r in lost.itertuples()}
+    other = {column: config["reasons"].get(column) or _unlike(cells, reference, column) for column in (*COLUMNS, TIME)}
+    ours["why"] = [
+        other[r.column] if r.number else lost.get(r.classifier, "no group has its estimates in full") for r in ours.itertuples()
+    ]
+    rows = {
+        "table1": ours[ours["grouping"].eq(PAPER)].assign(suffix=""),
+        "table1_sensitivity": ours.assign(suffix=", " + ours["grouping"].replace(PAPER, "unrounded")),
+    }
+    found = [rows[item].assign(item=item) for item in config["compare"]]
+    found = pd.concat(found, ignore_index=True).rename(columns={"number": "reps"})
+    return found.assign(row=found["classifier"] + found["suffix"])[["item", "row", "column", "value", "error", "reps", "why"]]
+
+
+def _three_ways(long):
+    """The summary as rows grouping, classifier, column, value, error, clustered, number: the paper's grouping, and, of the
+    percentages, the mean of its data sets' means and folds apart."""
+    plain, percent = long["grouping"].eq(PAPER), long["column"].isin(COLUMNS)
+    means = long[plain & percent].assign(grouping=MEANS, se_clustered=np.nan)
+    means = means.assign(mean=means["cluster_mean"], se=means["cluster_se"], groups=means["clusters"])
+    parts = [long[plain], means, long[~plain & percent]]
+    names = {"mean": "value", "se": "error", "se_clustered": "clustered", "groups": "number"}
+    frame = pd.concat(parts, ignore_index=True).rename(columns=names)
+    return frame[["grouping", "classifier", "column", *names.values()]]
+
+
+def _unlike(cells, reference, column):
+    """Why a column of ours is of something else than the paper's, or None."""
+    ten = _printed()["row"].nunique()
+    for notion in PRIMARY if column == TIME else (COLUMNS[column][0],):
+        mine = len(_largest(cells, reference, notion, BY[PAPER]))
+        if mine < GROUPS[notion]:
+            return f"ours is over {mine} groups, the paper's over {GROUPS[notion]} (before small errors are left out)"
+    if column != TIME and len(_with_numbers(cells, reference)) < ten:
+        return f"ours is relative to the largest of {len(_with_numbers(cells, reference))} classifiers, theirs of {ten}"
+    return None
+
+
+def _largest(cells, reference, notion, by):
+    """The largest primary error of every group, over the classifiers that make the maximum."""
+    mine = cells[cells["notion"].eq(notion)]
+    means = group_means(mine.assign(value=mine[PRIMARY[notion]]), by)
+    return means.reindex(columns=reference).max(axis=1).dropna()
+
+
+def _with_numbers(cells, reference):
+    found = set(cells.dropna(subset=TIME)["estimator"])
+    return [name for name in reference if name in found]
+
+
+def _counts(records, config):
+    """What the figure rests on."""
+    cells, reference = measured(records, config)
+    texts = []
+    for notion, name in (("binary", "binary"), ("canonical", "multiclass")):
+        largest = _largest(cells, reference, notion, BY[PAPER])
+        texts.append(f"{name} {(largest > LEAST).sum()} of {len(largest)}")
+    small = records.loc[records["n"].le(SMALLEST), "problem"].nunique()
+    left_out = f"\n{small} tasks with at most {SMALLEST} samples left out" if small else ""
+    classifiers = len(_with_numbers(cells, reference))
+    return f"groups with an error above {LEAST}: {', '.join(texts)}; largest of {classifiers} classifiers{left_out}"
+
+
+def _tasks(records):
+    """problem -> dataset, fold, config, as the problems' own parameters have them."""
+    once = records.drop_duplicates("problem")
+    known = [json.loads(text) for text in once["problem_parameters"]]
+    for problem, parameters in zip(once["problem"], known):
+        absent = [name for name in BY[APART] if name not in parameters]
+        if absent:
+            raise BadInput(f"problem {problem!r} has no {', '.join(absent)}; Table 1 is over tasks of a TabRepo repository.")
+    return pd.DataFrame({"problem": once["problem"], **{name: [p[name] for p in known] for name in BY[APART]}})
+
+
+def _printed():
+    return reproduction.reported("berta2026", ["table1"])
+
+
+def _entry(value, error, digits):
+    if value != value:
+        return "–"
+    return f"{value:.{digits}f}" + (f" ± {error:.{digits}f}" if error == error else "")
