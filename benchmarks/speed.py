@@ -2,12 +2,14 @@
 
     python benchmarks/speed.py
 
-Shared machines are noisy: compare figures of one run with each other, not with another day's.
+Shared machines are noisy: compare figures of one run with each other, not with another day's. Beside the authors' library:
+benchmarks/peers.py.
 """
 
 import contextlib
 import io
 import os
+import resource
 import tempfile
 import time
 
@@ -34,8 +36,8 @@ def cpu(work, times=3):
     return best, result
 
 
-def show(what, seconds, target=None):
-    print(f"{what:<66}{seconds:>10.4f} s" + (f"   target {target}" if target else ""), flush=True)
+def show(what, seconds, target=None, unit="s"):
+    print(f"{what:<66}{seconds:>10.4f} {unit}" + (f"   target {target}" if target else ""), flush=True)
 
 
 def estimators():
@@ -51,7 +53,14 @@ def estimators():
         show(f"variational_{name}, 5 folds, all losses, n = 100,000", seconds, "1" if name == "isotonic" else None)
     p, y = p[:10_000], y[:10_000]
     seconds, _ = cpu(lambda: load_estimator("variational_temperature")(p, y, np.random.default_rng(0)))
-    show("variational_temperature, 5 folds, all losses, n = 10,000", seconds)
+    show("variational_temperature, 5 folds, all losses, n = 10,000", seconds, "0.02")
+    p, y = load_problem("dirichlet10_overconfident").sample(10_000, np.random.default_rng(0))
+    for name, target in (("sms", "0.5"), ("lightgbm_ws", None), ("catboost_ws", None)):
+        estimator = load_estimator(f"variational_{name}")
+        seconds, _ = cpu(lambda e=estimator: e(p, y, np.random.default_rng(0), notion="canonical"), times=1)
+        show(f"variational_{name}, 5 folds, all losses, k = 10, n = 10,000", seconds, target)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        show("  largest memory of this process so far", peak, "1024", "MB")
 
 
 def cells(folder):

@@ -130,9 +130,14 @@ class OneSided:
     def contribution(self, f, q, y, pivot=0.5):
         if f.ndim != 1:
             raise BadInput(f"f has shape {f.shape}; over- and under-confidence are of one probability: wrap it in TopClass.")
+        return self.loss.contribution(f, self._kept(f, q, pivot), y, pivot)
+
+    def for_bound(self, f, q, y, pivot=0.5):
+        return _for_bound(self.loss)(f, self._kept(f, q, pivot), y, pivot)
+
+    def _kept(self, f, q, pivot):
         smaller = (f > pivot) == (self.side == "over")
-        kept = np.where(f == pivot, f, np.where(smaller, np.minimum(q, f), np.maximum(q, f)))
-        return self.loss.contribution(f, kept, y, pivot)
+        return np.where(f == pivot, f, np.where(smaller, np.minimum(q, f), np.maximum(q, f)))
 
 
 @dataclass(frozen=True)
@@ -150,8 +155,19 @@ class TopClass:
         return self.loss.least(True)
 
     def contribution(self, f, q, y, pivot=0.5):
+        return self.loss.contribution(*self._top(f, q, y), pivot=-1.0)
+
+    def for_bound(self, f, q, y, pivot=0.5):
+        return _for_bound(self.loss)(*self._top(f, q, y), pivot=-1.0)
+
+    def _top(self, f, q, y):
         rows, top = np.arange(len(f)), f.argmax(axis=1)
-        return self.loss.contribution(f[rows, top], q[rows, top], y[rows, top], pivot=-1.0)
+        return f[rows, top], q[rows, top], y[rows, top]
+
+
+def _for_bound(loss):
+    """The contribution that bounds are made of."""
+    return getattr(loss, "for_bound", loss.contribution)
 
 
 SCALAR_LOSSES = (

@@ -102,7 +102,7 @@ def pending(plan: planning.Plan, out: Path):
         skipped = cell.key in plan.skips
         counts["skipped"] += skipped
         state = states.get(cell.key)
-        if state == "skipped" if skipped else state in ("ok", "undefined"):
+        if state in ("ok", "undefined") or skipped and state == "skipped":
             counts["done"] += not skipped
             continue
         counts["new_skips" if skipped else "todo"] += 1

@@ -333,6 +333,13 @@ def test_few_samples(calibrator, n, k):
         np.testing.assert_allclose(q.sum(axis=1), 1.0, rtol=1e-12)
 
 
+@every
+def test_three_samples_in_two_inner_folds_teach_nothing(calibrator):
+    """One of the two models would learn from one sample."""
+    p, y = scalars(3)
+    np.testing.assert_array_equal(calibrator.fit(p, y, rng())(p), p)
+
+
 def edge_of_scalars(edge):
     p, y = scalars(80)
     return {

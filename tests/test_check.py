@@ -29,17 +29,26 @@ def outcomes(target, outcome="failed"):
     return {f.item for f in check(target) if f.outcome == outcome}
 
 
-# Calibrators of tens of milliseconds: their estimators are checked with few trees, and in full by `make slow`.
+# A check takes some 700 estimates. Estimators of trees are checked with few of them; those of few trees also as they are, by
+# `make slow` (a minute and a half each; those of many trees would take up to hours).
 LIGHT = {
-    CatBoost: {"iterations": 3, "inner_folds": 2},
-    LightGBM: {"iterations": 3, "inner_folds": 2},
+    CatBoost: {"iterations": 6, "inner_folds": 2},
+    LightGBM: {"iterations": 6, "inner_folds": 2},
     RandomForest: {"trees": 10},
     ExtraTrees: {"trees": 10},
 }
 
 
-def is_heavy(name):
+def of_trees(name):
     return type(getattr(load_estimator(name), "calibrator", None)) in LIGHT
+
+
+def as_they_are():
+    for name in list_estimators():
+        if not of_trees(name):
+            yield name
+        elif load_estimator(name).seconds < 0.5:
+            yield pytest.param(name, marks=pytest.mark.slow)
 
 
 def keeps_the_contract(target, name):
@@ -48,9 +57,7 @@ def keeps_the_contract(target, name):
     assert {f.item for f in findings if f.outcome == "failed"} == KNOWN.get(name, set()), report(findings)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow if is_heavy(name) else ()) for name in list_estimators()]
-)
+@pytest.mark.parametrize("name", list(as_they_are()))
 def test_own_estimators_keep_the_contract(name):
     keeps_the_contract(name, name)
 
@@ -65,7 +72,7 @@ class Light(Variational):
 light = Light()  # of the test that is running
 
 
-@pytest.mark.parametrize("name", [name for name in list_estimators() if is_heavy(name)])
+@pytest.mark.parametrize("name", [name for name in list_estimators() if of_trees(name)])
 def test_own_estimators_of_few_trees_keep_the_contract(name, monkeypatch):
     own = load_estimator(name)
     fields = {f.name: getattr(own, f.name) for f in dataclasses.fields(own)}

@@ -395,3 +395,15 @@ def test_an_output_folder_that_cannot_be_is_one_sentence(out, tmp_path, cli):
     (tmp_path / "file").write_text("taken")
     code, _, err = cli("experiment=smoke", f"out={tmp_path}/file", "n=50", "reps=1", "jobs=1")
     assert code == 2 and len(err.strip().splitlines()) == 1 and "Traceback" not in err
+
+
+def test_a_finished_cell_that_would_now_be_skipped_stays_finished(out, monkeypatch):
+    from harness import cells
+
+    command = ["problem=beta_wavy", "estimator=binned15", "n=50", "reps=2", "jobs=1", f"out={out}"]
+    harness.run(command)
+    before = sorted((out / "records").iterdir())
+    monkeypatch.setattr(cells, "skip_reason", lambda *_: "too large now")
+    for _ in range(2):
+        assert list(harness.run(command)["status"].unique()) == ["ok"]
+    assert sorted((out / "records").iterdir()) == before

@@ -510,3 +510,37 @@ def test_folds_need_a_generator():
     for name in ("variational_isotonic", "kmeans15"):
         with pytest.raises(harness.BadInput, match="rng is missing"):
             harness.load_estimator(name)(p, y)
+
+
+@pytest.mark.parametrize("name", ["lightgbm_ws", "catboost_ws", "partition"])
+def test_a_model_differs_by_nothing_from_itself(name):
+    p, y = harness.load_problem("beta_wavy").sample(120, np.random.default_rng(0))
+    estimator = harness.load_estimator(f"variational_{name}", repeats=2)
+    for e in harness.paired_difference(p, p, y, np.random.default_rng(1), estimator).values():
+        assert (e.value, e.low, e.high) == (0.0, 0.0, 0.0)
+
+
+def test_an_impossible_outcome_leaves_no_interval():
+    p = np.full(60, 0.5)
+    q = p.copy()
+    q[0] = 0.0
+    y = np.r_[1, np.zeros(29, dtype=int), np.ones(30, dtype=int)]
+    kl = harness.paired_difference(q, p, y, np.random.default_rng(1))["kl"]
+    assert kl.value == np.inf and kl.kind == "point" and kl.low is None
+
+
+def test_only_variational_estimators_are_paired():
+    with pytest.raises(BadInput, match="estimator is a Binned; a paired interval needs a variational one"):
+        harness.paired_difference([0.5], [0.5], [1], 0, harness.load_estimator("binned15"))
+
+
+def test_whole_floats_are_integers():
+    assert Variational(folds=5.0, repeats=2.0).repeats == 2
+    assert type(Variational(folds=5.0).folds) is int
+
+
+def test_one_sided_log_loss_is_bounded_with_the_hedged_map():
+    """q = 0 where the outcome comes: the plain contribution has no bound, the hedged one stays above log 0.1."""
+    loss = OneSided(LogLoss(), "over")
+    f, q, y = np.array([0.4, 0.9]), np.array([0.0, 0.0]), np.array([1.0, 1.0])
+    assert (loss.for_bound(f, q, y) >= loss.least(True)).all() and (loss.contribution(f, q, y) < loss.least(True)).any()

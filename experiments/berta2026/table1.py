@@ -152,8 +152,9 @@ def reproduced(records, config):
     lost = records[~records["status"].eq("ok")].drop_duplicates("estimator")
     lost = {label(config, "estimator", r.estimator): reproduction.why_without(r) for r in lost.itertuples()}
     other = {column: config["reasons"].get(column) or _unlike(cells, reference, column) for column in (*COLUMNS, TIME)}
+    most = ours.groupby(["grouping", "column"])["number"].max()
     ours["why"] = [
-        other[r.column] if r.number else lost.get(r.classifier, "no group has its estimates in full") for r in ours.itertuples()
+        _absent(r, lost) if not r.number else other[r.column] or _fewer(r, most[r.grouping, r.column]) for r in ours.itertuples()
     ]
     rows = {
         "table1": ours[ours["grouping"].eq(PAPER)].assign(suffix=""),
@@ -176,6 +177,14 @@ def _three_ways(long):
     return frame[["grouping", "classifier", "column", *names.values()]]
 
 
+def _absent(row, lost):
+    return lost.get(row.classifier, "no group has its estimates in full")
+
+
+def _fewer(row, most):
+    return f"over {row.number} of {most} groups: it lacks some of their estimates" if row.number < most else None
+
+
 def _unlike(cells, reference, column):
     """Why a column of ours is of something else than the paper's, or None."""
     ten = _printed()["row"].nunique()
@@ -183,6 +192,12 @@ def _unlike(cells, reference, column):
         mine = len(_largest(cells, reference, notion, BY[PAPER]))
         if mine < GROUPS[notion]:
             return f"ours is over {mine} groups, the paper's over {GROUPS[notion]} (before small errors are left out)"
+    if column != TIME:
+        of_notion = cells[cells["notion"].eq(COLUMNS[column][0])]
+        means = group_means(of_notion.assign(value=of_notion[COLUMNS[column][1]]), BY[PAPER]).reindex(columns=reference)
+        short = int(means.isna().any(axis=1).sum())
+        if len(_with_numbers(cells, reference)) == ten and short:
+            return f"in {short} groups ours is relative to the largest of fewer than {ten} classifiers"
     if column != TIME and len(_with_numbers(cells, reference)) < ten:
         return f"ours is relative to the largest of {len(_with_numbers(cells, reference))} classifiers, theirs of {ten}"
     return None

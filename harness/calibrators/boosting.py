@@ -200,7 +200,7 @@ def _fit(calibrator, p, y, rng):
     inner = min(calibrator.inner_folds, len(y))
     seed = as_seed(rng) if calibrator.seed is None else calibrator.seed
     inner_rng = rng if calibrator.inner_seed is None else calibrator.inner_seed
-    if len(y) < 3:
+    if inner < 2 or len(y) - -(-len(y) // inner) < 2:
         return lambda x: x.copy()  # inner models of one sample teach nothing, and LightGBM refuses three quarters of one
     fold = fold_of(y, inner, True, inner_rng)
     starts = _logits(p, calibrator.init) if calibrator.warm_start else None

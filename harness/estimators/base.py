@@ -40,8 +40,8 @@ def apply(estimator, p, y, notion, rng, problem=None) -> dict[str, Estimate]:
     if notion != "classwise":
         return _normal(_call(estimator, p, y, rng, extra))
     extra = {name: "binary" if name == "notion" else value for name, value in extra.items()}
-    level = property_of(estimator, "level")
-    if level is not None and dataclasses.is_dataclass(estimator):
+    level = _level_of(estimator)
+    if level is not None:
         estimator = dataclasses.replace(estimator, level=1.0 - (1.0 - level) / p.shape[1])
     per_class = [_normal(_call(estimator, p[:, j], y[:, j], rng, extra)) for j in range(p.shape[1])]
     if any(e.kind != "point" for e in per_class[0].values()):
@@ -49,8 +49,15 @@ def apply(estimator, p, y, notion, rng, problem=None) -> dict[str, Estimate]:
     return {name: _mean([e[name] for e in per_class], level) for name in per_class[0]}
 
 
+def _level_of(estimator):
+    """The confidence level that can be asked of the estimator: its field `level`, None without one."""
+    fields = dataclasses.fields(estimator) if dataclasses.is_dataclass(estimator) else ()
+    level = getattr(estimator, "level", None) if any(f.name == "level" and f.init for f in fields) else None
+    return level if isinstance(level, float) and 0.0 < level < 1.0 else None
+
+
 def _mean(estimates, level):
-    """Mean of points, and of their bounds if they were asked for at a common level."""
+    """Mean of points, and of their bounds if they were asked for at a common level; parts are of single classes, and left out."""
 
     def mean(name):
         values = [getattr(e, name) for e in estimates]

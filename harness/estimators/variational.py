@@ -15,6 +15,7 @@ from harness.estimators import bounds
 from harness.estimators.base import Estimate
 from harness.folds import fold_of
 from harness.notions import checked, one_hot, reduce
+from harness.seeds import as_seed
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,8 @@ class Variational:
             raise BadInput(f"repeats is {self.repeats}; an integer of at least 1 is needed.")
         if not 0.0 < self.level < 1.0:
             raise BadInput(f"level is {self.level}; a number between 0 and 1 is needed, such as 0.95.")
-        object.__setattr__(self, "losses", tuple(self.losses))
+        for name, value in (("losses", tuple(self.losses)), ("folds", int(self.folds)), ("repeats", int(self.repeats))):
+            object.__setattr__(self, name, value)
 
     @property
     def estimands(self):
@@ -167,6 +169,8 @@ def paired_difference(p_first, p_second, y, rng, estimator=None, notion="binary"
     most the error: a difference of two lower bounds, itself no bound of the difference of errors.
     """
     estimator = estimator or Variational()
+    if not isinstance(estimator, Variational):
+        raise BadInput(f"estimator is a {type(estimator).__name__}; a paired interval needs a variational one.")
     if not 0.0 < level < 1.0:
         raise BadInput(f"level is {level}; a number between 0 and 1 is needed, such as 0.95.")
     first, y_first = reduce(p_first, y, notion)
@@ -181,16 +185,19 @@ def paired_difference(p_first, p_second, y, rng, estimator=None, notion="binary"
     for repeat in range(estimator.repeats):
         own = rng + repeat if isinstance(rng, (int, np.integer)) else rng
         fold = fold_of(y_first, estimator.folds, False, own)
+        seed = as_seed(own)
         sides = []
         for p, labels in ((first, y_first), (second, y_second)):
-            q = cross_fit(estimator.calibrator, p, labels, fold, own)
+            stream = own if isinstance(own, (int, np.integer)) else np.random.default_rng(seed)  # both sides' fits draw alike
+            q = cross_fit(estimator.calibrator, p, labels, fold, stream)
             sides.append(estimator.contributions(p, labels, [(fold, q)], notion))
         with np.errstate(invalid="ignore"):  # two infinite losses have no difference
             for (loss, (a,)), (_, (b,)) in zip(*sides):
                 differences.setdefault(loss.name, []).append((a - b, fold))
     for name, terms in differences.items():
         values = [float(x.mean()) for x, _ in terms]
-        half = float(np.mean([bounds.half_width(x, fold, level) for x, fold in terms]))
+        finite = all(np.isfinite(x).all() for x, _ in terms)  # an outcome that one model calls impossible is infinitely wrong
+        half = float(np.mean([bounds.half_width(x, fold, level) for x, fold in terms])) if finite else float("nan")
         value = float(np.mean(values))
         parts = {"split_sd": float(np.std(values, ddof=1))} if len(values) > 1 else None
         low, high = (None, None) if np.isnan(half) else (value - half, value + half)

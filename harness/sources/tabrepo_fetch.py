@@ -286,4 +286,7 @@ def _names(text):
 
 
 def _folds(text):
-    return [int(fold) for fold in _names(text)]
+    try:
+        return [int(fold) for fold in _names(text)]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of fold numbers such as 0,1") from None

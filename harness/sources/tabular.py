@@ -12,6 +12,7 @@ the column's median; neither looks at the labels. Whatever is not taken is named
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import os
@@ -439,4 +440,7 @@ def _names(text):
 
 
 def _integers(text):
-    return [int(number) for number in _names(text)]
+    try:
+        return [int(number) for number in _names(text)]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of integers such as 0,1") from None
