@@ -219,7 +219,7 @@ def test_the_scaling_is_fitted_on_held_out_probabilities(calibrator, k, monkeypa
     for held_out, found, raw in calibrator.models(p, y, z, fold, 3):
         own = np.isin(order, np.flatnonzero(held_out))
         np.testing.assert_array_equal(found, q[own])
-        again = boosting._probability(raw(p[held_out], None if z is None else z[held_out]))
+        again = boosting._probability(raw(calibrator.features(p[held_out]), None if z is None else z[held_out]))
         np.testing.assert_allclose(found, again, rtol=1e-12)
 
 
@@ -263,8 +263,9 @@ def test_a_warm_start_without_trees_is_the_identity(kind, k):
     """Constant p leaves nothing to split: the raw scores are the logits that were given."""
     p = np.full(60, 0.3) if k == 2 else np.tile([0.2, 0.3, 0.5], (60, 1))
     y, z = rng().integers(0, k, 60), boosting._logits(p, "logit")
-    for held_out, found, raw in kind(iterations=3, warm_start=True).models(p, y, z, np.arange(60) % 4, 0):
-        np.testing.assert_array_equal(raw(p[held_out], z[held_out]), z[held_out])
+    calibrator = kind(iterations=3, warm_start=True)
+    for held_out, found, raw in calibrator.models(p, y, z, np.arange(60) % 4, 0):
+        np.testing.assert_array_equal(raw(calibrator.features(p[held_out]), z[held_out]), z[held_out])
         np.testing.assert_allclose(found, p[held_out], rtol=1e-15)
 
 

@@ -67,8 +67,14 @@ class CatBoost:
     def fit(self, p, y, rng):
         return _fit(self, p, y, rng)
 
+    def features(self, p):
+        """What the models predict from."""
+        import catboost
+
+        return catboost.Pool(_columns(p), thread_count=1)
+
     def models(self, p, y, z, fold, seed):
-        """Per inner fold (held-out rows, their probabilities, map from (p, z) to raw scores with z included)."""
+        """Per inner fold (held-out rows, their probabilities, map from (features, z) to raw scores with z included)."""
         import catboost
 
         columns, k = _columns(p), 2 if p.ndim == 1 else p.shape[1]
@@ -100,7 +106,7 @@ class CatBoost:
             train = np.flatnonzero(~held_out)
             if (columns[train] == columns[train[0]]).all():  # CatBoost refuses constant columns
                 raw = _constant(z, y[train], k)
-                yield held_out, _probability(raw(p[held_out], None if z is None else z[held_out])), raw
+                yield held_out, _probability(raw(self.features(p[held_out]), None if z is None else z[held_out])), raw
                 continue
             absent = np.setdiff1d(np.arange(k), y[train])  # CatBoost asks for every class
             chosen = (np.concatenate([train, n + absent]), np.flatnonzero(held_out))
@@ -114,11 +120,11 @@ class CatBoost:
             model = catboost.CatBoost(settings)
             model.fit(learned, eval_set=watched)
 
-            def raw(x, start, model=model):
-                scores = np.asarray(model.predict(_columns(x), prediction_type="RawFormulaVal", thread_count=1))
+            def raw(features, start, model=model):
+                scores = np.asarray(model.predict(features, prediction_type="RawFormulaVal", thread_count=1))
                 return scores if start is None else scores + start
 
-            yield held_out, _probability(raw(p[held_out], None if z is None else z[held_out])), raw
+            yield held_out, _probability(raw(self.features(p[held_out]), None if z is None else z[held_out])), raw
 
 
 @dataclass(frozen=True)
@@ -156,6 +162,10 @@ class LightGBM:
     def fit(self, p, y, rng):
         return _fit(self, p, y, rng)
 
+    def features(self, p):
+        """What the models predict from."""
+        return _columns(p)
+
     def models(self, p, y, z, fold, seed):
         """As CatBoost.models."""
         import lightgbm
@@ -186,8 +196,8 @@ class LightGBM:
             booster = lightgbm.Booster(settings, train)
             trees, found = _boosted(booster, watched, self.iterations, self.patience)
 
-            def raw(x, start, booster=booster, trees=trees):
-                scores = booster.predict(_columns(x), raw_score=True, num_iteration=trees, num_threads=1)
+            def raw(features, start, booster=booster, trees=trees):
+                scores = booster.predict(features, raw_score=True, num_iteration=trees, num_threads=1)
                 return scores if start is None else scores + start
 
             yield held_out, found, raw
@@ -210,9 +220,10 @@ def _fit(calibrator, p, y, rng):
 
     def q(x):
         z = _logits(x, calibrator.init) if calibrator.warm_start else None
-        total = _probability(maps[0](x, z))
+        features = calibrator.features(x)
+        total = _probability(maps[0](features, z))
         for raw in maps[1:]:
-            total += _probability(raw(x, z))
+            total += _probability(raw(features, z))
         return recalibrate(total / len(maps))
 
     return q
@@ -248,11 +259,11 @@ def _probability(raw):
 def _constant(z, y, k):
     """Raw scores without trees: the start, or without one the log-odds (logs) of the class shares, smoothed by 1/(n + 1)."""
     if z is not None:
-        return lambda x, start: start
+        return lambda features, start: start
     share = (np.bincount(y, minlength=k) + 1.0 / k) / (len(y) + 1.0)
     if k == 2:
-        return lambda x, start: np.full(len(x), np.log(share[1] / share[0]))
-    return lambda x, start: np.tile(np.log(share), (len(x), 1))
+        return lambda features, start: np.full(features.num_row(), np.log(share[1] / share[0]))
+    return lambda features, start: np.tile(np.log(share), (features.num_row(), 1))
 
 
 def _columns(p):
