@@ -28,7 +28,9 @@ class QuadraticScaling:
     1/(n + 1) of the uniform (unless `mixture` is false). berta2026's binary recalibration after boosted trees (QS).
 
     Newton steps with the analytic Hessian to the exact minimum, a ridge of 1e-6 to (0, 1, 0) keeping separable samples finite.
-    `scikit_learn` takes the authors' call instead: all in float32, lbfgs with its default tolerance, no ridge. O(n) per step.
+    `scikit_learn` takes the authors' call instead: float32 logits, lbfgs in float64 with its default tolerance, no ridge: so do
+    all published runs come back (scikit-learn of today, given float32 logits, also fits in float32, and turns some signs of
+    q - f). O(n) per step.
     """
 
     mixture: bool = True
@@ -46,7 +48,7 @@ class QuadraticScaling:
         n = len(p)
 
         def q(x):
-            value = expit(self._features(x) @ w).astype(np.float64)
+            value = expit(self._features(x) @ w)
             return smoothed(value, n) if self.mixture else value
 
         return q
@@ -55,7 +57,7 @@ class QuadraticScaling:
         if self.scikit_learn:
             p = p.astype(np.float32)  # before 1 - p: what rounds to 1 is as far out as a float32 can be
             both = np.log(np.maximum(np.stack([1.0 - p, p]), _TINY))
-            logits = both[1] - both[0]
+            logits = (both[1] - both[0]).astype(np.float64)
         else:
             logits = _log_odds(p)
         return np.column_stack([np.ones_like(logits), logits, logits**2])
