@@ -89,8 +89,8 @@ def test_labels_in_the_exact_shares_give_the_map_itself():
 @pytest.mark.parametrize("name", ["bin2_cal_n1000_s0", "bin2_over_n1000_s0", "bin2_over_n200_s0", "bin2_underc_n5000_s0"])
 def test_quadratic_fits_equal_the_authors(name):
     """`exact_mle`: in double precision, which the ridge of 1e-6 moves by 1e-5 at most (1e-3 where the curvature is small), and
-    not in the log-loss. `sklearn_lbfgs`: in float32, in which a prediction may round to 1 and then moves the third coefficient
-    by as much as 0.17; that lbfgs stops early."""
+    not in the log-loss. `sklearn_lbfgs`: on float32 logits, in which a prediction may round to 1 and then moves the third
+    coefficient by as much as 0.17; theirs also fits in float32, ours in float64 as in the published runs."""
     data, found = arrays(name), {}
     for row in rows("peer_outputs.csv"):
         if row["input"] == name and row["metric"].startswith("qs_"):

@@ -4,7 +4,8 @@ Given the other folds, the contributions of one fold are independent, and their 
 folds they are dependent, as each fold's recalibration is fitted on the others' labels: on calibrated predictions the variance of
 the pooled mean is about twice what independence would give (both folds' maps turn the same way), and a textbook 95 % bound
 covers about 90 %; where errors are rare (p = 0.999, n = 200) it covers 22 %, as most samples show none. What follows holds
-whatever the dependence and however rare the errors. The price is width: with k folds it is about sqrt(2 k) times the textbook's.
+whatever the dependence and however rare the errors. The price is width: over-confident, n = 10,000, temperature scaling, `low`
+lies 0.026 below the estimate with five folds and 0.018 with two, where the textbook would say 0.006.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ def lower(sums, squares, counts, least, level):
         E(c) = mean over folds and stakes of exp(s sum(X - c) - psi(l) / (c + a)^2 sum (X - c)^2),   l = s (c + a) < 1,
         psi(l) = -log(1 - l) - l.
 
-    If c is the calibration error, E[E(c)] <= 1: log(1 + l x) >= l x - psi(l) x^2 for x >= -1 (Fan, Grama and Liu, 2015, eq.
-    4.11) makes every term at most a product of 1 + s (X - c), whose conditional means are at most 1, and means of e-values are
+    If c is the calibration error, E[E(c)] <= 1: log(1 + l x) >= l x - psi(l) x^2 for x >= -1 (an inequality of Fan, Grama
+    and Liu, 2015) makes every term at most a product of 1 + s (X - c), whose conditional means are at most 1, and means of e-values are
     e-values however dependent (Vovk and Wang, 2021). So by Markov's inequality the c with E(c) >= 1 / (1 - level) are not the
     error; E falls with c, and the bound is where it crosses, or 0.
     """
