@@ -25,10 +25,10 @@ def lower(sums, squares, counts, least, level):
         E(c) = mean over folds and stakes of exp(s sum(X - c) - psi(l) / (c + a)^2 sum (X - c)^2),   l = s (c + a) < 1,
         psi(l) = -log(1 - l) - l.
 
-    If c is the calibration error, E[E(c)] <= 1: log(1 + l x) >= l x - psi(l) x^2 for x >= -1 (an inequality of Fan, Grama
-    and Liu, 2015) makes every term at most a product of 1 + s (X - c), whose conditional means are at most 1, and means of e-values are
-    e-values however dependent (Vovk and Wang, 2021). So by Markov's inequality the c with E(c) >= 1 / (1 - level) are not the
-    error; E falls with c, and the bound is where it crosses, or 0.
+    If c is the calibration error, E[E(c)] <= 1: log(1 + l x) >= l x - psi(l) x^2 for x >= -1 (an inequality of Fan, Grama and
+    Liu, 2015) makes every term at most a product of 1 + s (X - c), whose conditional means are at most 1, and means of e-values
+    are e-values however dependent (Vovk and Wang, 2021). So by Markov's inequality the c with E(c) >= 1 / (1 - level) are not
+    the error; E falls with c, and the bound is where it crosses, or 0.
     """
     a = -np.asarray(least, float)[:, None, None]
     sums, squares = np.asarray(sums, float)[:, :, None], np.asarray(squares, float)[:, :, None]
