@@ -15,6 +15,7 @@ import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import warnings
 from pathlib import Path
 
@@ -85,13 +86,9 @@ def ours(n, k, model, seed):
 
 def peer(python, *arguments):
     """The same function in the peer's interpreter, after a first call that pays for imports."""
-    answer = subprocess.run(
-        [python, __file__, "--serve", json.dumps(arguments)],
-        capture_output=True,
-        text=True,
-        timeout=900,
-        cwd=Path(__file__).parent,
-    )
+    command = [python, str(Path(__file__).resolve()), "--serve", json.dumps(arguments)]
+    with tempfile.TemporaryDirectory() as folder:  # the library writes catboost_info where it runs
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=900, cwd=folder)
     if answer.returncode:
         raise SystemExit(f"the peer failed: {answer.stderr[-1500:]}")
     return json.loads(answer.stdout.splitlines()[-1])
