@@ -67,8 +67,10 @@ def build(group: str, name: str, config: dict):
 def _build(value, where):
     if isinstance(value, list):
         return tuple(_build(v, where) for v in value)
-    if not (isinstance(value, dict) and "_target_" in value):
+    if not isinstance(value, dict):
         return value
+    if "_target_" not in value:
+        return {k: _build(v, where) for k, v in value.items()}
     target = _import(value["_target_"], where)
     given = {k: _build(v, where) for k, v in value.items() if k != "_target_"}
     if not inspect.isclass(target):
@@ -146,6 +148,9 @@ def describe(value, config=None):
         return [describe(v, c) for v, c in zip(value, given)]
     if isinstance(config, dict) and "_target_" in config:
         return config
+    if isinstance(value, dict):
+        given = config if isinstance(config, dict) else {}
+        return {k: describe(v, given.get(k)) for k, v in value.items()}
     return value
 
 

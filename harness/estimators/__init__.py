@@ -18,16 +18,37 @@ for canonical. Class attributes are its properties:
 from harness.estimators.anchors import Brier, LogLossScore, MonteCarloTruth, Oracle
 from harness.estimators.base import Estimate
 from harness.estimators.binned import Binned, Debiased
+from harness.estimators.dirichlet_kernel import BinningKernel, DirichletKernel
+from harness.estimators.gruber2025 import BinnedGruber2025, DirichletKernelGruber2025, TunedGruber2025
+from harness.estimators.kernel_ridge import KernelRidge
+from harness.estimators.popordanoska2024 import (
+    BinnedKLPopordanoska2024,
+    BinnedPopordanoska2024,
+    DirichletKernelPopordanoska2024,
+)
+from harness.estimators.risk_curve import RiskCurve
+from harness.estimators.tuned import Tuned
 from harness.estimators.variational import Variational, paired_difference
 
 __all__ = [
     "Binned",
+    "BinnedGruber2025",
+    "BinnedKLPopordanoska2024",
+    "BinnedPopordanoska2024",
+    "BinningKernel",
     "Brier",
     "Debiased",
+    "DirichletKernel",
+    "DirichletKernelGruber2025",
+    "DirichletKernelPopordanoska2024",
     "Estimate",
+    "KernelRidge",
     "LogLossScore",
     "MonteCarloTruth",
     "Oracle",
+    "Tuned",
+    "TunedGruber2025",
+    "RiskCurve",
     "Variational",
     "paired_difference",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from harness.calibrators.partition import kmeans
 from harness.errors import BadInput
 from harness.estimators.base import Estimate
 from harness.notions import checked, one_hot
+from harness.risk import Products, residuals
 from harness.seeds import as_seed
 
 RULES = ("width", "mass", "kmeans")
@@ -59,12 +61,23 @@ class Binned:
             sizes, mean_p, mean_y = cells(p, y, self.bins, self.rule, rng)
             notion, wanted = "binary", [name for name in self.estimands if name != "l2"]
         else:
-            if self.rule != "kmeans":
-                raise BadInput(f"p has shape {p.shape}, but rule {self.rule!r} cuts one probability; use rule='kmeans'.")
-            sizes, mean_p, mean_y = _vector_cells(p, y, self.bins, rng)
+            sizes, mean_p, mean_y = _vector_cells(p, y, self.bins, self.rule, rng)
             notion, wanted = "canonical", self.estimands
         weights = sizes / len(p)
         return {name: Estimate(estimands.value(name, mean_p, mean_y, notion, weights)) for name in wanted}
+
+    def search_space(self, scalar):
+        """What `tuned` tries (gruber2025, Appendix B)."""
+        return {"bins": tuple(range(5, 101, 5))}
+
+    def products(self, p, y, points, settings, rng=None):
+        """For every setting, residual products at every array of `points`: the feature of a prediction is the mean of p - y over
+        the fitted samples of its cell (gruber2025, Section 4.1)."""
+        for one in settings:
+            own = dataclasses.replace(self, **one)
+            cell_of, count = partition(p, own.bins, own.rule, rng)
+            mean = cell_residuals(p, y, cell_of, count)
+            yield [Products(mean[cell_of(x)]) for x in points]
 
 
 @dataclass(frozen=True)
@@ -94,32 +107,43 @@ class Debiased:
 
 def cells(p, y, bins, rule, rng=None):
     """Cell sizes and means of scalar p and y over the non-empty cells."""
-    if rule == "width":
-        cell, count = np.searchsorted(np.arange(1, bins) / bins, p, side="right"), bins
-    elif rule == "mass":
-        cell, count = _equal_mass(p, bins)
-    else:
-        cell_of, count = kmeans(p[:, None], bins, as_seed(rng))
-        cell = cell_of(p[:, None])
-    return _means(cell, count, p[:, None], y[:, None], squeeze=True)
+    cell_of, count = partition(p, bins, rule, rng)
+    return _means(cell_of(p), count, p[:, None], y[:, None], squeeze=True)
+
+
+def partition(p, bins, rule, rng=None):
+    """(function from predictions to cell numbers, number of cells) of the rule on predictions p, (n,) or (for kmeans) (n, k)."""
+    if rule == "kmeans":
+        cell_of, count = kmeans(p if p.ndim == 2 else p[:, None], bins, as_seed(rng))
+        return (lambda x: cell_of(x if x.ndim == 2 else x[:, None])), count
+    if p.ndim != 1:
+        raise BadInput(f"p has shape {p.shape}, but rule {rule!r} cuts one probability; use rule='kmeans'.")
+    edges = np.arange(1, bins) / bins if rule == "width" else _equal_mass(p, bins)
+    return (lambda x: np.searchsorted(edges, x, side="right")), len(edges) + 1
 
 
 def _equal_mass(p, bins):
-    """Cells of the sorted sample cut into `bins` parts whose sizes differ by at most one (the first n mod bins are larger);
+    """Inner edges of the sorted sample cut into `bins` parts whose sizes differ by at most one (the first n mod bins are larger);
     a cut inside a run of equal p moves to its start."""
     n = len(p)
     if n <= bins:
-        edges = np.unique(p)[1:]
-    else:
-        sizes = np.full(bins, n // bins) + (np.arange(bins) < n % bins)
-        starts = np.cumsum(sizes)[:-1]
-        edges = np.unique(np.partition(p, starts)[starts])
-    return np.searchsorted(edges, p, side="right"), len(edges) + 1
+        return np.unique(p)[1:]
+    sizes = np.full(bins, n // bins) + (np.arange(bins) < n % bins)
+    starts = np.cumsum(sizes)[:-1]
+    return np.unique(np.partition(p, starts)[starts])
 
 
-def _vector_cells(p, y, bins, rng):
-    cell_of, count = kmeans(p, bins, as_seed(rng))
+def _vector_cells(p, y, bins, rule, rng):
+    cell_of, count = partition(p, bins, rule, rng)
     return _means(cell_of(p), count, p, one_hot(y, p.shape[1]))
+
+
+def cell_residuals(p, y, cell_of, count):
+    """Mean of p - y in every cell, (cells, 1) or (cells, k); an empty cell takes the mean over all samples."""
+    u, cell = residuals(p, y), cell_of(p)
+    sizes = np.bincount(cell, minlength=count)
+    sums = np.column_stack([np.bincount(cell, column, minlength=count) for column in u.T])
+    return np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1)[:, None], u.mean(axis=0))
 
 
 def _means(cell, count, p, y, squeeze=False):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +16,7 @@ from harness.estimators import bounds
 from harness.estimators.base import Estimate
 from harness.folds import fold_of
 from harness.notions import checked, one_hot, reduce
+from harness.risk import Products
 from harness.seeds import as_seed
 
 
@@ -100,6 +102,17 @@ class Variational:
             own = rng + repeat if isinstance(rng, (int, np.integer)) else rng
             fold = fold_of(y, self.folds, self.stratified, own)
             yield fold, cross_fit(self.calibrator, p, y, fold, own)
+
+    def search_space(self, scalar):
+        """What `tuned` tries: the calibrator that it has (a grid of several compares them)."""
+        return {}
+
+    def products(self, p, y, points, settings, rng=None):
+        """For every setting (fields such as another calibrator), residual products at every array of `points`: features x - q(x),
+        q fitted on (p, y)."""
+        for one in settings:
+            q = dataclasses.replace(self, **one).calibrator.fit(p, y, rng)
+            yield [Products((x - q(x)).reshape(len(x), -1)) for x in points]
 
     def evaluate(self, p, y, partitions, notion="binary"):
         """{estimand: Estimate} from partitions (fold, q), q like p and held out."""

@@ -1,0 +1,52 @@
+"""Bregman divergences D_F(r, g) = F(r) - F(g) - <grad F(g), r - g> of a convex F on the simplex.
+
+Every proper score is one: with the loss S(g, y) = D_F(e_y, g), E S(f, Y) = E D_F(C, f) + (E F(e_Y) - E F(C)), calibration error
+and refinement (popordanoska2024, eqs. 4 to 7). An own one is Bregman("bregman_<name>", F, gradient).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import xlogy
+
+
+@dataclass(frozen=True)
+class Bregman:
+    """name: of the estimand. value: F, (n, k) -> (n,). gradient: (n, k) -> (n, k). interior: whether grad F exists only inside
+    the simplex, so that predictions are clipped first."""
+
+    name: str
+    value: Callable
+    gradient: Callable
+    interior: bool = True
+
+    def divergence(self, r, g):
+        """D_F(r, g) row by row. r, g: (n, k)."""
+        return self.value(r) - self.linear(r, g)
+
+    def linear(self, r, g):
+        """F(g) + <grad F(g), r - g>, the tangent at g."""
+        return self.value(g) + (self.gradient(g) * (r - g)).sum(axis=1)
+
+
+def _squares(p):
+    return (p * p).sum(axis=1)
+
+
+def _twice(p):
+    return 2.0 * p
+
+
+def _negative_entropy(p):
+    return xlogy(p, p).sum(axis=1)
+
+
+def _log_plus_one(p):
+    return np.log(p) + 1.0
+
+
+SQUARED = Bregman("l2_squared", _squares, _twice, interior=False)  # D = ||r - g||^2
+ENTROPY = Bregman("kl", _negative_entropy, _log_plus_one)  # D = KL(r || g) where both sum to one

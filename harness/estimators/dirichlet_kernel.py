@@ -1,0 +1,197 @@
+"""Calibration errors from a kernel regression of the outcome on the prediction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from harness.divergences import ENTROPY, SQUARED
+from harness.errors import BadInput, Undefined
+from harness.estimands import norm_name, p_norm
+from harness.estimators.base import Estimate
+from harness.estimators.selection import settings_of, validation_risks
+from harness.folds import fold_of
+from harness.kernels import FLOOR, dirichlet_sums, two_columns
+from harness.notions import checked, one_hot
+from harness.risk import Products
+
+LIKELIHOOD_GRID = tuple(float(b) for b in [*np.logspace(-5, -1, 50), 0.2, 0.4, 0.6, 0.8, 1.0])
+RISK_GRID = tuple(float(b) for b in [*np.logspace(-5, -1, 15), 0.2, 0.4, 0.6, 0.8, 1.0])
+RULES = ("likelihood", "risk")
+FORMS = ("direct", "risk")
+
+
+@dataclass(frozen=True)
+class DirichletKernel:
+    """Bregman calibration errors with r_i = sum_{j != i} k(f_i; f_j) e_{y_j} / sum_{j != i} k(f_i; f_j), k the Dirichlet kernel
+    (`kernels.dirichlet_sums`; for scalars the Beta kernel on (1 - f, f)) in the place of C (popordanoska2024, eqs. 11 and 12).
+
+    form = "direct": mean D_F(r_i, f_i) (eq. 9); with it also l<p> = mean ||r_i - f_i||_p for `norms`. form = "risk": mean F(r_i)
+    + mean [D_F(e_{y_i}, f_i) - F(e_{y_i})] (eq. 14): the proper score minus the refinement; its bias is that of the refinement,
+    usually larger, and it may be negative. Estimands: l2_squared (scalars: one column), kl, those of `generators` (Bregman
+    objects; scalars on two columns), and for each refinement_<name> = mean F(e_y) - mean F(r) and sharpness_<name> = mean F(r) -
+    F(mean e_y).
+
+    bandwidth: a number, "likelihood" (largest leave-one-out likelihood of the predictions, sum_i log mean_{j != i} k(f_i; f_j),
+    over 55 values) or "risk" (smallest mean risk of gruber2025, eq. 20, over 20 values in five-fold cross-validation, whose folds
+    come from rng). Inside the kernel and where grad F needs it, f is clipped to [floor, 1 - floor], as the paper does. Bias:
+    upwards by the variance of r, O(1 / (n b^((k-1)/2))); smoothing moves the direct form down and the risk form up. With many
+    classes near the vertices the likelihood's bandwidth is far too small. O(n^2 k) per bandwidth, blocked; Undefined for n = 1.
+    """
+
+    bandwidth: float | str = "likelihood"
+    form: str = "direct"
+    norms: tuple = (1.0, 2.0)
+    generators: tuple = ()
+    floor: float = FLOOR
+
+    notions = ("binary", "top_label", "classwise", "canonical")
+    revision = 1
+    null_bias = 0.3
+    seconds = 0.5
+
+    def __post_init__(self):
+        check_form(self.form)
+        number = isinstance(self.bandwidth, (int, float)) and not isinstance(self.bandwidth, bool) and self.bandwidth > 0
+        if not (number or self.bandwidth in RULES):
+            raise BadInput(f"bandwidth is {self.bandwidth!r}; allowed are a positive number, {' and '.join(RULES)}.")
+        if not 0.0 < self.floor < 0.5:
+            raise BadInput(f"floor is {self.floor}; a number between 0 and 0.5 is needed.")
+
+    @cached_property
+    def estimands(self):
+        return names(self.form, self.norms, self.generators)
+
+    @property
+    def determinism(self):
+        return "statistical" if self.bandwidth == "risk" else "rounding"
+
+    def __call__(self, p, y, rng=None):
+        p, y = checked(p, y)
+        if len(p) < 2:
+            raise Undefined("leaving one sample out of one leaves none")
+        b = self.chosen_bandwidth(p, y, rng)
+        ratio = self._ratios(p, p, y, (b,), leave_one_out=True)[0]
+        found = errors(p, ratio, y, self.form, self.norms, self.generators, self.floor)
+        return {name: Estimate(value, parts={"bandwidth": b}) for name, value in found.items()}
+
+    def chosen_bandwidth(self, p, y, rng=None) -> float:
+        """The bandwidth as given, or by the rule; the first of several equally good ones."""
+        if self.bandwidth == "likelihood":
+            return LIKELIHOOD_GRID[int(self.log_likelihoods(p, LIKELIHOOD_GRID).argmax())]
+        if self.bandwidth == "risk":
+            grid = {"bandwidth": RISK_GRID}
+            if len(p) < 10:
+                raise Undefined(f"the risk of five folds needs 10 samples, and there are {len(p)}")
+            risks = validation_risks(self, settings_of(grid), p, y, fold_of(y, 5, False, rng), rng)
+            return RISK_GRID[int(risks.mean(axis=1).argmin())]
+        return float(self.bandwidth)
+
+    def log_likelihoods(self, p, bandwidths):
+        """sum_i log [1 / (n - 1) sum_{j != i} k(f_i; f_j)] for every bandwidth."""
+        z = self._clipped(p)
+        return dirichlet_sums(z, z, np.empty((len(z), 0)), bandwidths, leave_one_out=True)[1].sum(axis=1)
+
+    def search_space(self, scalar):
+        """What `tuned` tries."""
+        return {"bandwidth": RISK_GRID}
+
+    def products(self, p, y, points, settings, rng=None):
+        """For every setting (a bandwidth), residual products at every array of `points`: features f - E^[Y | f] of a kernel
+        regression on (p, y), without leaving anything out, for the points are other samples (gruber2025, Section 4.1)."""
+        bandwidths = [one["bandwidth"] for one in settings]
+        at = [self._ratios(x, p, y, bandwidths) for x in points]
+        for i in range(len(settings)):
+            yield [Products(_columns(x) - of_points[i]) for x, of_points in zip(points, at)]
+
+    def _clipped(self, p):
+        return np.clip(two_columns(p), self.floor, 1.0 - self.floor)
+
+    def _ratios(self, x, p, y, bandwidths, leave_one_out=False):
+        """E^[Y | x], (b, m, 1) for scalars, (b, m, k) for vectors."""
+        hits = y[:, None].astype(np.float64) if p.ndim == 1 else one_hot(y, p.shape[1])
+        return dirichlet_sums(self._clipped(x), self._clipped(p), hits, bandwidths, leave_one_out)[0]
+
+
+@dataclass(frozen=True)
+class BinningKernel:
+    """As `DirichletKernel` with k(f; f') = 1{f and f' in one of `bins` bins of equal width}: r_i is the outcome frequency of the
+    other points of the bin; a point alone in its bin takes that of all others. Unlike a binned plug-in it compares r_i with f_i,
+    not with the bin's mean, and so does not converge to the error at a fixed number of bins (popordanoska2024, Section 5).
+    O(n)."""
+
+    bins: int = 15
+    form: str = "direct"
+    generators: tuple = ()
+    floor: float = FLOOR
+
+    notions = ("binary", "top_label", "classwise")
+    determinism = "rounding"
+    revision = 1
+    null_bias = 0.1
+
+    def __post_init__(self):
+        check_form(self.form)
+        if int(self.bins) != self.bins or self.bins < 1:
+            raise BadInput(f"bins is {self.bins}; an integer of at least 1 is needed.")
+
+    @property
+    def estimands(self):
+        return names(self.form, (1.0,), self.generators)
+
+    def __call__(self, p, y, rng=None):
+        p, y = checked(p, y)
+        if len(p) < 2:
+            raise Undefined("leaving one sample out of one leaves none")
+        cell = np.searchsorted(np.arange(1, self.bins) / self.bins, p, side="right")
+        others = np.bincount(cell)[cell] - 1
+        hits = np.bincount(cell, y)[cell] - y
+        of_all = (y.sum() - y) / (len(y) - 1)
+        ratio = np.where(others > 0, hits / np.maximum(others, 1), of_all)
+        found = errors(p, ratio[:, None], y, self.form, (1.0,), self.generators, self.floor)
+        return {name: Estimate(value) for name, value in found.items()}
+
+
+def check_form(form):
+    """Raise BadInput unless it is one of FORMS."""
+    if form not in FORMS:
+        raise BadInput(f"form is {form!r}; allowed are {', '.join(FORMS)}.")
+
+
+def names(form, norms, generators):
+    """The estimands that `errors` gives, for any notion."""
+    used = [g.name for g in (SQUARED, ENTROPY, *generators)]
+    direct = ["rms", *(norm_name(p) for p in norms)] if form == "direct" else []
+    return tuple([*direct, *used, *(f"{part}_{name}" for part in ("refinement", "sharpness") for name in used)])
+
+
+def errors(p, ratio, y, form, norms=(), generators=(), floor=FLOOR) -> dict[str, float]:
+    """All estimands from predictions p (n,) or (n, k), the estimated C `ratio` (n, 1) or (n, k) and outcomes y."""
+    scalar = p.ndim == 1
+    g, r = two_columns(p), two_columns(ratio[:, 0]) if scalar else ratio
+    e = one_hot(y, g.shape[1])
+    found = {}
+    if form == "direct":
+        gap = p - ratio[:, 0] if scalar else p - ratio
+        for order in norms if not scalar else norms[:1]:
+            found[norm_name(order)] = float((np.abs(gap) if scalar else p_norm(gap, order)).mean())
+    for generator in (SQUARED, ENTROPY, *generators):
+        name, unit = generator.name, 0.5 if scalar and generator is SQUARED else 1.0
+        at = np.clip(g, floor, 1.0 - floor) if generator.interior else g
+        of_r = generator.value(r)
+        if form == "direct":
+            value = generator.divergence(r, at).mean()
+        else:
+            value = of_r.mean() - generator.linear(e, at).mean()
+        found[name] = unit * float(value)
+        found[f"refinement_{name}"] = unit * float(generator.value(e).mean() - of_r.mean())
+        found[f"sharpness_{name}"] = unit * float(of_r.mean() - generator.value(e.mean(axis=0)[None])[0])
+    if form == "direct":
+        found["rms"] = float(np.sqrt(found["l2_squared"]))
+    return found
+
+
+def _columns(x):
+    return x[:, None] if x.ndim == 1 else x

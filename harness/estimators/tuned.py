@@ -1,0 +1,120 @@
+"""Algorithm 1 of gruber2025: tune an estimator on one part of the samples, estimate on the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from harness.errors import BadInput, Undefined
+from harness.estimators.base import Estimate
+from harness.estimators.selection import fold_products, settings_of
+from harness.folds import fold_of
+from harness.notions import checked
+from harness.risk import residuals, risk
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The squared calibration error by the settings of `estimator` that have the least calibration-estimation risk (gruber2025,
+    Algorithm 1): a random `test_share` of the samples is set aside; on the others, `folds` cross-validation folds give every
+    setting's mean validation risk (eq. 20); l2_squared is the mean over the test samples of h(f, f), h the mean of the chosen
+    setting's fits on the folds (eq. 21). rms is its root, 0 for a negative estimate.
+
+    estimator: any that offers residual products (`estimators.selection`): DirichletKernel, KernelRidge, Binned, and Variational,
+    whose h(p, p') is <p - q(p), p' - q(p')>. grid: {field: values}, all combinations; None is the estimator's own search space.
+
+    parts: risk, the least mean validation risk; root_risk and root_risk_se, mean and standard error over the folds of its root
+    (the folds share training samples); rms_sd, the standard deviation over the folds of the root of their test estimates;
+    test_se, the standard error over the test samples of l2_squared; choice, the index of the setting, and its numbers by name.
+    Bias: that of the chosen fit, whose risk says little of its size where Y is noisy. Cost: folds x settings fits, those of one
+    estimator shared."""
+
+    estimator: Any
+    grid: dict | None = None
+    folds: int = 5
+    test_share: float = 0.2
+
+    estimands = ("l2_squared", "rms")
+    determinism = "statistical"
+    revision = 1
+    null_bias = 0.05
+
+    def __post_init__(self):
+        check_products(self.estimator)
+        if int(self.folds) != self.folds or self.folds < 2:
+            raise BadInput(f"folds is {self.folds}; an integer of at least 2 is needed.")
+        if not 0.0 < self.test_share < 1.0:
+            raise BadInput(f"test_share is {self.test_share}; a number between 0 and 1 is needed, such as 0.2.")
+        if self.grid is not None and not all(len(values) for values in self.grid.values()):
+            raise BadInput(f"grid is {self.grid}; every field needs at least one value.")
+
+    @property
+    def notions(self):
+        return self.estimator.notions
+
+    @property
+    def max_n(self):
+        return getattr(self.estimator, "max_n", None)
+
+    @property
+    def max_classes(self):
+        return getattr(self.estimator, "max_classes", None)
+
+    @property
+    def seconds(self):
+        return self.folds * getattr(self.estimator, "seconds", 0.01)
+
+    @property
+    def unavailable(self):
+        return getattr(self.estimator, "unavailable", None)
+
+    def __call__(self, p, y, rng=None):
+        p, y = checked(p, y)
+        if rng is None:
+            raise BadInput("rng is missing; give a numpy Generator, which decides the split and the folds.")
+        test_n = int(round(self.test_share * len(p)))
+        if test_n < 1 or len(p) - test_n < 2 * self.folds:
+            raise Undefined(f"{self.folds} folds of 2 samples and a test share of {self.test_share:g} need more than {len(p)}")
+        order = rng.permutation(len(p))
+        test, rest = order[:test_n], order[test_n:]
+        settings = settings_of(self.estimator.search_space(p.ndim == 1) if self.grid is None else self.grid)
+        fold = fold_of(y[rest], self.folds, False, rng)
+        risks = np.empty((len(settings), self.folds))
+        at_test = np.zeros((len(settings), self.folds, test_n))
+        u = residuals(p, y)[rest]
+        for j, i, held_out, (of_test,) in fold_products(self.estimator, settings, p[rest], y[rest], fold, rng, [p[test]]):
+            risks[i, j] = risk(u[fold == j], held_out)
+            at_test[i, j] = of_test.diagonal()
+        return summary(settings, risks, at_test, int(risks.mean(axis=1).argmin()))
+
+
+def summary(settings, risks, at_test, choice):
+    """Estimates of the chosen setting. risks: (settings, folds); at_test: (settings, folds, m), h(f, f)."""
+    of_sample = at_test[choice].mean(axis=0)
+    value = float(of_sample.mean())
+    roots = np.sqrt(np.maximum(risks[choice], 0.0))
+    per_fold = np.sqrt(np.maximum(at_test[choice].mean(axis=1), 0.0))
+    parts = {
+        "risk": float(risks[choice].mean()), "root_risk": float(roots.mean()),
+        "root_risk_se": float(roots.std(ddof=1) / np.sqrt(len(roots))), "rms_sd": float(per_fold.std(ddof=1)),
+        "choice": choice, **numbers_of(settings[choice]),
+    }  # fmt: skip
+    if len(of_sample) > 1:
+        parts["test_se"] = float(of_sample.std(ddof=1) / np.sqrt(len(of_sample)))
+    return {"l2_squared": Estimate(value, parts=parts), "rms": Estimate(max(value, 0.0) ** 0.5, parts=parts)}
+
+
+def numbers_of(setting):
+    """The fields of a setting that are numbers."""
+    return {name: float(v) for name, v in setting.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
+
+
+def check_products(estimator):
+    """Raise BadInput unless the estimator offers residual products."""
+    if not (hasattr(estimator, "products") and hasattr(estimator, "search_space")):
+        raise BadInput(
+            f"estimator is a {type(estimator).__name__}, which offers no residual products; DirichletKernel, KernelRidge, Binned "
+            "and Variational do."
+        )

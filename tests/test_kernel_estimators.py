@@ -1,0 +1,419 @@
+"""Dirichlet-kernel, binning-kernel and kernel ridge estimators, and tuning by the risk."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness import load_estimator, load_problem, reduce
+from harness.calibrators import Isotonic, Temperature
+from harness.divergences import ENTROPY, SQUARED, Bregman
+from harness.errors import BadInput, Undefined
+from harness.estimators import (
+    Binned,
+    BinningKernel,
+    Debiased,
+    DirichletKernel,
+    KernelRidge,
+    Tuned,
+    TunedGruber2025,
+    Variational,
+)
+from harness.estimators.kernel_ridge import GRIDS, POWERS
+from harness.estimators.selection import settings_of, validation_risks
+from harness.kernels import rbf
+from harness.notions import one_hot
+from harness.risk import residuals, risk
+
+
+def values(found):
+    return {name: e.value for name, e in found.items()}
+
+
+def sample(name, n, seed=0, notion=None):
+    problem = load_problem(name)
+    return reduce(*problem.sample(n, np.random.default_rng(seed)), notion or problem.default_notions[0])
+
+
+# Bregman divergences
+
+
+def test_squares_and_entropy():
+    r, g = np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([[0.25, 0.75], [0.5, 0.5]])
+    assert SQUARED.divergence(r, g) == pytest.approx([0.125, 0.5])
+    kl = [0.5 * math.log(2) + 0.5 * math.log(2 / 3), math.log(2)]
+    assert ENTROPY.divergence(r, g) == pytest.approx(kl)
+
+
+# kernel regression
+
+
+def test_two_samples_leave_each_other():
+    """r of each is the outcome of the other."""
+    p, y = np.array([0.2, 0.6]), np.array([1, 0])
+    found = values(DirichletKernel(0.1)(p, y))
+    assert found["l1"] == pytest.approx((0.2 + 0.4) / 2)
+    assert found["l2_squared"] == pytest.approx((0.2**2 + 0.4**2) / 2)
+    assert found["rms"] == pytest.approx(math.sqrt(0.1))
+    assert found["kl"] == pytest.approx(-(math.log(0.8) + math.log(0.6)) / 2)
+    assert found["refinement_l2_squared"] == found["refinement_kl"] == pytest.approx(0.0)
+    assert found["sharpness_l2_squared"] == pytest.approx(0.25) and found["sharpness_kl"] == pytest.approx(math.log(2))
+    through_risk = values(DirichletKernel(0.1, form="risk")(p, y))
+    assert through_risk["l2_squared"] == pytest.approx((0.8**2 + 0.6**2) / 2)  # Brier score - 0
+    assert "l1" not in through_risk
+
+
+def test_equal_predictions_take_the_mean_of_the_others():
+    p, y = np.full(4, 0.5), np.array([1, 1, 1, 0])
+    r = np.array([2 / 3, 2 / 3, 2 / 3, 1.0])
+    for bandwidth in (1e-3, 0.1, 1.0):
+        found = values(DirichletKernel(bandwidth)(p, y))
+        assert found["l2_squared"] == pytest.approx(((r - 0.5) ** 2).mean())
+        assert found["refinement_l2_squared"] == pytest.approx((r * (1 - r)).mean())
+
+
+def test_a_huge_bandwidth_on_vectors_takes_all_others_alike():
+    rng = np.random.default_rng(0)
+    p, y = rng.dirichlet(np.ones(3), 20), rng.integers(0, 3, 20)
+    others = (one_hot(y, 3).sum(axis=0) - one_hot(y, 3)) / 19
+    found = values(DirichletKernel(1e9)(p, y))
+    assert found["l2_squared"] == pytest.approx(((others - p) ** 2).sum(axis=1).mean(), rel=1e-6)
+    assert found["l2"] == pytest.approx(np.sqrt(((others - p) ** 2).sum(axis=1)).mean(), rel=1e-6)
+
+
+def test_both_forms_differ_by_the_gradient_term():
+    """direct - risk = mean <grad F(g), e_y - r> (popordanoska2024, eqs. 9 and 14)."""
+    rng = np.random.default_rng(1)
+    p, y = rng.dirichlet(np.ones(4), 50), rng.integers(0, 4, 50)
+    direct, through_risk = (DirichletKernel(0.05, form=form)(p, y) for form in ("direct", "risk"))
+    r = DirichletKernel(0.05)._ratios(p, p, y, (0.05,), leave_one_out=True)[0]
+    e = one_hot(y, 4)
+    for name, gradient in (("l2_squared", 2 * p), ("kl", np.log(p) + 1)):
+        gap = (gradient * (e - r)).sum(axis=1).mean()
+        assert direct[name].value - through_risk[name].value == pytest.approx(gap, rel=1e-9)
+
+
+def test_the_score_is_calibration_error_plus_refinement_on_average():
+    """Through the risk exactly: brier = l2_squared + refinement, logloss = kl + refinement."""
+    for notion, name in (("binary", "beta_overconfident"), ("canonical", "dirichlet3_overconfident")):
+        p, y = sample(name, 300, notion=notion)
+        p = np.clip(p, 1e-6, 1 - 1e-6) if notion == "binary" else p
+        found = values(DirichletKernel(0.05, form="risk", floor=1e-12)(p, y))
+        scores = {**values(load_estimator("brier")(p, y)), **values(load_estimator("logloss")(p, y))}
+        assert found["l2_squared"] + found["refinement_l2_squared"] == pytest.approx(scores["brier"], rel=1e-9)
+        assert found["kl"] + found["refinement_kl"] == pytest.approx(scores["logloss"], rel=1e-9)
+
+
+def test_scalars_are_half_of_their_two_columns():
+    p, y = sample("beta_overconfident", 200)
+    scalar, columns = values(DirichletKernel(0.02)(p, y)), values(DirichletKernel(0.02)(np.column_stack([1 - p, p]), y))
+    for name in ("l2_squared", "refinement_l2_squared", "sharpness_l2_squared", "l1"):
+        assert 2 * scalar[name] == pytest.approx(columns[name], rel=1e-9)
+    for name in ("kl", "refinement_kl", "sharpness_kl"):
+        assert scalar[name] == pytest.approx(columns[name], rel=1e-6)
+
+
+@given(st.integers(2, 5), st.integers(2, 30), st.integers(0, 1000))
+def test_order_and_names_of_classes_do_not_matter(classes, n, seed):
+    rng = np.random.default_rng(seed)
+    p, y = rng.dirichlet(np.full(classes, 0.5), n), rng.integers(0, classes, n)
+    before = values(DirichletKernel("likelihood")(p, y))
+    rows, names = rng.permutation(n), rng.permutation(classes)
+    after = values(DirichletKernel("likelihood")(p[rows][:, names], np.argsort(names)[y[rows]]))
+    assert after == pytest.approx(before, rel=1e-7, abs=1e-9)
+
+
+def test_predictions_of_exactly_0_and_1():
+    p, y = np.array([0.0, 1.0, 1.0, 0.0, 0.5]), np.array([0, 1, 0, 1, 1])
+    for form in ("direct", "risk"):
+        assert all(math.isfinite(v) for v in values(DirichletKernel(form=form)(p, y)).values())
+    vectors = one_hot(np.array([0, 1, 2, 0]), 3)
+    assert all(math.isfinite(v) for v in values(DirichletKernel()(vectors, np.array([0, 1, 2, 1]))).values())
+
+
+def test_one_sample_has_no_others():
+    for estimator in (DirichletKernel(), BinningKernel()):
+        with pytest.raises(Undefined, match="leaves none"):
+            estimator(np.array([0.3]), np.array([1]))
+
+
+def test_a_users_own_divergence():
+    """F = sum p^3 has D_F(r, g) = sum r^3 - g^3 - 3 g^2 (r - g)."""
+    cubes = Bregman("bregman_cubes", lambda p: (p**3).sum(axis=1), lambda p: 3 * p**2, interior=False)
+    rng = np.random.default_rng(2)
+    p, y = rng.dirichlet(np.ones(3), 40), rng.integers(0, 3, 40)
+    estimator = DirichletKernel(0.1, generators=(cubes,))
+    r = estimator._ratios(p, p, y, (0.1,), leave_one_out=True)[0]
+    found = values(estimator(p, y))
+    assert found["bregman_cubes"] == pytest.approx((r**3 - p**3 - 3 * p**2 * (r - p)).sum(axis=1).mean())
+    share = one_hot(y, 3).mean(axis=0)
+    assert found["sharpness_bregman_cubes"] == pytest.approx((r**3).sum(axis=1).mean() - (share**3).sum())
+    assert set(found) == set(estimator.estimands)
+
+
+def test_bandwidth_rules():
+    from scipy.stats import beta
+
+    p, y = sample("beta_overconfident", 400)
+    likelihood = DirichletKernel()
+    scores = likelihood.log_likelihoods(p, (1e-4, 1e-3, 1e-2, 1e-1))
+    by_hand = []
+    for b in (1e-4, 1e-3, 1e-2, 1e-1):
+        z = np.clip(p, 1e-7, 1 - 1e-7)
+        k = beta.pdf(z[:, None], z / b + 1, (1 - z) / b + 1)
+        np.fill_diagonal(k, 0.0)
+        by_hand.append(np.log(k.sum(axis=1) / 399).sum())
+    assert scores == pytest.approx(by_hand, rel=1e-6)
+    p, y = sample("beta_overconfident", 2000, 1)
+    tuned = DirichletKernel("risk")
+    b = tuned.chosen_bandwidth(p, y, np.random.default_rng(0))
+    assert 1e-3 < b < 0.3  # smooth map: neither end of the grid
+    assert tuned(p, y, np.random.default_rng(0))["kl"].parts == {"bandwidth": b}
+
+
+@pytest.mark.parametrize("bad", [{"bandwidth": 0}, {"bandwidth": "silverman"}, {"form": "both"}, {"floor": 0.0}])
+def test_bad_parameters_of_the_kernel(bad):
+    with pytest.raises(BadInput, match=next(iter(bad))):
+        DirichletKernel(**bad)
+
+
+def test_binning_kernel_by_hand():
+    p, y = np.array([0.1, 0.2, 0.3, 0.9]), np.array([0, 1, 1, 1])
+    r = np.array([1.0, 0.5, 0.5, 2 / 3])  # the last is alone: all others
+    found = values(BinningKernel(2)(p, y))
+    assert found["l2_squared"] == pytest.approx(((r - p) ** 2).mean()) and found["l1"] == pytest.approx(np.abs(r - p).mean())
+
+
+@pytest.mark.parametrize("name", ["beta_overconfident", "beta_calibrated", "beta_underconfident"])
+def test_direct_estimates_come_near_the_truth(name):
+    """n = 2,000, bandwidth by the risk: bias and noise together stay below a tenth of the truth plus 5 / sqrt(n) of spread."""
+    problem = load_problem(name)
+    found = []
+    for rep in range(5):
+        p, y = problem.sample(2000, np.random.default_rng([5, rep]))
+        found.append(values(DirichletKernel("risk")(p, y, np.random.default_rng(rep))))
+    for estimand in ("l2_squared", "kl", "refinement_l2_squared", "refinement_kl", "sharpness_l2_squared", "sharpness_kl"):
+        truth = problem.truth(estimand).value
+        x = np.array([f[estimand] for f in found])
+        error = 4 * x.std(ddof=1) / math.sqrt(5)
+        assert abs(x.mean() - truth) < 0.1 * truth + error + 0.004, estimand
+
+
+# kernel ridge
+
+
+@pytest.mark.parametrize("kind", ["kkr", "ukkr"])
+@pytest.mark.parametrize("notion", ["top_label", "canonical"])
+def test_kernel_ridge_is_the_formula(kind, notion):
+    """Against n x n matrices as the equations are written."""
+    p, y = sample("dirichlet3_overconfident", 160, notion=notion)
+    train, at = slice(0, 120), slice(120, 160)
+    k, across = rbf(p[train], p[train], 0.5), rbf(p[at], p[train], 0.5)
+    u = residuals(p, y)
+    values_, vectors = np.linalg.eigh(k)
+    values_ = values_.clip(0)
+    settings = [{"ridge": r} for r in GRIDS[kind, notion != "canonical"] if r >= 1e-6]
+    for one, (products,) in zip(settings, KernelRidge(kind).products(p[train], y[train], [p[at]], settings)):
+        c = one["ridge"] * 120 ** POWERS[kind]
+        if kind == "kkr":
+            target = vectors.T @ u[train] @ u[train].T @ vectors
+            h = across @ vectors @ (target / (np.outer(values_, values_) + c)) @ vectors.T @ across.T
+        else:
+            g = across @ np.linalg.solve(k + c * np.eye(120), u[train])
+            h = g @ g.T
+        assert products.weighted() @ products.features.T == pytest.approx(h, rel=1e-5, abs=1e-7 * np.abs(h).max())
+
+
+def test_kkr_is_the_solution_of_the_kronecker_system():
+    """h = vec(U U')' (K (x) K + c I)^-1 (k (x) k') (gruber2025, eq. 28) on five points."""
+    rng = np.random.default_rng(0)
+    p, y, at = rng.random(5), rng.integers(0, 2, 5), np.array([0.2, 0.9])
+    ridge = 1e-3
+    c = ridge * 5**1.5
+    k, u = rbf(p, p, 0.5), residuals(p, y)
+    solved = np.linalg.solve(np.kron(k, k) + c * np.eye(25), (u @ u.T).ravel())
+    across = rbf(at, p, 0.5)
+    h = np.array([[solved @ np.kron(a, b) for b in across] for a in across])
+    (products,) = next(KernelRidge("kkr").products(p, y, [at], [{"ridge": ridge}]))
+    assert products.weighted() @ products.features.T == pytest.approx(h, rel=1e-7)
+
+
+def test_signed_features_of_many_ranks_are_the_matrix():
+    from harness.estimators.kernel_ridge import _signed_maps
+
+    rng = np.random.default_rng(0)
+    eigenvalues = np.sort(np.exp(-rng.random(800) * 25)) * 800
+    z = rng.normal(size=(800, 3)) * np.sqrt(eigenvalues)[:, None]
+    phi = rng.normal(size=(7, 800)) * np.sqrt(eigenvalues)
+    for c in (1e6, 1.0, 1e-3):
+        maps, signs = _signed_maps(eigenvalues, z, c)
+        assert maps is not None and maps.shape[1] < 400
+        dense = phi @ (z @ z.T / (np.outer(eigenvalues, eigenvalues) + c)) @ phi.T
+        assert (phi @ maps * signs) @ (phi @ maps).T == pytest.approx(dense, rel=1e-9, abs=1e-10 * np.abs(dense).max())
+
+
+def test_a_large_ridge_is_nothing_and_a_small_one_is_the_truth():
+    problem = load_problem("beta_overconfident")
+    truth = problem.truth("l2_squared").value
+    for kind in ("kkr", "ukkr"):
+        found = []
+        for rep in range(10):
+            p, y = problem.sample(2000, np.random.default_rng([3, rep]))
+            rng = np.random.default_rng(rep)
+            assert abs(KernelRidge(kind, ridge=1e12)(p, y, rng)["l2_squared"].value) < 1e-6
+            found.append(KernelRidge(kind, ridge=1e-6)(p, y, rng)["l2_squared"].value)
+        assert near(found, truth, 0.1 * truth), kind
+
+
+def near(found, truth, bias):
+    """The mean is within `bias` of the truth, up to four standard errors."""
+    return abs(np.mean(found) - truth) < bias + 4 * np.std(found, ddof=1) / math.sqrt(len(found))
+
+
+@pytest.mark.parametrize("bad", [{"kind": "krr"}, {"gamma": -1}, {"ridge": 0}, {"ridge": "cv"}])
+def test_bad_parameters_of_kernel_ridge(bad):
+    with pytest.raises(BadInput, match=next(iter(bad))):
+        KernelRidge(**bad)
+
+
+# Algorithm 1
+
+
+def test_settings_are_all_combinations():
+    assert settings_of({}) == [{}]
+    assert settings_of({"a": (1, 2), "b": (3,)}) == [{"a": 1, "b": 3}, {"a": 2, "b": 3}]
+
+
+def test_tuned_by_hand():
+    """The steps of Algorithm 1 on bins, with the same random stream."""
+    p, y = sample("beta_overconfident", 100)
+    found = Tuned(Binned(), grid={"bins": (2, 8)}, folds=4)(p, y, np.random.default_rng(7))["l2_squared"]
+    rng = np.random.default_rng(7)
+    order = rng.permutation(100)
+    test, rest = order[:20], order[20:]
+    shuffled = rng.permutation(80)
+    fold = np.empty(80, dtype=int)
+    fold[shuffled] = np.repeat(np.arange(4), 20)
+    risks, means = np.zeros((2, 4)), np.zeros((2, 4))
+    for j in range(4):
+        train, held_out = rest[fold != j], rest[fold == j]
+        for i, bins in enumerate((2, 8)):
+            cell = np.minimum((p * bins).astype(int), bins - 1)
+            gap = np.array([(p - y)[train][cell[train] == b].mean() if (cell[train] == b).any() else (p - y)[train].mean()
+                            for b in range(bins)])  # fmt: skip
+            u, v = (p - y)[held_out], gap[cell[held_out]]
+            square = (np.outer(u, u) - np.outer(v, v)) ** 2
+            risks[i, j] = (square.sum() - square.trace()) / (20 * 19)
+            means[i, j] = (gap[cell[test]] ** 2).mean()
+    best = risks.mean(axis=1).argmin()
+    assert found.value == pytest.approx(means[best].mean())
+    assert found.parts["choice"] == best and found.parts["bins"] == (2, 8)[best]
+    assert found.parts["risk"] == pytest.approx(risks[best].mean())
+    assert found.parts["root_risk_se"] == pytest.approx(np.sqrt(risks[best]).std(ddof=1) / 2)
+    assert found.parts["rms_sd"] == pytest.approx(np.sqrt(means[best]).std(ddof=1))
+
+
+@pytest.mark.parametrize("name", ["tuned_binned", "tuned_kde", "tuned_kkr", "tuned_ukkr", "tuned_variational"])
+def test_every_tuned_estimator_finds_a_plain_miscalibration(name):
+    """Bias below a tenth: the variance of the fits at n = 1,280 (training part of 2,000)."""
+    problem = load_problem("beta_overconfident")
+    truth = problem.truth("l2_squared").value
+    found = []
+    for rep in range(6):
+        p, y = problem.sample(2000, np.random.default_rng([4, rep]))
+        found.append(load_estimator(name)(p, y, np.random.default_rng(rep))["l2_squared"].value)
+    assert near(found, truth, 0.1 * truth)
+
+
+def test_the_better_calibrator_is_chosen():
+    """C = sigma(0.4 logit f + 0.3) is no temperature; the risk tells isotonic regression from it."""
+    p, y = sample("beta_shifted", 8000)
+    grid = {"calibrator": (Temperature(), Isotonic())}
+    fold = np.arange(8000) % 5
+    risks = validation_risks(Variational(), settings_of(grid), *sample("beta_mixed", 8000), fold, np.random.default_rng(0))
+    assert risks.mean(axis=1).argmin() == 1
+    assert Tuned(Variational(), grid)(p, y, np.random.default_rng(0))["rms"].value >= 0
+
+
+def test_vectors_by_kmeans_cells():
+    p, y = sample("dirichlet3_overconfident", 1500)
+    truth = load_problem("dirichlet3_overconfident").truth("l2_squared", "canonical").value
+    found = Tuned(Binned(rule="kmeans"), grid={"bins": (5, 15)})(p, y, np.random.default_rng(0))["l2_squared"].value
+    assert found == pytest.approx(truth, rel=0.3)
+
+
+def test_calibrated_predictions_are_near_zero_and_tuning_helps():
+    """Mean over reps of l2_squared on calibrated data: the variance of the fits; tuned bins below the finest ones."""
+    problem = load_problem("beta_calibrated")
+    tuned, finest = [], []
+    for rep in range(20):
+        p, y = problem.sample(1000, np.random.default_rng([9, rep]))
+        tuned.append(Tuned(Binned())(p, y, np.random.default_rng(rep))["l2_squared"].value)
+        finest.append(Tuned(Binned(), {"bins": (100,)})(p, y, np.random.default_rng(rep))["l2_squared"].value)
+    assert 0 <= np.mean(tuned) < 0.005 < np.mean(finest)
+
+
+def test_too_few_samples():
+    p, y = sample("beta_overconfident", 11)
+    with pytest.raises(Undefined, match="need more than 11"):
+        Tuned(Binned())(p, y, np.random.default_rng(0))
+    with pytest.raises(Undefined, match="need 10"):
+        KernelRidge()(p[:9], y[:9], np.random.default_rng(0))
+    with pytest.raises(Undefined, match="more than 9"):
+        TunedGruber2025(Binned())(p[:9], y[:9])
+
+
+def test_bad_input_of_tuned():
+    with pytest.raises(BadInput, match="Debiased, which offers no residual products"):
+        Tuned(Debiased())
+    for bad in ({"folds": 1}, {"test_share": 1.0}, {"grid": {"bins": ()}}):
+        with pytest.raises(BadInput, match=next(iter(bad))):
+            Tuned(Binned(), **bad)
+    with pytest.raises(BadInput, match="rng is missing"):
+        Tuned(Binned())(*sample("beta_overconfident", 100))
+
+
+def test_a_class_never_seen_and_constant_predictions():
+    rng = np.random.default_rng(0)
+    p, y = rng.dirichlet(np.ones(4), 60), rng.integers(0, 3, 60)
+    for name in ("tuned_kde", "tuned_kkr", "tuned_ukkr", "kde", "kkr"):
+        for q in (p, np.tile(p[0], (60, 1))):
+            found = load_estimator(name)(q, y, np.random.default_rng(0))
+            assert all(math.isfinite(e.value) for e in found.values()), name
+
+
+def test_keys_tell_grids_and_calibrators_apart():
+    from harness.nodes import load, node
+
+    def key(grid):
+        config = {
+            "_target_": "harness.estimators.Tuned",
+            "estimator": {"_target_": "harness.estimators.Variational"},
+            "grid": grid,
+        }
+        return node("estimator", "t", config).key
+
+    def partition(bins):
+        return {"_target_": "harness.calibrators.Partition", "cells": bins}
+
+    assert key({"calibrator": [partition(5)]}) != key({"calibrator": [partition(6)]})
+    assert key({"calibrator": [partition(5)]}) == key({"calibrator": [partition(5)]})
+    assert isinstance(load("estimator", "tuned_variational", {}).grid["calibrator"][0], Isotonic)
+
+
+def test_their_order_of_rows_decides():
+    """The permutation is fixed: other orders give other splits, the same order the same number."""
+    p, y = sample("dirichlet3_overconfident", 300, notion="top_label")
+    estimator = load_estimator("tuned_ukkr_gruber2025")
+    assert values(estimator(p, y)) == values(estimator(p, y)) != values(estimator(p[::-1], y[::-1]))
+
+
+def test_tuned_risk_is_the_risk():
+    p, y = sample("beta_overconfident", 500)
+    fold = np.arange(500) % 5
+    (found,) = validation_risks(Binned(), [{"bins": 10}], p, y, fold, None)
+    train = fold != 2
+    (products,) = next(Binned().products(p[train], y[train], [p[~train]], [{"bins": 10}]))
+    assert found[2] == pytest.approx(risk(residuals(p, y)[~train], products))
