@@ -30,7 +30,7 @@ from harness.problems import Beta, Dirichlet, LegacyStream
 from harness.problems.maps import Identity, LogitAffine, Power
 
 DETERMINISM = ("exact", "rounding", "statistical")
-NO_DISTANCE = ("brier", "logloss", "linf", "rms")  # not expected near zero: no calibration errors, suprema and roots
+NO_DISTANCE = (*estimands.SCORES, "linf", "rms")  # not expected near zero: no calibration errors, suprema and roots
 SAME = 1e-9
 SEEDS = (12, 48)  # a difference in distribution seen with the first must show again with the second
 NULL_N, NULL_REPS = 2000, (5, 20)  # the first suffice where the mean is clearly within its bound

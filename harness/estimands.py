@@ -8,6 +8,8 @@ Scalar notions (binary, top_label; classwise averages them over the classes), f 
     linf                       ess sup |f - C|, the maximum calibration error
     l1_over, l2_squared_over   the part where f is over-confident      ..._under    where it is under-confident
     brier                      E (f - Y)^2, scalar                     logloss      E -log f_Y
+    refinement_l2_squared      E C (1 - C)                             refinement_kl   E of the entropy of Ber(C)
+    sharpness_l2_squared       E (C - E C)^2                           sharpness_kl    E KL(Ber(C) || Ber(E C))
 
     binary: over-confident means farther from 1/2 than C on f's side of 1/2, or C across it; f = 1/2 is neither
     (berta2026, Appendix C). top_label: over-confident means f > C.
@@ -20,6 +22,12 @@ Canonical notion, f and C of shape (n, k):
     top_class_l2_squared (_over, _under)  E (f_t - C_t)^2 and its parts
     top_class_l1_over_half / _under_half the same split at 1/2, as the authors' library has it (experiments/berta2026/NOTES.md)
     brier  E ||f - Y||^2              logloss  E -log f_Y
+    refinement_l2_squared  E sum_j C_j (1 - C_j)                       refinement_kl   E of the entropy of C
+    sharpness_l2_squared   E ||C - E C||^2                             sharpness_kl    E KL(C || E C)
+
+The expected score splits: brier = l2_squared + refinement_l2_squared, logloss = kl + refinement_kl; and refinement + sharpness is
+the refinement of the constant E C, which is the uncertainty of Y alone (popordanoska2024, Section 3; there the refinement leaves
+out the constant of the Brier score). Refinement and sharpness are of C alone: they are no distances and not 0 where f = C.
 
 Beware: `linf` is a supremum over predictions in the scalar notions and the mean of a vector norm in the canonical one;
 on two columns ||f - C||_p = 2^(1/p) |f_1 - C_1|.
@@ -28,18 +36,19 @@ on two columns ||f - C||_p = 2^(1/p) |f_1 - C_1|.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import rel_entr, xlogy
+from scipy.special import entr, rel_entr, xlogy
 
 from harness.errors import BadInput
 
+SCORES = ("brier", "logloss", "refinement_l2_squared", "refinement_kl", "sharpness_l2_squared", "sharpness_kl")  # no distances
 SCALAR = (
     "l1", "l2_squared", "rms", "kl", "linf", "l1_over", "l1_under", "l2_squared_over", "l2_squared_under",
-    "brier", "logloss",
+    *SCORES,
 )  # fmt: skip
 CANONICAL = (
     "l1", "l2", "linf", "l2_squared", "rms", "kl", "top_class_l1", "top_class_l1_over", "top_class_l1_under",
     "top_class_l1_over_half", "top_class_l1_under_half", "top_class_l2_squared", "top_class_l2_squared_over",
-    "top_class_l2_squared_under", "brier", "logloss",
+    "top_class_l2_squared_under", *SCORES,
 )  # fmt: skip
 
 
@@ -77,13 +86,18 @@ def value(name: str, f, c, notion: str = "binary", weights=None) -> float:
     check_name(name, notion)
     if notion != "canonical" and name == "linf":
         return float(np.abs(f - c).max())
+    if name.startswith("sharpness_"):  # the distance of C from the constant prediction E C
+        centre = c.mean(axis=0) if weights is None else weights @ c / weights.sum()
+        return value(name.removeprefix("sharpness_"), np.broadcast_to(centre, np.shape(c)), c, notion, weights)
     d = pointwise("l2_squared" if name == "rms" else name, f, c, notion)
     mean = float(d.mean() if weights is None else weights @ d)
     return float(np.sqrt(mean)) if name == "rms" else mean
 
 
 def pointwise(name: str, f, c, notion: str = "binary"):
-    """d(f, c), shape (n,): what the estimand averages."""
+    """d(f, c), shape (n,): what the estimand averages. Raises BadInput for rms and sharpness, which are no means over samples."""
+    if name == "rms" or name.startswith("sharpness_"):
+        raise BadInput(f"estimand is {name!r}, which is no mean over samples; estimands.value takes it.")
     if notion == "canonical":
         return _canonical(name, f, c)
     if name.endswith(("_over", "_under")):
@@ -95,6 +109,10 @@ def pointwise(name: str, f, c, notion: str = "binary"):
         return rel_entr(c, f) + rel_entr(1.0 - c, 1.0 - f)
     if name == "brier":
         return (f - c) ** 2 + c * (1.0 - c)
+    if name == "refinement_l2_squared":
+        return c * (1.0 - c)
+    if name == "refinement_kl":
+        return entr(c) + entr(1.0 - c)
     if name == "logloss":
         return -xlogy(c, f) - xlogy(1.0 - c, 1.0 - f)
     return np.abs(f - c)  # every l<p>: the norm of a scalar
@@ -129,6 +147,10 @@ def _canonical(name, f, c):
         return (d * d).sum(axis=1) + 1.0 - (c * c).sum(axis=1)
     if name == "logloss":
         return -xlogy(c, f).sum(axis=1)
+    if name == "refinement_l2_squared":
+        return (c * (1.0 - c)).sum(axis=1)
+    if name == "refinement_kl":
+        return entr(c).sum(axis=1)
     return p_norm(d, norm_order(name))
 
 

@@ -10,12 +10,15 @@ from harness import BadInput, estimands
 
 # two equally likely predictions; f is over-confident in the first (0.8 against 0.6) and under-confident in the second
 F, C = np.array([0.8, 0.3]), np.array([0.6, 0.2])
+H = {c: -c * np.log(c) - (1 - c) * np.log(1 - c) for c in (0.2, 0.4, 0.6)}  # entropies of coins
 KL = 0.5 * (0.6 * np.log(0.6 / 0.8) + 0.4 * np.log(0.4 / 0.2) + 0.2 * np.log(0.2 / 0.3) + 0.8 * np.log(0.8 / 0.7))
 SCALAR_VALUES = {
     "l1": 0.15, "l2": 0.15, "l1.5": 0.15, "l2_squared": 0.025, "rms": np.sqrt(0.025), "linf": 0.2, "kl": KL,
     "l1_over": 0.1, "l1_under": 0.05, "l2_squared_over": 0.02, "l2_squared_under": 0.005,
     "brier": (0.6 * 0.04 + 0.4 * 0.64 + 0.2 * 0.49 + 0.8 * 0.09) / 2,
     "logloss": -(0.6 * np.log(0.8) + 0.4 * np.log(0.2) + 0.2 * np.log(0.3) + 0.8 * np.log(0.7)) / 2,
+    "refinement_l2_squared": (0.24 + 0.16) / 2, "refinement_kl": (H[0.6] + H[0.2]) / 2,
+    "sharpness_l2_squared": 0.04, "sharpness_kl": H[0.4] - (H[0.6] + H[0.2]) / 2,  # E C = 0.4
 }  # fmt: skip
 
 FV = np.array([[0.5, 0.3, 0.2], [0.2, 0.2, 0.6]])
@@ -30,6 +33,11 @@ CANONICAL_VALUES = {
     "top_class_l2_squared": (0.01 + 0.04) / 2, "top_class_l2_squared_over": 0.005, "top_class_l2_squared_under": 0.02,
     "brier": (0.02 + 1 - 0.34 + 0.06 + 1 - 0.66) / 2,
     "logloss": -(0.4 * np.log(0.5) + 0.3 * np.log(0.3) + 0.3 * np.log(0.2) + 0.2 * np.log(0.2) + 0.8 * np.log(0.6)) / 2,
+    "refinement_l2_squared": (1 - 0.34 + 1 - 0.66) / 2,
+    "refinement_kl": -(0.4 * np.log(0.4) + 0.6 * np.log(0.3) + 0.2 * np.log(0.1) + 0.8 * np.log(0.8)) / 2,
+    "sharpness_l2_squared": (0.15**2 + 0.1**2 + 0.25**2),  # E C = (0.25, 0.2, 0.55), both rows equally far from it
+    "sharpness_kl": (0.4 * np.log(0.4 / 0.25) + 0.3 * np.log(0.3 / 0.2) + 0.3 * np.log(0.3 / 0.55)
+                     + 0.1 * np.log(0.1 / 0.25) + 0.1 * np.log(0.1 / 0.2) + 0.8 * np.log(0.8 / 0.55)) / 2,
 }  # fmt: skip
 
 
@@ -99,8 +107,8 @@ def test_logloss_of_an_impossible_outcome_is_infinite_and_of_a_certain_one_zero(
 
 
 unit = st.floats(0.0, 1.0)
-NAMES_SCALAR = [name for name in estimands.SCALAR if name not in ("brier", "logloss")]
-NAMES_CANONICAL = [name for name in estimands.CANONICAL if name not in ("brier", "logloss")]
+NAMES_SCALAR = [name for name in estimands.SCALAR if name not in estimands.SCORES]
+NAMES_CANONICAL = [name for name in estimands.CANONICAL if name not in estimands.SCORES]
 
 
 @st.composite
@@ -172,6 +180,56 @@ def test_brier_and_logloss_decompose_into_calibration_and_refinement(pair):
     assert brier - refined == pytest.approx(estimands.value("l2_squared", f, c, "binary"), abs=1e-13)
     loss, refined = (estimands.value("logloss", g, c, "binary") for g in (f, c))
     assert loss - refined == pytest.approx(estimands.value("kl", f, c, "binary"), abs=1e-12)
+
+
+@given(vector_pairs())
+def test_scores_of_vectors_decompose_and_refinement_is_the_score_of_the_truth(pair):
+    f, c = pair
+    f = 0.9 * f + 0.1 / f.shape[1]  # away from 0, where the log-loss is infinite
+    for score, distance in (("brier", "l2_squared"), ("logloss", "kl")):
+        refinement = estimands.value(f"refinement_{distance}", f, c, "canonical")
+        total = estimands.value(distance, f, c, "canonical") + refinement
+        assert estimands.value(score, f, c, "canonical") == pytest.approx(total, abs=1e-12)
+        assert refinement == pytest.approx(estimands.value(score, c, c, "canonical"), abs=1e-12)
+        assert refinement == estimands.value(f"refinement_{distance}", c, c, "canonical")  # of C alone
+
+
+@given(vector_pairs(), st.integers(0, 3))
+def test_refinement_and_sharpness_sum_to_the_uncertainty_of_the_outcome(pair, seed):
+    _, c = pair
+    weights = np.random.default_rng(seed).dirichlet(np.ones(len(c)))
+    mean = (weights @ c)[None, :]
+    for distance in ("l2_squared", "kl"):
+        parts = [estimands.value(f"{part}_{distance}", c, c, "canonical", weights) for part in ("refinement", "sharpness")]
+        assert sum(parts) == pytest.approx(estimands.value(f"refinement_{distance}", mean, mean, "canonical"), abs=1e-12)
+        assert min(parts) >= -1e-15
+
+
+@given(scalar_pairs())
+def test_refinement_and_sharpness_on_two_columns(pair):
+    """Twice the scalar for squares, the same for logarithms."""
+    f, c = pair
+    two = np.column_stack([1 - f, f]), np.column_stack([1 - c, c])
+    for part in ("refinement", "sharpness"):
+        for distance, factor in (("l2_squared", 2), ("kl", 1)):
+            one = estimands.value(f"{part}_{distance}", f, c, "binary")
+            assert estimands.value(f"{part}_{distance}", *two, "canonical") == pytest.approx(factor * one, rel=1e-9, abs=1e-14)
+
+
+def test_refinement_and_sharpness_at_the_ends():
+    """A certain truth has nothing left to refine, a constant one is not sharp; certain both ways, it is as sharp as can be."""
+    certain, same = np.array([0.0, 1.0]), np.full(3, 0.3)
+    for distance, most in (("l2_squared", 0.25), ("kl", np.log(2))):
+        assert estimands.value(f"refinement_{distance}", certain, certain, "binary") == 0.0
+        assert estimands.value(f"sharpness_{distance}", certain, certain, "binary") == pytest.approx(most, rel=1e-15)
+        assert estimands.value(f"sharpness_{distance}", same, same, "binary") == pytest.approx(0.0, abs=1e-16)
+
+
+@pytest.mark.parametrize("name", ["rms", "sharpness_l2_squared", "sharpness_kl"])
+def test_what_is_no_mean_over_samples_has_no_samples(name):
+    for f, c, notion in ((F, C, "binary"), (FV, CV, "canonical")):
+        with pytest.raises(BadInput, match=f"'{name}', which is no mean over samples"):
+            estimands.pointwise(name, f, c, notion)
 
 
 @pytest.mark.parametrize("order", [1.0, 1.5, 2.0, 3.0, 10.0])

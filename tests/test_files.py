@@ -243,7 +243,7 @@ def test_an_array_renamed_to_an_archive(tmp_path):
     assert "cannot be read as .npz" in refusal(tmp_path / "a.npz")
 
 
-@pytest.mark.parametrize("name", ["a.pkl", "a.npy", "a"])
+@pytest.mark.parametrize("name", ["a.txt", "a.npy", "a"])
 def test_other_formats(tmp_path, name):
     (tmp_path / name).write_bytes(b"x")
     assert "allowed are .npz, .csv and .parquet" in refusal(tmp_path / name)

@@ -2,6 +2,7 @@
 
 import hashlib
 import http.server
+import re
 import threading
 
 import pytest
@@ -13,13 +14,16 @@ CONTENT = bytes(range(256)) * 40
 
 
 class Server(http.server.BaseHTTPRequestHandler):
-    """Serves CONTENT, with or without ranges; /wrong serves something else."""
+    """Serves CONTENT, with or without ranges; /wrong serves something else, /broken half of it, /none nothing."""
 
     asked: list = []
 
     def do_GET(self):
         start = self.headers.get("Range")
         Server.asked.append((self.path, start))
+        if self.path == "/none":
+            self.send_error(404)
+            return
         body = b"something else" if self.path == "/wrong" else CONTENT
         ranged = start and self.path != "/whole"
         if ranged:
@@ -27,7 +31,7 @@ class Server(http.server.BaseHTTPRequestHandler):
         self.send_response(206 if ranged else 200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        self.wfile.write(body[: len(body) // 2] if self.path == "/broken" else body)
 
     def log_message(self, *arguments):
         pass
@@ -102,10 +106,73 @@ def test_a_pack_without_known_checksum_is_the_users_to_bring(tmp_path, monkeypat
     assert "? MB" in line and "present" in line and digest in line
 
 
+@pytest.fixture
+def group(address, tmp_path, monkeypatch):
+    """The urls of three packs of the group `some` and one of none; they may be changed until they are fetched."""
+    urls = {"first": ["first"], "second": ["second"], "third": ["third"], "apart": ["apart"]}
+    monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path))
+
+    def known():
+        return {
+            name: packs.Pack(
+                name, f"some/{name}.bin", hashlib.sha256(CONTENT).hexdigest(), len(CONTENT), "MIT", "nobody",
+                tuple(f"{address}/{path}" for path in paths), "Ask nobody.", group="" if name == "apart" else "some",
+            )
+            for name, paths in urls.items()
+        }  # fmt: skip
+
+    monkeypatch.setattr(packs, "packs", known)
+    return urls
+
+
+def test_a_group_is_fetched_and_what_is_there_is_not_fetched_again(group, tmp_path, cli):
+    code, text, err = cli("data", "fetch", "some")
+    assert code == 0 and "3 files, complete" in text and "3 of 3: third" in err
+    assert sorted(path.name for path in (tmp_path / "some").iterdir()) == ["first.bin", "second.bin", "third.bin"]
+    Server.asked.clear()
+    assert cli("data", "fetch", "some")[0] == 0 and not Server.asked
+    assert cli("data", "verify", "some")[0] == 0
+    assert cli("data", "fetch", "apart")[0] == 0 and (tmp_path / "some" / "apart.bin").is_file()
+
+
+def test_a_group_goes_on_past_a_file_that_fails(group, tmp_path, cli):
+    """The others are there, the failures are listed, and the same command goes on where it was."""
+    group["first"], group["second"] = ["none", "wrong"], ["broken"]
+    code, text, err = cli("data", "fetch", "some")
+    assert code == 1 and "2 could not be had, the same command tries again" in text
+    assert "first could not be fetched" in err and "404" in err and "sha256 is" in err and "second could not be fetched" in err
+    assert sorted(path.name for path in (tmp_path / "some").iterdir()) == ["second.bin.part", "third.bin"]
+    group["first"], group["second"] = ["none", "first"], ["second"]
+    Server.asked.clear()
+    assert cli("data", "fetch", "some")[0] == 0
+    assert Server.asked == [("/none", None), ("/first", None), ("/second", f"bytes={len(CONTENT) // 2}-")]
+
+
+def test_a_file_of_a_group_that_is_not_downloaded_is_listed(group, cli):
+    group["first"] = []
+    code, _, err = cli("data", "fetch", "some")
+    assert code == 1 and "first is not published as a single file; Ask nobody. Put it at" in err
+
+
+def test_an_unknown_name_names_the_groups(cli):
+    code, _, err = cli("data", "fetch", "kull")
+    assert code == 2 and "there is no pack 'kull'" in err and "kull_cifar" in err and "`calharness data list`" in err
+
+
+def test_the_logits_of_kull_can_be_fetched():
+    """Ten networks, each with an address of the file itself and one to fall back on, both of a fixed commit."""
+    chosen = [pack for pack in packs.packs().values() if pack.group == "kull_cifar"]
+    assert len(chosen) == 10 and sum(pack.bytes for pack in chosen) == 34_148_502
+    for pack in chosen:
+        name = pack.path.rpartition("/")[2]
+        assert len(pack.urls) == 2 and all(re.search(r"/NN_calibration/(raw/)?[0-9a-f]{40}/logits/" + name, u) for u in pack.urls)
+
+
 def test_listing_and_verifying(tmp_path, monkeypatch, capsys, cli):
     monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path))
     code, text, _ = cli("data", "list")
-    assert code == 0 and "cifar10_resnet20" in text and "absent" in text
+    assert code == 0 and "cifar10_resnet20" in text and "absent" in text and "\nkull_cifar:\n" in text
+    assert all(f"  {name} " in text for name in packs.packs())
     assert cli("data", "verify")[0] == 0
     path = tmp_path / "cifar_logits" / "cifar10_resnet20_chenyaofo.npz"
     path.parent.mkdir()

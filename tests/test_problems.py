@@ -155,14 +155,48 @@ def test_brier_and_logloss_truths_decompose():
     assert Dirichlet(3, 0.5).truth("brier").value == pytest.approx(0.4, abs=3 * Dirichlet(3, 0.5).truth("brier").error)
 
 
+@pytest.mark.parametrize("name", [*BETAS, "dirichlet3_calibrated", "dirichlet3_overconfident", "dirichlet10_overconfident"])
+def test_truths_of_scores_are_calibration_plus_refinement(name):
+    """On the same nodes or points: an identity, to rounding."""
+    problem = harness.load_problem(name)
+    for notion in problem.notions:
+        for score, distance in (("brier", "l2_squared"), ("logloss", "kl")):
+            parts = problem.truth(distance, notion).value + problem.truth(f"refinement_{distance}", notion).value
+            assert problem.truth(score, notion).value == pytest.approx(parts, abs=1e-12), (notion, score)
+
+
+def test_refinement_and_sharpness_truths_in_closed_form():
+    """C = p ~ Beta(1/2, 1/2): E C(1 - C) = Var C = 1/8, E H(C) = 2 log 2 - 1 of log 2. C ~ Dir(1/2 1_3): E C_j^2 = 1/5."""
+    problem = Beta()
+    closed = {
+        "refinement_l2_squared": 1 / 8, "sharpness_l2_squared": 1 / 8,
+        "refinement_kl": 2 * np.log(2) - 1, "sharpness_kl": 1 - np.log(2),
+    }  # fmt: skip
+    for name, value in closed.items():
+        for notion in ("binary", "classwise", "canonical"):
+            factor = 2 if notion == "canonical" and name.endswith("squared") else 1
+            assert problem.truth(name, notion).value == pytest.approx(factor * value, abs=1e-13), (name, notion)
+    problem = Dirichlet(3, 0.5)
+    for name, notion, value in (
+        ("refinement_l2_squared", "canonical", 1 - 3 / 5),
+        ("sharpness_l2_squared", "canonical", 3 / 5 - 1 / 3),
+        ("refinement_l2_squared", "classwise", 1 / 3 - 1 / 5),
+        ("sharpness_l2_squared", "classwise", 1 / 5 - 1 / 9),
+    ):
+        truth = problem.truth(name, notion)
+        assert abs(truth.value - value) <= 4 * truth.error + 1e-9, (name, notion)
+
+
 @pytest.mark.parametrize("name", ["beta_calibrated", "dirichlet3_calibrated", "dirichlet10_calibrated"])
 def test_calibrated_problems_have_truth_zero_under_every_notion(name):
     problem = harness.load_problem(name)
     for notion in problem.notions:
         for estimand in estimands.names(notion):
-            if estimand not in ("brier", "logloss"):
+            if estimand not in estimands.SCORES:
                 assert problem.truth(estimand, notion).value == 0
                 assert problem.truth(estimand, notion).error == 0
+            else:
+                assert problem.truth(estimand, notion).value > 0
 
 
 @pytest.mark.parametrize("kind", ["overconfident", "underconfident", "harmonic"])

@@ -16,10 +16,11 @@ from harness.calibrators.foundation import TabICL, TabPFN
 from harness.calibrators.isotonic import Isotonic
 from harness.calibrators.nadaraya_watson import NadarayaWatson
 from harness.calibrators.partition import Partition
+from harness.calibrators.popordanoska2024 import IsotonicScaled, TemperatureGrid
 from harness.calibrators.scaling import QuadraticScaling, StructuredMatrixScaling
 from harness.calibrators.temperature import Temperature
 
 __all__ = [
-    "CatBoost", "ExtraTrees", "Isotonic", "LightGBM", "NadarayaWatson", "Partition", "QuadraticScaling", "RandomForest",
-    "StructuredMatrixScaling", "TabICL", "TabPFN", "Temperature",
+    "CatBoost", "ExtraTrees", "Isotonic", "IsotonicScaled", "LightGBM", "NadarayaWatson", "Partition", "QuadraticScaling",
+    "RandomForest", "StructuredMatrixScaling", "TabICL", "TabPFN", "Temperature", "TemperatureGrid",
 ]  # fmt: skip

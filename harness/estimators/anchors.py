@@ -49,8 +49,9 @@ class LogLossScore:
 
 @dataclass(frozen=True)
 class Oracle:
-    """mean d(p, C) with the true C = g*(p): what is left is the sampling error of p. Unbiased (rms: slightly low; linf: from
-    below). Needs a problem whose posterior is known; it knows no class of a vector by itself, so no classwise. O(n k)."""
+    """mean d(p, C) with the true C = g*(p): what is left is the sampling error of p. Unbiased (rms and sharpness: slightly low;
+    linf: from below). Needs a problem whose posterior is known; it knows no class of a vector by itself, so no classwise.
+    O(n k)."""
 
     notions = ("binary", "canonical")
     determinism = "exact"

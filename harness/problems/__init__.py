@@ -17,8 +17,29 @@ A family of problems has members() -> {id: configuration of a problem} instead, 
 from harness.problems.base import Truth
 from harness.problems.beta import Beta
 from harness.problems.dirichlet import Dirichlet
+from harness.problems.files_family import AbsentFiles, PredictionFiles
 from harness.problems.legacy import LegacyStream
+from harness.problems.one_class import EachClass, OneClass, Relabelled
+from harness.problems.powered import PoweredDirichlet
 from harness.problems.predictions import Predictions
+from harness.problems.recalibrated import Recalibrated
+from harness.problems.recalibrated_files import RecalibratedFiles
 from harness.problems.tabrepo import TabRepoTask, TabRepoTasks
 
-__all__ = ["Beta", "Dirichlet", "LegacyStream", "Predictions", "TabRepoTask", "TabRepoTasks", "Truth"]
+__all__ = [
+    "AbsentFiles",
+    "Beta",
+    "Dirichlet",
+    "EachClass",
+    "LegacyStream",
+    "OneClass",
+    "PoweredDirichlet",
+    "PredictionFiles",
+    "Predictions",
+    "Recalibrated",
+    "RecalibratedFiles",
+    "Relabelled",
+    "TabRepoTask",
+    "TabRepoTasks",
+    "Truth",
+]

@@ -60,7 +60,7 @@ class Beta:
         if notion not in self.notions:
             return None
         estimands.check_name(estimand, notion)
-        if isinstance(self.map, Identity) and estimand not in ("brier", "logloss"):
+        if isinstance(self.map, Identity) and estimand not in estimands.SCORES:
             return Truth(0.0, 0.0, "calibrated by construction")
         if min(self.a, self.b) < SMALLEST_SHAPE:
             return None

@@ -58,7 +58,7 @@ class Dirichlet:
         if notion not in self.notions:
             return None
         estimands.check_name(estimand, notion)
-        if isinstance(self.map, Identity) and estimand not in ("brier", "logloss"):
+        if isinstance(self.map, Identity) and estimand not in estimands.SCORES:
             return Truth(0.0, 0.0, "calibrated by construction")
         return _truths(self, notion, () if estimand in estimands.names(notion) else (estimand,))[estimand]
 

@@ -1,1 +1,2 @@
-"""Sources: bytes -> arrays. `files` reads what a user has; `packs` finds, fetches and verifies published files."""
+"""Sources: bytes -> arrays. `files` reads what a user has, `logits` what authors published; `packs` finds, fetches and verifies
+published files."""

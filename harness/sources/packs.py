@@ -9,21 +9,25 @@ import sys
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import yaml
 
-from harness.config import PACKS
+from harness.config import PACKS, guess
 from harness.errors import BadInput
 from harness.sources.files import sha256
+from harness.sources.logits import FOLDER_FILES
 
 CHUNK = 1 << 20
+WIDTH = 40  # of names in listings
 
 
 @dataclass(frozen=True)
 class Pack:
     """One file: path below CALHARNESS_DATA, urls tried in order (none = not published as such; how to get it is in `note`).
-    sha256 None: no checksum is known; the file that the user puts there is taken, and its checksum shown."""
+    sha256 None: no checksum is known; the file that the user puts there is taken, and its checksum shown. Files of predictions
+    say how many `rows` (of the test part) and `classes` they hold, so that problems without the file know what they lack."""
 
     name: str
     path: str
@@ -33,12 +37,37 @@ class Pack:
     citation: str
     urls: tuple[str, ...] = ()
     note: str = ""
+    group: str = ""
+    rows: int | None = None
+    validation_rows: int | None = None
+    classes: int | None = None
+
+    @property
+    def how(self) -> str:
+        """How to get it, a clause."""
+        return f"`calharness data fetch {self.name}` gets it" if self.urls else f"it is {self.note.rstrip('.')}"
 
 
 def packs(listing: Path | None = None) -> dict[str, Pack]:
     """All packs by name, from data/packs.yaml or another listing."""
-    entries = yaml.safe_load((listing or PACKS).read_text()) or {}
+    entries = yaml.load((listing or PACKS).read_text(), getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}
     return {name: Pack(name, **{**entry, "urls": tuple(entry.get("urls", ()))}) for name, entry in entries.items()}
+
+
+def of(path: str) -> tuple[Pack, ...]:
+    """The packs of predictions at a path as the listing has it: one, those of a folder of npy files, or none."""
+    return _by_path(PACKS, PACKS.stat().st_mtime_ns).get(path, ())
+
+
+@lru_cache(maxsize=2)
+def _by_path(listing, modified):
+    found: dict[str, tuple[Pack, ...]] = {}
+    for pack in packs(listing).values():
+        parent, _, name = pack.path.rpartition("/")
+        if pack.rows:
+            at = parent if name in FOLDER_FILES else pack.path
+            found[at] = (*found.get(at, ()), pack)
+    return found
 
 
 def folder() -> Path:
@@ -50,7 +79,7 @@ def folder() -> Path:
 
 
 def command(arguments: list[str]) -> int:
-    """`calharness data list | fetch NAME | verify [NAME] | make tabular_oof`."""
+    """`calharness data list | fetch NAME | verify [NAME] | make ...`; NAME is a pack or a group of packs."""
     if arguments[:2] == ["fetch", "tabrepo"]:
         from harness.sources import tabrepo_fetch
 
@@ -63,20 +92,28 @@ def command(arguments: list[str]) -> int:
         from harness.sources import tabular
 
         return tabular.command(arguments[2:])
+    if arguments[:2] == ["make", "digits_networks"]:
+        from harness.sources import digits_networks
+
+        return digits_networks.command(arguments[2:])
     known = packs()
     if arguments[:1] == ["list"] and len(arguments) == 1:
-        for pack in known.values():
-            size = "?" if pack.bytes is None else f"{pack.bytes / 1e6:.2f}"
-            print(f"{pack.name:<24}{size:>8} MB  {_state(pack):<10}{pack.licence:<30}{pack.path}{_own_checksum(pack)}")
+        for group in dict.fromkeys(pack.group for pack in known.values()):
+            print(f"{group}:" if group else "")
+            for pack in (pack for pack in known.values() if pack.group == group):
+                print(f"  {_row(pack.name, pack.bytes, _state(pack), pack.licence)}{pack.path}{_own_checksum(pack)}")
+        print("")
         _list_repositories()
         return 0
     if arguments[:1] == ["fetch"] and len(arguments) == 2:
-        print(f"  {fetch(_named(known, arguments[1]), folder())}")
+        chosen = _named(known, arguments[1])
+        if arguments[1] not in known:
+            return fetch_all(chosen, folder())
+        print(f"  {fetch(chosen[0], folder())}")
         return 0
     if arguments[:1] == ["verify"] and len(arguments) <= 2:
-        chosen = [_named(known, arguments[1])] if len(arguments) == 2 else list(known.values())
-        return verify(chosen, folder())
-    allowed = "data list, data fetch NAME, data verify [NAME], data make tabular_oof"
+        return verify(_named(known, arguments[1]) if len(arguments) == 2 else list(known.values()), folder())
+    allowed = "data list, data fetch NAME, data verify [NAME], data make tabular_oof|digits_networks"
     raise BadInput(f"data {' '.join(arguments)} is not a command; allowed are {allowed}.")
 
 
@@ -90,7 +127,11 @@ def _list_repositories():
             state, where = "present", tabrepo.find(name).root
         except BadInput:
             state, where = "absent", f"`{command}`"
-        print(f"{name:<24}{'?':>8} MB  {state:<10}{licences[name]:<30}{where}")
+        print(f"  {_row(name, None, state, licences[name])}{where}")
+
+
+def _row(name, size, state, licence):
+    return f"{name:<{WIDTH}}{'?' if size is None else f'{size / 1e6:.2f}':>8} MB  {state:<10}{licence:<30}"
 
 
 def verify(chosen: list[Pack], base: Path) -> int:
@@ -99,14 +140,14 @@ def verify(chosen: list[Pack], base: Path) -> int:
     for pack in chosen:
         path = base / pack.path
         if not path.is_file():
-            print(f"{pack.name:<24}absent     {path}")
+            print(f"{pack.name:<{WIDTH}}absent     {path}")
             continue
         found = sha256(path)
         if pack.sha256 is None:
-            print(f"{pack.name:<24}present    sha256 {found}, to which no published one is known")
+            print(f"{pack.name:<{WIDTH}}present    sha256 {found}, to which no published one is known")
             continue
         wrong += found != pack.sha256
-        print(f"{pack.name:<24}{'ok' if found == pack.sha256 else f'WRONG: sha256 {found}, expected {pack.sha256}'}")
+        print(f"{pack.name:<{WIDTH}}{'ok' if found == pack.sha256 else f'WRONG: sha256 {found}, expected {pack.sha256}'}")
     return int(wrong > 0)
 
 
@@ -128,8 +169,8 @@ def fetch(pack: Pack, base: Path) -> Path:
     for url in pack.urls:
         try:
             download(url, partial, lambda received: _say(received, pack.bytes))
-        except OSError as error:
-            problems.append(f"{url}: {error}")
+        except (OSError, http.client.HTTPException) as error:
+            problems.append(f"{url}: {error or type(error).__name__}")
             continue
         found = sha256(partial)
         if found == pack.sha256:
@@ -138,6 +179,22 @@ def fetch(pack: Pack, base: Path) -> Path:
         problems.append(f"{url}: sha256 is {found}, expected {pack.sha256}")
         partial.unlink()
     raise BadInput(f"{pack.name} could not be fetched: {'; '.join(problems)}.")
+
+
+def fetch_all(chosen: list[Pack], base: Path) -> int:
+    """Fetch several packs, one after the other; what cannot be had is listed at the end. 1 if that is any, else 0."""
+    problems = []
+    for number, pack in enumerate(chosen, 1):
+        print(f"  {number} of {len(chosen)}: {pack.name}", file=sys.stderr)
+        try:
+            print(f"  {fetch(pack, base)}")
+        except (BadInput, OSError) as error:
+            problems.append(str(error))
+    for problem in problems:
+        print(f"  {problem}", file=sys.stderr)
+    state = f"{len(problems):,} could not be had, the same command tries again" if problems else "complete"
+    print(f"  {len(chosen):,} files, {state}")
+    return int(bool(problems))
 
 
 def download(url: str, partial: Path, note=lambda received: None) -> str | None:
@@ -189,10 +246,14 @@ def _say(received, size):
     print(f"\r  {received / 1e6:.1f} of {size / 1e6:.1f} MB", end=end, file=sys.stderr, flush=True)
 
 
-def _named(known, name):
-    if name not in known:
-        raise BadInput(f"there is no pack {name!r}; packs are {', '.join(known)}.")
-    return known[name]
+def _named(known, name) -> list[Pack]:
+    """The pack of that name, or the packs of that group."""
+    chosen = [known[name]] if name in known else [pack for pack in known.values() if name and pack.group == name]
+    if not chosen:
+        groups = ", ".join(dict.fromkeys(pack.group for pack in known.values() if pack.group))
+        close = guess(name, [*known, *(pack.group for pack in known.values())])
+        raise BadInput(f"there is no pack {name!r}{close}; groups are {groups}, and `calharness data list` shows all packs.")
+    return chosen
 
 
 def _own_checksum(pack):

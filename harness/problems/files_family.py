@@ -1,0 +1,105 @@
+"""Many files of predictions as a family of problems: one per file of a folder."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import BadInput
+
+PARTS = ("train", "val", "test")
+
+
+@dataclass(frozen=True)
+class PredictionFiles:
+    """A family of problems, one Predictions per file of `folder` whose name matches `pattern`, in the order of the names.
+
+    `part` (train, val or test) takes the arrays <part>_logits and <part>_labels of every file; else `probabilities`, `logits` and
+    `labels` name the arrays as in Predictions. Ids are <name>/<file without ending>, with /<part> where one is given; `name`
+    defaults to the folder's last part. The folder is looked for in the working folder, below CALHARNESS_DATA and in the
+    project's cache folder. Without such files the family is a single problem, <name>/absent[/<part>], whose cells are skipped; `source`
+    is what its reason says of how to get them.
+    """
+
+    folder: str = ""
+    pattern: str = "*.npz"
+    part: str | None = None
+    probabilities: str | None = None
+    logits: str | None = None
+    labels: str | None = None
+    name: str | None = None
+    source: str | None = None
+
+    def __post_init__(self):
+        if not self.folder:
+            raise BadInput("folder is missing; the folder that holds the files of predictions is needed.")
+        if self.part is not None and self.part not in PARTS:
+            raise BadInput(f"part is {self.part!r}; allowed are {', '.join(PARTS)} and null.")
+        if self.part is not None and (self.probabilities or self.logits or self.labels):
+            raise BadInput(f"part is {self.part!r} beside names of arrays; part itself names them {self.part}_logits and so on.")
+
+    def members(self) -> dict[str, dict]:
+        """{id: configuration of the Predictions}, or of the one absent problem."""
+        name = self.name or Path(self.folder).name
+        end = f"/{self.part}" if self.part else ""
+        paths = self.paths()
+        if not paths:
+            return {f"{name}/absent{end}": {"_target_": "harness.problems.AbsentFiles", "reason": self._absent()}}
+        twice = [path.stem for path in paths if [other.stem for other in paths].count(path.stem) > 1]
+        if twice:
+            raise BadInput(f"{paths[0].parent} holds several files {twice[0]}.*; ids are the names without endings.")
+        arrays = {"probabilities": self.probabilities, "logits": self.logits, "labels": self.labels}
+        if self.part:
+            arrays = {"probabilities": None, "logits": f"{self.part}_logits", "labels": f"{self.part}_labels"}
+        return {
+            f"{name}/{path.stem}{end}": {"_target_": "harness.problems.Predictions", "path": str(path), **arrays}
+            for path in paths
+        }
+
+    def paths(self) -> list[Path]:
+        """The files, of the first place that has any."""
+        for place in self._places():
+            found = sorted(place.glob("*")) if place.is_dir() else []
+            found = [p.resolve() for p in found if p.is_file() and self._matches(p.name)]
+            if found:
+                return found
+        return []
+
+    def _matches(self, name):
+        return not name.startswith(".") and fnmatch.fnmatchcase(name, self.pattern)
+
+    def _places(self):
+        from harness.sources.tabrepo import CACHE
+
+        given, data = Path(self.folder).expanduser(), os.environ.get("CALHARNESS_DATA")
+        if given.is_absolute():
+            return [given]
+        return [given.absolute(), *([Path(data).expanduser() / given] if data else []), CACHE / given]
+
+    def _absent(self):
+        text = f"there are no files {self.folder}/{self.pattern} here, below CALHARNESS_DATA or in the cache folder"
+        return f"{text}; {self.source}" if self.source else text
+
+
+@dataclass(frozen=True)
+class AbsentFiles:
+    """Stands for files that are not there: every cell of it is skipped with `reason`."""
+
+    reason: str
+
+    version = 1
+    notions = default_notions = ("binary", "top_label", "classwise", "canonical")
+    default_n = default_reps = 1
+    n_max = None  # any n that an experiment asks for: nothing is drawn
+
+    @property
+    def unavailable(self):
+        return self.reason
+
+    def sample(self, n, rng):
+        raise BadInput(f"{self.reason}.")
+
+    def truth(self, estimand, notion=None):
+        return None

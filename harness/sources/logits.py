@@ -1,0 +1,286 @@
+"""Published logits in the formats of their authors: pickles of arrays, safetensors, folders of npy files -> arrays by name.
+
+A pickle is a program, so none of it is run here: of the opcodes only those are let through that an array needs, and what stands
+for numpy's functions is a description of an array, which is checked before an array is made of it. Neither a type nor a function
+of a pickle's choice is ever looked up.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import pickle
+import pickletools
+import re
+from pathlib import Path
+
+import numpy as np
+
+from harness.errors import BadInput
+
+LARGEST = 1 << 30  # bytes of a pickle or safetensors file; both are read as a whole
+LONGEST_HEADER = 100_000_000  # bytes, the limit of the safetensors format
+FOLDER_FILES = ("nll_logits.npy", "nll_labels.npy")
+OPCODES = frozenset(
+    """PROTO FRAME STOP MARK GLOBAL STACK_GLOBAL REDUCE BUILD EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3 EMPTY_LIST LIST APPEND
+    APPENDS NONE NEWTRUE NEWFALSE INT BININT BININT1 BININT2 LONG LONG1 LONG4 STRING BINSTRING SHORT_BINSTRING UNICODE BINUNICODE
+    SHORT_BINUNICODE BINUNICODE8 BINBYTES SHORT_BINBYTES BINBYTES8 BYTEARRAY8 PUT BINPUT LONG_BINPUT MEMOIZE GET BINGET
+    LONG_BINGET PERSID BINPERSID""".split()
+)  # no dictionaries and sets: hashing a small nest of tuples can take for ever
+SAFETENSORS = {
+    "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1",
+    "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1", "BOOL": "?",
+}  # fmt: skip
+
+
+class Refused(Exception):
+    """What a pickle asks for and does not get."""
+
+
+def read_parts(path) -> dict[str, dict[str, np.ndarray]]:
+    """A pickle ((logits, labels) of validation, (logits, labels) of test), the layout of Kull et al. (2019) -> {"validation":
+    {"logits": (n, k), "labels": (n, 1)}, "test": ...}. Protocols 0 to 5, and what Python 2 wrote.
+
+    Arrays may be of integers, of floats of at most 8 bytes or of booleans, in either byte and memory order; labels may be a list
+    of integers. Raises BadInput that names what the pickle asked for: any function or type but the array's, a subclass,
+    arrays of objects or records, persistent ids, dictionaries, a memo larger than what is stored in it, another layout.
+    """
+    path = Path(path)
+    data = _whole(path)
+    try:
+        program, other = _needed(data)
+        value = _Unpickler(io.BytesIO(program), encoding="latin1").load()  # names what comes before `other`
+        if other:
+            raise Refused(other)
+        return _parts(value)
+    except Refused as asked:
+        raise BadInput(f"{path} asks for {asked}; of a pickle only pairs of numpy arrays of numbers are read.") from None
+    except Exception as error:
+        said = " ".join(str(error).split())[:200]
+        raise BadInput(f"{path} cannot be read as a pickle of arrays: {type(error).__name__}: {said}.") from error
+
+
+def _parts(value):
+    pairs = value if _is_pair(value) else ()
+    if not (pairs and all(map(_is_pair, pairs))):
+        raise Refused("another layout than ((logits, labels) of validation, (logits, labels) of test)")
+    arrays = [{"logits": _numbers(logits), "labels": _numbers(labels)} for logits, labels in pairs]
+    return dict(zip(("validation", "test"), arrays))
+
+
+def _is_pair(value):
+    return type(value) in (tuple, list) and len(value) == 2
+
+
+def _numbers(value):
+    if type(value) is _Array:
+        return value.made()
+    if type(value) is list and value and all(type(one) is int for one in value):
+        return np.array(value)
+    raise Refused(f"{type(value).__name__.strip('_')} where an array is expected")
+
+
+def _needed(data):
+    """(the opcodes up to the first one that an array does not need, without frames and ended by STOP; that one, or None)."""
+    stream, kept, stored = io.BytesIO(data), [], 0
+    while True:
+        start = stream.tell()
+        code = stream.read(1).decode("latin1")
+        if code not in pickletools.code2op:
+            raise ValueError(f"opcode {code!r} at byte {start}" if code else f"it ends at byte {start}, before its end")
+        opcode = pickletools.code2op[code]
+        if opcode.name in ("STRING", "PERSID"):  # pickletools takes them for ASCII, Python 2 wrote bytes
+            argument = stream.readline()
+        else:
+            argument = opcode.arg.reader(stream) if opcode.arg else None  # reads no more than there is
+        if opcode.name not in OPCODES:
+            named = f"{opcode.name} {argument}" if isinstance(argument, str) else opcode.name
+            return b"".join([*kept, b"N."]), _line(named)
+        if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"):
+            stored += 1
+            if argument is not None and not 0 <= argument <= stored:  # the memo is a table of that many places
+                raise Refused(f"place {argument} of a memo that holds {stored - 1}")
+        if opcode.name != "FRAME":
+            kept.append(data[start : stream.tell()])
+        if opcode.name == "STOP":
+            if stream.read(1):
+                raise Refused("more than one object")
+            return b"".join(kept), None
+
+
+class _Unpickler(pickle.Unpickler):
+    """Looks nothing up: numpy's names stand for the descriptions below, any other is refused."""
+
+    def find_class(self, module, name):
+        place, _, last = module.rpartition(".")
+        if place in ("numpy.core", "numpy._core"):  # before numpy 2, and since
+            module = f"numpy.core.{last}"
+        makers = {
+            ("numpy.core.multiarray", "_reconstruct"): _reconstruct,
+            ("numpy.core.multiarray", "scalar"): _scalar,
+            ("numpy.core.numeric", "_frombuffer"): _frombuffer,
+            ("numpy", "ndarray"): _ndarray,
+            ("numpy", "dtype"): _Type,
+            ("_codecs", "encode"): _encode,
+        }
+        if (module, name) not in makers:
+            raise Refused(_line(f"{place + '.' if place else ''}{last}.{name}"))
+        return _Function(makers[module, name])
+
+    def persistent_load(self, pid):
+        raise Refused("an object kept outside of it (a persistent id)")
+
+
+class _Function:
+    """A function that a pickle may call. It is no class and has no state: opcodes that make or change objects find nothing."""
+
+    __slots__ = ("make",)
+
+    def __init__(self, make):
+        self.make = make
+
+    def __call__(self, *arguments):
+        return self.make(*arguments)
+
+    def __setstate__(self, state):
+        raise Refused(f"a change of {self.make.__name__.strip('_')}")
+
+
+class _Type:
+    """Describes a numpy.dtype: one of integers, floats or booleans."""
+
+    __slots__ = ("text", "order")
+
+    def __init__(self, text, *options):
+        if not (type(text) is str and re.fullmatch("[iu][1248]|f[248]|b1", text)):
+            raise Refused(f"an array of type {_line(text) if type(text) is str else type(text).__name__}")
+        self.text, self.order = text, "="
+
+    def __setstate__(self, state):
+        # version, byte order, and what makes it a type of records or objects: subarray, names, fields, size, alignment, flags
+        plain = type(state) is tuple and len(state) == 8 and state[2:] == (None, None, None, -1, -1, 0)
+        if not (plain and state[1] in ("<", ">", "|", "=")):
+            raise Refused("an array whose type is not of plain numbers")
+        self.order = state[1]
+
+    def made(self):
+        return np.dtype(self.order + self.text)
+
+
+class _Array:
+    """Describes a numpy.ndarray: shape, type, memory order, bytes."""
+
+    __slots__ = ("shape", "type", "order", "axes", "data")
+
+    def __init__(self, shape=(), kind=None, order="C", data=b"", axes=None):
+        self.shape, self.type, self.order, self.data, self.axes = shape, kind, order, data, axes
+
+    def __setstate__(self, state):
+        if not (type(state) is tuple and len(state) == 5):
+            raise Refused("an array in a state that numpy does not write")
+        _, self.shape, self.type, fortran, self.data = state
+        self.order = "F" if fortran else "C"
+
+    def made(self):
+        if type(self.type) is not _Type:
+            raise Refused("an array without a type")
+        if type(self.data) not in (bytes, bytearray, str):
+            raise Refused("an array of Python objects")
+        sizes = self.shape if type(self.shape) is tuple and len(self.shape) <= 8 else (None,)
+        if not all(type(size) is int and size >= 0 for size in sizes):
+            raise Refused("an array without a shape")
+        data = self.data.encode("latin1") if type(self.data) is str else self.data  # Python 2 wrote its bytes as text
+        kind = self.type.made()
+        if len(data) != math.prod(self.shape) * kind.itemsize:
+            raise Refused(f"an array of shape {self.shape} and type {kind} out of {len(data)} bytes")
+        array = np.frombuffer(data, kind).reshape(self.shape, order=self.order)
+        return array if self.axes is None else array.transpose(self.axes)
+
+
+def _ndarray(*arguments):
+    raise Refused("numpy.ndarray as a function")
+
+
+def _reconstruct(kind, shape, code):
+    if not (type(kind) is _Function and kind.make is _ndarray):
+        raise Refused("an array of a type that is not numpy.ndarray")
+    return _Array()
+
+
+def _scalar(kind, data=None):
+    return _Array((), kind, "C", data)
+
+
+def _frombuffer(data, kind, shape, order, axes=None):
+    if order not in ("C", "F", "K"):
+        raise Refused("an array of an unknown memory order")
+    return _Array(shape, kind, "C" if order == "K" else order, data, axes)
+
+
+def _encode(text, encoding="utf-8"):
+    """Python 3 writes bytes as latin1 text into protocols 0 to 2."""
+    if not (type(text) is str and encoding == "latin1"):
+        raise Refused("_codecs.encode of other things than text in latin1")
+    return text.encode("latin1")
+
+
+def read_safetensors(path) -> dict[str, np.ndarray]:
+    """The tensors of a safetensors file: 8 bytes with the length of a JSON header {name: {dtype, shape, data_offsets}}, the
+    header, the data. Raises BadInput unless the tensors cover the data without gap or overlap. bfloat16 becomes float32."""
+    path = Path(path)
+    data = _whole(path)
+    length = int.from_bytes(data[:8], "little")
+    if len(data) < 8 or length > min(LONGEST_HEADER, len(data) - 8):
+        raise BadInput(f"{path} is no safetensors file: its header of {length:,} bytes does not fit into {len(data):,} bytes.")
+    try:
+        header = json.loads(data[8 : 8 + length], object_pairs_hook=_unique)
+        header.pop("__metadata__", None)
+        tensors = sorted((*map(int, one["data_offsets"]), name, one["dtype"], one["shape"]) for name, one in header.items())
+    except Exception as error:
+        raise BadInput(f"{path}: the header of the safetensors file is broken ({type(error).__name__}: {error}).") from error
+    arrays, start, end = {}, 8 + length, 0
+    for first, last, name, kind, shape in tensors:
+        if kind not in SAFETENSORS:
+            raise BadInput(f"{path}: {name} has type {kind}; allowed are {', '.join(SAFETENSORS)}.")
+        whole = isinstance(shape, list) and all(type(size) is int and size >= 0 for size in shape)
+        dtype = np.dtype(SAFETENSORS[kind])
+        if not whole or first != end or last - first != math.prod(shape) * dtype.itemsize or start + last > len(data):
+            raise BadInput(f"{path}: {name} of shape {shape} and type {kind} does not lie at {first} to {last} of the data.")
+        values = np.frombuffer(data, dtype, math.prod(shape), start + first).reshape(shape)
+        arrays[name] = (values.astype(np.uint32) << 16).view(np.float32) if kind == "BF16" else values
+        end = last
+    if start + end != len(data):
+        raise BadInput(f"{path}: {len(data) - start - end:,} bytes follow the tensors of the safetensors file.")
+    return arrays
+
+
+def _unique(pairs):
+    names = [name for name, _ in pairs]
+    if len(set(names)) < len(names):
+        raise ValueError("a name occurs twice")
+    return dict(pairs)
+
+
+def read_folder(path) -> dict[str, np.ndarray]:
+    """A folder of nll_logits.npy (n, k) and nll_labels.npy (n, 1), the layout of Rahimi et al. (2020)."""
+    arrays = {}
+    for name, file in zip(("logits", "labels"), FOLDER_FILES):
+        try:
+            arrays[name] = np.load(Path(path) / file, allow_pickle=False)
+        except Exception as error:
+            said = str(error).partition("\n")[0].rstrip(".")
+            raise BadInput(f"{Path(path) / file} cannot be read as .npy: {type(error).__name__}: {said}.") from error
+    return arrays
+
+
+def _whole(path):
+    size = path.stat().st_size
+    if size > LARGEST:
+        raise BadInput(f"{path} has {size:,} bytes; at most {LARGEST:,} are read.")
+    return path.read_bytes()
+
+
+def _line(text):
+    """At most 100 characters of a text of the file's, printable and on one line."""
+    return ascii(text)[1:-1][:100]

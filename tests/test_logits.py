@@ -1,0 +1,580 @@
+"""Published logits: what is read of pickles, safetensors and npy folders, and what hostile files do not get."""
+
+import dataclasses
+import json
+import os
+import pickle
+import struct
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import harness
+from harness import BadInput
+from harness.cells import plan
+from harness.config import compose
+from harness.nodes import node
+from harness.problems import Predictions
+from harness.sources import logits as published
+from harness.sources import packs
+from harness.sources.files import read_predictions, softmax
+from harness.sources.logits import read_folder, read_parts, read_safetensors
+
+rng = np.random.default_rng(7)
+VALIDATION = rng.normal(0, 3, (5, 3)).astype(np.float32), np.array([[0], [1], [2], [1], [0]])
+TEST = rng.normal(0, 3, (7, 3)).astype(np.float32), np.array([[2], [2], [1], [0], [0], [1], [2]])
+
+
+def stored(tmp_path, value, protocol=3):
+    path = tmp_path / "logits.p"
+    path.write_bytes(value if isinstance(value, bytes) else pickle.dumps(value, protocol))
+    return path
+
+
+def same(parts, validation=VALIDATION, test=TEST):
+    for name, (logits, labels) in {"validation": validation, "test": test}.items():
+        np.testing.assert_array_equal(parts[name]["logits"], logits)
+        np.testing.assert_array_equal(parts[name]["labels"], labels)
+        assert parts[name]["logits"].dtype.kind == np.asarray(logits).dtype.kind
+
+
+# Pickles that are read
+
+
+@pytest.mark.parametrize("protocol", range(6))
+def test_every_protocol(tmp_path, protocol):
+    same(read_parts(stored(tmp_path, (VALIDATION, TEST), protocol)))
+
+
+@pytest.mark.parametrize("protocol", range(6))
+@pytest.mark.parametrize(
+    "change", [np.asfortranarray, lambda a: a.astype(">f8"), lambda a: a.astype("f2"), lambda a: a[::-1].T.T]
+)
+def test_every_order_and_precision(tmp_path, protocol, change):
+    test = change(TEST[0]), TEST[1].astype(np.uint8)
+    same(read_parts(stored(tmp_path, [list(VALIDATION), test], protocol)), test=test)
+
+
+@pytest.mark.parametrize("protocol", range(6))
+def test_labels_as_a_list_of_integers(tmp_path, protocol):
+    parts = read_parts(stored(tmp_path, (VALIDATION, (TEST[0], TEST[1][:, 0].tolist())), protocol))
+    np.testing.assert_array_equal(parts["test"]["labels"], TEST[1][:, 0])
+
+
+EMPTY = b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(K\x00tU\x01btR"
+PLAIN_TYPE = b"NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00"
+
+
+def python2(array, protocol):
+    """An array as Python 2 and its numpy wrote it: native text, 0 and 1 for the truth values."""
+    data, kind, order = array.tobytes(), array.dtype.str[1:], array.dtype.str[:1]
+    if protocol == 0:
+        text = "'" + "".join(chr(b) if 32 <= b < 127 and b not in b"\\'" else f"\\x{b:02x}" for b in data) + "'"
+        shape = "(" + "".join(f"I{size}\n" for size in array.shape) + "t"
+        return (
+            f"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(I0\ntS'b'\ntR(I1\n{shape}cnumpy\ndtype\n(S'{kind}'\nI0\nI1\ntR"
+            f"(I3\nS'{order}'\nNNNI-1\nI-1\nI0\ntbI00\nS{text}\ntb"
+        ).encode("latin1")
+    shape = b"(" + b"".join(b"J" + struct.pack("<i", size) for size in array.shape) + b"t"
+    return (
+        EMPTY + b"(K\x01" + shape + b"cnumpy\ndtype\n(U"
+        + bytes([len(kind)]) + kind.encode() + b"K\x00K\x01tR(K\x03U\x01" + order.encode() + PLAIN_TYPE
+        + b"tb\x89T" + struct.pack("<i", len(data)) + data + b"tb"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("protocol", [0, 2])
+def test_pickles_of_python_2(tmp_path, protocol):
+    parts = [b"(" + python2(logits, protocol) + python2(labels, protocol) + b"t" for logits, labels in (VALIDATION, TEST)]
+    start = b"" if protocol == 0 else b"\x80\x02"
+    same(read_parts(stored(tmp_path, start + b"(" + b"".join(parts) + b"t.")))
+
+
+def test_the_published_sizes_are_those_of_this_layout(tmp_path):
+    """A published file is 720,341 bytes, of which 4 are for a logit and 8 for a label: the rest is what a pickle adds."""
+    shapes = [(np.zeros((n, 10), np.float32), np.zeros((n, 1), np.int64)) for n in (5000, 10000)]
+    path = stored(tmp_path, tuple(shapes), 3)
+    assert abs(path.stat().st_size - 720_341) < 20
+    assert read_parts(path)["test"]["logits"].shape == (10000, 10)
+
+
+# Pickles that are refused
+
+
+class Asks:
+    """Reduces to a call; with `state`, to a change of what the call gave."""
+
+    def __init__(self, function, *arguments, state=None):
+        self.reduced = (function, arguments) if state is None else (function, arguments, state)
+
+    def __reduce__(self):
+        return self.reduced
+
+
+class Sub(np.ndarray):
+    pass
+
+
+class Plain:
+    def __init__(self):
+        self.x = 1
+
+
+MARK = "CALHARNESS_HOSTILE_PICKLE"
+CODE = f"import os; os.environ[{MARK!r}] = 'it ran'"
+
+
+def wrapped(program, protocol=b"\x80\x02"):
+    """A program as the logits of an otherwise good pickle would stand."""
+    return protocol + b"((" + program + b"K\x01t(K\x02K\x03tt."
+
+
+def array_of(dtype, data, shape=b"(K\x01t", setting=PLAIN_TYPE, order=b"<"):
+    return (
+        EMPTY + b"(K\x01" + shape + b"cnumpy\ndtype\n(" + dtype
+        + b"K\x00K\x01tR(K\x03U\x01" + order + setting + b"tb\x89" + data + b"tb"
+    )  # fmt: skip
+
+
+HOSTILE = {
+    "a shell": (Asks(os.system, "true"), f"{os.system.__module__}.system"),
+    "eval": (Asks(eval, CODE), ".eval"),
+    "exec": (Asks(exec, CODE), ".exec"),
+    "getattr": (Asks(getattr, "numpy", "load"), ".getattr"),
+    "a chain of getattr": (Asks(getattr, Asks(getattr, Asks(__import__, "numpy"), "f2py"), "os"), ".getattr"),
+    "numpy.load": (Asks(np.load, "x.npy", None, True), "numpy.load"),
+    "numpy.fromfile": (Asks(np.fromfile, "/etc/hostname"), "numpy.fromfile"),
+    "open": (Asks(open, "CALHARNESS_HOSTILE_FILE", "w"), "io.open"),
+    "another array": (np.ma.array([1.0, 2.0]), "numpy.ma"),
+    "a matrix of a subclass": (np.zeros((2, 2)).view(Sub), "test_logits.Sub"),
+    "an object": (Plain(), "test_logits.Plain", "copy_reg._reconstructor"),
+    "a set": ({1, 2}, ".set", "EMPTY_SET"),
+    "an array of objects": (np.array([1, "a", None], dtype=object), "type O8"),
+    "an array of text": (np.array(["a", "b"]), "type U1"),
+    "records": (np.zeros(2, dtype=[("a", "i4"), ("b", "O")]), "type V12"),
+    "dates": (np.array(["2020-01-01"], dtype="M8[D]"), "type M8"),
+    "complex numbers": (np.zeros(2, complex), "type c16"),
+    "long floats": (np.zeros(2, np.longdouble), "type f16"),
+    "another codec": (Asks(__import__("_codecs").encode, "a", "rot13"), "_codecs.encode"),
+    "the codec of bytes": (Asks(__import__("_codecs").encode, b"a", "zlib"), "_codecs.encode"),
+    "bytes without an encoding": (Asks(__import__("_codecs").encode, "a"), "_codecs.encode"),
+    "the decoder": (Asks(__import__("_codecs").decode, b"a", "unicode_escape"), "_codecs.decode"),
+    "a dictionary": ({"a": 1}, "DICT"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("protocol", range(6))
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_hostile_pickle_is_refused_by_name(tmp_path, monkeypatch, case, protocol):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(MARK, raising=False)
+    value, *says = HOSTILE[case]
+    message = refusal(stored(tmp_path, ((value, VALIDATION[1]), TEST), protocol))
+    assert any(text in message.partition("asks for")[2] for text in says), message
+    assert MARK not in os.environ and not Path("CALHARNESS_HOSTILE_FILE").exists()
+
+
+PROGRAMS = {
+    "names of protocol 4": (b"\x8c\x05posix\x8c\x06system\x93\x8c\x04true\x85R", "posix.system"),
+    "the names of Python 2": (b"c__builtin__\neval\n(U\x011tR", "__builtin__.eval"),
+    "a nested name": (b"\x8c\x05numpy\x8c\x14f2py.os.system.smthg\x93", "numpy.f2py.os.system.smthg"),
+    "a look-alike": (b"cnumpy.core.multiarray.os\n_reconstruct\n", "numpy.core.multiarray.os._reconstruct"),
+    "a place that numpy does not have": (b"cnumpy.core.core.multiarray\n_reconstruct\n", "core.core.multiarray"),
+    "INST": (b"(U\x04trueios\nsystem\n", "INST os system"),
+    "OBJ": (b"(cos\nsystem\nU\x04trueo", "os.system"),
+    "OBJ of an array": (b"(cnumpy\nndarray\no", "OBJ"),
+    "NEWOBJ": (b"cnumpy\nndarray\n(K\x05t\x81", "NEWOBJ"),
+    "an extension": (b"\x82\x01", "EXT1"),
+    "a persistent id": (b"Pfile\n", "a persistent id"),
+    "a binary persistent id": (b"U\x04fileQ", "a persistent id"),
+    "a buffer from outside": (b"\x97", "NEXT_BUFFER"),
+    "numpy.ndarray called": (b"cnumpy\nndarray\n((K\x05tU\x02O8tR", "numpy.ndarray"),
+    "an array of another type": (EMPTY.replace(b"ndarray", b"dtype"), "not numpy.ndarray"),
+    "a function where the array's type is": (
+        EMPTY.replace(b"numpy\nndarray", b"numpy.core.multiarray\n_reconstruct"), "not numpy.ndarray"),
+    "a function changed": (b"c_codecs\nencode\n(NNtb", "a change of encode"),
+    "a type changed": (b"cnumpy\ndtype\n(NNtb", "a change of Type"),
+    "objects as bytes": (array_of(b"U\x02O8", b"U\x08" + b"\x10" * 8), "type O8"),
+    "objects as a list": (array_of(b"U\x02O8", b"](K\x01e"), "type O8"),
+    "a type that becomes one of objects": (
+        array_of(b"U\x02i8", b"U\x08" + b"\x10" * 8, setting=PLAIN_TYPE[:-1] + b"\x3f"), "not of plain numbers"),
+    "a type that becomes a record": (
+        array_of(b"U\x02i8", b"U\x08" + b"\x10" * 8, setting=b"N(U\x01atN" + PLAIN_TYPE[3:]), "not of plain numbers"),
+    "a type of another size": (
+        array_of(b"U\x02i8", b"U\x08" + b"\x10" * 8, setting=PLAIN_TYPE.replace(b"\xff", b"\x7f", 4)), "not of plain numbers"),
+    "a type in an unknown order": (array_of(b"U\x02i8", b"U\x08" + b"\x10" * 8, order=b"!"), "not of plain numbers"),
+    "a type by comma": (array_of(b"U\x05i8,O8", b"U\x08" + b"\x10" * 8), "type i8,O8"),
+    "a type that is no text": (array_of(b"K\x05", b"U\x08" + b"\x10" * 8), "type int"),
+    "plain numbers as a list": (array_of(b"U\x02i8", b"](K\x01e"), "Python objects"),
+    "more rows than bytes": (array_of(b"U\x02i8", b"U\x08" + b"\x10" * 8, b"(J\xff\xff\xff\x7ft"), "out of 8 bytes"),
+    "fewer rows than bytes": (array_of(b"U\x02i8", b"U\x08" + b"\x10" * 8, b"(K\x00t"), "out of 8 bytes"),
+    "rows below zero": (array_of(b"U\x02i8", b"U\x08" + b"\x10" * 8, b"(J\xff\xff\xff\xffJ\xff\xff\xff\xfft"), "without a shape"),
+    "an array without content": (EMPTY, "without a type"),
+    "a text": (b"U\x01a", "str where an array is expected"),
+    "a large memo": (b"K\x01r\xff\xff\xff\x7f", "place 2147483647 of a memo"),
+    "a large memo in text": (b"K\x01p99999999999\n", "place 99999999999 of a memo"),
+    "more bytes than the file has": (b"\x96" + struct.pack("<Q", 2**60), "cannot be read as a pickle"),
+    "a text larger than the file": (b"\x8d" + struct.pack("<Q", 2**62), "cannot be read as a pickle"),
+    "no such opcode": (b"\xff", "cannot be read as a pickle"),
+    "an endless number": (b"I" + b"9" * 5000 + b"\n", "cannot be read as a pickle"),
+    "an append to an array": (EMPTY + b"K\x01a", "cannot be read as a pickle"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", PROGRAMS)
+def test_a_hostile_program_is_refused(tmp_path, case):
+    program, says = PROGRAMS[case]
+    assert says in refusal(stored(tmp_path, wrapped(program)))
+
+
+HEARD: list = []
+LISTENING: list = []
+sys.addaudithook(lambda event, details: HEARD.append((event, details)) if LISTENING else None)
+
+
+@pytest.mark.parametrize("protocol", [2, 4])
+def test_nothing_is_imported_compiled_or_run(tmp_path, protocol):
+    """Python's own report of what happens while a hostile pickle is read: its file is opened."""
+    path = stored(tmp_path, ((Asks(eval, CODE), Asks(open, "a", "w")), TEST), protocol)
+    refusal(path)
+    HEARD.clear()
+    LISTENING.append(True)
+    try:
+        refusal(path)
+    finally:
+        LISTENING.clear()
+    assert [(event, details[0]) for event, details in HEARD] == [("open", str(path))]
+
+
+@pytest.mark.parametrize(
+    "value, says",
+    [
+        (VALIDATION, "another layout"),
+        ((VALIDATION, TEST, TEST), "another layout"),
+        (([VALIDATION], [TEST]), "another layout"),
+        (((VALIDATION[0], None), TEST), "NoneType where an array is expected"),
+        (((VALIDATION[0], (VALIDATION[1], 1)), TEST), "tuple where an array is expected"),
+        (((VALIDATION[0], [1, True]), TEST), "list where an array is expected"),
+        (((VALIDATION[0], []), TEST), "list where an array is expected"),
+    ],
+)  # fmt: skip
+def test_another_layout(tmp_path, value, says):
+    assert says in refusal(stored(tmp_path, value))
+
+
+def test_deep_nests_end_soon(tmp_path):
+    """200,000 tuples in one another, and 2^60 by reference, are no work: nothing walks through them."""
+    deep = b"\x80\x02)" + b"\x85" * 200_000 + b"."
+    assert "another layout" in refusal(stored(tmp_path, deep))
+    doubled = b"\x80\x02)" + b"".join(b"q%ch%c\x86" % (i, i) for i in range(60)) + b"."
+    assert "tuple where an array is expected" in refusal(stored(tmp_path, doubled))
+    hashed = b"\x80\x02})" + b"".join(b"q%ch%c\x86" % (i, i) for i in range(60)) + b"K\x01s."  # as the key of a dictionary
+    assert "EMPTY_DICT" in refusal(stored(tmp_path, hashed))
+
+
+@pytest.mark.parametrize("protocol", range(6))
+def test_changed_bytes_are_arrays_or_one_sentence(tmp_path, protocol):
+    """Whatever bytes are changed: pairs of arrays of numbers come back, or a refusal, and no other error."""
+    good = pickle.dumps((VALIDATION, TEST), protocol)
+    draw = np.random.default_rng(protocol)
+    for _ in range(100):
+        changed = bytearray(good)
+        for place in draw.integers(len(good), size=draw.integers(1, 4)):
+            changed[place] = draw.integers(256)
+        try:
+            parts = read_parts(stored(tmp_path, bytes(changed)))
+        except BadInput:
+            continue
+        assert all(array.dtype.kind in "iufb" for part in parts.values() for array in part.values())
+
+
+def test_damaged_and_too_large(tmp_path, monkeypatch):
+    good = pickle.dumps((VALIDATION, TEST), 3)
+    for end in range(1, len(good) - 1, 7):
+        refusal(stored(tmp_path, good[:end]))
+    assert "more than one object" in refusal(stored(tmp_path, good + b"N."))
+    assert "cannot be read as a pickle" in refusal(stored(tmp_path, b"version https://git-lfs.github.com/spec/v1\n"))
+    monkeypatch.setattr(published, "LARGEST", 100)
+    assert "at most 100 are read" in refusal(stored(tmp_path, good))
+
+
+def refusal(path, read=read_parts):
+    with pytest.raises(BadInput) as caught:
+        read(path)
+    message = str(caught.value)
+    assert message.endswith(".") and "\n" not in message and len(message) < 600, message
+    return message
+
+
+# safetensors
+
+
+def tensors(path, header, data=b"", length=None):
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text) if length is None else length) + text + data)
+    return path
+
+
+def entry(kind, shape, first, last):
+    return {"dtype": kind, "shape": shape, "data_offsets": [first, last]}
+
+
+def test_tensors_come_back(tmp_path):
+    logits, labels = TEST[0], TEST[1][:, 0].astype(np.int64)
+    header = {
+        "__metadata__": {"format": "pt"}, "labels_test": entry("I64", [7], 84, 140), "logits_test": entry("F32", [7, 3], 0, 84),
+        "half": entry("BF16", [2], 140, 144),
+    }  # fmt: skip
+    half = (np.array([1.5, -2.0], np.float32).view(np.uint32) >> 16).astype("<u2")
+    path = tensors(tmp_path / "a.safetensors", header, logits.tobytes() + labels.tobytes() + half.tobytes())
+    found = read_safetensors(path)
+    np.testing.assert_array_equal(found["logits_test"], logits)
+    np.testing.assert_array_equal(found["labels_test"], labels)
+    np.testing.assert_array_equal(found["half"], [1.5, -2.0])
+    p, y = read_predictions(path)
+    np.testing.assert_allclose(p, softmax(logits.astype(float)), rtol=1e-15)
+    np.testing.assert_array_equal(y, labels)
+    with pytest.raises(BadInput, match="holds logits_test, labels_test, half; names that end in _val are needed"):
+        read_predictions(path, split="validation")
+
+
+BROKEN = {
+    "too short": (b"", b"", None, "does not fit"),
+    "a header beyond the end": ({}, b"", 10**6, "does not fit"),
+    "a header beyond all": ({}, b"", 2**64 - 1, "does not fit"),
+    "no JSON": (b"{]", b"", None, "header of the safetensors file is broken"),
+    "a list": (b"[]", b"", None, "header of the safetensors file is broken"),
+    "no offsets": ({"a": {"dtype": "F32"}}, b"", None, "header of the safetensors file is broken"),
+    "a nest": (b"[" * 100_000, b"", None, "header of the safetensors file is broken"),
+    "a name twice": (b'{"a": 1, "a": 2}', b"", None, "a name occurs twice"),
+    "an unknown type": ({"a": entry("F8", [1], 0, 4)}, bytes(4), None, "has type F8"),
+    "other bytes than the shape": ({"a": entry("F32", [2], 0, 4)}, bytes(4), None, "does not lie at 0 to 4"),
+    "beyond the data": ({"a": entry("F32", [2], 0, 8)}, bytes(4), None, "does not lie at 0 to 8"),
+    "before the data": ({"a": entry("F32", [1], -4, 0)}, b"", None, "does not lie at -4 to 0"),
+    "rows below zero": ({"a": entry("F32", [-1, -1], 0, 4)}, bytes(4), None, "does not lie at 0 to 4"),
+    "a gap": ({"a": entry("F32", [1], 4, 8)}, bytes(8), None, "does not lie at 4 to 8"),
+    "an overlap": ({"a": entry("F32", [1], 0, 4), "b": entry("F32", [1], 0, 4)}, bytes(4), None, "does not lie at 0 to 4"),
+    "more data": ({"a": entry("F32", [1], 0, 4)}, bytes(8), None, "4 bytes follow"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_broken_safetensors_file(tmp_path, case):
+    header, data, length, says = BROKEN[case]
+    path = tmp_path / "a.safetensors"
+    path.write_bytes(b"abc") if case == "too short" else tensors(path, header, data, length)
+    assert says in refusal(path, read_safetensors)
+
+
+# Folders of npy files, confidences, precision, parts
+
+
+def test_a_folder_of_npy_files(tmp_path, monkeypatch):
+    np.save(tmp_path / "nll_logits.npy", TEST[0])
+    with pytest.raises(BadInput, match="no file"):
+        Predictions(str(tmp_path)).sample(1, None)  # the labels are not there
+    np.save(tmp_path / "nll_labels.npy", TEST[1])
+    np.save(tmp_path / "nll_scores.npy", np.zeros(3))
+    problem = Predictions(str(tmp_path), order="file")
+    p, y = problem.sample(7, np.random.default_rng(0))
+    np.testing.assert_allclose(p, softmax(TEST[0].astype(float)), rtol=1e-15)
+    np.testing.assert_array_equal(y, TEST[1][:, 0])
+    before = problem.fingerprint["sha256"]
+    np.save(tmp_path / "nll_labels.npy", (TEST[1] + 1) % 3)
+    assert problem.fingerprint["sha256"] != before  # either file changes what it is
+    np.save(tmp_path / "nll_labels.npy", np.array([{}], dtype=object))
+    assert "nll_labels.npy cannot be read as .npy" in refusal(tmp_path, read_folder)
+
+
+def test_confidences_of_predicted_labels(tmp_path):
+    path = tmp_path / "a.npz"
+    confidence = np.array([0.5, 1.0, 0.25], np.float32)
+    np.savez(path, confidence=confidence, pred_label=np.int16([3, 1, 2]), true_label=np.int16([3, 0, 2]))
+    problem = Predictions(str(path), top_label=True, order="file")
+    p, y = problem.sample(3, np.random.default_rng(0))
+    np.testing.assert_array_equal(p, confidence)
+    np.testing.assert_array_equal(y, [1, 0, 1])
+    assert problem.notions == ("top_label",) and p.dtype == np.float64
+    with pytest.raises(BadInput, match="holds confidences of predicted labels; they are judged with top_label=true"):
+        Predictions(str(path)).sample(1, None)
+
+
+def test_32_bits_make_confidences_of_one(tmp_path):
+    """Logits (0, z): p = 1/(1 + exp(-z)) is below 1 in 64 bits up to z = 36, and 1 in 32 bits from z = 17 on."""
+    path = tmp_path / "a.npz"
+    logits = np.array([[0.0, 10.0], [0.0, 20.0], [30.0, 0.0]])
+    np.savez(path, logits=logits, labels=np.array([1, 1, 0]))
+    in64 = Predictions(str(path), order="file").sample(3, None)[0]
+    in32 = Predictions(str(path), order="file", float32=True).sample(3, None)[0]
+    assert (in64 < 1).all() and (in32.max(axis=1) == 1).tolist() == [False, True, True]
+    assert in32.dtype == np.float64 and (in32 == in32.astype(np.float32)).all()
+    np.testing.assert_allclose(in32, in64, rtol=1e-6)
+    np.savez(path, p=np.array([0.1, 1 - 1e-12]), y=np.array([0, 1]))
+    np.testing.assert_array_equal(Predictions(str(path), order="file", float32=True).sample(2, None)[0], [np.float32(0.1), 1.0])
+
+
+def test_the_two_parts_of_a_pickle(tmp_path):
+    path = str(stored(tmp_path, (VALIDATION, TEST)))
+    for split, (logits, labels) in {"validation": VALIDATION, "test": TEST}.items():
+        problem = Predictions(path, split=split, order="file")
+        assert problem.n_max == len(labels) and problem.classes == 3
+        p, y = problem.sample(4, np.random.default_rng(0))
+        np.testing.assert_allclose(p, softmax(logits[:4].astype(float)), rtol=1e-15)
+        np.testing.assert_array_equal(y, labels[:4, 0])
+    np.savez(tmp_path / "one.npz", p=np.array([0.5]), y=np.array([1]))
+    with pytest.raises(BadInput, match="split is 'validation', but one.npz has one part"):
+        Predictions(str(tmp_path / "one.npz"), split="validation").sample(1, None)
+
+
+def test_rows_of_a_random_order_are_rows_of_the_file(tmp_path):
+    path = str(stored(tmp_path, (VALIDATION, TEST)))
+    p, y = Predictions(path, order="file").sample(7, np.random.default_rng(0))
+    rows = np.random.default_rng(3).permutation(7)
+    shuffled = Predictions(path).sample(7, np.random.default_rng(3))
+    np.testing.assert_array_equal(shuffled[0], p[rows])
+    np.testing.assert_array_equal(shuffled[1], y[rows])
+    p[:] = 0  # a caller's change does not reach what is kept
+    assert Predictions(path, order="file").sample(7, None)[0].sum() == pytest.approx(7)
+
+
+@pytest.mark.parametrize(
+    "options, says",
+    [
+        ({"split": "train"}, "split is 'train'; allowed are test, validation"),
+        ({"order": "sorted"}, "order is 'sorted'; allowed are random, file"),
+        ({"float32": "yes"}, "float32 is 'yes'; allowed are true, false"),
+        ({"top_label": 1}, "top_label is 1; allowed are true, false"),
+    ],
+)
+def test_options_that_are_none(options, says):
+    with pytest.raises(BadInput, match=says):
+        Predictions("a.npz", **options)
+
+
+# Keys
+
+
+def test_options_change_the_key_and_their_defaults_do_not(tmp_path):
+    path = str(stored(tmp_path, (VALIDATION, TEST)))
+    plain = {"_target_": "harness.problems.Predictions", "path": path}
+    keys = [
+        node("problem", "a", {**plain, **options}).key
+        for options in ({}, {"split": "validation"}, {"order": "file"}, {"float32": True}, {"order": "file", "float32": True})
+    ]
+    assert len(set(keys)) == 5
+    assert node("problem", "a", {**plain, "split": "test", "order": "random", "float32": False}).key == keys[0]
+
+
+def test_the_key_of_a_published_file_stays():
+    """Records of a network stay valid: its key is of its checksum, whether the file is there or not."""
+    config = {"_target_": "harness.problems.Predictions", "path": "cifar_logits/cifar10_vgg16_keras_kumar2019.npz"}
+    assert node("problem", "cifar10_vgg16", config).key == "0c505446a7c24bef"
+
+
+# Published files that are absent, and that are there
+
+
+@pytest.fixture
+def listing(tmp_path, monkeypatch):
+    """A listing of packs of our own, below an empty data folder."""
+    (tmp_path / "data").mkdir()
+    monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path / "data"))
+
+    def write(**entries):
+        path = tmp_path / "packs.yaml"
+        path.write_text(json.dumps(entries))
+        monkeypatch.setattr(packs, "PACKS", path)
+        return tmp_path / "data"
+
+    return write
+
+
+def described(path, digest=None, **more):
+    return {
+        "path": path, "sha256": digest, "bytes": None, "licence": "MIT", "citation": "nobody", "note": "somewhere else.",
+        "rows": 7, "validation_rows": 5, "classes": 3, **more,
+    }  # fmt: skip
+
+
+def test_an_absent_published_file_skips_its_cells(listing, monkeypatch):
+    listing(mine=described("logits.p", urls=["http://127.0.0.1:9/x"]), other=described("other.p"))
+    problem = Predictions("logits.p")
+    assert problem.unavailable == (
+        "no file logits.p here or below the folder that CALHARNESS_DATA names; `calharness data fetch mine` gets it"
+    )
+    assert Predictions("other.p").unavailable.endswith("names; it is somewhere else")
+    assert (problem.n_max, problem.default_n, problem.classes) == (7, 7, 3)
+    assert problem.notions == problem.default_notions == ("top_label", "classwise", "canonical")
+    assert dataclasses.replace(problem, split="validation").n_max == 5
+    assert dataclasses.replace(problem, top_label=True).notions == ("top_label",)
+    with pytest.raises(BadInput, match="`calharness data fetch mine` gets it"):
+        problem.sample(2, np.random.default_rng(0))
+    monkeypatch.delenv("CALHARNESS_DATA")
+    assert "CALHARNESS_DATA, the folder of downloaded data, is not set" in problem.unavailable
+
+
+def test_cells_of_absent_packs_are_planned_and_skipped(monkeypatch, tmp_path):
+    monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path))
+    chosen = "cifar100_lenet5_kull,imagenet_pnasnet5_nll,derma_vit,cifar10_vgg16,cifar10_densenet40_toplabel"
+    planned = plan(compose([f"problem=[{chosen}]", "estimator=[binned15]", "notion=top_label"]))
+    assert sorted((c.problem, c.n) for c in planned.cells) == [
+        ("cifar100_lenet5_kull", 10000), ("cifar10_densenet40_toplabel", 10000), ("cifar10_vgg16", 10000), ("derma_vit", 2005),
+        ("imagenet_pnasnet5_nll", 25000),
+    ]  # fmt: skip
+    assert all("no file" in planned.skips[c.key] for c in planned.cells)
+    with pytest.raises(BadInput, match="no file mine.p here"):  # a file of the user's own
+        plan(compose(["problem=[derma_vit]", "problem.derma_vit.path=mine.p", "estimator=[binned15]"]))
+
+
+def test_only_the_published_file_itself_is_used(listing, tmp_path):
+    good = stored(tmp_path, (VALIDATION, TEST)).read_bytes()
+    from harness.sources.files import sha256
+
+    digest = sha256(tmp_path / "logits.p")
+    data = listing(mine=described("logits/a.p", digest), unknown=described("logits/b.p"))
+    (data / "logits").mkdir()
+    (data / "logits" / "a.p").write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
+    problem = Predictions("logits/a.p")
+    assert f"is not the published file, whose sha256 is {digest}; move it away" in problem.unavailable
+    assert problem.n_max == 7 and problem.fingerprint["sha256"] == digest
+    with pytest.raises(BadInput, match="is not the published file"):
+        problem.sample(1, np.random.default_rng(0))
+    (data / "logits" / "a.p").write_bytes(good)
+    assert problem.unavailable is None and problem.sample(7, np.random.default_rng(0))[0].shape == (7, 3)
+    (data / "logits" / "b.p").write_bytes(pickle.dumps((TEST, VALIDATION), 4))  # none is known: the user's copy is taken
+    assert Predictions("logits/b.p").n_max == 5
+
+
+REAL = [name for name, pack in packs.packs().items() if pack.rows and not name.endswith("_labels")]
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_every_pack_has_its_problem(name):
+    pack, problem = packs.packs()[name], harness.load_problem(name)
+    assert problem.path in (pack.path, str(Path(pack.path).parent)) and pack in packs.of(problem.path)
+    assert pack.rows and pack.classes and problem.top_label == (pack.group == "toplabel")
+
+
+def test_packs_that_are_there_are_what_their_listing_says():
+    there = [name for name in REAL if harness.load_problem(name).unavailable is None]
+    if not there:
+        pytest.skip("no pack of predictions is below CALHARNESS_DATA")
+    for name in there:
+        pack, problem = packs.packs()[name], harness.load_problem(name)
+        assert problem.n_max == pack.rows and problem.classes == (2 if problem.top_label else pack.classes), name
+        p, y = problem.sample(problem.n_max, np.random.default_rng(0))
+        right = y if p.ndim == 1 else p.argmax(axis=1) == y
+        confidence = p if p.ndim == 1 else p.max(axis=1)
+        assert right.mean() > 3 / pack.classes and abs(confidence.mean() - right.mean()) < 0.25, name
+
+
+@pytest.mark.parametrize("name, accuracy, ones", [("densenet40", 0.9242, 5599), ("resnet110", 0.9356, 2885)])
+def test_confidences_of_exactly_one(name, accuracy, ones):
+    """Softmax in 32 bits: most of a network's confidences can be 1 (figures of the data set's index)."""
+    problem = harness.load_problem(f"cifar10_{name}_toplabel")
+    if problem.unavailable:
+        pytest.skip(problem.unavailable)
+    p, y = problem.sample(10000, np.random.default_rng(0))
+    assert y.mean() == pytest.approx(accuracy, abs=1e-12) and (p == 1).sum() == ones

@@ -1,0 +1,311 @@
+"""Recalibration as a problem, and popordanoska2024's calibrators against their own outputs."""
+
+import csv
+
+import numpy as np
+import pytest
+from golden_data import FOLDER
+from scipy.special import expit, logit, softmax
+
+import harness
+from harness import BadInput
+from harness.calibrators import Isotonic, IsotonicScaled, Temperature, TemperatureGrid
+from harness.nodes import node
+from harness.problems import Beta, Dirichlet, Predictions, Recalibrated
+from harness.problems.maps import LogitAffine, Power
+from harness.seeds import data_rng
+
+THEIRS = FOLDER.parent / "popordanoska2024"
+
+
+class Shift:
+    """A calibrator that keeps what it was fitted on, and halves the first column."""
+
+    def fit(self, p, y, rng):
+        self.fitted = p, y
+        return lambda x: x * np.r_[0.5, np.ones(x.shape[1] - 1)] if x.ndim == 2 else x**2
+
+
+@pytest.fixture
+def files(tmp_path):
+    """(validation, test) files of 60 and 40 rows of three classes"""
+    made = []
+    for name, n in (("val", 60), ("test", 40)):
+        p, y = Dirichlet(3, map=Power(0.3)).sample(n, data_rng(0, "00", n))
+        path = tmp_path / f"{name}.npz"
+        np.savez(path, probs=p, labels=y)
+        made.append(Predictions(str(path)))
+    return made
+
+
+# The problem
+
+
+def test_rows_are_those_of_the_calibrator_fitted_on_validation(files):
+    validation, test = files
+    problem = Recalibrated(validation, test, Temperature())
+    p, y = problem.sample(40, data_rng(0, "00", 0))
+    q = Temperature().fit(*validation.sample(60, np.random.default_rng(0)))
+    f, hit = test.sample(40, np.random.default_rng(0))
+    order, theirs = np.lexsort(p.T), np.lexsort(q(f).T)  # both draw the file in an order of their own
+    np.testing.assert_allclose(p[order], q(f)[theirs], rtol=1e-9)
+    np.testing.assert_array_equal(y[order], hit[theirs])
+    assert problem.n_max == problem.default_n == 40 and problem.classes == 3
+    assert problem.notions == test.notions and problem.truth("l1", "canonical") is None
+    assert not hasattr(problem, "posterior")  # the oracle has nothing to say
+
+
+def test_the_fit_sees_all_validation_rows_whatever_n():
+    calibrator = Shift()
+    problem = Recalibrated(Dirichlet(3), Dirichlet(3), calibrator, validation_n=50)
+    seen = []
+    for n in (5, 30):
+        problem.sample(n, data_rng(0, "00", 0))
+        seen.append(calibrator.fitted)
+    assert len(seen[0][0]) == 50
+    for a, b in zip(*seen):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("calibrator", [Temperature(), Isotonic(), IsotonicScaled(), TemperatureGrid()], ids=repr)
+@pytest.mark.parametrize("generator", [Beta(map=LogitAffine(0.4)), Dirichlet(4, map=Power(0.3))], ids=["beta", "dirichlet"])
+def test_samples_are_repeatable_and_a_small_one_is_a_prefix(generator, calibrator):
+    problem = Recalibrated(generator, generator, calibrator, validation_n=200)
+    p, y = problem.sample(300, data_rng(1, "00", 4))
+    for n in (1, 100, 300):
+        p_small, y_small = problem.sample(n, data_rng(1, "00", 4))
+        np.testing.assert_allclose(p_small, p[:n], rtol=1e-14)
+        np.testing.assert_array_equal(y_small, y[:n])
+    for notion in problem.notions:
+        harness.reduce(p, y, notion)  # probabilities
+    assert (problem.sample(300, data_rng(1, "00", 5))[0] != p).any()
+
+
+def test_validation_and_test_rows_are_independent_draws():
+    calibrator = Shift()
+    p, _ = Recalibrated(Beta(), Beta(), calibrator, validation_n=50).sample(50, data_rng(0, "00", 0))
+    assert not np.intersect1d(np.sqrt(p), calibrator.fitted[0]).size
+
+
+def test_rows_are_renormalised_unless_it_is_refused():
+    generator = Dirichlet(3)
+    f, _ = generator.sample(20, data_rng(0, "00", 0).spawn(3)[2])
+    once, as_is = (Recalibrated(generator, generator, Shift(), 10, r).sample(20, data_rng(0, "00", 0)) for r in (True, False))
+    halved = f * [0.5, 1.0, 1.0]
+    np.testing.assert_array_equal(as_is[0], halved)
+    np.testing.assert_allclose(once[0], halved / halved.sum(axis=1, keepdims=True), rtol=1e-15)
+    with pytest.raises(BadInput, match="every row must sum to 1"):
+        harness.reduce(*as_is, "canonical")
+
+
+def test_recalibration_mends_what_is_wrong_with_a_temperature():
+    """C = f^0.3, normalised: temperature scaling on 20,000 rows finds the power 0.3 within 5 %, and the oracle's map leaves
+    nothing of the error."""
+    generator = Dirichlet(3, map=Power(0.3))
+    p, _ = Recalibrated(generator, generator, Temperature(), 20_000).sample(500, data_rng(0, "00", 0))
+    f, _ = generator.sample(500, data_rng(0, "00", 0).spawn(3)[2])
+    power = (np.log(p[:, 0]) - np.log(p[:, 1])) / (np.log(f[:, 0]) - np.log(f[:, 1]))
+    assert np.ptp(power) < 1e-6 and power[0] == pytest.approx(0.3, rel=0.05)
+
+
+def config(**changes):
+    part = {"_target_": "harness.problems.Beta", "a": 0.5}
+    made = {"validation": dict(part), "test": dict(part), "calibrator": {"_target_": "harness.calibrators.Temperature"}}
+    return {"_target_": "harness.problems.Recalibrated", "validation_n": 100, **made, **changes}
+
+
+def test_every_part_identifies_the_problem():
+    changes = [
+        {},
+        {"validation": {"_target_": "harness.problems.Beta", "a": 0.6}},
+        {"test": {"_target_": "harness.problems.Beta", "a": 0.6}},
+        {"calibrator": {"_target_": "harness.calibrators.Isotonic"}},
+        {"calibrator": {"_target_": "harness.calibrators.TemperatureGrid"}},
+        {"calibrator": {"_target_": "harness.calibrators.TemperatureGrid", "objective": "brier"}},
+        {"validation_n": 101},
+        {"renormalise": False},
+    ]
+    keys = [node("problem", "x", config(**change)).key for change in changes]
+    assert len(set(keys)) == len(keys)
+    assert node("problem", "x", config()).key == keys[0]
+
+
+def test_a_files_content_identifies_the_problem_not_its_path(files, tmp_path):
+    def key(path):
+        part = {"_target_": "harness.problems.Predictions", "path": str(path)}
+        return node("problem", "x", config(validation=part)).key
+
+    copy = tmp_path / "copy.npz"
+    copy.write_bytes((tmp_path / "val.npz").read_bytes())
+    assert key(tmp_path / "val.npz") == key(copy) != key(tmp_path / "test.npz")
+
+
+def test_a_new_version_of_a_part_is_a_new_problem(monkeypatch):
+    before = node("problem", "x", config()).key
+    monkeypatch.setattr(Beta, "version", 2)
+    assert node("problem", "x", config()).key != before
+
+
+def test_what_a_part_lacks_makes_the_whole_unavailable():
+    class Absent(Beta):
+        unavailable = "no file x.npz here"
+
+    problem = Recalibrated(Absent(), Beta(), Temperature(), 10)
+    assert problem.unavailable == "validation: no file x.npz here"
+    assert Recalibrated(Beta(), Absent(), Temperature(), 10).unavailable == "test: no file x.npz here"
+    assert Recalibrated(Beta(), Beta(), Temperature(), 10).unavailable is None
+
+
+@pytest.mark.parametrize(
+    "problem, words",
+    [
+        (lambda: Recalibrated(Beta(), Beta(), Temperature()), ["validation_n is missing", "generator"]),
+        (lambda: Recalibrated(Beta(), Beta(), Temperature(), 0), ["validation_n is 0", "positive integer"]),
+        (lambda: Recalibrated(Dirichlet(3), Dirichlet(4), Temperature(), 9), ["(9, 3)", "(5, 4)", "columns"]),
+        (lambda: Recalibrated(Beta(), Dirichlet(2), Temperature(), 9), ["(9,)", "(5, 2)"]),
+    ],
+)
+def test_what_does_not_fit_is_refused(problem, words):
+    with pytest.raises(BadInput) as caught:
+        problem().sample(5, data_rng(0, "00", 0))
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+
+
+def test_a_row_of_nothing_cannot_be_renormalised():
+    class Nothing:
+        def fit(self, p, y, rng):
+            return np.zeros_like
+
+    with pytest.raises(BadInput, match="row 0 the sum 0"):
+        Recalibrated(Dirichlet(3), Dirichlet(3), Nothing(), 9).sample(5, data_rng(0, "00", 0))
+
+
+# The authors' temperature
+
+
+def test_the_grid_finds_the_temperature_nearest_to_the_best():
+    """p = sigma(2 x), y drawn from sigma(x): T = 2. The log-loss is convex in 1 / T, so the grid's answer is one of the two
+    values around the exact minimum; and the bisection's answer is that of all 10,000."""
+    x = np.linspace(-3, 3, 2001)
+    p, y = expit(2 * x), (np.random.default_rng(0).random(2001) < expit(x)).astype(np.int64)
+    q = Temperature().fit(p, y)(np.array([0.9]))
+    exact = logit(0.9) / logit(q[0])
+    found = TemperatureGrid().temperature(p, y)
+    assert abs(found - exact) <= 5 / 9999 and exact == pytest.approx(2.0, rel=0.1)
+    grid = np.linspace(1e-4, 5, 10_000)
+    loss = [-np.log(np.maximum(expit(np.where(y == 1, 1, -1) * 2 * x / t), 1e-300)).mean() for t in grid[3000:6000]]
+    assert found == pytest.approx(grid[3000 + int(np.argmin(loss))], abs=1e-6)
+    np.testing.assert_allclose(TemperatureGrid().fit(p, y)(p), expit(2 * x / found), rtol=1e-9)
+
+
+def test_the_temperature_stays_on_the_grid():
+    p = np.array([0.9, 0.8, 0.3, 0.2])
+    assert TemperatureGrid().temperature(p, np.array([1, 1, 0, 0])) <= 0.05  # all right: the sharper the better
+    assert TemperatureGrid().temperature(p, np.array([0, 0, 1, 1])) == 5.0  # all wrong: the flatter the better
+    with pytest.raises(BadInput, match="objective is 'l2'; allowed are nll, brier"):
+        TemperatureGrid("l2")
+
+
+def recal():
+    """Their validation and test softmax scores and labels, and what came out."""
+    with np.load(THEIRS / "recal.npz") as data, np.load(THEIRS / "recal_out.npz") as out:
+        p = {part: softmax(data[f"logits_{part}"].astype(np.float64), axis=1) for part in ("val", "test")}
+        return p, {part: data[f"y_{part}"] for part in p}, {name: out[name].astype(np.float64) for name in ("temp", "iso")}
+
+
+def printed():
+    with open(THEIRS / "golden.csv", newline="") as f:
+        return {(row["function"], row["statistic"]): float(row["value"]) for row in csv.DictReader(f) if row["case"] == "recal"}
+
+
+def test_temperatures_are_the_authors_own():
+    p, y, out = recal()
+    assert TemperatureGrid().temperature(p["val"], y["val"]) == printed()["temperature NLL grid", "T"]
+    assert TemperatureGrid("brier").temperature(p["val"], y["val"]) == printed()["temperature Brier grid", "T"]
+    ours = TemperatureGrid().fit(p["val"], y["val"])(p["test"])
+    np.testing.assert_allclose(ours, out["temp"], atol=1e-6)  # theirs are single precision, clipped to 1e-7
+
+
+def test_isotonic_scores_are_the_authors_own():
+    """All 5,000 within 3e-6: single precision on both sides. Where our softmax in double precision rounds to another single, a
+    score between two steps moves by that times the slope; 10 of them by more than 1e-6. In double precision throughout, 137
+    would differ by more than 1e-6 and one by 0.019, at the edge of a step."""
+    p, y, out = recal()
+    gap = np.abs(IsotonicScaled().fit(p["val"], y["val"])(p["test"]) - out["iso"])
+    assert gap.max() <= 3e-6 and (gap > 1e-6).sum() <= 10
+
+
+@pytest.mark.parametrize("name, calibrator", [("uncal", None), ("temp-nll", TemperatureGrid()), ("iso", IsotonicScaled())])
+def test_scores_of_recalibrated_predictions_are_the_authors_own(name, calibrator):
+    p, y, _ = recal()
+    q = p["test"] if calibrator is None else calibrator.fit(p["val"], y["val"])(p["test"])
+    q, y = np.clip(q, 1e-7, 1 - 1e-7), y["test"]
+    rows = np.arange(len(y))
+    assert (q.argmax(axis=1) == y).mean() == printed()[f"{name} acc", "value"]
+    ours = {
+        "Brier (unnormalised rows)": ((q - np.eye(10)[y]) ** 2).sum(axis=1).mean(),
+        "NLL (rows renormalised)": -np.log(q[rows, y] / q.sum(axis=1)).mean(),
+        "mean row sum": q.sum(axis=1).mean(),
+    }
+    for what, value in ours.items():
+        assert value == pytest.approx(printed()[f"{name} {what}", "value"], abs=1e-6), what
+
+
+# The authors' isotonic regression
+
+
+def test_the_authors_isotonic_regression_by_hand():
+    """Scores 0.2, 0.4, 0.6 with y = 0, 1, 1: m(s) = (s - 0.2) / 0.4 gives 0, 1/2, 1, and r is 0 at 0, 1 from 1/2, linear between.
+    Applied to the score 0.3 itself, r = 0.6, and m^-1(0.6) = 0.44; a score of 0.5 and more goes to m^-1(1) = 0.6."""
+    q = IsotonicScaled().fit(np.array([0.2, 0.4, 0.6]), np.array([0, 1, 1]))
+    np.testing.assert_allclose(q(np.array([0.0, 0.3, 0.5, 0.9])), [0.2, 0.44, 0.6, 0.6], atol=1e-6)
+
+
+def test_isotonic_scores_stay_off_zero_and_one_and_do_not_sum_to_one():
+    p, y = Dirichlet(4, 0.1).sample(300, data_rng(0, "00", 0))
+    q = IsotonicScaled().fit(p, y)(np.vstack([p, np.eye(4)]))
+    assert q.min() >= 0.99e-7 and q.max() <= 1 - 0.99e-7
+    assert np.abs(q.sum(axis=1) - 1).max() > 0.01
+
+
+def test_a_constant_score_is_no_division_by_zero():
+    q = IsotonicScaled().fit(np.full(10, 0.3), np.arange(10) % 2)(np.array([0.0, 0.3, 1.0]))
+    np.testing.assert_allclose(q, 0.8, atol=1e-6)  # r is the mean outcome 1/2 everywhere; plus the minimum 0.3
+
+
+# Real networks
+
+NETWORKS = [name for name in harness.list_problems() if name.startswith("cifar") and "temperature" in name.split("_")]
+
+
+def test_networks_have_all_four_recalibrations():
+    plain = {name.removesuffix("_popordanoska2024").removesuffix("_temperature") for name in NETWORKS}
+    assert len(plain) == 7 and len(NETWORKS) == 14
+    for name in plain:
+        kinds = ("temperature", "isotonic", "temperature_popordanoska2024", "isotonic_popordanoska2024")
+        made = [harness.load_problem(f"{name}_{kind}") for kind in kinds]
+        assert [type(m.calibrator) for m in made] == [Temperature, Isotonic, TemperatureGrid, IsotonicScaled]
+        plain_test, plain_val = harness.load_problem(name), harness.load_problem(f"{name}_val")
+        assert all(m.test == plain_test and m.validation == plain_val for m in made)
+
+
+@pytest.mark.parametrize("kind", ["temperature", "isotonic", "temperature_popordanoska2024", "isotonic_popordanoska2024"])
+def test_recalibration_of_a_network_lowers_its_log_loss_or_brier_score(kind):
+    """cifar10_resnet110, whose confidences are 2.5 % above its accuracy."""
+    problem = harness.load_problem(f"cifar10_resnet110_{kind}")
+    try:
+        p, y = problem.sample(10_000, data_rng(0, "00", 0))
+    except BadInput as reason:
+        pytest.skip(str(reason))
+    f, hit = problem.test.sample(10_000, data_rng(0, "00", 0))
+    np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=1e-12)
+
+    def scores(q, y):
+        return {
+            "brier": ((q - np.eye(10)[y]) ** 2).sum(axis=1).mean(),
+            "logloss": -np.log(q[np.arange(len(y)), y] + 1e-300).mean(),
+        }
+
+    after, before = scores(p, y), scores(f, hit)
+    assert after["brier"] < before["brier"] - 0.001
+    assert "isotonic" in kind or after["logloss"] < before["logloss"] - 0.005
