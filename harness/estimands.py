@@ -29,11 +29,16 @@ The expected score splits: brier = l2_squared + refinement_l2_squared, logloss =
 the refinement of the constant E C, which is the uncertainty of Y alone (popordanoska2024, Section 3; there the refinement leaves
 out the constant of the Brier score). Refinement and sharpness are of C alone: they are no distances and not 0 where f = C.
 
+bregman_<name>, refinement_bregman_<name>, sharpness_bregman_<name> are of an own divergence (harness.divergences), truths
+unknown.
+
 Beware: `linf` is a supremum over predictions in the scalar notions and the mean of a vector norm in the canonical one;
 on two columns ||f - C||_p = 2^(1/p) |f_1 - C_1|.
 """
 
 from __future__ import annotations
+
+import re
 
 import numpy as np
 from scipy.special import entr, rel_entr, xlogy
@@ -41,6 +46,7 @@ from scipy.special import entr, rel_entr, xlogy
 from harness.errors import BadInput
 
 SCORES = ("brier", "logloss", "refinement_l2_squared", "refinement_kl", "sharpness_l2_squared", "sharpness_kl")  # no distances
+OWN = re.compile(r"((refinement|sharpness)_)?bregman_\w+")
 SCALAR = (
     "l1", "l2_squared", "rms", "kl", "linf", "l1_over", "l1_under", "l2_squared_over", "l2_squared_under",
     *SCORES,
@@ -60,10 +66,18 @@ def names(notion: str) -> tuple[str, ...]:
 def check_name(name: str, notion: str | None = None) -> str:
     """Return the name if it is an estimand (of that notion, or of any); raise BadInput otherwise."""
     allowed = names(notion) if notion else tuple(dict.fromkeys(SCALAR + CANONICAL))
-    if name not in allowed and norm_order(name) is None:
+    if name not in allowed and norm_order(name) is None and not OWN.fullmatch(name):
         of = f" for the {notion} notion" if notion else ""
-        raise BadInput(f"estimand is {name!r}; allowed{of} are {', '.join(allowed)}, and l<p> for a number p >= 1.")
+        raise BadInput(
+            f"estimand is {name!r}; allowed{of} are {', '.join(allowed)}, l<p> for a number p >= 1, and bregman_<name> of an own "
+            "divergence."
+        )
     return name
+
+
+def has_truth(name: str) -> bool:
+    """Whether it is a quantity that problems know; an own divergence (harness.divergences) is known to its estimator alone."""
+    return not OWN.fullmatch(name)
 
 
 def norm_order(name: str) -> float | None:

@@ -244,8 +244,10 @@ def read_truths(out: Path, problem_key: str) -> dict:
 
 def store_truths(out: Path, problem, wanted) -> None:
     """Compute and store what is missing of `wanted`, pairs (notion, estimand), for a problem node."""
+    from harness.estimands import has_truth
+
     known = read_truths(out, problem.key)
-    missing = [(n, e) for n, e in wanted if f"{n}|{e}" not in known]
+    missing = [(n, e) for n, e in wanted if f"{n}|{e}" not in known and has_truth(e)]
     if not missing or not hasattr(problem.object, "truth"):
         return
     for notion, estimand in missing:

@@ -197,6 +197,17 @@ def test_the_plain_binned_estimator_agrees_with_theirs_in_sample():
     assert close(Binned(15)(p, y)["l2_squared"].value, theirs["value"], 1e-12)
 
 
+@pytest.mark.parametrize("case", ["K3", "K100"])
+def test_the_plain_binned_estimator_agrees_with_a_third_implementation(case):
+    theirs = {r["function"].partition(":")[0].partition(" ")[0]: float(r["value"]) for r in rows("golden_mlolab.csv", case=case)}
+    top = Binned(15)(*reduced(case, "TCE"))
+    assert top["l2_squared"].value == pytest.approx(theirs["sTCE"], rel=1e-12)
+    assert top["l1"].value ** 2 == pytest.approx(theirs["sECE"], rel=1e-12)
+    data = arrays(case)
+    per_class = [Binned(15)(data["F"][:, j], (data["Y"] == j).astype(int))["l2_squared"].value for j in range(data["F"].shape[1])]
+    assert sum(per_class) == pytest.approx(theirs["sCWCE"], rel=1e-9)
+
+
 def test_a_saturated_confidence_drops_its_row():
     """float32 softmax of saturated logits: a third of all confidences are exactly 1, and their rows are lost."""
     data = arrays("sat32")

@@ -153,6 +153,27 @@ def test_a_users_own_divergence():
     assert set(found) == set(estimator.estimands)
 
 
+def test_an_own_divergence_in_a_run(out, module):
+    """Its records have values and no truth; names outside bregman_ are refused."""
+    import harness
+
+    module(
+        "own_divergence",
+        """
+from harness.divergences import Bregman
+from harness.estimators import DirichletKernel
+
+def kernel(p, y):
+    cubes = Bregman("bregman_cubes", lambda p: (p**3).sum(axis=1), lambda p: 3 * p**2, interior=False)
+    return DirichletKernel(0.1, generators=(cubes,))(p, y)
+""",
+    )
+    run = ["problem=beta_overconfident", "estimator=[]", "+estimator.own._target_=own_divergence.kernel", "n=50", "reps=1"]
+    found = harness.run([*run, "engine=serial"]).set_index("estimand")
+    assert found.loc["bregman_cubes", "status"] == "ok" and np.isnan(found.loc["bregman_cubes", "truth"])
+    assert found.loc["kl", "truth"] == pytest.approx(load_problem("beta_overconfident").truth("kl").value)
+
+
 def test_bandwidth_rules():
     from scipy.stats import beta
 
