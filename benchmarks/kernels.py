@@ -134,7 +134,8 @@ def main(quick):
         show("class-wise KL, k = 10", n, ours, slow, abs(found["kl"].value / value - 1))
     p, y = load_problem("dirichlet10_overconfident").sample(10_000, np.random.default_rng(0))
     show("Dirichlet kernel, k = 10", 10_000, seconds(lambda: load_estimator("kde", bandwidth=0.02)(p, y), 2)[0])
-    show("the same, 55 bandwidths", 10_000, seconds(lambda: load_estimator("kde")(p, y))[0])
+    show("the same, 55 bandwidths by likelihood", 10_000, seconds(lambda: load_estimator("kde_likelihood")(p, y))[0])
+    show("the same, 20 by risk in five folds", 10_000, seconds(lambda: load_estimator("kde")(p, y, np.random.default_rng(0)))[0])
     if not quick:
         for kind in ("kkr", "ukkr"):
             ours = seconds(lambda k=kind: load_estimator(f"tuned_{k}")(p, y, np.random.default_rng(0)))[0]

@@ -25,6 +25,7 @@ USAGE = """calharness: estimators of calibration error against problems with kno
   calharness data list|fetch NAME|verify               published files: where, how large, checksums
   calharness data fetch tabrepo [--datasets a,b] [--folds 0,1,2] [--table1] [--from URL] [--out DIR]
   calharness data make tabular_oof                     offline stand-in for TabRepo: models trained here (--help)
+  calharness data make digits_networks                 small networks on scikit-learn's digits, trained here (seconds)
 
 Options are listed in conf/config.yaml: n, reps, notion, estimand, seed, jobs, engine, shard, shards, out ...
 --traceback shows the whole trace of an error; -m, --cfg and the other flags are Hydra's.

@@ -26,14 +26,14 @@ def two_columns(p):
     return np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
 
 
-def dirichlet_sums(points, centres, hits, bandwidths, leave_one_out=False, nothing=NOTHING):
+def dirichlet_sums(points, centres, hits, bandwidths, leave_out=None, nothing=NOTHING):
     """Kernel regression and density for several bandwidths b at once.
 
     k_b(z; t) is the density at z of Dir(t / b + 1): log k_b = sum_j (t_j / b) log z_j + log Gamma(sum_j (t_j / b + 1))
     - sum_j log Gamma(t_j / b + 1) (popordanoska2024, eq. 12; for two columns the Beta kernel).
 
-    points: (m, k) positive; centres: (n, k); hits: (n, c). leave_one_out: points are the centres, and point i leaves out centre
-    i. Returns (ratios, log_density): ratios (b, m, c) = sum_j k(z; t_j) hits_j / sum_j k(z; t_j), log_density (b, m) = log of the
+    points: (m, k) positive; centres: (n, k); hits: (n, c). leave_out: (m,), the centre that each point leaves out, None for none.
+    Returns (ratios, log_density): ratios (b, m, c) = sum_j k(z; t_j) hits_j / sum_j k(z; t_j), log_density (b, m) = log of the
     mean kernel. The matrix log(Z) T' is shared by all bandwidths, the largest exponent of a row is taken out before exp; a share
     below exp(nothing) of it is 0. O(m n (k + c)) per bandwidth, blocked."""
     m, n = len(points), len(centres)
@@ -41,7 +41,7 @@ def dirichlet_sums(points, centres, hits, bandwidths, leave_one_out=False, nothi
     constants = [gammaln((centres / b + 1.0).sum(axis=1)) - gammaln(centres / b + 1.0).sum(axis=1) for b in bandwidths]
     ratios, density = np.empty((len(bandwidths), m, hits.shape[1])), np.empty((len(bandwidths), m))
     weights = np.column_stack([np.ones(n), hits])
-    others = n - leave_one_out
+    others = n - (leave_out is not None)
     step = max(1, BLOCK // n)
     kernel = np.empty((step, n))
     shared = len(bandwidths) > 1 and centres.shape[1] > FEW  # else the constant goes through the product, too
@@ -56,8 +56,8 @@ def dirichlet_sums(points, centres, hits, bandwidths, leave_one_out=False, nothi
                 block += constant
             else:
                 np.matmul(logs[rows], at_once[i], out=block)
-            if leave_one_out:
-                block[np.arange(len(block)), np.arange(rows.start, rows.stop)] = -np.inf
+            if leave_out is not None:
+                block[np.arange(len(block)), leave_out[rows]] = -np.inf
             largest = block.max(axis=1)
             block -= largest[:, None]
             np.maximum(block, nothing, out=block)

@@ -69,7 +69,7 @@ def compare(ours, paper: str, items, reasons=None, computed=(), paired=False):
 def _reason(row, reasons, computed, paired):
     if row.verdict == "differs" and paired and row.reps != row.reported_reps:
         return f"their mean is over {row.reported_reps:g} runs, ours over {row.reps:g}"
-    if row.verdict == "differs" and paired:
+    if row.verdict == "differs":
         return reasons.get(row.column)
     if row.verdict != "not reproducible here":
         return None

@@ -80,7 +80,9 @@ def save(summary_frame, wide_frame, stem: Path) -> list[Path]:
 
 
 def latex(frame) -> str:
-    """A booktabs tabular."""
+    """A booktabs tabular; a comment that says so where there are no rows."""
+    if not len(frame):
+        return f"% {frame.columns.name or ''}\n% no rows\n"
     escaped = frame.copy()
     escaped.columns = [_tex(c) for c in frame.columns]
     escaped = escaped.map(_tex)

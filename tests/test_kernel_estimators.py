@@ -128,9 +128,9 @@ def test_order_and_names_of_classes_do_not_matter(classes, n, seed):
 def test_predictions_of_exactly_0_and_1():
     p, y = np.array([0.0, 1.0, 1.0, 0.0, 0.5]), np.array([0, 1, 0, 1, 1])
     for form in ("direct", "risk"):
-        assert all(math.isfinite(v) for v in values(DirichletKernel(form=form)(p, y)).values())
+        assert all(math.isfinite(v) for v in values(DirichletKernel("likelihood", form=form)(p, y)).values())
     vectors = one_hot(np.array([0, 1, 2, 0]), 3)
-    assert all(math.isfinite(v) for v in values(DirichletKernel()(vectors, np.array([0, 1, 2, 1]))).values())
+    assert all(math.isfinite(v) for v in values(DirichletKernel("likelihood")(vectors, np.array([0, 1, 2, 1]))).values())
 
 
 def test_one_sample_has_no_others():
@@ -178,7 +178,7 @@ def test_bandwidth_rules():
     from scipy.stats import beta
 
     p, y = sample("beta_overconfident", 400)
-    likelihood = DirichletKernel()
+    likelihood = DirichletKernel("likelihood")
     scores = likelihood.log_likelihoods(p, (1e-4, 1e-3, 1e-2, 1e-1))
     by_hand = []
     for b in (1e-4, 1e-3, 1e-2, 1e-1):
@@ -187,6 +187,14 @@ def test_bandwidth_rules():
         np.fill_diagonal(k, 0.0)
         by_hand.append(np.log(k.sum(axis=1) / 399).sum())
     assert scores == pytest.approx(by_hand, rel=1e-6)
+    p, y = sample("beta_overconfident", 4001)
+    many = likelihood.log_likelihoods(p, (1e-3, 1e-2))
+    assert likelihood.log_likelihoods(p[::-1], (1e-3, 1e-2)) == pytest.approx(many, rel=1e-12)  # by rank, in whatever order
+    kept = np.sort(p)[np.linspace(0, 4000, 2000).astype(int)]
+    z = np.clip(kept, 1e-7, 1 - 1e-7)
+    k = beta.pdf(z[:, None], np.clip(p, 1e-7, 1 - 1e-7) / 1e-2 + 1, (1 - np.clip(p, 1e-7, 1 - 1e-7)) / 1e-2 + 1)
+    k[kept[:, None] == p] = 0.0
+    assert many[1] == pytest.approx(np.log(k.sum(axis=1) / 4000).sum(), rel=1e-9)
     p, y = sample("beta_overconfident", 2000, 1)
     tuned = DirichletKernel("risk")
     b = tuned.chosen_bandwidth(p, y, np.random.default_rng(0))

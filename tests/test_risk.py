@@ -110,7 +110,7 @@ def test_one_kernel_is_the_density_of_its_law():
 def test_leaving_one_out_of_three():
     g = two_columns(np.array([0.2, 0.5, 0.6]))
     y = np.array([[1.0], [0.0], [1.0]])
-    ratio = dirichlet_sums(g, g, y, (0.1,), leave_one_out=True)[0][0]
+    ratio = dirichlet_sums(g, g, y, (0.1,), leave_out=np.arange(len(g)))[0][0]
     k = np.array([[beta_law.pdf(z, t / 0.1 + 1, (1 - t) / 0.1 + 1) for t in g[:, 1]] for z in g[:, 1]])
     assert ratio[0, 0] == pytest.approx(k[0, 2] / (k[0, 1] + k[0, 2]))
     assert ratio[1, 0] == pytest.approx(1.0)
@@ -122,17 +122,17 @@ def test_many_bandwidths_at_once_and_any_block_agree(classes, monkeypatch):
     rng = np.random.default_rng(classes)
     g, hits = rng.dirichlet(np.ones(classes), 60), rng.random((60, 2))
     bandwidths = (1e-4, 0.01, 0.5)
-    together = dirichlet_sums(g, g, hits, bandwidths, leave_one_out=True)
+    together = dirichlet_sums(g, g, hits, bandwidths, leave_out=np.arange(len(g)))
     monkeypatch.setattr(kernels, "BLOCK", 500)
     for i, b in enumerate(bandwidths):
-        alone = dirichlet_sums(g, g, hits, (b,), leave_one_out=True)
+        alone = dirichlet_sums(g, g, hits, (b,), leave_out=np.arange(len(g)))
         assert together[0][i] == pytest.approx(alone[0][0], rel=1e-9)
         assert together[1][i] == pytest.approx(alone[1][0], rel=1e-9)
 
 
 def test_the_smallest_bandwidth_neither_overflows_nor_divides_by_zero():
     g = two_columns(np.array([1e-7, 1e-3, 0.5, 1 - 1e-7]))
-    ratio, density = dirichlet_sums(g, g, np.array([[0.0], [1.0], [0.0], [1.0]]), (1e-9,), leave_one_out=True)
+    ratio, density = dirichlet_sums(g, g, np.array([[0.0], [1.0], [0.0], [1.0]]), (1e-9,), leave_out=np.arange(len(g)))
     assert np.isfinite(ratio).all() and np.isfinite(density).all()
     assert ratio[0, 0, 0] == 1.0  # all weight on the nearest
 

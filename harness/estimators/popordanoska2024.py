@@ -52,7 +52,8 @@ class DirichletKernelPopordanoska2024:
         g = np.clip(two_columns(p), FLOOR, 1.0 - FLOOR)
         e = one_hot(y, g.shape[1])
         nothing = -np.inf if self.zero_rows and g.shape[1] > 2 else NOTHING  # which zeros are exact decides
-        r = dirichlet_sums(g, g, e[:, 1:] if p.ndim == 1 else e, (self._bandwidth(g),), leave_one_out=True, nothing=nothing)[0][0]
+        hits = e[:, 1:] if p.ndim == 1 else e
+        r = dirichlet_sums(g, g, hits, (self._bandwidth(g),), np.arange(len(g)), nothing)[0][0]
         r = two_columns(r[:, 0]) if p.ndim == 1 else r
         squares, entropy = (r * r).sum(axis=1).mean(), self._negative_entropies(r).mean()
         if self.form == "direct":
@@ -72,7 +73,8 @@ class DirichletKernelPopordanoska2024:
             return next(b for most, b in SCHEDULE if len(g) <= most)
         if self.bandwidth == "likelihood":
             grid = [float(np.float32(b)) for b in LIKELIHOOD_GRID]
-            return grid[int(dirichlet_sums(g, g, np.empty((len(g), 0)), grid, leave_one_out=True)[1].sum(axis=1).argmax())]
+            likelihoods = dirichlet_sums(g, g, np.empty((len(g), 0)), grid, np.arange(len(g)))[1].sum(axis=1)
+            return grid[int(likelihoods.argmax())]
         return float(self.bandwidth)
 
     def _negative_entropies(self, r):

@@ -118,6 +118,9 @@ def classwise_of_vector(problem: PoweredDirichlet, estimand: str) -> Truth:
 
 
 def _mean_of_sets(per_set, bias, method=""):
+    """None where predictions beyond the range of floating point carry weight: there a logarithm is infinite that is finite."""
+    if not np.isfinite(per_set).all():
+        return None
     error = per_set.std(ddof=1) / np.sqrt(len(per_set)) + bias
     method += f"randomised quasi-Monte Carlo, {len(per_set)} scrambled Sobol sets"
     return Truth(float(per_set.mean()), float(error), method)
@@ -178,7 +181,8 @@ def _truths(problem, notion, extra):
         return {name: _mean_of_sets(values, SMOOTH) for name, values in _canonical(problem, wanted).items()}
     values = np.array([_conditional_values(problem, notion, wanted, r) for r in range(RANDOMISATIONS)])
     fewer = np.array([_conditional_values(problem, notion, wanted, r, CONDITIONAL_POINTS - 1, 6) for r in range(RANDOMISATIONS)])
-    bias = np.abs(values.mean(axis=0) - fewer.mean(axis=0))  # of ratios, O(1 / points); node spacing
+    with np.errstate(invalid="ignore"):
+        bias = np.abs(values.mean(axis=0) - fewer.mean(axis=0))  # of ratios, O(1 / points); node spacing
     method = "quadrature over the conditioning probability, "
     return {name: _mean_of_sets(v, b, method) for name, v, b in zip(wanted, values.T, bias)}
 
