@@ -20,10 +20,12 @@ BLOCK = 4_000_000  # numbers held at a time
 @dataclass(frozen=True)
 class Products:
     """h(p_i, p_j) = features_i^T core features_j at m points. features: (m, r); core: (r, r) symmetric, its diagonal (r,) if
-    there is no more of it, or None for the identity: then the features of p are the estimated p - C(p)."""
+    there is no more of it, or None for the identity: then the features of p are the estimated p - C(p). parts: numbers on the fit
+    that they come from."""
 
     features: np.ndarray
     core: np.ndarray | None = None
+    parts: dict[str, float] | None = None
 
     def diagonal(self):
         """h(p_i, p_i), shape (m,): its mean over held-out points estimates the squared calibration error (eq. 21)."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness import reduce
+from harness import BadInput, reduce
 from harness.estimators import BinnedKLPopordanoska2024, BinnedPopordanoska2024, DirichletKernelPopordanoska2024
 from harness.estimators.base import apply
 from harness.kernels import dirichlet_sums
@@ -135,3 +135,10 @@ def test_the_numbers_of_table_2_on_recalibrated_networks(method):
     for name, estimand in (("KL", "kl"), ("L2", "l2_squared")):
         ours = found[estimand].value
         assert ours == pytest.approx(theirs[f"{method} CE_{name} classwise via risk"], rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", [BinnedKLPopordanoska2024, BinnedPopordanoska2024])
+def test_bins_are_checked(kind):
+    for bins in (0, -1, 2.5):
+        with pytest.raises(BadInput, match="bins is"):
+            kind(bins)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import numbers
 from dataclasses import dataclass
 
 import numpy as np
@@ -119,6 +120,11 @@ def _sound(name, e):
     if low is not None and high is not None and low > high:
         raise BadInput(f"{name} has low {low} above high {high}.")
     return e
+
+
+def is_positive(value) -> bool:
+    """Whether it is a positive, finite number (True is none)."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and 0 < value < math.inf
 
 
 def is_finite(e: Estimate) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from harness import estimands
 from harness.calibrators.partition import kmeans
 from harness.errors import BadInput
-from harness.estimators.base import Estimate
+from harness.estimators.base import Estimate, is_positive
 from harness.notions import checked, one_hot
 from harness.risk import Products, residuals
 from harness.seeds import as_seed
@@ -35,12 +35,12 @@ class Binned:
 
     estimands = ("l1", "l2", "l2_squared", "rms", "linf")
     revision = 1
+    tunable = ("bins",)
 
     def __post_init__(self):
         if self.rule not in RULES:
             raise BadInput(f"rule is {self.rule!r}; allowed are {', '.join(RULES)}.")
-        if int(self.bins) != self.bins or self.bins < 1:
-            raise BadInput(f"bins is {self.bins}; an integer of at least 1 is needed.")
+        check_bins(self.bins)
 
     @property
     def notions(self):
@@ -103,6 +103,12 @@ class Debiased:
         noise = mean_y * (1.0 - mean_y) / np.maximum(sizes - 1, 1)
         term = np.where(sizes > 1, (mean_p - mean_y) ** 2 - noise, 0.0)
         return {"l2_squared": Estimate(float(sizes / len(p) @ term))}
+
+
+def check_bins(bins):
+    """Raise BadInput unless it is a positive integer."""
+    if not (is_positive(bins) and int(bins) == bins):
+        raise BadInput(f"bins is {bins!r}; an integer of at least 1 is needed.")
 
 
 def cells(p, y, bins, rule, rng=None):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from harness.divergences import ENTROPY, SQUARED
+from harness.divergences import ENTROPY, SQUARED, Bregman
 from harness.errors import BadInput, Undefined
-from harness.estimands import norm_name, p_norm
-from harness.estimators.base import Estimate
+from harness.estimands import has_truth, norm_name, p_norm
+from harness.estimators.base import Estimate, is_positive
+from harness.estimators.binned import check_bins
 from harness.estimators.selection import settings_of, validation_risks
 from harness.folds import fold_of
 from harness.kernels import FLOOR, dirichlet_sums, two_columns
@@ -39,8 +41,9 @@ class DirichletKernel:
     over 55 values; of more than 2,000 scalars, i runs over 2,000 evenly spaced in rank) or "risk" (smallest mean risk of
     gruber2025, eq. 20, over 20 values in five-fold cross-validation, whose folds come from rng). Inside the kernel and where grad
     F needs it, f is clipped to [floor, 1 - floor], as the paper does. Bias: upwards by the variance of r, O(1 / (n b^((k-1)/2)));
-    smoothing moves the direct form down and the risk form up. With many classes near the vertices the likelihood's bandwidth is
-    far too small. O(n^2 k) per bandwidth, blocked; Undefined for n = 1."""
+    smoothing takes the direct form down at first, then towards the distance from the mean outcome, and the risk form up. The
+    likelihood is of the predictions alone: where they crowd at the vertices, or are equal (saturated confidences), its bandwidth
+    is far too small. O(n^2 k) per bandwidth, blocked; Undefined for n = 1."""
 
     bandwidth: float | str = "risk"
     form: str = "direct"
@@ -52,14 +55,17 @@ class DirichletKernel:
     revision = 2
     null_bias = 0.3
     seconds = 0.5
+    tunable = ("bandwidth",)
 
     def __post_init__(self):
         check_form(self.form)
-        number = isinstance(self.bandwidth, (int, float)) and not isinstance(self.bandwidth, bool) and self.bandwidth > 0
-        if not (number or self.bandwidth in RULES):
+        if not (is_positive(self.bandwidth) or self.bandwidth in RULES):
             raise BadInput(f"bandwidth is {self.bandwidth!r}; allowed are a positive number, {' and '.join(RULES)}.")
-        if not 0.0 < self.floor < 0.5:
-            raise BadInput(f"floor is {self.floor}; a number between 0 and 0.5 is needed.")
+        if not (is_positive(self.floor) and self.floor < 0.5):
+            raise BadInput(f"floor is {self.floor!r}; a number between 0 and 0.5 is needed.")
+        if not isinstance(self.norms, (list, tuple)) or not all(p == np.inf or is_positive(p) and p >= 1.0 for p in self.norms):
+            raise BadInput(f"norms is {self.norms!r}; a list of numbers of at least 1, or inf, is needed.")
+        check_generators(self.generators)
 
     @cached_property
     def estimands(self):
@@ -99,13 +105,15 @@ class DirichletKernel:
         return dirichlet_sums(z[at], z, np.empty((len(z), 0)), bandwidths, leave_out=at)[1].sum(axis=1)
 
     def search_space(self, scalar):
-        """What `tuned` tries."""
-        return {"bandwidth": RISK_GRID}
+        """What `tuned` tries: the grid, or the bandwidth that is given."""
+        return {"bandwidth": RISK_GRID if self.bandwidth in RULES else (float(self.bandwidth),)}
 
     def products(self, p, y, points, settings, rng=None):
         """For every setting (a bandwidth), residual products at every array of `points`: features f - E^[Y | f] of a kernel
         regression on (p, y), without leaving anything out, for the points are other samples (gruber2025, Section 4.1)."""
-        bandwidths = [one["bandwidth"] for one in settings]
+        bandwidths = [dataclasses.replace(self, **one).bandwidth for one in settings]
+        if any(b in RULES for b in bandwidths):
+            raise BadInput(f"bandwidth is {next(b for b in bandwidths if b in RULES)}; a setting of a grid needs a number.")
         at = [self._ratios(x, p, y, bandwidths) for x in points]
         for i in range(len(settings)):
             yield [Products(_columns(x) - of_points[i]) for x, of_points in zip(points, at)]
@@ -139,8 +147,8 @@ class BinningKernel:
 
     def __post_init__(self):
         check_form(self.form)
-        if int(self.bins) != self.bins or self.bins < 1:
-            raise BadInput(f"bins is {self.bins}; an integer of at least 1 is needed.")
+        check_generators(self.generators)
+        check_bins(self.bins)
 
     @property
     def estimands(self):
@@ -165,10 +173,19 @@ def check_form(form):
         raise BadInput(f"form is {form!r}; allowed are {', '.join(FORMS)}.")
 
 
+def check_generators(generators):
+    """Raise BadInput unless they are Bregman objects with names of their own."""
+    for one in generators:
+        if not isinstance(one, Bregman):
+            raise BadInput(f"generators holds {one!r}; objects of harness.divergences.Bregman are needed.")
+        if has_truth(one.name):
+            raise BadInput(f"generators holds one of the name {one.name!r}; an own divergence is named bregman_<name>.")
+
+
 def names(form, norms, generators):
     """The estimands that `errors` gives, for any notion."""
     used = [g.name for g in (SQUARED, ENTROPY, *generators)]
-    direct = ["rms", *(norm_name(p) for p in norms)] if form == "direct" else []
+    direct = ["rms", "l1", *(norm_name(p) for p in norms if p != 1.0)] if form == "direct" else []
     return tuple([*direct, *used, *(f"{part}_{name}" for part in ("refinement", "sharpness") for name in used)])
 
 
@@ -180,7 +197,7 @@ def errors(p, ratio, y, form, norms=(), generators=(), floor=FLOOR) -> dict[str,
     found = {}
     if form == "direct":
         gap = p - ratio[:, 0] if scalar else p - ratio
-        for order in norms if not scalar else norms[:1]:
+        for order in (1.0,) if scalar else norms:  # of a scalar, all norms are one
             found[norm_name(order)] = float((np.abs(gap) if scalar else p_norm(gap, order)).mean())
     for generator in (SQUARED, ENTROPY, *generators):
         name, unit = generator.name, 0.5 if scalar and generator is SQUARED else 1.0

@@ -1,5 +1,6 @@
 """What the code of gruber2025 computed, where it differs from the paper's text (experiments/gruber2025/NOTES.md): the numbers of
-its tables and figures. The estimators beside these, without the paper's name, are what the text says."""
+its tables and figures. The estimators without the paper's name follow the text, but for the power of n in the ridge, where the
+text's n^0.5 is taken for the code's n^-0.5 and n^-0.25."""
 
 from __future__ import annotations
 
@@ -9,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from harness.errors import BadInput, Undefined
-from harness.estimators.base import Estimate
-from harness.estimators.binned import cell_residuals
+from harness.estimators.base import Estimate, is_positive
+from harness.estimators.binned import cell_residuals, check_bins
 from harness.estimators.dirichlet_kernel import RISK_GRID
-from harness.estimators.selection import fold_products, settings_of
-from harness.estimators.tuned import check_products, numbers_of
+from harness.estimators.selection import check_grid, fold_products, settings_of
+from harness.estimators.tuned import OWN_REVISION, numbers_of
 from harness.kernels import dirichlet_sums, two_columns
 from harness.notions import checked, one_hot
 from harness.risk import Products, residuals, risk
@@ -30,6 +31,10 @@ class BinnedGruber2025:
     bins: int = 15
 
     notions = ("binary", "top_label", "classwise")
+    tunable = ("bins",)
+
+    def __post_init__(self):
+        check_bins(self.bins)
 
     def search_space(self, scalar):
         return {"bins": tuple(range(5, 91, 5))}
@@ -59,6 +64,11 @@ class DirichletKernelGruber2025:
     rescaled: bool = False
 
     notions = ("binary", "top_label", "classwise", "canonical")
+    tunable = ("bandwidth",)
+
+    def __post_init__(self):
+        if not is_positive(self.bandwidth):
+            raise BadInput(f"bandwidth is {self.bandwidth!r}; a positive number is needed.")
 
     def search_space(self, scalar):
         return {"bandwidth": tuple(float(np.float32(b)) for b in RISK_GRID)}
@@ -109,21 +119,37 @@ class TunedGruber2025:
 
     estimands = ("l2_squared", "rms")
     determinism = "rounding"
-    revision = 1
     null_bias = 0.05
 
     def __post_init__(self):
-        check_products(self.estimator)
+        check_grid(self.estimator, self.grid)
         if int(self.folds) != self.folds or self.folds < 2:
             raise BadInput(f"folds is {self.folds}; an integer of at least 2 is needed.")
+
+    @property
+    def revision(self):
+        """Raised with that of the estimator, whose numbers these are."""
+        return OWN_REVISION + getattr(self.estimator, "revision", 1) - 1
 
     @property
     def notions(self):
         return self.estimator.notions
 
     @property
+    def max_n(self):
+        return getattr(self.estimator, "max_n", None)
+
+    @property
+    def max_classes(self):
+        return getattr(self.estimator, "max_classes", None)
+
+    @property
     def seconds(self):
-        return self.folds * getattr(self.estimator, "seconds", 0.05)
+        return getattr(self.estimator, "seconds", 0.5)
+
+    @property
+    def unavailable(self):
+        return getattr(self.estimator, "unavailable", None)
 
     def __call__(self, p, y, rng=None):
         p, y = checked(p, y)
@@ -162,7 +188,9 @@ class TunedGruber2025:
             dropped[i, j] = 1.0 - seen.mean()
             tests[i, j] = values[seen].mean() if seen.any() else np.nan
         if np.isnan(risks.mean(axis=1)).all():
-            raise Undefined("every row of every setting is NaN: all predictions are exactly 0 or 1")
+            raise Undefined(
+                "every setting leaves a fold with fewer than two rows that are not NaN, the others being exactly 0 or 1"
+            )
         return settings, risks, tests, dropped
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import qr
 
 from harness.errors import BadInput, Undefined
-from harness.estimators.base import Estimate
-from harness.estimators.selection import fold_products, settings_of
+from harness.estimators.base import Estimate, is_positive
+from harness.estimators.selection import fold_products, largest_parts, settings_of
 from harness.folds import fold_of
 from harness.kernels import pivoted_cholesky
 from harness.notions import checked
@@ -20,7 +21,7 @@ MOST_EXACT = 200
 SKELETON = 60
 KINDS = ("kkr", "ukkr")
 POWERS = {"kkr": 1.5, "ukkr": 0.75}
-GRIDS = {  # (kind, scalar) -> the paper's grids of `ridge` (Appendix B)
+GRIDS = {  # (kind, scalar) -> the exponents of the paper's grids (Appendix B); the power of n is that of the authors' code
     ("kkr", True): tuple(10.0**-e for e in range(1, 18, 2)),
     ("ukkr", True): tuple(10.0**-e for e in range(1, 10)),
     ("kkr", False): tuple(10.0**-e for e in range(-8, 10)),
@@ -41,9 +42,11 @@ class KernelRidge:
     "risk": the least mean risk (eq. 20) of five-fold cross-validation over the paper's grid. The estimate is over the held-out
     samples of the same folds (`tuned` keeps samples for the estimate that chose nothing).
 
-    K enters by its pivoted Cholesky decomposition up to `tolerance` of its trace, exact to rounding (at most `max_rank` pivots,
-    parts "rank" and "residual": `kernels.pivoted_cholesky`): O(n r^2) per fold and r^2 (r + d) per ridge, not n^3; no n x n
-    matrix. A ridge below about 1e-16 n^0.5 is the same as none, whatever the method: rounding of K decides."""
+    K enters by its pivoted Cholesky decomposition up to `tolerance` of its trace: exact to rounding where `max_rank` pivots reach
+    that (scalars need about 15). With many classes they may not; then h is that of a kernel K - E with E positive semi-definite
+    of the trace `residual`, relative to K's, which moves the result where the ridge's c is not far above the eigenvalues left
+    out. parts: rank and residual, the largest of the folds; ridge and risk, those chosen. O(n r^2) per fold, r^2 (r + d) per
+    ridge at most; no n x n matrix. A ridge below about 1e-16 n^0.5 is as good as none, for rounding of K decides."""
 
     kind: str = "ukkr"
     gamma: float = 0.5
@@ -56,51 +59,67 @@ class KernelRidge:
     determinism = "statistical"
     revision = 1
     null_bias = 0.05
-    seconds = 0.1
+    seconds = 0.5
+    tunable = ("ridge", "gamma")
 
     def __post_init__(self):
         if self.kind not in KINDS:
             raise BadInput(f"kind is {self.kind!r}; allowed are {', '.join(KINDS)}.")
-        if not self.gamma > 0:
-            raise BadInput(f"gamma is {self.gamma}; a positive number is needed.")
-        if not (self.ridge == "risk" or isinstance(self.ridge, (int, float)) and self.ridge > 0):
+        if not is_positive(self.gamma):
+            raise BadInput(f"gamma is {self.gamma!r}; a positive number is needed.")
+        if not (self.ridge == "risk" or is_positive(self.ridge)):
             raise BadInput(f"ridge is {self.ridge!r}; a positive number, or risk, is needed.")
+        if not (is_positive(self.tolerance) and self.tolerance < 1.0):
+            raise BadInput(f"tolerance is {self.tolerance!r}; a number between 0 and 1 is needed.")
+        if not (is_positive(self.max_rank) and int(self.max_rank) == self.max_rank):
+            raise BadInput(f"max_rank is {self.max_rank!r}; a positive integer is needed.")
 
     def __call__(self, p, y, rng=None):
         p, y = checked(p, y)
         if len(p) < 2 * FOLDS:
             raise Undefined(f"{FOLDS} folds of at least 2 samples need {2 * FOLDS}, and there are {len(p)}")
-        grid = self.search_space(p.ndim == 1) if self.ridge == "risk" else {"ridge": (float(self.ridge),)}
-        settings = settings_of(grid)
+        settings = settings_of(self.search_space(p.ndim == 1))
         fold, u = fold_of(y, FOLDS, False, rng), residuals(p, y)
-        risks, sums = np.zeros(len(settings)), np.zeros(len(settings))
+        risks, sums, fits = np.zeros(len(settings)), np.zeros(len(settings)), []
         for j, i, products, _ in fold_products(self, settings, p, y, fold, rng):
             risks[i] += risk(u[fold == j], products) / FOLDS
             sums[i] += products.diagonal().sum()
+            fits.append(products.parts)
         best = int(risks.argmin())
         value = float(sums[best] / len(p))
-        parts = {"ridge": settings[best]["ridge"], "risk": float(risks[best])}
+        parts = {"ridge": settings[best]["ridge"], "risk": float(risks[best]), **largest_parts(fits)}
         return {"l2_squared": Estimate(value, parts=parts), "rms": Estimate(max(value, 0.0) ** 0.5, parts=parts)}
 
     def search_space(self, scalar):
-        """What `tuned` tries."""
-        return {"ridge": GRIDS[self.kind, scalar]}
+        """What `tuned` tries: the grid, or the ridge that is given."""
+        return {"ridge": GRIDS[self.kind, scalar] if self.ridge == "risk" else (float(self.ridge),)}
 
     def products(self, p, y, points, settings, rng=None):
-        """For every setting (a ridge), residual products at every array of `points`, fitted on (p, y); one decomposition for
-        all."""
-        kernel = pivoted_cholesky(p, self.gamma, self.tolerance, self.max_rank)
-        eigenvalues, rotation = _spectrum(kernel.factor)
-        at = [kernel.features(x) @ rotation for x in points]
-        z = rotation.T @ (kernel.factor.T @ residuals(p, y))
+        """For every setting (ridge, gamma), residual products at every array of `points`, fitted on (p, y); one decomposition for
+        all ridges. Their parts are the rank and the residual trace of the decomposition."""
+        decomposed = {}
         for one in settings:
-            c = one["ridge"] * len(p) ** POWERS[self.kind]
+            own = dataclasses.replace(self, **one)
+            if own.ridge == "risk":
+                raise BadInput("ridge is risk; a setting of a grid needs a number.")
+            if own.gamma not in decomposed:
+                decomposed[own.gamma] = own._decomposition(p, y, points)
+            eigenvalues, z, at, parts = decomposed[own.gamma]
+            c = own.ridge * len(p) ** POWERS[self.kind]
             if self.kind == "ukkr":
                 coefficients = z / (eigenvalues + c)[:, None]
-                yield [Products(features @ coefficients) for features in at]
+                yield [Products(features @ coefficients, parts=parts) for features in at]
             else:
                 maps, signs = _signed_maps(eigenvalues, z, c)
-                yield [Products(features if maps is None else features @ maps, signs) for features in at]
+                yield [Products(features if maps is None else features @ maps, signs, parts) for features in at]
+
+    def _decomposition(self, p, y, points):
+        """Eigenvalues l (r,), z = V' phi(p)' U (r, d), features of the points (m, r) each, and what the rank left out."""
+        kernel = pivoted_cholesky(p, self.gamma, self.tolerance, self.max_rank)
+        eigenvalues, rotation = _spectrum(kernel.factor)
+        z = rotation.T @ (kernel.factor.T @ residuals(p, y))
+        parts = {"rank": float(kernel.factor.shape[1]), "residual": kernel.residual}
+        return eigenvalues, z, [kernel.features(x) @ rotation for x in points], parts
 
 
 def _spectrum(factor):

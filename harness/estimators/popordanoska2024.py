@@ -9,7 +9,8 @@ import numpy as np
 from scipy.special import xlogy
 
 from harness.errors import BadInput, Undefined
-from harness.estimators.base import Estimate
+from harness.estimators.base import Estimate, is_positive
+from harness.estimators.binned import check_bins
 from harness.estimators.dirichlet_kernel import LIKELIHOOD_GRID, check_form
 from harness.kernels import FLOOR, NOTHING, dirichlet_sums, two_columns
 from harness.notions import checked, one_hot
@@ -41,8 +42,7 @@ class DirichletKernelPopordanoska2024:
 
     def __post_init__(self):
         check_form(self.form)
-        number = isinstance(self.bandwidth, (int, float)) and not isinstance(self.bandwidth, bool) and self.bandwidth > 0
-        if not (number or self.bandwidth in RULES):
+        if not (is_positive(self.bandwidth) or self.bandwidth in RULES):
             raise BadInput(f"bandwidth is {self.bandwidth!r}; allowed are a positive number, {' and '.join(RULES)}.")
 
     def __call__(self, p, y, rng=None):
@@ -100,6 +100,9 @@ class BinnedKLPopordanoska2024:
     revision = 1
     null_bias = 0.5
 
+    def __post_init__(self):
+        check_bins(self.bins)
+
     def __call__(self, p, y, rng=None):
         p, y = checked(p, y)
         seen = p > 0.0
@@ -123,6 +126,9 @@ class BinnedPopordanoska2024:
     determinism = "rounding"
     revision = 1
     null_bias = 0.1
+
+    def __post_init__(self):
+        check_bins(self.bins)
 
     def __call__(self, p, y, rng=None):
         p, y = checked(p, y)

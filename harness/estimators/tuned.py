@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from harness.errors import BadInput, Undefined
-from harness.estimators.base import Estimate
-from harness.estimators.selection import fold_products, settings_of
+from harness.estimators.base import Estimate, is_positive
+from harness.estimators.selection import check_grid, fold_products, largest_parts, settings_of
 from harness.folds import fold_of
 from harness.notions import checked
 from harness.risk import residuals, risk
+
+OWN_REVISION = 1
 
 
 @dataclass(frozen=True)
@@ -27,9 +30,9 @@ class Tuned:
 
     parts: risk, the least mean validation risk; root_risk and root_risk_se, mean and standard error over the folds of its root
     (the folds share training samples); rms_sd, the standard deviation over the folds of the root of their test estimates;
-    test_se, the standard error over the test samples of l2_squared; choice, the index of the setting, and its numbers by name.
-    Bias: that of the chosen fit, whose risk says little of its size where Y is noisy. Cost: folds x settings fits, those of one
-    estimator shared."""
+    test_se, the standard error over the test samples of l2_squared; choice, the index of the setting, its numbers by name, and
+    what its fits say of themselves. Bias: that of the chosen fit, whose risk says little of its size where Y is noisy. Cost:
+    folds x settings fits, those of one estimator shared."""
 
     estimator: Any
     grid: dict | None = None
@@ -38,17 +41,19 @@ class Tuned:
 
     estimands = ("l2_squared", "rms")
     determinism = "statistical"
-    revision = 1
     null_bias = 0.05
 
     def __post_init__(self):
-        check_products(self.estimator)
+        check_grid(self.estimator, self.grid)
         if int(self.folds) != self.folds or self.folds < 2:
             raise BadInput(f"folds is {self.folds}; an integer of at least 2 is needed.")
-        if not 0.0 < self.test_share < 1.0:
-            raise BadInput(f"test_share is {self.test_share}; a number between 0 and 1 is needed, such as 0.2.")
-        if self.grid is not None and not all(len(values) for values in self.grid.values()):
-            raise BadInput(f"grid is {self.grid}; every field needs at least one value.")
+        if not (is_positive(self.test_share) and self.test_share < 1.0):
+            raise BadInput(f"test_share is {self.test_share!r}; a number between 0 and 1 is needed, such as 0.2.")
+
+    @property
+    def revision(self):
+        """Raised with that of the estimator, whose numbers these are."""
+        return OWN_REVISION + getattr(self.estimator, "revision", 1) - 1
 
     @property
     def notions(self):
@@ -56,19 +61,27 @@ class Tuned:
 
     @property
     def max_n(self):
-        return getattr(self.estimator, "max_n", None)
+        return min(self._of_all("max_n"), default=None)
 
     @property
     def max_classes(self):
-        return getattr(self.estimator, "max_classes", None)
+        return min(self._of_all("max_classes"), default=None)
 
     @property
     def seconds(self):
-        return self.folds * getattr(self.estimator, "seconds", 0.01)
+        return sum(self._of_all("seconds")) or 0.01
 
     @property
     def unavailable(self):
-        return getattr(self.estimator, "unavailable", None)
+        return next(iter(self._of_all("unavailable")), None)
+
+    def _of_all(self, name):
+        """A property of every setting's estimator, where it is not None."""
+        settings = settings_of(self.grid or {})
+        if "calibrator" not in (self.grid or {}):
+            settings = settings[:1]  # other fields change none of the properties
+        found = (getattr(dataclasses.replace(self.estimator, **one), name, None) for one in settings)
+        return [value for value in found if value is not None]
 
     def __call__(self, p, y, rng=None):
         p, y = checked(p, y)
@@ -83,14 +96,16 @@ class Tuned:
         fold = fold_of(y[rest], self.folds, False, rng)
         risks = np.empty((len(settings), self.folds))
         at_test = np.zeros((len(settings), self.folds, test_n))
-        u = residuals(p, y)[rest]
+        u, fits = residuals(p, y)[rest], [[] for _ in settings]
         for j, i, held_out, (of_test,) in fold_products(self.estimator, settings, p[rest], y[rest], fold, rng, [p[test]]):
             risks[i, j] = risk(u[fold == j], held_out)
             at_test[i, j] = of_test.diagonal()
-        return summary(settings, risks, at_test, int(risks.mean(axis=1).argmin()))
+            fits[i].append(held_out.parts)
+        choice = int(risks.mean(axis=1).argmin())
+        return summary(settings, risks, at_test, choice, largest_parts(fits[choice]))
 
 
-def summary(settings, risks, at_test, choice):
+def summary(settings, risks, at_test, choice, of_fits):
     """Estimates of the chosen setting. risks: (settings, folds); at_test: (settings, folds, m), h(f, f)."""
     of_sample = at_test[choice].mean(axis=0)
     value = float(of_sample.mean())
@@ -99,7 +114,7 @@ def summary(settings, risks, at_test, choice):
     parts = {
         "risk": float(risks[choice].mean()), "root_risk": float(roots.mean()),
         "root_risk_se": float(roots.std(ddof=1) / np.sqrt(len(roots))), "rms_sd": float(per_fold.std(ddof=1)),
-        "choice": choice, **numbers_of(settings[choice]),
+        "choice": choice, **numbers_of(settings[choice]), **of_fits,
     }  # fmt: skip
     if len(of_sample) > 1:
         parts["test_se"] = float(of_sample.std(ddof=1) / np.sqrt(len(of_sample)))
@@ -109,12 +124,3 @@ def summary(settings, risks, at_test, choice):
 def numbers_of(setting):
     """The fields of a setting that are numbers."""
     return {name: float(v) for name, v in setting.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
-
-
-def check_products(estimator):
-    """Raise BadInput unless the estimator offers residual products."""
-    if not (hasattr(estimator, "products") and hasattr(estimator, "search_space")):
-        raise BadInput(
-            f"estimator is a {type(estimator).__name__}, which offers no residual products; DirichletKernel, KernelRidge, Binned "
-            "and Variational do."
-        )

@@ -49,6 +49,7 @@ class Variational:
 
     notions = ("binary", "top_label", "classwise", "canonical")
     revision = 2
+    tunable = ("calibrator",)
     wants = ("notion",)
 
     def __post_init__(self):
