@@ -234,9 +234,11 @@ LONG = [
 
 
 def _start(folder, out, *extra):
+    """A run in a session of its own that hears Ctrl-C, also where these tests were put into the background, which ignores it."""
     return subprocess.Popen(
         [sys.executable, "-m", "harness", *LONG, "jobs=2", f"out={out}", *extra], cwd=folder, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True, start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
 
 
