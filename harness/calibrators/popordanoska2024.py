@@ -8,6 +8,7 @@ import numpy as np
 
 from harness.calibrators.temperature import _logs, _softmax
 from harness.errors import BadInput
+from harness.kernels import two_columns
 from harness.notions import one_hot
 
 LEAST = 1e-7  # scores are kept in [LEAST, 1 - LEAST]
@@ -31,7 +32,7 @@ class TemperatureGrid:
 
     def temperature(self, p, y) -> float:
         """The T that is chosen on p (n, k) or (n,), y (n,)."""
-        z = _logs(_columns(p))
+        z = _logs(two_columns(p))
         loss = self._loss(z, y)
         if self.objective == "brier":
             return float(GRID[int(np.argmin([loss(t) for t in GRID]))])
@@ -56,7 +57,7 @@ class TemperatureGrid:
         t = self.temperature(p, y)
 
         def q(x):
-            scaled = _softmax(_logs(_columns(x)) / t)
+            scaled = _softmax(_logs(two_columns(x)) / t)
             return scaled[:, 1] if x.ndim == 1 else scaled
 
         return q
@@ -93,10 +94,6 @@ class IsotonicScaled:
             return values[:, 0] if t.ndim == 1 else values
 
         return q
-
-
-def _columns(p):
-    return np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
 
 
 def _kept(p):
