@@ -6,6 +6,7 @@ harness.reduce(p, y, notion)
 harness.run(["experiment=smoke", "reps=2"]) -> DataFrame, one row per estimate
 harness.load_records(path) -> DataFrame
 harness.paired_difference(p_first, p_second, y, rng) -> {estimand: interval of the difference of two models' errors}
+harness.perturb(p, h, rng) -> scores after the sech perturbation, for which bounds without assumptions on the model exist
 harness.evaluate(records) -> bias, sd, rmse, coverage ... by problem, notion, n, estimator, estimand
 """
 
@@ -16,13 +17,14 @@ from harness.estimators.variational import paired_difference
 from harness.evaluation import evaluate
 from harness.nodes import load as _load
 from harness.notions import reduce
+from harness.perturbation import perturb
 from harness.problems.base import Truth
 from harness.records import load_records
 
 __version__ = "0.1.0"
 __all__ = [
     "BadInput", "Estimate", "Truth", "Undefined", "evaluate", "list_estimators", "list_experiments", "list_problems",
-    "load_estimator", "load_problem", "load_records", "paired_difference", "reduce", "run",
+    "load_estimator", "load_problem", "load_records", "paired_difference", "perturb", "reduce", "run",
 ]  # fmt: skip
 
 

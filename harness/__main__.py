@@ -26,6 +26,8 @@ USAGE = """calharness: estimators of calibration error against problems with kno
   calharness data fetch tabrepo [--datasets a,b] [--folds 0,1,2] [--table1] [--from URL] [--out DIR]
   calharness data make tabular_oof                     offline stand-in for TabRepo: models trained here (--help)
   calharness data make digits_networks                 small networks on scikit-learn's digits, trained here (seconds)
+  calharness data make perturbed_networks              small classifiers trained with and without perturbed scores (minutes)
+  calharness data make imagenet_brightness --images DIR  timm's networks on darker and brighter ImageNet images (--help)
 
 Options are listed in conf/config.yaml: n, reps, notion, estimand, seed, jobs, engine, shard, shards, out ...
 --traceback shows the whole trace of an error; -m, --cfg and the other flags are Hydra's.
@@ -130,10 +132,10 @@ def _run_config(config: dict) -> int:
 
 def _print_table(experiment, frame):
     """The wide table of a run that is no paper's, if it fits on a screen."""
-    from harness import tables
+    from harness import rankings, tables
 
     if not experiment.paper and frame["status"].eq("ok").any():
-        wide = tables.wide(frame, experiment.config)
+        wide = (rankings.table if experiment.config["ranking"] else tables.wide)(frame, experiment.config)
         if wide.size <= 200:
             print(f"\n{wide.columns.name}\n{wide.rename_axis(columns=None).to_string()}\n")
 

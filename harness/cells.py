@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from harness import estimands
+from harness import estimands, rankings
 from harness.errors import BadInput
 from harness.nodes import Node, node
 from harness.notions import NOTIONS, SCALAR_NOTIONS
@@ -66,29 +66,32 @@ def plan(config: dict) -> Plan:
     estimators = _nodes("estimator", config.get("estimator"))
     settings = _settings(config)
     _check_estimands(config, estimators)
+    if config["ranking"]:
+        problems = _paired(problems, config["ranking"])
     cells: list[Cell] = []
     skips: dict[str, str] = {}
     for pid, problem in problems.items():
         own = problem.object
         traits = Traits.of(own)
         sizes = _sizes(pid, traits, config["n"])
+        reps = _reps(config["reps"], traits)
+        draws = [(rep, n) for rep in reps for n in sizes] + _all_rows(pid, traits, config["ranking"], sizes)
         notions = _notions(traits, config["notion"])
         stem = f"{problem.key}|{settings['seed']}"
         limits = {
             (notion, n, eid): skip_reason(own, traits, e.object, notion, n)
             for notion in notions
-            for n in sizes
+            for n in {n for _, n in draws}
             for eid, e in estimators.items()
         }
         keys = [(eid, e.key) for eid, e in estimators.items()]
-        for rep in _reps(config["reps"], traits):
-            for n in sizes:
-                for notion in notions:
-                    for eid, ekey in keys:
-                        cell = Cell(digest(f"{stem}|{notion}|{n}|{rep}|{ekey}"), pid, notion, n, rep, eid)
-                        cells.append(cell)
-                        if limits[notion, n, eid]:
-                            skips[cell.key] = limits[notion, n, eid]
+        for rep, n in draws:
+            for notion in notions:
+                for eid, ekey in keys:
+                    cell = Cell(digest(f"{stem}|{notion}|{n}|{rep}|{ekey}"), pid, notion, n, rep, eid)
+                    cells.append(cell)
+                    if limits[notion, n, eid]:
+                        skips[cell.key] = limits[notion, n, eid]
     return Plan(config, problems, estimators, cells, skips)
 
 
@@ -107,7 +110,7 @@ def skip_reason(problem, traits, estimator, notion, n) -> str | None:
     max_classes = getattr(estimator, "max_classes", None)
     if max_classes is not None and notion == "canonical" and traits.classes > max_classes:
         return f"{traits.classes} classes are above the estimator's limit of {max_classes}"
-    if "problem" in getattr(estimator, "wants", ()) and not hasattr(problem, "posterior"):
+    if getattr(estimator, "needs_posterior", False) and not hasattr(problem, "posterior"):
         return "the problem's true posterior is not known"
     return getattr(estimator, "unavailable", None)
 
@@ -124,6 +127,35 @@ def _nodes(group, chosen):
                 raise BadInput(f"{group} {made.id!r} comes from two of {', '.join(chosen)}; select one of them.")
             nodes[made.id] = made
     return nodes
+
+
+def _paired(problems, ranking):
+    """The models of a ranking, those without a stream of their own on that of the ranking: one draw for all in a trial."""
+    rankings.checked(ranking, problems)
+    rows = {pid: getattr(one.object, "n_max", None) for pid, one in problems.items()}
+    if len(set(rows.values())) > 1:
+        held = ", ".join(f"{pid} ({'generated' if n is None else f'{n:,} rows'})" for pid, n in rows.items())
+        raise BadInput(f"the models of a ranking are {held}; they must predict the same rows.")
+    found = {}
+    for pid, one in problems.items():
+        if getattr(one.object, "stream", None) is None:
+            wrapped = {"_target_": "harness.problems.Paired", "problem": one.config, "stream": ranking.get("stream")}
+            one = node("problem", pid, wrapped)
+        found[pid] = one
+    streams = list(dict.fromkeys(one.object.stream for one in found.values()))
+    if len(streams) > 1:
+        raise BadInput(f"the models of a ranking draw from the streams {', '.join(streams)}; one is needed.")
+    return found
+
+
+def _all_rows(pid, problem, ranking, sizes):
+    """[(rep, n)] of the draw that orders the models of a ranking with reference `full`: all rows of a file, once."""
+    if not ranking or ranking.get("reference") != "full":
+        return []
+    if problem.n_max is None or max(sizes) >= problem.n_max:
+        held = "is a generator" if problem.n_max is None else f"holds {problem.n_max}"
+        raise BadInput(f"ranking.reference is full, but problem {pid!r} {held}; files with more rows than n are needed.")
+    return [(0, problem.n_max)]
 
 
 def _settings(config):

@@ -29,8 +29,15 @@ The expected score splits: brier = l2_squared + refinement_l2_squared, logloss =
 the refinement of the constant E C, which is the uncertainty of Y alone (popordanoska2024, Section 3; there the refinement leaves
 out the constant of the Brier score). Refinement and sharpness are of C alone: they are no distances and not 0 where f = C.
 
-bregman_<name>, refinement_bregman_<name>, sharpness_bregman_<name> are of an own divergence (harness.divergences), truths
-unknown.
+auroc, of the scalar notions, is P(f > f') + P(f = f') / 2 over pairs of an outcome 1 and an outcome 0: no calibration error,
+truths unknown. bregman_<name>, refinement_bregman_<name>, sharpness_bregman_<name> are of an own divergence
+(harness.divergences), truths unknown.
+
+Of any notion, too, and with a kernel that is the estimator's own (harness.estimators.kernel_errors), truths unknown:
+
+    ckce  squared Hilbert-Schmidt norm of the difference of the conditional mean operators of e_Y and of f, given f
+    skce  squared norm of E (e_Y - f) k(f, .)                          mmce  the norm, not squared, for scalars
+    ucme  mean square of that function at random places
 
 Beware: `linf` is a supremum over predictions in the scalar notions and the mean of a vector norm in the canonical one;
 on two columns ||f - C||_p = 2^(1/p) |f_1 - C_1|.
@@ -46,6 +53,8 @@ from scipy.special import entr, rel_entr, xlogy
 from harness.errors import BadInput
 
 SCORES = ("brier", "logloss", "refinement_l2_squared", "refinement_kl", "sharpness_l2_squared", "sharpness_kl")  # no distances
+ORDERINGS = ("auroc",)  # how well predictions order the outcomes
+OF_KERNELS = ("ckce", "skce", "mmce", "ucme")  # calibration errors in the unit of an estimator's own kernel
 OWN = re.compile(r"((refinement|sharpness)_)?bregman_\w+")
 SCALAR = (
     "l1", "l2_squared", "rms", "kl", "linf", "l1_over", "l1_under", "l2_squared_over", "l2_squared_under",
@@ -66,6 +75,7 @@ def names(notion: str) -> tuple[str, ...]:
 def check_name(name: str, notion: str | None = None) -> str:
     """Return the name if it is an estimand (of that notion, or of any); raise BadInput otherwise."""
     allowed = names(notion) if notion else tuple(dict.fromkeys(SCALAR + CANONICAL))
+    allowed += OF_KERNELS if notion == "canonical" else (*OF_KERNELS, *ORDERINGS)
     if name not in allowed and norm_order(name) is None and not OWN.fullmatch(name):
         of = f" for the {notion} notion" if notion else ""
         raise BadInput(
@@ -75,9 +85,14 @@ def check_name(name: str, notion: str | None = None) -> str:
     return name
 
 
+def is_distance(name: str) -> bool:
+    """Whether it is 0 where f = C."""
+    return name not in SCORES + ORDERINGS
+
+
 def has_truth(name: str) -> bool:
     """Whether it is a quantity that problems know; an own divergence (harness.divergences) is known to its estimator alone."""
-    return not OWN.fullmatch(name)
+    return not (OWN.fullmatch(name) or name in ORDERINGS or name in OF_KERNELS)
 
 
 def norm_order(name: str) -> float | None:
@@ -112,6 +127,8 @@ def pointwise(name: str, f, c, notion: str = "binary"):
     """d(f, c), shape (n,): what the estimand averages. Raises BadInput for rms and sharpness, which are no means over samples."""
     if name == "rms" or name.startswith("sharpness_"):
         raise BadInput(f"estimand is {name!r}, which is no mean over samples; estimands.value takes it.")
+    if not has_truth(name):
+        raise BadInput(f"estimand is {name!r}, which is no distance of predictions and truths; its estimators alone give it.")
     if notion == "canonical":
         return _canonical(name, f, c)
     if name.endswith(("_over", "_under")):

@@ -64,7 +64,11 @@ class Experiment:
         seen = frame[frame["estimand"].notna()].drop_duplicates(["problem", "notion", "estimand"])
         for name, problem in self.plan.problems.items():
             mine = seen[seen["problem"] == name]
-            records.store_truths(self.out, problem, list(zip(mine["notion"], mine["estimand"])))
+            wanted = list(zip(mine["notion"], mine["estimand"]))
+            reference = (self.config["ranking"] or {}).get("reference")
+            if reference and reference != "full":
+                wanted += [(notion, reference) for notion in mine["notion"].unique()]
+            records.store_truths(self.out, problem, wanted)
         frame = records.with_truth(frame, self.out)
         frame.insert(1, "experiment", self.name)
         return frame
@@ -76,7 +80,7 @@ class Experiment:
 
     def render(self, frame) -> tuple[list[Path], dict[str, int]]:
         """Draw and write everything people look at; returns the files, the page last, and the number of rows per verdict."""
-        from harness import plots, report, reproduction, tables
+        from harness import plots, rankings, report, reproduction, tables
 
         if not len(frame):
             raise BadInput(
@@ -84,10 +88,11 @@ class Experiment:
             )
         item = load_item(self.paper, self.config["item"]) if self.config["item"] else None
         shown = self._shown(frame)
-        figure = item.render(shown, self.config) if item else plots.overview(shown, self.config)
+        view = item or (rankings if self.config["ranking"] else None)
+        figure = view.render(shown, self.config) if view else plots.overview(shown, self.config)
         files = plots.save(figure, self.folder / self.stem)
-        summary = getattr(item, "summary", tables.summary)(shown, self.config)
-        wide = getattr(item, "table", tables.wide)(shown, self.config)
+        summary = getattr(view, "summary", tables.summary)(shown, self.config)
+        wide = getattr(view, "table", tables.wide)(shown, self.config)
         files += tables.save(summary, wide, self.folder / self.stem)
         compared = None
         if item:

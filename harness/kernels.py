@@ -1,4 +1,4 @@
-"""Kernels on [0, 1] and on the simplex: sums of Dirichlet kernels in logarithms, and the RBF kernel's low rank.
+"""Kernels on [0, 1] and on the simplex: sums of Dirichlet kernels in logarithms, and the RBF kernel: low rank, products, width.
 
 Nothing here holds an n x n matrix: Dirichlet sums go by blocks of rows, the RBF matrix is never formed.
 """
@@ -19,6 +19,11 @@ FLOOR = 1e-7  # popordanoska2024 clips predictions here; log 0 has no kernel
 FEW = 4  # columns
 CANDIDATES = 64
 WORTH = 0.1  # a candidate pivot is taken while its residual exceeds this share of the largest
+TILE = 256  # rows and columns of the RBF matrix held at a time: half a megabyte
+SHARP = 1e5  # from this gamma on, ||x||^2 + ||z||^2 - 2 x.z is too inexact for squared distances
+MEDIAN_RULES = ("dist", "dist_all", "dist_pos", "sqhalf", "sq")
+MOST_PAIRED = 2000  # rows of which all pairs count for the median distance
+SAMPLED = 1000  # rows taken of more
 
 
 def two_columns(p):
@@ -91,11 +96,66 @@ def rbf(x, z, gamma):
     """exp(-gamma ||x - z||^2), shape (len(x), len(z)). x, z: (n, k) or (n,)."""
     if x.ndim == 1:
         distance = (x[:, None] - z) ** 2
+    elif gamma >= SHARP:
+        from scipy.spatial.distance import cdist
+
+        distance = cdist(x, z, "sqeuclidean")
     else:
         distance = (x * x).sum(axis=1)[:, None] + (z * z).sum(axis=1) - 2.0 * (x @ z.T)
         np.maximum(distance, 0.0, out=distance)
     distance *= -gamma
     return np.exp(distance, out=distance)
+
+
+def rbf_times(x, gamma, v):
+    """G v, G_ij = exp(-gamma ||x_i - x_j||^2), for x (n, k) and v (n, d): shape (n, d). Tiles on and above the diagonal are made
+    and used for both their sides. O(n^2 (k + 2 d) / 2)."""
+    found = np.zeros_like(v)
+    squares = -gamma * (x * x).sum(axis=1)
+    ones = np.ones(len(x))
+    left, right = np.column_stack([2.0 * gamma * x, squares, ones]), np.column_stack([x, ones, squares]).T.copy()
+    for start in range(0, len(x), TILE):
+        rows = slice(start, start + TILE)
+        for other in range(start, len(x), TILE):
+            columns = slice(other, other + TILE)
+            if gamma >= SHARP:
+                tile = rbf(x[rows], x[columns], gamma)
+            else:
+                tile = left[rows] @ right[:, columns]
+                np.minimum(tile, 0.0, out=tile)
+                np.exp(tile, out=tile)
+            found[rows] += tile @ v[columns]
+            if other > start:
+                found[columns] += tile.T @ v[rows]
+    return found
+
+
+def median_distance(p, rule="dist") -> float:
+    """gamma of exp(-||p - p'||^2 / (2 gamma^2)) by the median heuristic on d_ij = ||p_i - p_j||; p (n,) counts as two columns.
+
+    rule: "dist" median of d_ij over i < j; "dist_all" over all i and j, i = j included; "dist_pos" over the d_ij > 0; "sqhalf"
+    sqrt(median d^2 / 2); "sq" median d^2. Differences are taken directly: from ||p||^2 + ||p'||^2 - 2 p.p' equal predictions
+    would be 1e-8 apart. 1 where it is below 1e-12 or there is no pair. Of more than 2,000 rows, the 1,000 evenly spaced in
+    order of ||p||: no matter in which order they came."""
+    from scipy.spatial.distance import pdist
+
+    if rule not in MEDIAN_RULES:
+        raise BadInput(f"gamma is {rule!r}; allowed are a positive number and the rules {', '.join(MEDIAN_RULES)}.")
+    p = two_columns(p)
+    if len(p) > MOST_PAIRED:
+        order = np.lexsort((p @ np.arange(p.shape[1]), np.einsum("ij,ij->i", p, p)))  # the product parts rows of equal length
+        p = p[order[np.linspace(0, len(p) - 1, SAMPLED).astype(int)]]
+    distance = pdist(p)
+    if rule == "dist_all":
+        distance = np.concatenate([distance, distance, np.zeros(len(p))])
+    elif rule == "dist_pos":
+        distance = distance[distance > 0.0]
+    if not len(distance):
+        return 1.0
+    # the median of squares is no square of the median: of an even number the two middle ones are averaged
+    found = np.median(distance**2 if rule in ("sqhalf", "sq") else distance)
+    found = np.sqrt(found / 2.0) if rule == "sqhalf" else found
+    return float(found) if found >= 1e-12 else 1.0
 
 
 def pivoted_cholesky(x, gamma, tolerance=1e-14, max_rank=2000) -> LowRank:

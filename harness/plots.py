@@ -28,7 +28,7 @@ NAMES = {
     "kl": "KL calibration error", "linf": r"$L_\infty$ calibration error", "brier": "Brier score", "logloss": "log-loss",
     "rms": "root mean squared calibration error", "refinement_l2_squared": "refinement (Brier score)",
     "refinement_kl": "refinement (log-loss)", "sharpness_l2_squared": "sharpness (Brier score)",
-    "sharpness_kl": "sharpness (log-loss)",
+    "sharpness_kl": "sharpness (log-loss)", "auroc": "area under the ROC curve",
 }  # fmt: skip
 STYLE = {
     "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "legend.fontsize": 7.5, "xtick.labelsize": 7, "ytick.labelsize": 7,
@@ -158,6 +158,55 @@ def across_problems(records, config):
         ax.set_xlabel(NAMES.get(estimand, estimand))
     axes[0, 0].set_yticks(range(len(series)), [label(config, "estimator", e) for e in reversed(series)])
     axes[0, 0].set_ylim(-0.6, len(series) - 0.4)
+    return figure
+
+
+def shares(table, config, panels=None, per_row=None):
+    """Shares of trials in the right order (harness.rankings.score, one estimand per estimator) with Wilson intervals: one panel
+    per order and notion, against n, or side by side if there is one n. panels: the orders to draw, in order; None = all."""
+    plt = pyplot()
+    if not len(table):
+        return _nothing(plt)
+    several = table["notion"].nunique() > 1
+    panels = [(o, n) for n in dict.fromkeys(table["notion"]) for o in panels or dict.fromkeys(table["order"])]
+    series = [e for e in config["figure"]["estimators"] or list(config["estimator"]) if e in set(table["estimator"])]
+    sizes = sorted(table["n"].unique())
+    rows, columns = _grid(len(panels), per_row or config["figure"]["panels_per_row"])
+    height = (1.75 if len(sizes) > 1 else 0.5 + 0.22 * len(series)) + 0.15 * several
+    figure, axes = plt.subplots(
+        rows, columns, figsize=(WIDTH, 0.5 + height * rows), squeeze=False, sharex=True, sharey=True, layout="constrained"
+    )
+    for (order, notion), ax in zip(panels, axes.flat):
+        part = table[table["order"].eq(order) & table["notion"].eq(notion)]
+        for i, estimator in enumerate(series):
+            line = part[part["estimator"].eq(estimator)].sort_values("n")
+            if len(line):
+                style = {"color": COLOURS[i % 8], "marker": MARKERS[i % 8], "elinewidth": 0.7, "capsize": 1.5, "zorder": 3}
+                bars = [line["share"] - line["low"], line["high"] - line["share"]]
+                if len(sizes) > 1:
+                    name = label(config, "estimator", estimator)
+                    beside = 1.03 ** (i - (len(series) - 1) / 2)  # intervals of equal shares would hide each other
+                    ax.errorbar(line["n"] * beside, line["share"], yerr=bars, label=name, linestyle=LINES[i % 16], **style)
+                else:
+                    ax.errorbar(line["share"], [len(series) - 1 - i], xerr=bars, linestyle="none", **style)
+            elif len(sizes) == 1:
+                ax.text(0.5, len(series) - 1 - i, "no estimate", ha="center", va="center", fontsize=6, color="0.45")
+        ax.set_title(order + (f"\n{notion.replace('_', '-')}" if several else ""))
+    for ax in axes.flat[len(panels) :]:
+        ax.set_visible(False)
+    share = "share of trials in the right order"
+    for i, ax in enumerate(axes.flat[: len(panels)]):
+        if i + columns >= len(panels):
+            ax.set_xlabel("number of samples $n$" if len(sizes) > 1 else share)
+            ax.tick_params(labelbottom=True)
+    if len(sizes) > 1:
+        axes[0, 0].set(xscale="log", ylim=(-0.03, 1.03))
+        _sample_ticks(axes[0, 0], sizes)
+        figure.supylabel(share, fontsize=STYLE["axes.labelsize"])
+        _legend(figure, axes.flat[: len(panels)], [label(config, "estimator", e) for e in series])
+    else:
+        axes[0, 0].set_yticks(range(len(series)), [label(config, "estimator", e) for e in reversed(series)])
+        axes[0, 0].set(xlim=(-0.03, 1.03), ylim=(-0.6, len(series) - 0.4))
     return figure
 
 

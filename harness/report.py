@@ -8,7 +8,7 @@ import os
 import re
 from pathlib import Path
 
-from harness import reproduction
+from harness import rankings, reproduction
 from harness.config import PACKAGE
 from harness.plots import NAMES
 from harness.records import whole_file
@@ -42,7 +42,7 @@ def save(experiment, records, files, wide, compared, path: Path) -> Path:
         paper=experiment.paper,
         svg=inline(svg.read_text()),
         heading=_plain(wide.columns.name),
-        caption=config["figure"].get("caption") or CAPTION,
+        caption=config["figure"].get("caption") or (rankings.POLICY if config["ranking"] else CAPTION),
         wide=wide,
         levels=wide.index.names,
         rows=[(index if isinstance(index, tuple) else (index,), list(row)) for index, row in zip(wide.index, wide.to_numpy())],

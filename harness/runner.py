@@ -21,6 +21,7 @@ from harness.worker import CellFailed, common_columns, interruptible, run_chunk
 
 CHUNK_CELLS = 400
 CHUNK_SECONDS = 2.0
+SAMPLE_SECONDS = 1e-6  # more for every sample of the data: each chunk draws them anew
 UNKNOWN_SECONDS = 2e-3  # of a cell that no record tells about, per 1,000 samples
 
 
@@ -181,7 +182,7 @@ def _chunks(groups, costs, workers):
         for cell in group:
             current.append(cell)
             seconds += costs[cell.estimator, cell.notion, cell.n]
-            if len(current) >= most or seconds > CHUNK_SECONDS:
+            if len(current) >= most or seconds > CHUNK_SECONDS + SAMPLE_SECONDS * cell.n:
                 chunks.append(current)
                 current, seconds = [], 0.0
     return chunks + ([current] if current else [])

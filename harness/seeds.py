@@ -1,6 +1,7 @@
 """Random streams: every one a pure function of what it is for; nothing touches a global generator.
 
 data stream       (base seed, problem, rep)                 -> all estimators see the same draw
+                  (base seed, stream, rep)                  -> and all problems that name the same `stream`
 estimator stream  (base seed, problem, rep, n, estimator)
 
 A problem spawns one child stream per variable, so that a small n is a prefix of a larger n.
@@ -18,6 +19,15 @@ from harness.errors import BadInput
 def data_rng(seed: int, problem_key: str, rep: int) -> np.random.Generator:
     """The stream that a problem draws one replication from."""
     return np.random.default_rng([seed, int(problem_key, 16), rep])
+
+
+def problem_rng(seed: int, problem, problem_key: str, rep: int):
+    """What `problem` draws replication `rep` from: its own stream, or the one that its attribute `stream` names, which all
+    problems of that name share. "legacy" stands for the authors' integer seed, the rep itself."""
+    stream = getattr(problem, "stream", None)
+    if stream == "legacy":
+        return rep
+    return data_rng(seed, digest(f"stream|{stream}") if stream else problem_key, rep)
 
 
 def estimator_rng(seed: int, problem_key: str, rep: int, n: int, estimator_key: str) -> np.random.Generator:

@@ -20,7 +20,7 @@ from harness.errors import BadInput, Undefined
 from harness.estimators.base import apply, is_finite
 from harness.nodes import node
 from harness.notions import reduce
-from harness.seeds import data_rng, estimator_rng
+from harness.seeds import estimator_rng, problem_rng
 
 FLUSH_SECONDS = 10.0
 
@@ -59,7 +59,8 @@ def run_chunk(task: dict) -> int:
                 wall, cpu = time.perf_counter(), time.process_time()
                 try:
                     if sample is None:
-                        sample = _frozen(problem.object.sample(cell.n, _data_stream(problem, cell, task["seed"])))
+                        stream = problem_rng(task["seed"], problem.object, problem.key, cell.rep)
+                        sample = _frozen(problem.object.sample(cell.n, stream))
                     if cell.notion not in reduced:
                         reduced[cell.notion] = _frozen(reduce(*sample, cell.notion))
                     rng = _estimator_stream(problem, estimator, cell, task["seed"])
@@ -132,12 +133,6 @@ def _frozen(arrays):
     for array in arrays:
         array.flags.writeable = False
     return arrays
-
-
-def _data_stream(problem, cell, seed):
-    if getattr(problem.object, "stream", None) == "legacy":
-        return cell.rep
-    return data_rng(seed, problem.key, cell.rep)
 
 
 def _estimator_stream(problem, estimator, cell, seed):

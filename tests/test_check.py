@@ -54,7 +54,7 @@ def of_trees(name):
 # Other settings of classes that are checked as they are, and take half a minute each.
 AGAIN = (
     "kde_risk", "kde_likelihood", "tuned_ukkr", "tuned_variational", "tuned_ukkr_gruber2025", "tuned_kkr_gruber2025",
-    "_split_gruber2025", "_aligned_gruber2025",
+    "_split_gruber2025", "_aligned_gruber2025", "_sqhalf", "_sq", "_dist_all", "_dist_pos", "ckce_cholesky",
 )  # fmt: skip
 
 

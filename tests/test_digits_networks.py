@@ -43,7 +43,7 @@ def test_activations_by_hand():
 
 def test_gradients_are_those_of_the_mean_cross_entropy(images):
     x, y = images
-    weights = made._first_weights((5, 4, 6, 3), np.random.default_rng(1))
+    weights = made.first_weights((5, 4, 6, 3), np.random.default_rng(1))
     slopes, step = made.gradients(x, y, weights), 1e-6
     for layer, slope in zip(weights, slopes):
         for parameter, derivative in zip(layer, slope):
@@ -59,7 +59,7 @@ def test_gradients_are_those_of_the_mean_cross_entropy(images):
 def test_one_step_of_plain_descent_and_two_with_momentum(images):
     """w - r g, then with v = m g + g': w - r g - r (m g + g')."""
     x, y = images
-    start = made._first_weights((5, 3), np.random.default_rng(1))
+    start = made.first_weights((5, 3), np.random.default_rng(1))
     weights = [(w.copy(), b.copy()) for w, b in start]
     velocity = [(np.zeros_like(w), np.zeros_like(b)) for w, b in start]
     first = made.gradients(x, y, weights)[0][0]

@@ -10,16 +10,30 @@ for canonical. Class attributes are its properties:
     max_n, max_classes   cells beyond are skipped with this reason (None = no limit)
     null_bias            largest |mean estimate| on a calibrated sample of 2,000 that it declares as normal
     wants                () or ("notion",) or ("notion", "problem"): what it is given beside (p, y, rng), by keyword
+    needs_posterior      true = it reads the problem's E[Y given p]; cells of problems without one are skipped
     seconds              rough CPU seconds of a cell of n = 1,000: what a plan goes by until records tell
     unavailable          why it cannot run here (weights, packages, a GPU), None if it can; its cells are skipped with this reason
     legacy_seed          true = rng is the rep itself, as the integer seed of the authors' scripts
 """
 
 from harness.estimators.anchors import Brier, LogLossScore, MonteCarloTruth, Oracle
+from harness.estimators.auroc import Auroc
 from harness.estimators.base import Estimate
 from harness.estimators.binned import Binned, Debiased
+from harness.estimators.certified import (
+    BVWindow,
+    CertifiedInterval,
+    LipBkt,
+    LowerPreq,
+    NWJensen,
+    NWKfold,
+    TVInsample,
+    TVKfold,
+)
+from harness.estimators.ckce import CKCE
 from harness.estimators.dirichlet_kernel import BinningKernel, DirichletKernel
 from harness.estimators.gruber2025 import BinnedGruber2025, DirichletKernelGruber2025, TunedGruber2025
+from harness.estimators.kernel_errors import MMCE, SKCE, UCME, SimplexECE
 from harness.estimators.kernel_ridge import KernelRidge
 from harness.estimators.popordanoska2024 import (
     BinnedKLPopordanoska2024,
@@ -31,12 +45,22 @@ from harness.estimators.tuned import Tuned
 from harness.estimators.variational import Variational, paired_difference
 
 __all__ = [
+    "TVKfold",
+    "TVInsample",
+    "NWKfold",
+    "NWJensen",
+    "LowerPreq",
+    "LipBkt",
+    "CertifiedInterval",
+    "BVWindow",
+    "Auroc",
     "Binned",
     "BinnedGruber2025",
     "BinnedKLPopordanoska2024",
     "BinnedPopordanoska2024",
     "BinningKernel",
     "Brier",
+    "CKCE",
     "Debiased",
     "DirichletKernel",
     "DirichletKernelGruber2025",
@@ -44,11 +68,15 @@ __all__ = [
     "Estimate",
     "KernelRidge",
     "LogLossScore",
+    "MMCE",
     "MonteCarloTruth",
     "Oracle",
     "Tuned",
     "TunedGruber2025",
     "RiskCurve",
+    "SKCE",
+    "SimplexECE",
+    "UCME",
     "Variational",
     "paired_difference",
 ]

@@ -58,6 +58,7 @@ class Oracle:
     revision = 1
     null_bias = 1e-12
     wants = ("notion", "problem")
+    needs_posterior = True
     estimands = tuple(dict.fromkeys(n for n in estimands.SCALAR + estimands.CANONICAL if n not in ("brier", "logloss")))
 
     def __call__(self, p, y, rng=None, notion=None, problem=None):
@@ -85,6 +86,7 @@ class MonteCarloTruth:
     revision = 1
     null_bias = 1e-12
     wants = ("problem",)
+    needs_posterior = True
 
     def __call__(self, p, y, rng, problem=None):
         p, y = checked(p, y)

@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.divergences import ENTROPY, SQUARED, Bregman
 from harness.errors import BadInput, Undefined
-from harness.estimands import has_truth, norm_name, p_norm
+from harness.estimands import OWN, norm_name, p_norm
 from harness.estimators.base import Estimate, is_positive
 from harness.estimators.binned import check_bins
 from harness.estimators.selection import settings_of, validation_risks
@@ -178,7 +178,7 @@ def check_generators(generators):
     for one in generators:
         if not isinstance(one, Bregman):
             raise BadInput(f"generators holds {one!r}; objects of harness.divergences.Bregman are needed.")
-        if has_truth(one.name):
+        if not OWN.fullmatch(one.name):
             raise BadInput(f"generators holds one of the name {one.name!r}; an own divergence is named bregman_<name>.")
 
 

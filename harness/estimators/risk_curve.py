@@ -32,6 +32,7 @@ class RiskCurve:
     revision = 1
     null_bias = 0.01
     wants = ("problem",)
+    needs_posterior = True
 
     def __post_init__(self):
         if not (self.low < self.high and int(self.per_octave) == self.per_octave >= 1):

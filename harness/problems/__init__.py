@@ -11,6 +11,13 @@ truths change), `default_n`, `default_reps`, `n_max` (samples at hand; None = un
 beside its parameters; None = the parameters do), `unavailable` (why it cannot be run here, such as a file that is not there; its
 cells are skipped with that reason; None = it can).
 
+Optional, for bounds that assume something of eta(p) = E[Y given p]: `variation`, its total variation on [0, 1], or a bound on
+that; `perturbation`, the h of the sech perturbation that the scores went through, None if none (harness.perturbation); and
+law(width, order) -> scores, probabilities, posteriors of a quadrature, from which harness.problems.Perturbed knows its truths.
+
+An attribute `stream` names the random stream that a problem draws from in place of its own (harness.problems.Paired): problems of
+one stream share their draws, as models that are compared on the same samples must.
+
 A family of problems has members() -> {id: configuration of a problem} instead, and stands for all of them in a run.
 """
 
@@ -20,26 +27,40 @@ from harness.problems.dirichlet import Dirichlet
 from harness.problems.files_family import AbsentFiles, PredictionFiles
 from harness.problems.legacy import LegacyStream
 from harness.problems.one_class import EachClass, OneClass, Relabelled
+from harness.problems.paired import Paired, Uniform
+from harness.problems.perturbations import Perturbations, PerturbedNetworks
+from harness.problems.perturbed import Perturbed
 from harness.problems.powered import PoweredDirichlet
 from harness.problems.predictions import Predictions
 from harness.problems.recalibrated import Recalibrated
 from harness.problems.recalibrated_files import RecalibratedFiles
+from harness.problems.scores import Score
+from harness.problems.shift import CovariateShift, CovariateShifts, Points
 from harness.problems.tabrepo import TabRepoTask, TabRepoTasks
 
 __all__ = [
     "AbsentFiles",
     "Beta",
+    "CovariateShift",
+    "CovariateShifts",
     "Dirichlet",
     "EachClass",
     "LegacyStream",
     "OneClass",
+    "Paired",
+    "Perturbations",
+    "PerturbedNetworks",
+    "Points",
+    "Perturbed",
     "PoweredDirichlet",
     "PredictionFiles",
     "Predictions",
     "Recalibrated",
     "RecalibratedFiles",
     "Relabelled",
+    "Score",
     "TabRepoTask",
     "TabRepoTasks",
     "Truth",
+    "Uniform",
 ]

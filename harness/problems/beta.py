@@ -36,6 +36,7 @@ class Beta:
     default_n = 1000
     default_reps = 10
     n_max = None
+    perturbation = None
     fingerprint = None
 
     def __post_init__(self):
@@ -60,7 +61,7 @@ class Beta:
         if notion not in self.notions:
             return None
         estimands.check_name(estimand, notion)
-        if isinstance(self.map, Identity) and estimand not in estimands.SCORES:
+        if isinstance(self.map, Identity) and estimands.is_distance(estimand):
             return Truth(0.0, 0.0, "calibrated by construction")
         if min(self.a, self.b) < SMALLEST_SHAPE:
             return None

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit
 
+from harness.errors import BadInput
+
 
 @dataclass(frozen=True)
 class Identity:
@@ -80,6 +82,102 @@ class Piecewise:
     def pair(self, p, rest):
         x = np.where(p > 0.5, self.slope_above, self.slope_below) * (np.log(p) - np.log(rest))
         return expit(x), expit(-x)
+
+
+@dataclass(frozen=True)
+class Affine:
+    """g*(p) = intercept + slope p; slope 0: whatever the score, the same."""
+
+    intercept: float = 0.0
+    slope: float = 1.0
+    kinks = ()
+
+    def __call__(self, p):
+        return self.intercept + self.slope * p
+
+
+@dataclass(frozen=True)
+class Sigmoid:
+    """g*(p) = sigma(slope (p - centre)): a logistic curve in p itself, not in its logit."""
+
+    slope: float = 24.0
+    centre: float = 0.45
+    kinks = ()
+
+    def __call__(self, p):
+        return expit(self.slope * (p - self.centre))
+
+
+@dataclass(frozen=True)
+class Steps:
+    """g*(p) = values[j] where j cuts lie at or below p: one value more than cuts."""
+
+    values: tuple = (0.08, 0.42, 0.75, 0.97)
+    cuts: tuple = (0.3, 0.6, 0.85)
+
+    def __post_init__(self):
+        for name in ("values", "cuts"):
+            object.__setattr__(self, name, tuple(float(v) for v in getattr(self, name)))
+        if len(self.values) != len(self.cuts) + 1:
+            raise BadInput(f"values has {len(self.values)} entries and cuts {len(self.cuts)}; values needs one more.")
+        if list(self.cuts) != sorted(self.cuts):
+            raise BadInput(f"cuts is {list(self.cuts)}; the cuts must be in ascending order.")
+
+    @property
+    def kinks(self):
+        return self.cuts
+
+    def __call__(self, p):
+        c = np.full(np.shape(p), self.values[0])
+        for cut, value in zip(self.cuts, self.values[1:]):
+            c = np.where(p >= cut, value, c)
+        return c
+
+
+ENVELOPES = {
+    "flat": lambda p: np.ones_like(p),
+    "parabola": lambda p: p * (1.0 - p),
+    "triangle": lambda p: np.minimum(p, 1.0 - p),
+}
+
+
+@dataclass(frozen=True)
+class Wave:
+    """g*(p) = p + amplitude envelope(p) sin(2 pi periods p); the envelope is 1 (flat), p (1 - p) (parabola) or
+    min(p, 1 - p) (triangle)."""
+
+    amplitude: float = 0.1
+    periods: float = 1.0
+    envelope: str = "flat"
+
+    def __post_init__(self):
+        if self.envelope not in ENVELOPES:
+            raise BadInput(f"envelope is {self.envelope!r}; allowed are {', '.join(ENVELOPES)}.")
+
+    @property
+    def kinks(self):
+        return (0.5,) if self.envelope == "triangle" else ()
+
+    def __call__(self, p):
+        return p + self.amplitude * ENVELOPES[self.envelope](p) * np.sin(2.0 * np.pi * self.periods * p)
+
+
+@dataclass(frozen=True)
+class SquareWave:
+    """g*(p) = p + m(p) in the first half of each of `periods` equal parts of [0, 1], p - m(p) in the second, with m(p) =
+    min(amplitude, p, 1 - p): a square wave around the diagonal, which leaves [0, 1] nowhere."""
+
+    amplitude: float = 0.2
+    periods: int = 12
+
+    @property
+    def kinks(self):
+        a = self.amplitude
+        return tuple(np.unique([*(np.arange(1, 2 * self.periods) / (2 * self.periods)), min(a, 0.5), max(1.0 - a, 0.5)]).tolist())
+
+    def __call__(self, p):
+        up = np.floor(2 * self.periods * p) % 2 == 0
+        return p + np.where(up, 1.0, -1.0) * np.minimum(self.amplitude, np.minimum(p, 1.0 - p))
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,7 @@ class PoweredDirichlet:
     default_n = 1000
     default_reps = 10
     n_max = None
+    perturbation = None
 
     def __post_init__(self):
         if self.classes < 2 or not (self.alpha > 0 and self.truth_power > 0 and self.prediction_power > 0):
@@ -93,7 +94,7 @@ class PoweredDirichlet:
         if notion not in self.notions:
             return None
         estimands.check_name(estimand, notion)
-        if self.truth_power == self.prediction_power and estimand not in estimands.SCORES:
+        if self.truth_power == self.prediction_power and estimands.is_distance(estimand):
             return Truth(0.0, 0.0, "calibrated by construction")
         if self.classes == 2:
             return _two_classes(self._unnamed(), estimand, notion)

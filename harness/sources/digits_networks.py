@@ -1,9 +1,9 @@
 """Small networks trained here on scikit-learn's bundled digits, with what they predict in the course of training.
 
-Stand-ins for the trained networks of popordanoska2024, whose files are not at hand: fully connected ReLU networks, plain
-stochastic gradient descent on the cross-entropy, in float64 on one thread, seeded. Pixels are divided by their largest value.
-The digits are put in one fixed random order: the first rows train, the next validate, the rest test; a seed changes the
-network's first weights and the order of its batches only.
+Stand-ins for the trained networks of popordanoska2024 and moskvichev2025, whose files are not at hand: fully connected ReLU
+networks, plain stochastic gradient descent on the cross-entropy, in float64 on one thread, seeded. Pixels are divided by their
+largest value. The digits are put in one fixed random order: the first rows train, the next validate, the rest test; a seed
+changes the network's first weights and the order of its batches only.
 
     layers        a d-9-9-9-9-10 network (Figure 3): after chosen epochs the test images' activations of every hidden layer, one
                   zero column appended, and the output, each as `logits` of ten columns with the images' labels
@@ -11,9 +11,11 @@ network's first weights and the order of its batches only.
     training      odd against even digits, trained far beyond the least validation loss (Figure 6): train_, val_
     snapshots     ten digits, every tenth epoch of four seeds (Figure 7): val_, test_
     networks      three architectures, five seeds, trained to over-confidence (Tables 2 and 5, Figure 8): val_, test_
+    brightness    two architectures, five seeds; what they predict of 1,000 images made darker and brighter (moskvichev2025,
+                  Figure 4b), one file per step of brightness: `logits` and `labels`
 
-A file is an npz with the arrays <part>_logits (n, k) float32 and <part>_labels (n,) int64 (layers: without a part). Softmax of
-ten columns of which one is zero has an inverse, so the layers' predictions carry what the activations carry.
+A file is an npz with the arrays <part>_logits (n, k) float32 and <part>_labels (n,) int64 (layers, brightness: without a
+part). Softmax of ten columns of which one is zero has an inverse, so the layers' predictions carry what the activations carry.
 """
 
 from __future__ import annotations
@@ -34,11 +36,12 @@ from harness.errors import BadInput
 from harness.progress import clock
 from harness.records import whole_file
 from harness.seeds import digest
+from harness.sources.imagenet_brightness import LEVELS, brightened, level_name
 from harness.sources.tabrepo import CACHE
 from harness.sources.tabrepo_fetch import Options, parsed
 
 RECIPE = 1  # raised when training or what is stored changes: files of another recipe are made again
-KINDS = ("layers", "layers_mnist", "training", "snapshots", "networks")
+KINDS = ("layers", "layers_mnist", "training", "snapshots", "networks", "brightness")
 FOLDER = "digits_networks"
 MNIST = "mnist.npz"
 MNIST_EPOCHS = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30)
@@ -73,11 +76,13 @@ class Training:
 
     def files(self) -> list[str]:
         """Names of its files, in the order in which they are written."""
+        stem = f"{self.name}_seed{self.seed}"
+        if self.kind == "brightness":
+            return [f"{stem}_{level_name(percent)}.npz" for percent in LEVELS]
         if not self.kind.startswith("layers"):
-            stem = f"{self.name}_seed{self.seed}"
             return [f"{stem}.npz"] if len(self.epochs) == 1 else [f"{stem}_epoch{e:04d}.npz" for e in self.epochs]
         layers = [*(f"layer{j + 1}" for j in range(len(self.hidden))), "output"]
-        return [f"{self.name}_seed{self.seed}_epoch{e:04d}_{layer}.npz" for e in self.epochs for layer in layers]
+        return [f"{stem}_epoch{e:04d}_{layer}.npz" for e in self.epochs for layer in layers]
 
 
 def trainings(kind: str) -> list[Training]:
@@ -98,6 +103,14 @@ def trainings(kind: str) -> list[Training]:
         seeds = (5, 10, 21, 42, 84)  # the paper's
         how = {"momentum": 0.9, "batch": 32}
         return [Training(kind, name, seed, h, 0.1, (100,), 100, 500, **how) for name, h in shapes.items() for seed in seeds]
+    if kind == "brightness":
+        shapes = {"mlp16": ((16,), 60), "mlp256": ((256,), 20)}  # as the last figure's networks, the wider one stopped earlier
+        how = {"momentum": 0.9, "batch": 32}
+        return [
+            Training(kind, name, seed, hidden, 0.1, (epochs,), 797, 0, **how)
+            for name, (hidden, epochs) in shapes.items()
+            for seed in range(5)
+        ]
     raise BadInput(f"kind is {kind!r}; allowed are {', '.join(KINDS)}.")
 
 
@@ -173,7 +186,7 @@ def train(one: Training, x, y, classes: int):
     gradient that of the mean cross-entropy of a batch; the last batch of an epoch may be smaller.
     """
     rng = np.random.default_rng([RECIPE, one.seed])
-    weights = _first_weights((x.shape[1], *one.hidden, classes), rng)
+    weights = first_weights((x.shape[1], *one.hidden, classes), rng)
     velocity = [(np.zeros_like(w), np.zeros_like(b)) for w, b in weights]
     for epoch in range(one.epochs[-1] + 1):
         if epoch in one.epochs:
@@ -201,7 +214,12 @@ def gradients(x, y, weights) -> list[tuple[np.ndarray, np.ndarray]]:
     inputs = [x, *activations(x, weights)]
     outside = softmax(inputs.pop(), axis=1)
     outside[np.arange(len(y)), y] -= 1.0
-    outside /= len(y)
+    return backward(inputs, outside / len(y), weights)
+
+
+def backward(inputs, outside, weights) -> list[tuple[np.ndarray, np.ndarray]]:
+    """A loss's derivatives with respect to all weights and offsets, from those with respect to the logits, `outside`
+    (n, classes). inputs: of every layer, x first."""
     found = []
     for (w, _), h in zip(reversed(weights), reversed(inputs)):
         found.append((h.T @ outside, outside.sum(axis=0)))
@@ -209,7 +227,8 @@ def gradients(x, y, weights) -> list[tuple[np.ndarray, np.ndarray]]:
     return found[::-1]
 
 
-def _first_weights(sizes, rng):
+def first_weights(sizes, rng) -> list[tuple[np.ndarray, np.ndarray]]:
+    """[(W (inputs, outputs), b (outputs,))], uniform in +-1 / sqrt(inputs)."""
     bounds = [(a, b, 1.0 / np.sqrt(a)) for a, b in zip(sizes[:-1], sizes[1:])]
     return [(rng.uniform(-c, c, (a, b)), rng.uniform(-c, c, b)) for a, b, c in bounds]
 
@@ -251,6 +270,9 @@ def _stored_arrays(kind, x, y, weights):
         hidden = activations(x[2], weights)
         padded = [np.column_stack([h, np.zeros(len(h))]) for h in hidden[:-1]]
         return [{"logits": z.astype(np.float32), "labels": y[2]} for z in (*padded, hidden[-1])]
+    if kind == "brightness":
+        outputs = [activations(brightened(x[2], percent), weights)[-1] for percent in LEVELS]
+        return [{"logits": z.astype(np.float32), "labels": y[2]} for z in outputs]
     parts = {"training": {"train": 0, "val": 1}}.get(kind, {"val": 1, "test": 2})
     arrays = {}
     for part, i in parts.items():

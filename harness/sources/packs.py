@@ -96,6 +96,14 @@ def command(arguments: list[str]) -> int:
         from harness.sources import digits_networks
 
         return digits_networks.command(arguments[2:])
+    if arguments[:2] == ["make", "perturbed_networks"]:
+        from harness.sources import perturbed_networks
+
+        return perturbed_networks.command(arguments[2:])
+    if arguments[:2] == ["make", "imagenet_brightness"]:
+        from harness.sources import imagenet_brightness
+
+        return imagenet_brightness.command(arguments[2:])
     known = packs()
     if arguments[:1] == ["list"] and len(arguments) == 1:
         for group in dict.fromkeys(pack.group for pack in known.values()):
@@ -113,7 +121,8 @@ def command(arguments: list[str]) -> int:
         return 0
     if arguments[:1] == ["verify"] and len(arguments) <= 2:
         return verify(_named(known, arguments[1]) if len(arguments) == 2 else list(known.values()), folder())
-    allowed = "data list, data fetch NAME, data verify [NAME], data make tabular_oof|digits_networks"
+    made = "tabular_oof|digits_networks|perturbed_networks|imagenet_brightness"
+    allowed = f"data list, data fetch NAME, data verify [NAME], data make {made}"
     raise BadInput(f"data {' '.join(arguments)} is not a command; allowed are {allowed}.")
 
 

@@ -1,0 +1,80 @@
+"""What certified bounds cost: CPU seconds on one thread, best of two; peak memory of the process so far.
+
+    python benchmarks/certified.py           n = 10^5, 10^6, 10^7, a minute; --quick leaves out 10^7
+
+"after one sort" is the bound of scores that are in order, `estimator` the estimator as it is called, checks and sort included.
+"""
+
+import argparse
+import os
+import resource
+import time
+from functools import partial
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import numpy as np  # noqa: E402
+
+from harness import load_estimator, load_problem  # noqa: E402
+from harness import total_variation as tv  # noqa: E402
+from harness.estimators.certified import TVKfold, in_order, tv_lambda  # noqa: E402
+
+IDS = (
+    "tv_kfold", "tv_insample", "bv_window", "nw_kfold_first_order", "nw_kfold", "nw_jensen", "nw_jensen_histogram", "lip_bkt",
+    "lip_bkt_jensen", "lower_preq", "certified_interval", "binned15",
+)  # fmt: skip
+
+
+def seconds(work, times=2):
+    """Least CPU seconds of `times` calls."""
+    found = []
+    for _ in range(times):
+        start = time.process_time()
+        work()
+        found.append(time.process_time() - start)
+    return min(found)
+
+
+def denoised(scores, labels):
+    """The denoising of all labels at the bound's strength."""
+    n = len(scores)
+    starts, sums = np.empty(n + 1, np.int32), np.empty(n + 1, np.int32)
+    count, groups = tv.runs(scores, labels, n, starts, sums)
+    tv.denoise_runs(starts, sums, n * tv_lambda(n, groups, 0.045), count)
+
+
+def call(estimator, p, y):
+    return estimator(p, y, np.random.default_rng(2))
+
+
+def show(task, n, cpu):
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{task:<44}{n:>12,}{cpu:>10.4f}{cpu / n * 1e9:>10.1f} ns{peak:>8.0f} MB", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--quick", action="store_true")
+    sizes = (100_000, 1_000_000) if parser.parse_args().quick else (100_000, 1_000_000, 10_000_000)
+    problem = load_problem("score_sine_perturbed")
+    for name in IDS:  # compiled, or read from the cache, before anything is timed
+        load_estimator(name)(*problem.sample(100, np.random.default_rng(0)), np.random.default_rng(0))
+    print(f"{'task':<44}{'n':>12}{'CPU s':>10}{'per point':>13}{'peak':>8}")
+    for n in sizes:
+        show("a sample of score_sine_perturbed", n, seconds(lambda n=n: problem.sample(n, np.random.default_rng(0)), 1))
+        p, y = problem.sample(n, np.random.default_rng(0))
+        show("sort, label packed", n, seconds(partial(in_order, p, y)))
+        scores, labels = in_order(p, y)
+        show("total-variation denoising after one sort", n, seconds(partial(denoised, scores, labels)))
+        fold = np.random.default_rng(1).integers(0, 5, n, dtype=np.uint8)
+        show("tv_kfold after one sort", n, seconds(partial(TVKfold().of_sorted, scores, labels, fold, 1.0)))
+        held = load_estimator("nw_kfold")
+        show("nw_kfold after one sort", n, seconds(partial(held.of_sorted, scores, labels, fold, 1 / 64)))
+        for name in IDS:
+            estimator = load_estimator(name)
+            show(f"estimator {name}", n, seconds(partial(call, estimator, p, y)))
+
+
+if __name__ == "__main__":
+    main()

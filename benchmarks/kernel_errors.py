@@ -1,0 +1,95 @@
+"""Timings of the kernel calibration errors with the Cholesky decomposition and with textbook forms, on one thread.
+
+    python benchmarks/kernel_errors.py       about a minute and a half, 2.5 GB; --quick stops at n = 2,000
+
+f ~ Dir(0.1), ten classes, y ~ f ("true"), or f sharpened to its square ("over"). CKCE: low rank against Cholesky, the n x n
+matrix decomposed; SKCE: tiles against n x n matrices. `memory` is the most so far; `gap` the relative difference of the two;
+`bound` what the low rank says of its own error, relative; `noise floor` the expectation of CKCE if f were calibrated.
+"""
+
+import argparse
+import os
+import resource
+import time
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import numpy as np  # noqa: E402
+
+from harness.estimators import CKCE, MMCE, SKCE, UCME, SimplexECE  # noqa: E402
+from harness.kernels import median_distance  # noqa: E402
+
+
+def drawn(n, classes=10):
+    """{"true": (f, y), "over": (f sharpened, y)}."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.full(classes, 0.1), n)
+    y = np.minimum((p.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1), classes - 1)
+    return {"true": (p, y), "over": (p**2 / (p**2).sum(axis=1, keepdims=True), y)}
+
+
+def seconds(function, repeats=1):
+    """(least CPU seconds, result)."""
+    found = []
+    for _ in range(repeats):
+        start = time.process_time()
+        result = function()
+        found.append(time.process_time() - start)
+    return min(found), result
+
+
+def dense_skce(q, y, gamma):
+    """The unbiased form from n x n matrices of kernels and of residual products."""
+    r = np.eye(q.shape[1])[y] - q
+    squares = (q * q).sum(axis=1)
+    products = q @ q.T
+    h = products + np.exp(-np.maximum(squares[:, None] + squares - 2 * products, 0.0) / (2 * gamma**2))
+    h *= r @ r.T
+    return (h.sum() - h.trace()) / (len(q) * (len(q) - 1))
+
+
+def show(case, n, ours, other=None, gap=None, more=""):
+    print(
+        f"{case:<34}{n:>8,}{ours:>9.3f}{f'{other:9.2f}{other / ours:6.1f}x' if other else ' ' * 16}"
+        f"{'' if gap is None else f'{gap:.0e}':>7}  {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:5.0f} MB  {more}",
+        flush=True,
+    )
+
+
+def main(quick):
+    seconds(lambda: CKCE()(*drawn(600)["true"]))
+    print(f"{'CPU seconds, one thread':<34}{'n':>8}{'ours':>9}{'other':>9}{'ratio':>7}{'gap':>7}   memory")
+    for n in (500, 1000, 2000, 10_000)[: 3 if quick else 4]:
+        for name, (q, y) in drawn(n).items():
+            repeats = 1 if n > 2000 else 3
+            ours, low = seconds(lambda q=q, y=y: CKCE(method="low_rank")(q, y)["ckce"], 3)
+            other, exact = seconds(lambda q=q, y=y: CKCE(method="cholesky")(q, y)["ckce"], repeats)
+            parts = low.parts
+            more = (
+                f"value {low.value:.3g}, noise floor {parts['noise_floor']:.2g}; rank {parts['rank']:.0f}, "
+                f"residual {parts['residual']:.0e}, products {parts['products']:.0f}, bound {parts['error'] / low.value:.0e}"
+            )
+            show(f"CKCE, {name}", n, ours, other, abs(low.value / exact.value - 1), more)
+    for n in (2000, 10_000)[: 1 if quick else 2]:
+        q, y = drawn(n)["over"]
+        ours, found = seconds(lambda q=q, y=y: SKCE()(q, y)["skce"], 3)
+        other, dense = seconds(lambda q=q, y=y, g=found.parts["gamma"]: dense_skce(q, y, g))
+        show("SKCE, over", n, ours, other, abs(found.value / dense - 1))
+    for n in (10_000,) if quick else (10_000, 40_000):
+        q, y = drawn(n)["over"]
+        top, right = q.max(axis=1), (q.argmax(axis=1) == y).astype(int)
+        show("median distance", n, seconds(lambda q=q: median_distance(q), 3)[0])
+        for case, estimator in (
+            ("CKCE", CKCE()), ("CKCE, 100 Fourier features", CKCE(method="features")), ("SKCE", SKCE()),
+            ("SKCE in pairs", SKCE(form="block")), ("UCME", UCME()), ("binned on the simplex", SimplexECE()),
+        ):  # fmt: skip
+            show(case, n, seconds(lambda e=estimator, q=q, y=y: e(q, y, 0))[0])
+        for case, estimator in (("CKCE of confidences", CKCE()), ("SKCE of confidences", SKCE()), ("MMCE", MMCE())):
+            show(case, n, seconds(lambda e=estimator, p=top, y=right: e(p, y, 0), 2)[0])
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    main(parser.parse_args().quick)

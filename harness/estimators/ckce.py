@@ -1,0 +1,238 @@
+"""The conditional kernel calibration error: the distance between two conditional mean operators."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotri
+
+from harness.errors import BadInput, Undefined
+from harness.estimators.base import Estimate, is_positive
+from harness.estimators.kernel_errors import (
+    KERNELS,
+    check_gamma,
+    check_integer,
+    fourier_features,
+    gamma_of,
+    group_sums,
+    on_columns,
+    rate_of,
+    times,
+)
+from harness.kernels import TILE, pivoted_cholesky, rbf
+
+METHODS = ("auto", "cholesky", "low_rank", "features")
+FEW = 500  # samples that Cholesky serves soonest
+MOST_DENSE = 10_000
+MOST_HELD = 4000  # samples of which auto holds an n x n matrix
+MOST_INVERTED = 2000  # samples of which the noise floor may cost another n^3
+MOST_PIVOTS = 256
+MOST_PRODUCTS = 50
+ROWS = 4096
+NEGLIGIBLE = 1e-12  # of ||R||^2 / (4 c), the largest value possible
+
+
+@dataclass(frozen=True)
+class CKCE:
+    """ckce = ||C^_{Y|f} - C^_{Z|f}||_HS^2 = tr(R' A K A R), A = (K + c I)^-1: the conditional mean operators of the outcome and
+    of draws Z from the prediction f, both by ridge regression on f (moskvichev2025, eqs. 4 and 5).
+
+    R = e_y - f (n, k); K_ij = f_i.f_j + exp(-||f_i - f_j||^2 / (2 gamma^2)), c = ridge n, ridge = n^-1/4 if none is given
+    (Sections 2.3, 3.2 and 5, where gamma is "the median heuristic"); labels by 1{y = y'}. gamma: a number, or a rule of
+    `kernels.median_distance`, on the predictions at hand. kernel = "kronecker": 1{f = f'} instead (Appendix A), where ckce =
+    sum_g ||sum_{i in g} r_i||^2 / (n_g + c)^2 over the distinct predictions. p (n,) counts as the two columns (1 - p, p).
+
+    At least 0 and biased upwards: of a calibrated model the expectation given f is sum_i [A K A]_ii (1 - ||f_i||^2), the part
+    noise_floor; downwards by the ridge, which takes the difference in a direction of eigenvalue s times s / (s + c). Hence
+    values depend on n, gamma and the law of f, and only those of one n and one rule compare. Where all f are equal: kappa /
+    (kappa + ridge)^2 ||mean r||^2, kappa = ||f||^2 + 1, whatever gamma.
+
+    method: "cholesky": K + c I decomposed, O(n^3), n x n memory, n up to 10,000. "low_rank": the RBF part is L L' + E by pivoted
+    Cholesky, E >= 0 of trace e = n residual; F = [f, L], P = (F F' + c I)^-1 in closed form. X = P R is the solution for K - E,
+    and tr(X' (K - E) X) misses ckce by at most e (1 + e / c)^2 ||X||^2: along K - E + t E, with A and W = A R there, the
+    derivative is -tr(W' E (I - 2 c A) W). Where that is too much, conjugate gradients with preconditioner P reduce S = R - (K +
+    c I) X, K a product in tiles. As the solution is X + A S, ckce = tr(X' K X) + 2 tr(X' (I - c P) S) with an error of at most 2
+    min(||X||, e ||P X||) ||S|| + ||S||^2 / (4 c), for c (P - A) = c A E P and s / (s + c)^2 <= 1 / (4 c). They end where this,
+    with rounding, is at most `accuracy` of ckce, or 1e-12 of the largest value possible, ||R||^2 / (4 c). The heavy ridge makes
+    a few products enough, for any rank. O(n r^2) and O(n^2 k) per product, O(n (k + r)) memory, r <= 256. "auto": Cholesky up to
+    500 samples, low rank above (where a tiny ridge keeps it from the accuracy: Cholesky up to 4,000, Undefined above).
+    "features": K by `features` random Fourier features from rng, O(n (k + 2 features)^2) (Appendix B).
+
+    parts: gamma, ridge; rank, residual (relative trace of E), products, error (the bound above); noise_floor, where it is cheap
+    (low_rank: to first order in E, within 1 %)."""
+
+    gamma: float | str = "dist"
+    ridge: float | None = None
+    method: str = "auto"
+    kernel: str = "linear_rbf"
+    features: int = 100
+    accuracy: float = 1e-9
+
+    notions = ("binary", "top_label", "classwise", "canonical")
+    estimands = ("ckce",)
+    revision = 1
+    null_bias = 0.01
+    seconds = 0.03
+
+    def __post_init__(self):
+        check_gamma(self.gamma)
+        if not (self.ridge is None or is_positive(self.ridge)):
+            raise BadInput(f"ridge is {self.ridge!r}; a positive number, or null for n^-1/4, is needed.")
+        for name, allowed in (("method", METHODS), ("kernel", KERNELS)):
+            if getattr(self, name) not in allowed:
+                raise BadInput(f"{name} is {getattr(self, name)!r}; allowed are {', '.join(allowed)}.")
+        if self.kernel == "kronecker" and self.method != "auto":
+            raise BadInput(f"method is {self.method!r}; the kernel kronecker has a closed form and takes auto alone.")
+        check_integer("features", self.features)
+        if not (is_positive(self.accuracy) and self.accuracy < 1.0):
+            raise BadInput(f"accuracy is {self.accuracy!r}; a number between 0 and 1 is needed.")
+
+    @property
+    def determinism(self):
+        return "statistical" if self.method == "features" else "rounding"
+
+    @property
+    def max_n(self):
+        return MOST_DENSE if self.method == "cholesky" else None
+
+    def __call__(self, p, y, rng=None):
+        q, r = on_columns(p, y)
+        n = len(q)
+        ridge = n**-0.25 if self.ridge is None else float(self.ridge)
+        c = n * ridge
+        spread = 1.0 - np.einsum("ij,ij->i", q, q)  # E ||r||^2 given f of a calibrated model
+        if self.kernel == "kronecker":
+            group, sums, sizes = group_sums(q, r)
+            value = float(((sums / (sizes + c)[:, None]) ** 2).sum())
+            parts = {"rank": len(sizes), "noise_floor": float((spread / (sizes[group] + c) ** 2).sum())}
+        else:
+            gamma = gamma_of(self.gamma, q)
+            value, parts = self._value(q, r, gamma, c, spread, rng)
+            parts = {"gamma": gamma, **parts}
+        return {"ckce": Estimate(value, parts={"ridge": ridge, **parts})}
+
+    def _value(self, q, r, gamma, c, spread, rng):
+        if self.method == "features":
+            system = System(fourier_features(q, gamma, int(self.features), rng), c)
+            return system.primal(r), {"rank": system.features.shape[1], "noise_floor": float(system.diagonal() @ spread)}
+        if self.method == "cholesky" or self.method == "auto" and len(q) <= FEW:
+            return by_cholesky(q, r, gamma, c, spread)
+        value, parts = by_low_rank(q, r, gamma, c, spread, self.accuracy)
+        if value is None and self.method == "auto" and len(q) <= MOST_HELD:
+            return by_cholesky(q, r, gamma, c, spread)
+        if value is None:
+            raise Undefined(
+                f"an accuracy of {self.accuracy:g} is not reached in {MOST_PRODUCTS} products (bound {parts['error']:.2g}): the "
+                f"ridge is too small for rank {parts['rank']}"
+            )
+        return value, parts
+
+
+@dataclass(frozen=True)
+class System:
+    """F F' + c I, F = features (n, d), solved in d dimensions."""
+
+    features: np.ndarray
+    c: float
+
+    @cached_property
+    def _cholesky(self):
+        inner = self.features.T @ self.features
+        inner.flat[:: len(inner) + 1] += self.c
+        return cho_factor(inner, overwrite_a=True, check_finite=False)
+
+    def _inner(self, b):
+        return cho_solve(self._cholesky, b, check_finite=False)
+
+    def solve(self, b):
+        """(F F' + c I)^-1 b."""
+        return (b - self.features @ self._inner(self.features.T @ b)) / self.c
+
+    def primal(self, r):
+        """tr(R' A F F' A R) = ||(F' F + c I)^-1 F' R||^2."""
+        return float((self._inner(self.features.T @ r) ** 2).sum())
+
+    def diagonal(self):
+        """Diagonal of A F F' A, shape (n,)."""
+        found = np.empty(len(self.features))
+        for start in range(0, len(found), ROWS):
+            rows = slice(start, start + ROWS)
+            found[rows] = (self._inner(self.features[rows].T) ** 2).sum(axis=0)
+        return found
+
+
+def by_cholesky(q, r, gamma, c, spread):
+    """(value, parts) with K + c I decomposed: one n x n matrix, another for the noise floor."""
+    n = len(q)
+    matrix = np.empty((n, n))
+    for start in range(0, n, TILE):
+        rows = slice(start, start + TILE)
+        matrix[rows] = rbf(q[rows], q, rate_of(gamma))
+        matrix[rows] += q[rows] @ q.T
+    matrix.flat[:: n + 1] += c
+    factor = cho_factor(matrix.T, lower=True, overwrite_a=True, check_finite=False)
+    w = cho_solve(factor, r, check_finite=False)
+    value = np.vdot(w, times(q, gamma, w))  # not w'(r - c w), which cancels where c is large
+    parts = {"rank": n, "residual": 0.0}
+    if n <= MOST_INVERTED:
+        lower = np.tril(dpotri(factor[0], lower=1)[0])
+        squares = (lower * lower).sum(axis=0) + (np.tril(lower, -1) ** 2).sum(axis=1)
+        parts["noise_floor"] = float((lower.diagonal() - c * squares) @ spread)
+    return float(value), parts
+
+
+def by_low_rank(q, r, gamma, c, spread, accuracy):
+    """(value, parts) as `CKCE` says; value None where the accuracy is not reached."""
+    low = pivoted_cholesky(q, rate_of(gamma), max_rank=min(MOST_PIVOTS, int(3 * np.sqrt(len(q))) + 1))
+    system, left = System(np.column_stack([q, low.factor]), c), low.residual * len(q)
+    value, error, products = system.primal(r), 0.0, 0
+    if left > 0.0:
+        x = system.solve(r)
+        error = left * (1.0 + left / c) ** 2 * (x * x).sum()
+        if not error <= accuracy * value:
+            value, error, products = _refined(q, r, gamma, system, x, left, accuracy)
+    missing = np.maximum(1.0 - np.einsum("ij,ij->i", low.factor, low.factor), 0.0)  # diagonal of E
+    parts = {
+        "rank": low.factor.shape[1],
+        "residual": low.residual,
+        "products": products,
+        "error": float(error),
+        "noise_floor": float((system.diagonal() + missing / c**2) @ spread),
+    }
+    enough = products == 0 or error <= _enough(value, r, c, accuracy)
+    return (float(value) if enough else None), parts
+
+
+def _enough(value, r, c, accuracy):
+    return max(accuracy * value, NEGLIGIBLE * (r * r).sum() / (4.0 * c))
+
+
+def _refined(q, r, gamma, system, x, left, accuracy):
+    """(value, bound of its error, number of products) by preconditioned conjugate gradients from x, all columns at once."""
+    c, products, direction, before = system.c, 1, 0.0, 1.0
+    kx = times(q, gamma, x)
+    s = r - kx - c * x
+    value, error = _judged(x, kx, s, system, left)
+    while error > _enough(value, r, c, accuracy) and products < MOST_PRODUCTS:
+        z = system.solve(s)
+        now = np.einsum("ij,ij->j", z, s)
+        direction = z + now / before * direction
+        k_direction = times(q, gamma, direction)
+        m_direction = k_direction + c * direction
+        curved = np.einsum("ij,ij->j", direction, m_direction)
+        step = np.divide(now, curved, out=np.zeros_like(now), where=curved > 0.0)  # a column without residual stays
+        x, kx, s = x + step * direction, kx + step * k_direction, s - step * m_direction
+        before, products = np.where(now > 0.0, now, 1.0), products + 1
+        value, error = _judged(x, kx, s, system, left)
+    return value, error, products
+
+
+def _judged(x, kx, s, system, left):
+    """(value, bound of its error) from X, K X and the residual S."""
+    px, size = system.solve(x), np.linalg.norm(x)
+    off = np.linalg.norm(s) + np.finfo(float).eps * 2.0 * len(x) * size  # K is at most 2 n: rounding of its products
+    value = np.vdot(x, kx) + 2.0 * np.vdot(x - system.c * px, s)
+    return value, 2.0 * min(size, left * np.linalg.norm(px)) * off + off**2 / (4.0 * system.c)

@@ -1,0 +1,268 @@
+"""Calibration errors as distances of mean embeddings in the space of a kernel, and the binned error of whole vectors.
+
+Common to all: residuals R = e_y - f, once and for all (products of rows of R, never the four terms e.e - e.f - f.e + f.f, which
+cancel for nearly certain predictions), and the kernel k(f, f') = f.f' + exp(-||f - f'||^2 / (2 gamma^2)) of moskvichev2025."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.errors import BadInput, Undefined
+from harness.estimators.base import Estimate, is_positive
+from harness.kernels import MEDIAN_RULES, median_distance, pivoted_cholesky, rbf, rbf_times, two_columns
+from harness.notions import checked, one_hot
+
+FORMS = ("unbiased", "biased", "block")
+METHODS = ("exact", "features")
+KERNELS = ("linear_rbf", "kronecker")
+COMPLETE = 1e-12  # relative trace that a low rank may leave out of a sum over all pairs
+HELD = 1 << 20  # numbers of a batch of blocks
+
+
+def check_gamma(gamma):
+    """Raise BadInput unless it is a positive number or one of MEDIAN_RULES."""
+    if not (is_positive(gamma) or gamma in MEDIAN_RULES):
+        raise BadInput(f"gamma is {gamma!r}; allowed are a positive number and the rules {', '.join(MEDIAN_RULES)}.")
+
+
+MOST_INTERVALS = 1_000_000
+
+
+def check_integer(name, value, least=1):
+    """Raise BadInput unless it is an integer of at least `least`."""
+    if not (is_positive(value) and int(value) == value and value >= least):
+        raise BadInput(f"{name} is {value!r}; an integer of at least {least} is needed.")
+
+
+def on_columns(p, y):
+    """(f, R): predictions (n, k), (n,) as two columns, and residuals e_y - f."""
+    p, y = checked(p, y)
+    q = two_columns(p)
+    return q, one_hot(y, q.shape[1]) - q
+
+
+def gamma_of(gamma, q) -> float:
+    """The number, or what the rule says."""
+    return median_distance(q, gamma) if isinstance(gamma, str) else float(gamma)
+
+
+def rate_of(gamma) -> float:
+    """1 / (2 gamma^2), as `kernels.rbf` has it."""
+    return 0.5 / gamma**2
+
+
+def times(q, gamma, v):
+    """K v for K_ij = f_i.f_j + exp(-||f_i - f_j||^2 / (2 gamma^2)), in tiles."""
+    return rbf_times(q, rate_of(gamma), v) + q @ (q.T @ v)
+
+
+def fourier_features(q, gamma, count, rng):
+    """phi (n, k + 2 count), phi phi' ~ K: f itself, cos and sin of w_j.f over sqrt(count), w_j ~ N(0, I / gamma^2)
+    (moskvichev2025, Appendix B)."""
+    if rng is None:
+        raise BadInput("rng is missing; give a numpy Generator, or an integer seed.")
+    angle = q @ (np.random.default_rng(rng).standard_normal((q.shape[1], count)) / gamma)
+    return np.column_stack([q, np.cos(angle) / np.sqrt(count), np.sin(angle) / np.sqrt(count)])
+
+
+def group_sums(q, r):
+    """(group of every row, sums of R (g, k), sizes (g,)) over the distinct rows of q."""
+    _, group, sizes = np.unique(q, axis=0, return_inverse=True, return_counts=True)
+    group = group.reshape(-1)
+    sums = np.column_stack([np.bincount(group, column, minlength=len(sizes)) for column in r.T])
+    return group, sums, sizes
+
+
+@dataclass(frozen=True)
+class SKCE:
+    """skce = ||E (e_Y - f) k(f, .)||^2, the squared kernel calibration error with the kernel k(f, f') 1{y = y'} (Widmann,
+    Lindsten and Zachariah 2019, 2021; JKCE of moskvichev2025, eq. 7), from h_ij = k(f_i, f_j) <r_i, r_j>, r = e_y - f:
+
+    form = "unbiased": mean of h_ij over i != j, negative at times; "biased": over all i and j, at least 0, too large by about
+    E k(f, f) ||r||^2 / n; "block": mean over disjoint random blocks of `blocksize` samples of the unbiased form, O(n blocksize),
+    the samples of an incomplete block left out (Widmann et al. 2019's linear estimator at 2), with more spread.
+
+    gamma, kernel, p (n,), method = "features": as in `CKCE`. Equal predictions: unbiased, kappa (||sum r||^2 - sum ||r_i||^2) /
+    (n (n - 1)), kappa = ||f||^2 + 1. Sums over all pairs by low rank where that leaves out at most 1e-12 of K's trace, as for
+    scalars (an error of at most 2e-12 mean ||r||^2), by tiles otherwise, O(n^2 k). Undefined for fewer samples than the form
+    needs. parts: gamma; rank of the features; of blocks their number, left_out and standard_error."""
+
+    gamma: float | str = "dist"
+    form: str = "unbiased"
+    blocksize: int = 2
+    method: str = "exact"
+    kernel: str = "linear_rbf"
+    features: int = 100
+
+    notions = ("binary", "top_label", "classwise", "canonical")
+    estimands = ("skce",)
+    revision = 1
+    null_bias = 0.005
+    seconds = 0.01
+
+    def __post_init__(self):
+        check_gamma(self.gamma)
+        for name, allowed in (("form", FORMS), ("method", METHODS), ("kernel", KERNELS)):
+            if getattr(self, name) not in allowed:
+                raise BadInput(f"{name} is {getattr(self, name)!r}; allowed are {', '.join(allowed)}.")
+        if self.method == "features" and (self.form == "block" or self.kernel == "kronecker"):
+            raise BadInput("method is 'features'; blocks and the kernel kronecker are exact as they are and take exact alone.")
+        if self.form == "block" and self.kernel == "kronecker":
+            raise BadInput("form is 'block'; with the kernel kronecker, unbiased and biased are allowed.")
+        check_integer("blocksize", self.blocksize, 2)
+        check_integer("features", self.features)
+
+    @property
+    def determinism(self):
+        return "statistical" if self.form == "block" or self.method == "features" else "rounding"
+
+    def __call__(self, p, y, rng=None):
+        q, r = on_columns(p, y)
+        n, least = len(q), {"unbiased": 2, "biased": 1, "block": self.blocksize}[self.form]
+        if n < least:
+            raise Undefined(f"{least} samples are needed, and there are {n}")
+        if self.kernel == "kronecker":
+            sums = group_sums(q, r)[1]
+            return self._of_sums((sums * sums).sum(), (r * r).sum(), n, {"rank": len(sums)})
+        gamma = gamma_of(self.gamma, q)
+        if self.form == "block":
+            return {"skce": _by_blocks(q, r, gamma, int(self.blocksize), rng)}
+        total, rank = self._total(q, r, gamma, rng)
+        diagonal = (np.einsum("ij,ij->i", q, q) + 1.0) @ np.einsum("ij,ij->i", r, r)
+        return self._of_sums(total, diagonal, n, {"gamma": gamma} | ({"rank": rank} if rank else {}))
+
+    def _of_sums(self, total, diagonal, n, parts):
+        """From sum_ij h_ij and sum_i h_ii."""
+        value = total / n**2 if self.form == "biased" else (total - diagonal) / (n * (n - 1))
+        return {"skce": Estimate(float(value), parts=parts)}
+
+    def _total(self, q, r, gamma, rng):
+        """(sum_ij k(f_i, f_j) <r_i, r_j>, rank of the features, 0 without)."""
+        if self.method == "features":
+            f = fourier_features(q, gamma, int(self.features), rng)
+            return ((f.T @ r) ** 2).sum(), f.shape[1]
+        low = pivoted_cholesky(q, rate_of(gamma), COMPLETE, max_rank=int(2 * np.sqrt(len(q))) + 1)
+        if low.residual <= COMPLETE:
+            f = np.column_stack([q, low.factor])
+            return ((f.T @ r) ** 2).sum(), f.shape[1]
+        return np.vdot(r, times(q, gamma, r)), 0
+
+
+def _by_blocks(q, r, gamma, size, rng):
+    """The mean over blocks of the mean of h_ij over the pairs of a block."""
+    if rng is None:
+        raise BadInput("rng is missing; give a numpy Generator, or an integer seed.")
+    count, k = len(q) // size, q.shape[1]
+    order = np.random.default_rng(rng).permutation(len(q))[: count * size].reshape(count, size)
+    first, second = np.triu_indices(size, 1)
+    values = np.empty(count)
+    step = max(1, HELD // (len(first) * k))
+    for start in range(0, count, step):
+        a, b = order[start : start + step, first], order[start : start + step, second]
+        kernel = (q[a] * q[b]).sum(axis=2) + np.exp(-rate_of(gamma) * ((q[a] - q[b]) ** 2).sum(axis=2))
+        values[start : start + step] = (kernel * (r[a] * r[b]).sum(axis=2)).mean(axis=1)
+    parts = {"gamma": gamma, "blocks": count, "left_out": len(q) - count * size}
+    if count > 1:
+        parts["standard_error"] = values.std(ddof=1) / np.sqrt(count)
+    return Estimate(float(values.mean()), parts=parts)
+
+
+@dataclass(frozen=True)
+class UCME:
+    """ucme = 1/J sum_j [1/n sum_i k(f_i, t_j) (1{y_i = c_j} - f_i(c_j))]^2, the squared (unnormalised) calibration mean
+    embedding at J random places (t_j, c_j): t uniform on the simplex, c uniform among the classes, from rng (Widmann, Lindsten
+    and Zachariah 2021, with the kernel k(f, f') 1{y = y'}; they leave the choice of places to the user).
+
+    Estimates the mean square over the places, of a function that is 0 where f is calibrated; too large by the variance of the
+    mean, O(1 / n). gamma and p (n,) as in `CKCE`. O(n J k)."""
+
+    gamma: float | str = "dist"
+    places: int = 10
+
+    notions = ("binary", "top_label", "classwise", "canonical")
+    estimands = ("ucme",)
+    determinism = "statistical"
+    revision = 1
+    null_bias = 0.005
+    seconds = 0.01
+
+    def __post_init__(self):
+        check_gamma(self.gamma)
+        check_integer("places", self.places)
+
+    def __call__(self, p, y, rng=None):
+        q, r = on_columns(p, y)
+        if rng is None:
+            raise BadInput("rng is missing; give a numpy Generator, or an integer seed.")
+        rng, gamma = np.random.default_rng(rng), gamma_of(self.gamma, q)
+        t, c = rng.dirichlet(np.ones(q.shape[1]), int(self.places)), rng.integers(q.shape[1], size=int(self.places))
+        return {"ucme": Estimate(at_places(q, r, t, c, gamma), parts={"gamma": gamma})}
+
+
+def at_places(q, r, t, c, gamma) -> float:
+    """The mean square over the places (t (J, k), classes c (J,)) of the mean of k(f_i, t_j) r_i(c_j)."""
+    kernel = q @ t.T + rbf(q, t, rate_of(gamma))
+    return float(((kernel * r[:, c]).mean(axis=0) ** 2).mean())
+
+
+@dataclass(frozen=True)
+class MMCE:
+    """mmce = sqrt(1/n^2 sum_ij u_i u_j exp(-|f_i - f_j| / width)), u = y - f: the norm, not squared, of E (Y - f) k(f, .) for
+    scalars (Kumar, Sarawagi and Jain 2018, with their Laplace kernel of width 0.4; there f is the confidence, y whether it was
+    right).
+
+    Biased upwards: of a calibrated model, E mmce^2 is mean f (1 - f) / n. From sums over the sorted f, O(n log n)."""
+
+    width: float = 0.4
+
+    notions = ("binary", "top_label", "classwise")
+    estimands = ("mmce",)
+    determinism = "rounding"
+    revision = 1
+    null_bias = 0.03
+
+    def __post_init__(self):
+        if not (is_positive(self.width) and self.width >= 0.002):
+            raise BadInput(f"width is {self.width!r}; a number of at least 0.002 is needed.")
+
+    def __call__(self, p, y, rng=None):
+        p, y = checked(p, y)
+        if p.ndim != 1:
+            raise BadInput(f"p has shape {p.shape}; mmce is of one probability per sample, (n,).")
+        order = np.argsort(p)
+        p, u = p[order], (y - p)[order]
+        growth = np.exp(p / self.width)  # at most exp(500): sum_{j < i} u_j exp(-(p_i - p_j) / width) from cumulative sums
+        before = np.cumsum(u * growth) / growth - u
+        return {"mmce": Estimate(float(np.sqrt(max((u * (u + 2.0 * before)).sum(), 0.0)) / len(p)))}
+
+
+@dataclass(frozen=True)
+class SimplexECE:
+    """l1 = 1/n sum_b ||sum_{i in b} (e_{y_i} - f_i)||_1 over cells b of the simplex: E ||f - C||_1 with cell means for f and C.
+    The cell of f is the vector of the intervals [j/m, (j+1)/m) of its entries, m = `intervals`, 1 in the last one
+    (moskvichev2025, Section 5, m = 3, where the closed side of the intervals is not said).
+
+    The whole norm, so that of two columns it is twice the binned error of one: binary predictions (n,) are judged as the two
+    columns (1 - p, p), under the canonical notion, whose l1 that is. Biased upwards by the noise of the cell means, strongly
+    where cells are many, downwards by what cancels inside a cell. Only occupied cells are held. O(n k)."""
+
+    intervals: int = 3
+
+    notions = ("canonical",)
+    estimands = ("l1",)
+    determinism = "rounding"
+    revision = 1
+    null_bias = 0.1
+
+    def __post_init__(self):
+        check_integer("intervals", self.intervals)
+        if self.intervals > MOST_INTERVALS:
+            raise BadInput(f"intervals is {self.intervals!r}; at most {MOST_INTERVALS} are needed.")
+
+    def __call__(self, p, y, rng=None):
+        q, r = on_columns(p, y)
+        cell = np.minimum(np.floor(q * self.intervals), self.intervals - 1).astype(np.min_scalar_type(int(self.intervals)))
+        _, sums, sizes = group_sums(cell, r)
+        return {"l1": Estimate(float(np.abs(sums).sum() / len(q)), parts={"cells": len(sizes)})}

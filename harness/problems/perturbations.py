@@ -1,0 +1,89 @@
+"""Perturbed predictions as families of problems: the same predictions under several widths of the perturbation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import frexp
+from typing import Any
+
+from harness.errors import BadInput
+from harness.estimators.base import is_positive
+
+WIDTHS = tuple(2.0**-j for j in range(2, 9))
+
+
+@dataclass(frozen=True)
+class Perturbations:
+    """A family of problems: `problem` perturbed (harness.problems.Perturbed, under `notion`) with each width h of `widths`, ids
+    <name>/h2^-6. Of a family of problems every member <id> as it is and perturbed, ids <id> and <id>/h2^-6; of what is not
+    available here only the former."""
+
+    problem: Any
+    widths: tuple = WIDTHS
+    notion: str = "binary"
+    name: str = "each"
+
+    def __post_init__(self):
+        _check(self.widths)
+
+    def members(self) -> dict[str, dict]:
+        from harness.nodes import build
+
+        if not hasattr(self.problem, "members"):
+            return {f"{self.name}/{width_name(h)}": perturbed(self.problem, h, self.notion) for h in self.widths}
+        found = {}
+        for name, one in self.problem.members().items():
+            found[name] = one
+            if not getattr(build("problem", name, one), "unavailable", None):
+                found |= {f"{name}/{width_name(h)}": perturbed(one, h, self.notion) for h in self.widths}
+        return found
+
+
+@dataclass(frozen=True)
+class PerturbedNetworks:
+    """A family of problems: networks that were trained with and without the perturbation (`calharness data make
+    perturbed_networks`). Of every file: <name>/<file>, the plain network's scores as they are; <name>/<file>/h2^-6, those
+    perturbed with that width; <name>/<file>/aware_h2^-6, the network trained with that width, perturbed with it. The folder is
+    looked for as PredictionFiles does; without files the family is one problem whose cells are skipped."""
+
+    folder: str = "perturbed_networks"
+    pattern: str = "*.npz"
+    widths: tuple = WIDTHS
+    name: str = "perturbed_networks"
+    source: str | None = None
+
+    def __post_init__(self):
+        _check(self.widths)
+
+    def members(self) -> dict[str, dict]:
+        from harness.problems.files_family import PredictionFiles
+
+        found = {}
+        how = {"labels": "labels", "name": self.name, "source": self.source}
+        plain = PredictionFiles(self.folder, self.pattern, probabilities="plain", **how).members()
+        for name, one in plain.items():
+            found[name] = one
+            if one["_target_"] != "harness.problems.Predictions":
+                continue
+            found |= {f"{name}/{width_name(h)}": perturbed(one, h) for h in self.widths}
+            for h in self.widths:
+                aware = f"aware_{width_name(h)}"
+                found[f"{name}/{aware}"] = perturbed({**one, "probabilities": aware}, h)
+        return found
+
+
+def perturbed(one, h: float, notion: str = "binary") -> dict:
+    """The configuration of `one`, a problem or its configuration, perturbed with width h."""
+    return {"_target_": "harness.problems.Perturbed", "problem": one, "h": h, "notion": notion}
+
+
+def width_name(h: float) -> str:
+    """0.015625 -> 'h2^-6', 0.02 -> 'h0.02'."""
+    mantissa, exponent = frexp(h)
+    return f"h2^{exponent - 1}" if mantissa == 0.5 else f"h{h:g}"
+
+
+def _check(widths):
+    wrong = [h for h in widths if not is_positive(h)]
+    if wrong or not widths or len(set(map(width_name, widths))) < len(widths):
+        raise BadInput(f"widths is {tuple(widths)}; different positive numbers are needed.")

@@ -1,0 +1,318 @@
+"""Items of ciosek2026: slopes, ratios, coverage, terms left out, costs, reported numbers; records made by hand, small runs."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import harness
+from harness import reproduction
+from harness.cells import plan
+from harness.config import compose, ids
+from harness.estimators.base import apply
+from harness.experiment import load_item
+from harness.records import COLUMNS as RECORD_COLUMNS
+
+PAPER = "ciosek2026"
+bounds, convergence, tighter, ece, coverage, ablations, study, bound = (
+    load_item(PAPER, item) for item in ("bounds", "convergence", "tighter", "ece", "coverage", "ablations", "study", "bound")
+)
+SINE, NW, TV = "score_sine_perturbed", "nw_kfold_first_order", "tv_kfold"
+REPORTED = pd.read_csv(reproduction.EXPERIMENTS / PAPER / "reported.csv")
+
+
+def records(rows, **more):
+    """rows: dictionaries with problem, estimator, n, rep, value, and what differs from an upper bound of level 0.95 of a truth
+    0.1 without error."""
+    base = {
+        "notion": "binary", "status": "ok", "estimand": "l1", "kind": "upper", "level": 0.95, "truth": 0.1, "truth_error": 0.0,
+        "written": 0.0, "cpu_seconds": 1.0, "seconds": 2.0, "run_id": "a", "problem": SINE, "n": 1000, "rep": 0,
+    }  # fmt: skip
+    made = []
+    for row in rows:
+        r = {**base, **more, **row}
+        r.setdefault("high", r.get("value") if r["kind"] == "upper" else None)
+        r.setdefault("low", r.get("value") if r["kind"] == "lower" else None)
+        r["key"] = json.dumps([r["problem"], r["estimator"], r["n"], r["rep"], r["level"]])
+        made.append({**r, "problem_key": r["problem"], "estimator_key": r["estimator"], "problem_parameters": "{}"})
+    frame = pd.DataFrame(made, columns=[*RECORD_COLUMNS, "truth", "truth_error"])
+    return frame.astype({"low": float, "high": float, "value": float, "rep": int})
+
+
+def law(estimator, exponent, sizes=(1000, 10_000, 100_000), factors=(0.5, 1.0, 2.0), **more):
+    """Upper bounds 0.1 + factor n^exponent, a rep per factor."""
+    return [
+        {"estimator": estimator, "n": n, "rep": i, "value": 0.1 + c * n**exponent, **more}
+        for n in sizes
+        for i, c in enumerate(factors)
+    ]
+
+
+def configured(item, *overrides):
+    return compose([f"experiment=ciosek2026_{item}", *overrides])
+
+
+# reported numbers
+
+
+def test_every_reported_number_is_there_once_and_named_by_its_origin():
+    assert not REPORTED.duplicated(["item", "row", "column"]).any()
+    slopes = REPORTED[REPORTED["item"].eq("slopes")].set_index(["row", "column"])["value"]
+    assert slopes["NW", "slope, steepest"] == -0.406 and slopes["Lip+Bkt", "slope, flattest"] == -0.346 and len(slopes) == 6
+    papers = {"slopes", "study", "bound", "ece", "perturbation"}  # all others are of the prototype
+    others = set(REPORTED["item"]) - papers
+    assert all(item.endswith("_prototype") for item in others)
+    assert REPORTED.loc[REPORTED["item"].str.endswith("_prototype"), ["value", "plus_minus", "reps"]].notna().all(axis=None)
+
+
+def test_every_experiment_composes_and_finds_its_reported_items():
+    names = [name for name in ids("experiment") if name.startswith("ciosek2026_")]
+    assert len(names) >= 16
+    for name in names:
+        config = compose([f"experiment={name}"])
+        assert config["name"] == name and set(config["compare"]) <= set(REPORTED["item"]), name
+        assert load_item(PAPER, config["item"]).render
+
+
+def test_items_on_the_same_numbers_share_their_cells():
+    of = {item: {c.key for c in plan(configured(item, "reps=1")).cells} for item in ("convergence", "tighter", "bound", "study")}
+    assert of["tighter"] <= of["convergence"] and of["bound"] <= of["convergence"] and of["study"] <= of["convergence"]
+
+
+def test_bounds_that_assume_a_variation_are_told_one_that_is_true():
+    """Where an assumption is known to be false there is no bound, and a column of dashes."""
+    for name in [n for n in ids("experiment") if n.startswith(("ciosek2026_coverage", "ciosek2026_ablations"))]:
+        found = plan(compose([f"experiment={name}", "reps=1", "n=300"]))
+        for problem in found.problems.values():
+            for e in found.estimators.values():
+                p, y = problem.object.sample(300, np.random.default_rng(0))
+                made = apply(e.object, p, y, "binary", np.random.default_rng(0), problem.object)
+                assert np.isfinite(made["l1"].value), (name, problem.id, e.id)
+
+
+# slopes
+
+
+def test_the_slope_of_a_power_law_is_its_exponent_at_every_decade():
+    found = bounds.slopes(records(law(NW, -1 / 3)), configured("convergence")).iloc[0]
+    assert found[["slope", "first", "last"]].to_numpy(float) == pytest.approx([-1 / 3] * 3, abs=1e-12)
+    assert found["se"] == pytest.approx(0.0, abs=1e-12) and found["reps"] == 3 and found["left_out"] == 0
+
+
+def test_the_error_of_a_slope_is_the_jackknife_over_replications():
+    """Two reps of two exponents: the means without one rep are the other's, so the slopes are -0.4 and -0.2, se = 0.1."""
+    rows = law(NW, -0.4, factors=(1.0,)) + law(NW, -0.2, factors=(1.0,), rep=1)
+    assert bounds.slopes(records(rows), configured("convergence")).iloc[0]["se"] == pytest.approx(0.1, abs=1e-12)
+
+
+def test_sizes_at_which_a_bound_is_vacuous_are_left_out_of_the_slope():
+    rows = law(NW, -1 / 3, sizes=(10_000, 100_000, 1_000_000)) + [
+        {"estimator": NW, "n": 1000, "rep": i, "value": 1.0} for i in range(3)
+    ]
+    found = bounds.slopes(records(rows), configured("convergence")).iloc[0]
+    assert found["slope"] == pytest.approx(-1 / 3) and found["n_min"] == 10_000 and found["left_out"] == 1
+    two = bounds.slopes(records(rows[:3] + rows[-3:]), configured("convergence")).iloc[0]
+    assert np.isnan(two["slope"])
+
+
+def test_a_lower_bound_is_as_far_below_as_an_upper_one_above():
+    rows = [{**r, "kind": "lower", "value": 0.2 - r["value"]} for r in law("lower_preq", -0.5, factors=(1.0,))]
+    assert bounds.slopes(records(rows), configured("convergence")).iloc[0]["slope"] == pytest.approx(-0.5)
+    below = [{**r, "value": 0.2 - r["value"]} for r in law(NW, -0.5)]  # an upper bound below the truth has no logarithm
+    assert np.isnan(bounds.slopes(records(below), configured("convergence")).iloc[0]["slope"])
+
+
+def test_slopes_are_shown_beside_the_papers_range_and_not_judged_by_it():
+    config = configured("convergence")
+    assert [convergence.verdict(x, NW) for x in (-0.5, -0.406, -0.3, -0.2)] == ["steeper", "inside", "inside", "flatter"]
+    assert convergence.verdict(-0.3, "bv_window") == "–" == convergence.verdict(np.nan, NW)
+    frame = records(
+        law(NW, -0.3) + law(NW, -0.4, problem="score_waves_perturbed") + law(NW, -0.9, problem="score_saturated_perturbed")
+    )
+    found = reproduction.compare(convergence.reproduced(frame, config), PAPER, ["slopes"]).set_index(["row", "column"])
+    assert found.loc[("NW", "slope, steepest"), "ours"] == pytest.approx(-0.4)  # the saturated one is not among the four
+    assert found.loc[("NW", "slope, flattest"), "ours"] == pytest.approx(-0.3)
+    assert set(found["verdict"]) == {"not reproducible here"} and found["reason"].notna().all()
+    rows = convergence.table(frame, config)
+    assert rows.loc[("sine, perturbed", "NW, K folds, 1st order"), "verdict"] == "inside"
+    assert convergence.render(frame, config).axes
+
+
+# derived against paper-style
+
+
+def test_a_derived_bound_is_tighter_only_if_it_is_on_every_sample_of_ten_thousand_or_more():
+    config = configured("tighter")
+
+    def verdict(at_1000, at_10000):
+        values = {1000: at_1000, 10_000: at_10000}
+        rows = [{"estimator": "bv_window", "n": n, "rep": i, "value": v} for n, vs in values.items() for i, v in enumerate(vs)]
+        rows += [{"estimator": TV, "n": n, "rep": i, "value": 0.4} for n in values for i in range(2)]
+        return tighter.table(records(rows), config).loc[("sine, perturbed", "BV window / TV, K folds"), "verdict"]
+
+    assert verdict([0.5, 0.5], [0.2, 0.3]) == "tighter on all 2 samples"
+    assert verdict([0.1, 0.1], [0.2, 0.4]) == "not on every sample of n = 10,000"
+
+
+def test_ratios_are_of_means_and_pairs_of_vacuous_bounds_are_none():
+    rows = [
+        {"estimator": e, "rep": i, "value": v}
+        for e, vs in (("bv_window", (0.2, 0.4, 1.0)), (TV, (0.5, 0.7, 1.0)))
+        for i, v in enumerate(vs)
+    ]
+    found = tighter.ratios(records(rows), configured("tighter")).iloc[0]
+    assert found["mean"] == pytest.approx(0.5) and found["least"] == pytest.approx(0.4) and found["reps"] == 2
+    assert found["vacuous"] == 1 and found["se"] == pytest.approx(0.5 * abs(4 / 7 - 0.4))
+    only = records([{"estimator": e, "value": 1.0} for e in ("bv_window", TV)])
+    assert "both vacuous" in tighter.table(only, configured("tighter")).to_numpy()
+    assert tighter.render(only, configured("tighter")).axes
+
+
+# ECE
+
+
+def test_the_growing_number_of_bins_is_the_cube_root_of_n():
+    frame = records(
+        [{"estimator": f"binned{b}", "n": n, "value": b / 1000, "kind": "point"} for n in (1000, 100_000) for b in (10, 15, 46)]
+    )
+    found = ece.estimates(frame)
+    assert found[found["estimator"].eq(ece.GROWING)].set_index("n")["value"].to_dict() == {1000: 0.01, 100_000: 0.046}
+    assert len(found[found["estimator"].eq(ece.FIXED)]) == 2
+    sizes = configured("ece")["n"]
+    assert {round(n ** (1 / 3)) for n in sizes} == {
+        e["bins"] for k, e in configured("ece")["estimator"].items() if k.startswith("binned") and k != "binned15"
+    }
+
+
+# coverage
+
+
+def test_the_smallest_coverage_that_passes_is_three_standard_errors_below_the_level():
+    assert coverage.least(0.95, 1000) == pytest.approx(0.95 - 3 * np.sqrt(0.95 * 0.05 / 1000))
+
+
+def test_a_bound_fails_where_too_few_samples_hold_the_truth():
+    rows = [
+        {"estimator": NW, "rep": i, "value": 0.05 if i < missed else 0.2, "n": n}
+        for n, missed in ((1000, 1), (10_000, 8))
+        for i in range(20)
+    ]
+    config = configured("coverage")
+    found = coverage.table(records(rows), config).iloc[0]
+    assert found["n = 1,000"] == "0.9500" and found["n = 10,000"] == "0.6000" and found["verdict"] == "fails at n = 10,000"
+    assert found["closest margin"] == "-0.05000"
+    assert coverage.render(records(rows), config).axes
+
+
+def test_an_interval_must_hold_the_truth_on_both_sides_and_a_cell_without_a_number_is_counted():
+    rows = [{"estimator": "certified_interval", "kind": "interval", "low": low, "high": high, "value": 0.1, "rep": i}
+            for i, (low, high) in enumerate([(0.05, 0.2), (0.11, 0.2), (0.0, 0.09), (0.1, 0.1)])]  # fmt: skip
+    rows += [{"estimator": "lower_preq", "kind": "lower", "value": 0.02}]
+    rows += [{"estimator": "lower_preq", "kind": None, "value": np.nan, "status": "undefined", "rep": 1, "estimand": None}]
+    found = coverage.measured(records(rows)).set_index("estimator")
+    assert found.loc["certified_interval", "coverage"] == 0.5 and found.loc["certified_interval", "margin"] == pytest.approx(
+        -0.01
+    )
+    assert found.loc["lower_preq", "coverage"] == 1.0 and found.loc["lower_preq", "without"] == 1
+
+
+# terms left out
+
+
+@pytest.mark.parametrize(
+    "estimator", ["tv_kfold", "tv_insample", "bv_window", "nw_kfold", "nw_jensen", "lip_bkt", "lip_bkt_jensen"]
+)
+def test_a_bound_is_recomputed_from_its_parts(estimator):
+    problem = harness.load_problem(SINE)
+    p, y = problem.sample(3000, np.random.default_rng(1))
+    e = apply(harness.load_estimator(estimator), p, y, "binary", np.random.default_rng(2), problem)["l1"]
+    found = ablations.without({**e.parts, "level": e.level})
+    assert found.pop(ablations.FULL) == pytest.approx(e.high, abs=1e-12)
+    assert len(found) >= 3 and all(value <= e.high + 1e-12 for value in found.values())
+    assert found[ablations.NOTHING] == e.parts["empirical"] < e.high
+
+
+def test_a_missing_bias_term_loses_coverage_where_windows_erase_the_waves():
+    """Rank windows of a whole period see a flat function: the labels show no error, and only the bias term saves the bound."""
+    problem, n = harness.load_problem("score_square12"), 3000
+    truth = problem.truth("l1").value
+    rows = []
+    for window in (125, None):
+        for rep in range(10):
+            p, y = problem.sample(n, np.random.default_rng(rep))
+            e = apply(harness.load_estimator("bv_window", variation=9.0, window=window), p, y, "binary", None, problem)["l1"]
+            name = "bv_window_wide" if window else "bv_window"
+            row = {"problem": "score_square12", "estimator": name, "n": n, "rep": rep, "value": e.high, "truth": truth}
+            rows.append({**row, "parts": json.dumps(e.parts)})
+    frame, config = records(rows), configured("ablations")
+    found = ablations.measured(frame).set_index(["estimator", "variant"])["coverage"]
+    assert found["bv_window_wide", ablations.FULL] == found["bv_window", ablations.FULL] == 1.0
+    assert found["bv_window_wide", "without bias"] == 0.0
+    table = ablations.table(frame, config)
+    assert table.loc[("square12", "BV window, wide", "3,000", "0.95"), "detected"] == "bias"
+    assert ablations.render(frame, config).axes
+
+
+def test_the_transfer_alone_is_recomputed_at_both_levels():
+    """kl+(0.049, ln 20 / 500) = 0.076 holds the truth 0.07, kl+(0.049, ln 2 / 500) = 0.061 does not."""
+    parts = {"empirical": 0.049, "bias": 0.0, "deviation": 0.0, "before_transfer": 0.049, "delta_2": 0.025, "n": 500}
+    row = {"problem": "score_rare_atom", "estimator": "bv_window", "n": 500, "value": 0.09, "truth": 0.07}
+    frame = records([{**row, "parts": json.dumps(parts)}])
+    found = ablations.reproduced(frame, configured("ablations")).set_index(["row", "column"])["value"]
+    assert found["score_rare_atom, n = 500, level 0.95", "bv_window, transfer alone"] == 1.0
+    assert found["score_rare_atom, n = 500, level 0.5", "bv_window, transfer alone"] == 0.0
+
+
+# costs, and the bound on calibrated scores
+
+
+def test_the_study_sums_every_cell_once_and_gives_wall_clock_only_of_its_own_runs(tmp_path):
+    config = {**configured("study"), "out": str(tmp_path)}
+    frame = records([{"estimator": e, "n": n, "value": 0.5} for e in (NW, TV) for n in (1000, 10_000)])
+    table = study.table(frame, config)
+    assert (
+        table.loc[("all of them, CPU seconds",), "all n"] == "4" and table.loc[("TV, K folds, CPU seconds",), "n = 1,000"] == "1"
+    )
+    assert np.isnan(study.elapsed(frame, config))
+    (tmp_path / "runs").mkdir()
+    for name, expected in (("ciosek2026_convergence", np.nan), ("ciosek2026_study", 7.0)):
+        run = {"config": {"name": name}, "state": "finished", "seconds": 7.0}
+        (tmp_path / "runs" / "a.json").write_text(json.dumps(run))
+        assert study.elapsed(frame, config) == pytest.approx(expected, nan_ok=True)
+    found = reproduction.compare(study.reproduced(frame, config), PAPER, ["study"]).iloc[0]
+    assert (found["reported"], found["ours"], found["verdict"]) == (240, 4.0, "not reproducible here")
+    assert study.render(frame, config).axes
+
+
+def test_the_bound_stands_beside_the_shift_of_the_scores():
+    config = configured("bound")
+    rows = [{"problem": p, "estimator": NW, "n": n, "rep": i, "value": 0.02, "truth": 0.0098}
+            for p in config["problem"] for n in (1000, 10_000_000) for i in range(2)]  # fmt: skip
+    frame = records(rows)
+    table = bound.table(frame, config)
+    assert table.loc[("saturated, perturbed", "NW, K folds, 1st order"), ["E|S - S0|", "1.166 h"]].to_list() == [
+        "0.0169",
+        "0.0182",
+    ]
+    found = reproduction.compare(bound.reproduced(frame, config), PAPER, ["bound"])
+    assert found["ours"].eq(0.02).all() and set(found["verdict"]) == {"not reproducible here"}
+    assert bound.render(frame, config).axes
+
+
+def test_nothing_to_draw_is_a_figure_that_says_so():
+    empty = records([{"estimator": NW, "status": "undefined", "value": np.nan, "kind": None, "estimand": None}])
+    items = {
+        "convergence": convergence,
+        "tighter": tighter,
+        "ece": ece,
+        "coverage": coverage,
+        "ablations": ablations,
+        "study": study,
+        "bound": bound,
+    }
+    for name, item in items.items():
+        config = configured(name)
+        assert item.render(empty, config).axes
+        assert len(reproduction.compare(item.reproduced(empty, config), PAPER, config["compare"]))
+        item.table(empty, config)

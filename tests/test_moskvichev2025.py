@@ -1,0 +1,176 @@
+"""moskvichev2025's items: exact values, the reliability diagram, who answers what, and small runs end to end."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+
+from harness import reproduction
+from harness.config import EXPERIMENTS, compose
+from harness.experiment import Experiment, load_item
+from harness.problems import CovariateShift
+
+GOLDEN = Path(__file__).parent / "golden" / "moskvichev2025"
+population = load_item("moskvichev2025", "population")
+
+
+def rows(name):
+    with open(GOLDEN / name, newline="") as f:
+        return list(csv.DictReader(f))
+
+
+@pytest.mark.parametrize(("model", "power"), [("true", 1.0), ("under", 0.5), ("over", 2.0)])
+def test_bins_of_the_reliability_diagram(model, power):
+    """Somebody else's bins of 1,000 rows drawn from default_rng(0): p from Dir(1, 1), then y = 0 where a uniform is below p_0."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([1.0, 1.0], 1000)
+    y = (rng.random(1000) > p[:, 0]).astype(int)
+    q = p**power / (p**power).sum(axis=1, keepdims=True)
+    count, confidence, frequency = load_item("moskvichev2025", "fig1").bins(q, y)
+    golden = [row for row in rows("fig1_bins_seed0.csv") if row["model"] == model]
+    assert [int(r["count"]) for r in golden] == count.tolist()
+    assert np.allclose([float(r["conf"]) for r in golden], confidence, atol=1e-12)
+    assert np.allclose([float(r["acc"]) for r in golden], frequency, atol=1e-12)
+
+
+@pytest.mark.parametrize("p", [0.05, 0.3, 0.5, 0.95])
+def test_appendix_a_by_hand(p):
+    """||d||^2 is 0.08 at the prediction 0.3 and 0.02 at 0.6; with a ridge each is shrunk by (w / (w + ridge))^2."""
+    found = load_item("moskvichev2025", "appendix_a").exact(p)
+    assert found["CKCE"] == pytest.approx(0.1)
+    assert found["JKCE"] == pytest.approx(0.08 * p**2 + 0.02 * (1 - p) ** 2) == pytest.approx(0.1 * p**2 - 0.04 * p + 0.02)
+    assert found["ECE"] == pytest.approx(0.2 + 0.2 * p)
+    for n in (100, 10**8):
+        ridge = n**-0.25
+        shrunk = 0.08 * (p / (p + ridge)) ** 2 + 0.02 * ((1 - p) / (1 - p + ridge)) ** 2
+        assert found[f"CKCE, ridge of n = {n:,}"] == pytest.approx(shrunk)
+
+
+def test_the_papers_line_for_ece_has_its_weights_exchanged():
+    """Right at p = 1/2 alone; CKCE and JKCE are right everywhere."""
+    config = compose(["experiment=moskvichev2025_appendix_a"])
+    found = load_item("moskvichev2025", "appendix_a").printed(config)
+    for metric, right in (("CKCE", True), ("JKCE", True), ("ECE", False)):
+        p, values = found[metric]
+        exact = np.array([load_item("moskvichev2025", "appendix_a").exact(at)[metric] for at in p])
+        agree = np.isclose(values, exact)
+        assert agree.all() if right else agree.tolist() == np.isclose(p, 0.5).tolist()
+    p, values = found["ECE"]
+    assert values == pytest.approx(0.2 + 0.2 * (1.0 - p))
+
+
+def test_population_values_are_limits_of_the_estimators():
+    """60,000 rows with the ridge and bandwidth of the quadrature; four standard deviations of one draw are 8 %."""
+    from harness import load_estimator, reduce
+
+    item = load_item("moskvichev2025", "fig4a")
+    for location in (-0.5, 0.3):
+        shift = CovariateShift(location)
+        x, w = shift.nodes(24, item.THIRDS)
+        p, c = expit(5 * x), expit(x)
+        q, y = reduce(*shift.sample(60_000, np.random.default_rng(1)), "canonical")
+        kernel = population.linear_and_gaussian(0.5)
+        (limit,) = population.ckce(w, p, c, kernel, [0.1])
+        found = load_estimator("ckce", gamma=0.5, ridge=0.1)(q, y)["ckce"].value
+        assert found == pytest.approx(limit, rel=0.08)
+        assert load_estimator("skce", gamma=0.5)(q, y)["skce"].value == pytest.approx(population.jkce(w, p, c, kernel), rel=0.08)
+        assert load_estimator("simplex_ece")(q, y)["l1"].value == pytest.approx(population.ece_of_thirds(w, p, c), rel=0.08)
+        assert population.ece(w, p, c) == pytest.approx(shift.truth("l1").value, rel=1e-9)
+
+
+def test_median_distance_of_a_law_on_two_points():
+    """Distance 0 with probability w^2 + (1 - w)^2, sqrt(2) 0.3 otherwise."""
+    p = np.array([0.3, 0.6])
+    assert population.median_distance(np.array([0.5, 0.5]), p) == 0.0
+    assert population.median_distance(np.array([0.49, 0.51]), p) == 0.0
+    assert population.median_distance(np.full(3, 1 / 3), np.array([0.0, 0.3, 0.6])) == pytest.approx(0.3 * np.sqrt(2))
+
+
+def test_the_marginal_model_of_table_1():
+    """n = 4, k = 2 by the sum over pairs, k(f, f) = 1/k + 1: (||sum r||^2 - sum ||r||^2) (1 + 1/k) / (n (n - 1))."""
+    from harness import load_estimator
+
+    marginal = load_item("moskvichev2025", "table1").marginal
+    f, y = np.full((4, 2), 0.5), np.array([0, 1, 0, 1])
+    assert (
+        marginal(4, 2)["JKCE"] == pytest.approx(-1.5 * 4 * 0.5 / 12) == pytest.approx(load_estimator("skce")(f, y)["skce"].value)
+    )
+    assert load_estimator("ckce")(f, y)["ckce"].value == pytest.approx(0.0, abs=1e-12)
+    assert 100 * marginal(10_000, 10)["JKCE"] == pytest.approx(-0.0099, abs=1e-6)
+    assert 100 * marginal(50_000, 1000)["JKCE"] == pytest.approx(-0.002, abs=1e-6)
+
+
+LABELLED = ["fig1", "fig2", "fig2_sqhalf", "fig3", "fig3_offline_a", "fig3_offline_b", "fig4a"]
+
+
+@pytest.mark.parametrize("name", LABELLED)
+def test_every_column_is_asked_of_an_estimator_of_the_experiment(name):
+    config = compose([f"experiment=moskvichev2025_{name}"])
+    assert set(config["labels"]["estimator"]) == set(config["estimator"])
+    asked = set(reproduction.reported("moskvichev2025", config["compare"])["column"])
+    exact = {column for column in asked if column.startswith("CKCE, ridge ")} if name == "fig4a" else set()
+    assert asked <= set(config["labels"]["estimator"].values()) | set(config["reasons"]) | exact
+
+
+def test_recomputed_numbers_say_that_they_are_not_the_papers():
+    """The paper prints Table 1, two shares and an order of Figure 3, and the formulas of Appendix A; all else was recomputed."""
+    items = set(pd.read_csv(EXPERIMENTS / "moskvichev2025" / "reported.csv")["item"])
+    printed = {"table1", "fig3", "appendix_a"}
+    assert {item for item in items if "recomputed" not in item and not item.endswith("_population")} <= printed | {"fig4b"}
+
+
+def run(name, *overrides):
+    experiment = Experiment.of([f"experiment=moskvichev2025_{name}", "jobs=1", "engine=serial", *overrides])
+    experiment.compute(quiet=True)
+    files, verdicts = experiment.render(experiment.records())
+    assert all(f.is_file() and f.stat().st_size for f in files)
+    return pd.read_csv(experiment.folder / "reproduction.csv").query("experiment == @experiment.name"), verdicts
+
+
+def test_figure_1_end_to_end(out):
+    table, verdicts = run("fig1", "reps=3", "estimator=[ckce,skce,simplex_ece,ckce_features]")
+    assert verdicts["not reproducible here"] == 0 and len(table) == 12
+    assert table["verdict"].ne("differs").all()
+
+
+def test_figure_2_end_to_end(out):
+    table, _ = run("fig2", "reps=5", "n=[20,50]", "estimator=[ckce,skce]")
+    ours = table[table["ours"].notna()]
+    assert len(ours) == 2 * 2 * (4 + 4) and ours["verdict"].ne("differs").all()
+    share = ours[ours["row"].eq("marginal < under, n = 50") & ours["column"].eq("CKCE")]
+    assert share["ours"].item() == 1.0 and share["error"].item() > 0.0  # five of five is no certainty
+
+
+def test_figure_4a_end_to_end_at_three_locations(out):
+    table, _ = run("fig4a", "reps=3", "problem.shift.count=3", "estimator=[ckce,simplex_ece]", "n=200")
+    exact = table[table["item"].eq("fig4a_population") & table["ours"].notna()]
+    assert len(exact) == 3 * 6 and exact["verdict"].eq("identical").all()
+
+
+def test_appendix_a_end_to_end(out):
+    table, verdicts = run("appendix_a", "reps=2", "n=[100]")
+    assert verdicts["not reproducible here"] == 0
+    assert set(table.loc[table["verdict"].eq("differs"), "column"]) == {"ECE"}
+    assert table["verdict"].eq("differs").sum() == 18 and table.loc[table["verdict"].eq("differs"), "reason"].notna().all()
+
+
+def test_files_that_are_absent_leave_a_reason_in_every_row(out, monkeypatch):
+    monkeypatch.setenv("CALHARNESS_DATA", str(out))
+    for name, numbers in (("fig3", 0), ("table1", 5)):  # ImageNet's marginal model needs no file
+        table, verdicts = run(name)
+        assert table["ours"].notna().sum() == numbers
+        assert table.loc[table["ours"].isna(), "reason"].str.len().gt(20).all()
+        assert verdicts["identical"] == max(numbers - 1, 0)  # all but its ECE, 0 and not .003
+
+
+@pytest.mark.slow
+def test_networks_end_to_end(out):
+    import os
+
+    if not os.environ.get("CALHARNESS_DATA"):
+        pytest.skip("CALHARNESS_DATA is not set")
+    table, _ = run("fig3_offline_a", "reps=20")
+    assert table["verdict"].ne("differs").all() and table["ours"].notna().all()
