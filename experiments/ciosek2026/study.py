@@ -46,7 +46,7 @@ def render(records, config):
     found = cells(records)
     if not len(found):
         return bounds.nothing()
-    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 2.4), layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 2.6), layout="constrained")
     chosen = bounds.shown(config, found)
     for i, estimator in enumerate(chosen):
         mean = found[found["estimator"].eq(estimator)].groupby("n")["cpu_seconds"].mean()
@@ -68,7 +68,7 @@ def render(records, config):
     right.set_xlim(0.0, None)
     right.grid(axis="y", visible=False)
     right.set_xlabel(f"CPU seconds, {found['problem'].nunique()} functions, {found['rep'].nunique()} samples")
-    bounds.legend(figure, [left, right], columns=5)
+    bounds.legend(figure, [left, right], columns=3)
     return figure
 
 
