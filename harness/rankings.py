@@ -16,7 +16,8 @@ from harness.estimands import check_name, has_truth
 
 POLICY = (
     "Share of trials in which every model has a smaller value than the models behind it; bars: 95 % Wilson intervals. Equal "
-    "values are no order. A trial without a number for one of the models counts as not ordered; the table says how many."
+    "values are no order. A trial without a number for one of the models counts as not ordered; the table says how many. "
+    "An order that is given, or by true values, is asked of every estimator, also of those that measure something else."
 )
 TRIED = ("ok", "undefined", "failed")
 KEYS = ("stream", "orders", "reference")

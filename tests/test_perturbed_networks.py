@@ -230,3 +230,15 @@ def test_an_item_without_predictions_says_so(found):
     none = found.assign(status="skipped", reason="no files", value=np.nan, estimand=None)
     assert item.render(none, config) is not None and "none" in str(item.table(none, config).iloc[0, 0])
     assert item.reproduced(none, config)["value"].isna().all()
+
+
+def test_a_family_without_its_files_is_skipped_with_the_reason(monkeypatch, tmp_path):
+    from harness.cells import plan
+    from harness.config import compose
+
+    monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path))
+    repository = "problem.tabular_perturbed.problem.repository=no_such_folder"
+    planned = plan(compose(["problem=[tabular_perturbed]", "estimator=[auroc]", repository]))
+    assert set(planned.problems) == {"tabular_perturbed"} and planned.cells
+    assert any("there is no repository no_such_folder" in reason for reason in planned.skips.values())
+    assert set(planned.skips) == {c.key for c in planned.cells}

@@ -16,7 +16,7 @@ WIDTHS = tuple(2.0**-j for j in range(2, 9))
 class Perturbations:
     """A family of problems: `problem` perturbed (harness.problems.Perturbed, under `notion`) with each width h of `widths`, ids
     <name>/h2^-6. Of a family of problems every member <id> as it is and perturbed, ids <id> and <id>/h2^-6; of what is not
-    available here only the former."""
+    available here only the former; of a family without its files one problem <name> whose cells are skipped with the reason."""
 
     problem: Any
     widths: tuple = WIDTHS
@@ -31,8 +31,12 @@ class Perturbations:
 
         if not hasattr(self.problem, "members"):
             return {f"{self.name}/{width_name(h)}": perturbed(self.problem, h, self.notion) for h in self.widths}
+        try:
+            members = self.problem.members()
+        except BadInput as absent:  # its files are not there
+            return {self.name: {"_target_": "harness.problems.AbsentFiles", "reason": str(absent).rstrip(".")}}
         found = {}
-        for name, one in self.problem.members().items():
+        for name, one in members.items():
             found[name] = one
             if not getattr(build("problem", name, one), "unavailable", None):
                 found |= {f"{name}/{width_name(h)}": perturbed(one, h, self.notion) for h in self.widths}
