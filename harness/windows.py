@@ -336,7 +336,8 @@ def cell_sums(scores, labels, bits):
     table = np.zeros(cells, np.int64)
     for i in range(len(scores)):  # count and label in one number: the cache is missed once
         table[min(int(scores[i] * cells), cells - 1)] += 1 + (np.int64(labels[i]) << 32)
-    sums = np.zeros((cells + 1, 4), np.int64)
+    sums = np.empty((cells + 1, 4), np.int64)
+    sums[0] = 0
     for a in range(cells):
         count = table[a] & 0xFFFFFFFF
         sums[a + 1, 0] = sums[a, 0] + count
@@ -378,7 +379,8 @@ def smooth_cells(sums, half, slope, curvature):
     cells = len(sums) - 1
     n = sums[cells, 0]
     gap, mean_bias = 0.0, 0.0
-    shares = np.zeros(cells + 1)  # prefix sums of what the points of a cell give to each point of their window
+    shares = np.empty(cells + 1)
+    shares[0] = 0.0  # prefix sums of what the points of a cell give to each point of their window
     for a in range(cells):
         here = sums[a + 1, 0] - sums[a, 0]
         shares[a + 1] = shares[a]
