@@ -33,7 +33,7 @@ def summary(records, config):
 
 def wide(records, config):
     """Rows (problem, notion if several, n), one column per estimator with 'mean +- se' of the figure's estimand, and the
-    truth; a cell that has no number says its status."""
+    truth; an interval shows the means of its ends, a cell that has no number its status."""
     import pandas as pd
 
     estimand = figure_estimand(records, config)
@@ -47,7 +47,7 @@ def wide(records, config):
         entry = rows.setdefault(row, {})
         name = label(config, "estimator", r["estimator"])
         if r["estimand"] == estimand and r["status"] == "ok":
-            entry[name] = BOUNDS.get(r["kind"], "") + f"{r['mean']:.4f}" + (f" ± {r['se']:.4f}" if r["se"] == r["se"] else "")
+            entry[name] = _entry(r)
             if r["truth"] == r["truth"]:
                 entry["truth"] = f"{r['truth']:.4f}"
         elif r["estimand"] == "" and name not in entry:
@@ -63,6 +63,12 @@ def wide(records, config):
     )
     table.columns.name = f"{estimand}: mean ± standard error"
     return table
+
+
+def _entry(r):
+    if r["kind"] == "interval":
+        return f"[{r['low']:.4f}, {r['high']:.4f}]"
+    return BOUNDS.get(r["kind"], "") + f"{r['mean']:.4f}" + (f" ± {r['se']:.4f}" if r["se"] == r["se"] else "")
 
 
 def save(summary_frame, wide_frame, stem: Path) -> list[Path]:

@@ -221,6 +221,17 @@ def test_wide_table_has_the_papers_labels_and_says_what_is_missing(out):
     )
 
 
+def test_wide_table_shows_bounds_as_bounds_and_intervals_by_their_ends(out):
+    chosen = "estimator=[bv_window,lower_preq,certified_interval]"
+    experiment = Experiment.of(["problem=[score_sine]", chosen, "n=[2000]", "reps=2", "jobs=1", "name=ends"])
+    experiment.compute(quiet=True)
+    records = experiment.records()
+    row = tables.wide(records, experiment.config).iloc[0]
+    ends = records[records["estimator"].eq("certified_interval")][["low", "high"]].mean()
+    assert row["certified_interval"] == f"[{ends['low']:.4f}, {ends['high']:.4f}]"
+    assert row["bv_window"].startswith("≤ ") and row["lower_preq"].startswith("≥ ")
+
+
 def test_convergence_figure_shows_estimates_errors_truth_and_labels(out):
     experiment = Experiment.of(["experiment=smoke", "problem=[beta_overconfident]", "reps=3", "jobs=1"])
     experiment.compute(quiet=True)
