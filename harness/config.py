@@ -32,13 +32,26 @@ def compose(overrides: list[str]) -> dict:
     """Overrides in Hydra's grammar -> the resolved configuration as plain dictionaries and lists."""
     from hydra import compose as hydra_compose
     from hydra import initialize_config_dir
-    from omegaconf import OmegaConf
 
     several = next((text for text in overrides if re.match(r"experiment=(\[|.*,)", text)), None)
     if several:
         raise BadInput(f"{several} names several experiments; a run is of one, and `-m experiment=a,b` runs one after the other.")
     with hydra_mistakes(overrides), initialize_config_dir(str(CONF), version_base="1.3"):
-        return OmegaConf.to_container(hydra_compose("config", overrides=expand_globs(overrides)), resolve=True)
+        composed = hydra_compose("config", overrides=prepared(overrides), return_hydra_config=True)
+        return plain(composed, composed.hydra.runtime.choices.get("experiment"))
+
+
+def plain(composed, experiment: str | None) -> dict:
+    """A composed configuration as dictionaries and lists, without Hydra's own node; `experiment` is the one chosen."""
+    from omegaconf import OmegaConf
+
+    own = OmegaConf.masked_copy(composed, [key for key in composed if key != "hydra"])
+    return {**OmegaConf.to_container(own, resolve=True), "experiment": experiment}
+
+
+def prepared(overrides: list[str]) -> list[str]:
+    """Overrides for Hydra: globs expanded, and paths below `sweep`, which no file can list, as additions."""
+    return [f"++{text}" if text.startswith("sweep.") else text for text in expand_globs(overrides)]
 
 
 @contextlib.contextmanager

@@ -25,13 +25,15 @@ _read_sources: dict[str, str] = {}  # digest of the source that each stranger's 
 
 
 class Node(NamedTuple):
-    """One problem or estimator of a run: its id, its YAML node, the object, what identifies it (JSON), and the key of that."""
+    """One problem or estimator of a run: its id, its YAML node, the object, what identifies it (JSON), the key of that, and the
+    name in the configuration that it comes from (the family's, of a member of a family)."""
 
     id: str
     config: dict
     object: Any
     parameters: str
     key: str
+    origin: str
 
 
 def load(group: str, name: str, overrides: dict):
@@ -53,7 +55,8 @@ def node(group: str, name: str, config: dict) -> Node:
     if sources:
         stamp["source"] = sources
     parameters = json.dumps(described, sort_keys=True, default=_class_of)
-    return Node(name, config, made, parameters, digest(json.dumps([group, name, parameters, stamp], sort_keys=True)))
+    key = digest(json.dumps([group, name, parameters, stamp], sort_keys=True))
+    return Node(name, config, made, parameters, key, origin=name)
 
 
 def build(group: str, name: str, config: dict):
