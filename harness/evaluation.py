@@ -10,7 +10,7 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def evaluate(records):
+def evaluate(records, files=()):
     """Summarise records by problem, notion, n, estimator, estimand (and problem_key and estimator_key, should one id stand for
     several: another file, other parameters).
 
@@ -19,6 +19,9 @@ def evaluate(records):
     low <= truth <= high, up to truth_error, over those that carry a bound (a missing side counts as infinite; NaN without
     bounds), low and high (their means), kind, and cpu_seconds (mean of a cell). Cells without any estimate (failed, skipped,
     undefined as a whole) form rows with an empty estimand, counted in `cells` by `status`; nothing is dropped.
+
+    files: the problems whose replications are the same rows again. They are no sample: se is NaN, and sd is the spread over the
+    estimator's own randomness.
     """
     import numpy as np
     import pandas as pd
@@ -54,6 +57,7 @@ def evaluate(records):
     )
     table["rmse"] = np.sqrt(table["rmse"])
     table.insert(2, "se", table["sd"] / np.sqrt(table["reps"]))
+    table.loc[table.index.get_level_values("problem").isin(list(files)), "se"] = np.nan
     table["status"] = "ok"
     table["cells"] = table["reps"]
     undefined = frame[frame["status"].eq("undefined") & frame["estimand"].ne("")].groupby(by).size()

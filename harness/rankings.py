@@ -191,7 +191,9 @@ def by_truth(records, config) -> dict:
 
 def one_estimand(table, config):
     """The rows of `table` with one estimand per estimator: the figure's, else the first that it gave."""
-    wanted = config["figure"]["estimand"]
+    from harness.cells import as_list
+
+    wanted = (as_list(config["figure"]["estimand"]) or ["l1"])[0]
     chosen = {name: wanted if (part == wanted).any() else part.iloc[0] for name, part in table.groupby("estimator")["estimand"]}
     return table[table["estimand"].eq(table["estimator"].map(chosen))]
 
