@@ -195,7 +195,7 @@ def _through_hydra(arguments):
     from hydra._internal.utils import get_args_parser
 
     from harness import multirun
-    from harness.config import CONF, hydra_mistakes, plain
+    from harness.config import CONF, check_known, free_paths, hydra_mistakes, plain
 
     given = get_args_parser().parse_args(arguments)
     if given.multirun and multirun.is_basic(given.overrides):
@@ -210,13 +210,13 @@ def _through_hydra(arguments):
         from hydra.core.hydra_config import HydraConfig
 
         own = HydraConfig.get()
-        config = plain(cfg, own.runtime.choices.get("experiment"))
+        config = check_known(plain(cfg, own.runtime.choices.get("experiment")))
         if not given.multirun:
             failed.append(_run_config(config))
         else:
             return _job(config, list(own.overrides.task), own.job.num)
 
-    sys.argv = [sys.argv[0], *(f"++{text}" if text.startswith("sweep.") else text for text in arguments)]
+    sys.argv = [sys.argv[0], *free_paths(arguments)]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors reach us whole, to be told in our way
     try:
         with hydra_mistakes(arguments):

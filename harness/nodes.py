@@ -81,10 +81,12 @@ def _build(value, where):
     try:
         inspect.signature(target).bind(**given)
     except TypeError as error:
-        known = ", ".join(f.name for f in dataclasses.fields(target)) if dataclasses.is_dataclass(target) else ""
+        known = [f.name for f in dataclasses.fields(target) if f.init] if dataclasses.is_dataclass(target) else []
+        unknown = [name for name in given if known and name not in known] or list(given)
+        close = guess(unknown[0], known) if unknown else ""
+        listed = f"; its parameters are {', '.join(known)}" if known else ""
         raise BadInput(
-            f"{where}: {value['_target_']} does not take {', '.join(given) or 'no parameters'}"
-            f"{f'; its parameters are {known}' if known else ''} ({error})."
+            f"{where}: {value['_target_']} does not take {', '.join(unknown) or 'no parameters'}{close}{listed} ({error})."
         ) from error
     except ValueError:  # a class without a signature: its own call decides
         pass
