@@ -232,7 +232,7 @@ def _settings(config):
         raise BadInput(f"on_error is {config['on_error']!r}; allowed are record, raise.")
     if config["seed"] >= 2**63:
         raise BadInput(f"seed is {config['seed']}; an integer below 2^63 is needed.")
-    for name in (*as_list(config["estimand"]), config["figure"]["estimand"]):
+    for name in (*as_list(config["estimand"]), *as_list(config["figure"]["estimand"])):
         estimands.check_name(str(name))
     for name in ("name", "paper", "item"):
         value = config[name]
