@@ -90,12 +90,11 @@ def union(config: dict, points: list) -> Plan:
     A problem or estimator that a swept value makes is named with it, 'binned15 (bins=10)'; cells that points have in common are
     planned once.
     """
-    words = sweeps.words([path for values, _ in points for path in values if path not in sweeps.GRID])
+    words = sweeps.words([path for values, _ in points for path in values])
     found = Plan(config, {}, {}, [], {}, words, [values for values, _ in points])
     all_rows = set()
     for values, point in points:
         one = _plan(point)
-        values = {path: value for path, value in values.items() if path in words}
         names: dict[str, dict] = {"problem": {}, "estimator": {}}
         for group, nodes, into in (
             ("problem", one.problems, found.problems),

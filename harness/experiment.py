@@ -186,10 +186,10 @@ class Experiment:
         """Mean over problems, notions, n and estimators of the root mean squared error of the figure's estimand: what a sweeper
         that searches minimises. None where no truth is known."""
         from harness.evaluation import evaluate
-        from harness.tables import figure_estimand
+        from harness.tables import figure_estimands
 
         frame = self._shown(self.records())
-        errors = evaluate(frame[frame["estimand"].eq(figure_estimand(frame, self.config))])["rmse"].dropna()
+        errors = evaluate(frame[frame["estimand"].eq(figure_estimands(frame, self.config)[0])])["rmse"].dropna()
         return float(errors.mean()) if len(errors) else None
 
     def shown_config(self) -> dict:

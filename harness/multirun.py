@@ -12,7 +12,7 @@ import sys
 
 from hydra.experimental.callback import Callback
 
-from harness import runner, sweeps
+from harness import cells, runner, sweeps
 from harness.config import compose, hydra_mistakes
 from harness.errors import BadInput
 from harness.experiment import Experiment
@@ -84,12 +84,12 @@ def results(overrides: list[str]) -> list[Experiment]:
     parts = {key: swept.pop(key) for key in OF_ONE_RUN if key in swept}
     constant = [text for text in constant if text.split("=")[0] not in OF_ONE_RUN] if parts else constant
     paths = {key.lstrip("+"): [_value(f"{key}={value}") for value in values] for key, values in swept.items()}
-    operational = {key: values for key, values in paths.items() if key in ("jobs", "engine", "on_error", "refresh")}
-    paths = {key: values for key, values in paths.items() if key not in operational}
+    grid = {key: _together(key, paths.pop(key)) for key in sweeps.GRID if key in paths}
+    paths = {key: values for key, values in paths.items() if key not in ("jobs", "engine", "on_error", "refresh")}
     found = []
     for experiment in experiments:
         chosen = [*constant, *([f"experiment={experiment}"] if experiment else [])]
-        bases = [compose([*chosen, *choice]) for choice in _choices(groups)]
+        bases = [{**compose([*chosen, *choice]), **grid} for choice in _choices(groups)]
         config = {**bases[0], **{group: _merged(base[group] for base in bases) for group in ("problem", "estimator")}}
         if paths or len(bases) > 1:
             points = [point for base in bases for point in sweeps.points({**base, "sweep": paths})]
@@ -125,6 +125,14 @@ def _texts(override):
     if not found:
         raise BadInput(f"no {override.get_key_element()} matches {override.input_line.partition('=')[2]}.")
     yield from found
+
+
+def _together(key, values):
+    """The one value of n, notion or reps that asks for what these ask for one by one."""
+    if key == "reps" and all(isinstance(value, int) for value in values):
+        return max(values)
+    lists = [list(range(v)) if key == "reps" and isinstance(v, int) else cells.as_list(v) for v in values]
+    return list(dict.fromkeys(value for one in lists for value in one))
 
 
 def _choices(groups):

@@ -8,7 +8,7 @@ import os
 import re
 from pathlib import Path
 
-from harness import rankings, reproduction
+from harness import rankings, reproduction, sweeps, variations
 from harness.config import PACKAGE
 from harness.plots import NAMES
 from harness.records import whole_file
@@ -53,6 +53,9 @@ def save(experiment, records, files, wide, compared, path: Path) -> Path:
         meaning=VERDICTS,
         statuses={status: int(count) for status, count in statuses.items() if count},
         reasons=_reasons(records),
+        differs=[(path, variations.brief(was, 200), variations.brief(now, 200)) for path, (was, now) in experiment.differs.items()],
+        experiment_id=config["experiment"],
+        swept=_swept(experiment.plan),
         links=[(os.path.relpath(f, path.parent), f.name) for f in files],
         runs=_runs(experiment.out, records),
         configuration=json.dumps({k: v for k, v in config.items() if k not in ("labels", "figure")}, indent=1),
@@ -60,6 +63,13 @@ def save(experiment, records, files, wide, compared, path: Path) -> Path:
     with whole_file(path) as temporary:
         temporary.write_text(page)
     return path
+
+
+def _swept(plan):
+    """[(path, its values)] of a sweep."""
+    return [
+        (path, ", ".join(dict.fromkeys(sweeps.said(point[path]) for point in plan.points if path in point))) for path in plan.swept
+    ]
 
 
 def _plain(name):

@@ -97,8 +97,9 @@ class View:
         table = pd.concat([wide.reset_index(drop=True) for wide, _ in pieces], ignore_index=True).fillna("")
         rows = pd.concat([index.reindex(columns=levels) for _, index in pieces], ignore_index=True).fillna("")
         table.index = pd.MultiIndex.from_frame(rows)
-        empty = [column for column in table.columns if table[column].isin(["", "–"]).all()]
-        table = table.drop(columns=empty)
+        numbers = table.map(lambda entry: any(character.isdigit() for character in entry)).drop(columns="truth", errors="ignore")
+        empty = [column for column in numbers if not numbers[column].any()]
+        table = table[numbers.any(axis=1)].drop(columns=empty)  # tables.reasons says what gave no number
         table.columns.name = pieces[0][0].columns.name
         return table
 
@@ -113,10 +114,10 @@ class View:
         """Estimates (mean and standard error) and CPU time against the swept parameter with the most values; a panel per problem,
         notion, n and value of the other parameters, or a heat map over two of many values each."""
         from harness import plots
-        from harness.tables import figure_estimand
+        from harness.tables import figure_estimands
 
         plt = plots.pyplot()
-        estimand = figure_estimand(records, config)
+        estimand = figure_estimands(records, config)[0]
         frame = self.rows(records[records["estimand"].eq(estimand)], config)
         frame = frame[frame["status"].eq("ok")]
         axes = self._axes(frame)

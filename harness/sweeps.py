@@ -13,7 +13,7 @@ import json
 
 from harness.errors import BadInput
 
-GRID = ("problem", "estimator", "n", "notion", "reps")  # lists already: their values make one larger run, and no parameter
+GRID = ("n", "notion", "reps")  # lists as they are: their values make one larger run, and no parameter
 FIXED = (
     "name", "paper", "item", "title", "compare", "paired", "reasons", "labels", "figure", "estimand", "out", "jobs", "engine",
     "shard", "shards", "on_error", "refresh", "reliability", "sweep", "experiment", "ranking", "hydra",
@@ -56,7 +56,9 @@ def _check(path, values, config):
     if config["ranking"]:
         raise BadInput(f"sweep.{path} is given in a run that ranks models; a sweep is of a run without ranking.")
     if head in FIXED:
-        raise BadInput(f"{head} cannot be swept; parameters of problems and estimators, n, reps, notion, seed and bootstrap can.")
+        raise BadInput(f"{head} cannot be swept; parameters of problems and estimators, seed and bootstrap can.")
+    if head in GRID:
+        raise BadInput(f"sweep.{path} is given, but {head} takes several values as it is; give {head}={json.dumps(values)}.")
     if head in ("problem", "estimator"):
         if len(rest) < 2:
             raise BadInput(f"sweep.{path} names no parameter; sweep.{head}.ID.PARAMETER=[values] is needed, or {head}=[IDs].")
@@ -66,7 +68,7 @@ def _check(path, values, config):
     elif rest or head not in config:
         from harness.config import guess
 
-        known = [key for key in config if key not in FIXED and key not in ("problem", "estimator")]
+        known = [key for key in config if key not in FIXED and key not in (*GRID, "problem", "estimator")]
         raise BadInput(f"there is no option {path!r} to sweep{guess(path, known)}; options are {', '.join(known)}.")
     if not values:
         raise BadInput(f"sweep.{path} is an empty list; give at least one value.")

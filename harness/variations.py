@@ -28,7 +28,7 @@ def differences(config: dict, reference: dict | None) -> dict[str, tuple]:
     """{path: (value in the reference, value here)}; a problem or estimator that only one of them has is one path."""
     if reference is None:
         return {}
-    mine, theirs = ({key: value for key, value in c.items() if key not in OPERATIONAL} for c in (config, reference))
+    mine, theirs = ({k: v for k, v in c.items() if k not in (*OPERATIONAL, "sweep")} for c in (config, reference))
     return dict(_differing(theirs, mine, ""))
 
 
