@@ -229,25 +229,20 @@ def _through_hydra(arguments):
 def _job(config, overrides, number):
     """One job of a multirun: compute its cells; what several jobs add up to is drawn by the process that was called."""
     from harness import multirun
-    from harness.errors import BadInput
     from harness.experiment import Experiment
     from harness.runner import Interrupted
 
     experiment = Experiment.of_config(config)
-    later = multirun.current.later(experiment) if multirun.current else 0.0
+    going = multirun.current
+    name = going.name(number, overrides) if going else f"job {number + 1} ({', '.join(overrides)})"
     try:
-        status = _compute(experiment, finish=False, later=later, name=f"job {number}, {' '.join(overrides)}")
+        status = _compute(experiment, finish=False, later=going.later(experiment) if going else 0.0, name=name)
     except Interrupted:
         print("interrupted; what was finished is recorded, the same command goes on from there", file=sys.stderr)
         raise KeyboardInterrupt from None  # an exception would let Hydra start the next job
-    if multirun.current:
-        multirun.current.status = max(multirun.current.status, status)
-        multirun.current.draw_complete()
-        return None
-    try:
-        return experiment.rmse()
-    except BadInput:
-        return None
+    if going:
+        going.ended(experiment, status)
+    return experiment.rmse()
 
 
 def _finish_job(experiment) -> int:

@@ -43,9 +43,22 @@ def compose_unchecked(overrides: list[str]) -> dict:
     from hydra import compose as hydra_compose
     from hydra import initialize_config_dir
 
-    with hydra_mistakes(overrides), initialize_config_dir(str(CONF), version_base="1.3"):
+    with hydra_mistakes(overrides), _apart_from_a_job(), initialize_config_dir(str(CONF), version_base="1.3"):
         composed = hydra_compose("config", overrides=expand_globs(free_paths(overrides)), return_hydra_config=True)
         return plain(composed, composed.hydra.runtime.choices.get("experiment"))
+
+
+@contextlib.contextmanager
+def _apart_from_a_job():
+    """Composing is possible inside one of Hydra's own jobs too, whose state is put back afterwards."""
+    from hydra.core.global_hydra import GlobalHydra
+
+    instance = GlobalHydra.instance()
+    job, instance.hydra = instance.hydra, None
+    try:
+        yield
+    finally:
+        instance.hydra = job
 
 
 def plain(composed, experiment: str | None) -> dict:

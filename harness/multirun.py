@@ -8,6 +8,7 @@ when Hydra says that the last job has ended (`Sweep`, the callback in conf/confi
 from __future__ import annotations
 
 import itertools
+import math
 import sys
 
 from hydra.experimental.callback import Callback
@@ -24,23 +25,34 @@ current: Multirun | None = None  # of this process, while it is going on
 
 
 class Multirun:
-    """The results that the jobs of one multirun add up to: `experiments`, in the order of the jobs."""
+    """The results that the jobs of one multirun add up to: `experiments`, in the order of the jobs. `finish` draws one and returns
+    the exit status."""
 
     def __init__(self, overrides: list[str], finish):
+        constant, swept = parsed(overrides)
+        self.constant, self.jobs = set(constant), math.prod(map(len, swept.values()))
         self.experiments = results(overrides)
         self.finish = finish
+        self.computed: set[str] = set()
         self.drawn: set[int] = set()
         self.status = 0
+
+    def name(self, number: int, overrides: list[str]) -> str:
+        """'job 2 of 4 (estimator.binned15.bins=10)': a job by what it has of its own."""
+        own = [text.lstrip("+") for text in overrides if text not in self.constant]
+        return f"job {number + 1} of {self.jobs} ({', '.join(own)})"
 
     def later(self, experiment: Experiment) -> float:
         """Expected seconds of the cells of all jobs that this one does not compute."""
         mine = {cell.key for cell in experiment.plan.cells}
         return sum(_expected(one, mine) for one in self.experiments)
 
-    def draw_complete(self):
-        """Draw the results of which no cell is missing any more."""
-        for position, experiment in enumerate(self.experiments):
-            if position not in self.drawn and not experiment.missing(experiment.records()):
+    def ended(self, experiment: Experiment, status: int):
+        """Note a job that has ended, and draw the results that it has completed."""
+        self.status = max(self.status, status)
+        self.computed |= {cell.key for cell in experiment.plan.cells}
+        for position, result in enumerate(self.experiments):
+            if position not in self.drawn and all(cell.key in self.computed for cell in result.plan.cells):
                 self._draw(position)
 
     def draw_rest(self):

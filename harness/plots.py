@@ -9,7 +9,7 @@ import numpy as np
 from harness.evaluation import evaluate
 from harness.notions import NOTIONS
 from harness.records import whole_file
-from harness.tables import figure_estimand, label
+from harness.tables import figure_estimands, label
 
 COLOURS = (
     "#0072B2",
@@ -137,7 +137,7 @@ def side_by_side(records, config):
 def across_problems(records, config):
     """One panel per notion: every problem's mean estimate (over reps and n) as a dot, the median over problems as a bar."""
     plt = pyplot()
-    estimand = figure_estimand(records, config)
+    estimand = figure_estimands(records, config)[0]
     table = evaluate(records[records["estimand"].eq(estimand) & records["status"].eq("ok")])
     if not len(table):
         return _nothing(plt)
@@ -252,7 +252,7 @@ def _nothing(plt):
 
 
 def _prepared(records, config):
-    estimand = figure_estimand(records, config)
+    estimand = figure_estimands(records, config)[0]
     table = evaluate(records[records["estimand"].eq(estimand) & records["status"].eq("ok")])
     seen = list(dict.fromkeys(zip(records["problem"], records["notion"])))
     with_numbers = set(zip(table["problem"], table["notion"]))

@@ -53,7 +53,7 @@ def save(experiment, records, files, wide, compared, path: Path) -> Path:
         meaning=VERDICTS,
         statuses={status: int(count) for status, count in statuses.items() if count},
         reasons=_reasons(records),
-        differs=[(path, variations.brief(was, 200), variations.brief(now, 200)) for path, (was, now) in experiment.differs.items()],
+        differs=[(path, *(variations.brief(value, 200) for value in pair)) for path, pair in experiment.differs.items()],
         experiment_id=config["experiment"],
         swept=_swept(experiment.plan),
         links=[(os.path.relpath(f, path.parent), f.name) for f in files],
@@ -67,9 +67,8 @@ def save(experiment, records, files, wide, compared, path: Path) -> Path:
 
 def _swept(plan):
     """[(path, its values)] of a sweep."""
-    return [
-        (path, ", ".join(dict.fromkeys(sweeps.said(point[path]) for point in plan.points if path in point))) for path in plan.swept
-    ]
+    values = {path: dict.fromkeys(sweeps.said(point[path]) for point in plan.points if path in point) for path in plan.swept}
+    return [(path, ", ".join(said)) for path, said in values.items()]
 
 
 def _plain(name):

@@ -86,7 +86,8 @@ class View:
             keys = {key for key, many in self.plan.values.items() if values in many}
             part = records[records["key"].isin(keys)]
             if len(part):
-                wide = tables.wide(part, config)
+                there = set(part["estimator"])
+                wide = tables.wide(part, {**config, "estimator": {e: v for e, v in config["estimator"].items() if e in there}})
                 index = wide.index.to_frame(index=False)
                 for position, name in enumerate(names):
                     index.insert(position, name, sweeps.said(values[name]) if name in values else "")
@@ -143,8 +144,8 @@ class View:
         places = [tuple(row) for row in swept[["problem", "notion"]].drop_duplicates().itertuples(index=False)]
         order = {name: i for i, name in enumerate(config["problem"])}
         places = sorted(places, key=lambda place: (order.get(place[0], len(order)), NOTIONS.index(place[1])))
-        columns = swept.assign(**{name: swept[name].map(_rank) for name in others})[["n", *others]].drop_duplicates()
-        columns = [dict(zip(["n", *others], row)) for row in columns.itertuples(index=False)]
+        rows = zip(swept["n"], *([_rank(value) for value in swept[name]] for name in others))
+        columns = [dict(zip(["n", *others], row)) for row in dict.fromkeys(rows)]
         shown = {_rank(v): sweeps.said(v) for name in others for v in self._values(name)}
         series = [e for e in config["figure"]["estimators"] or config["estimator"] if e in set(frame["estimator"])]
         series += [e for e in dict.fromkeys(frame["estimator"]) if e not in series]
@@ -164,7 +165,7 @@ class View:
         for j, column in enumerate(columns):
             here = frame[frame["n"].eq(column["n"])]
             for name in others:
-                here = here[here[name].isna() | here[name].map(_rank).eq(column[name])]
+                here = here[[_rank(value) in (None, column[name]) for value in here[name]]]
             for i, (problem, notion) in enumerate(places):
                 ax, part = grid[i, j], here[here["problem"].eq(problem) & here["notion"].eq(notion)]
                 for estimator in series:
@@ -179,7 +180,7 @@ class View:
             for estimator in series:
                 line = here[here["estimator"].eq(estimator) & here[x].notna()]
                 if len(line):
-                    mean = line.groupby(line[x].map(_rank))["cpu_seconds"].mean()
+                    mean = line["cpu_seconds"].groupby([_rank(value) for value in line[x]]).mean()
                     points = sorted((at[value], 1e3 * seconds) for value, seconds in mean.items())
                     ax.plot(*zip(*points), **style[estimator])
             ax.set_yscale("log")
