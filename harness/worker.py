@@ -20,7 +20,7 @@ from harness.errors import BadInput, Undefined
 from harness.estimators.base import apply, is_finite
 from harness.nodes import node
 from harness.notions import reduce
-from harness.seeds import estimator_rng, problem_rng
+from harness.seeds import estimator_rng, identity, problem_rng
 
 FLUSH_SECONDS = 10.0
 
@@ -138,7 +138,7 @@ def _frozen(arrays):
 def _estimator_stream(problem, estimator, cell):
     if getattr(estimator.object, "legacy_seed", False):
         return cell.rep
-    return estimator_rng(cell.seed, problem.key, cell.rep, cell.n, estimator.key)
+    return estimator_rng(cell.seed, identity(problem.object, problem.key), cell.rep, cell.n, estimator.key)
 
 
 def _rows(found):
