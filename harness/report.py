@@ -23,8 +23,9 @@ CAPTION = "Mean over the replications, bars: one standard error. Dashed: the tru
 MOST_ROWS = 5000  # of a table on the page; the CSV beside it holds all
 
 
-def save(experiment, records, files, wide, compared, path: Path) -> Path:
-    """Write the page; `files` are linked, the SVG among them is put inline."""
+def save(experiment, records, files, wide, compared, path: Path, diagrams=()) -> Path:
+    """Write the page; `files` are linked, the SVG among them is put inline, as are those of the reliability `diagrams`: (title,
+    caption, files)."""
     from jinja2 import Environment, FileSystemLoader
 
     loader = FileSystemLoader(PACKAGE / "templates")
@@ -41,6 +42,7 @@ def save(experiment, records, files, wide, compared, path: Path) -> Path:
         fingerprint=experiment.fingerprint(records),
         paper=experiment.paper,
         svg=inline(svg.read_text()),
+        diagrams=[(t, c, inline(next(f for f in own if f.suffix == ".svg").read_text())) for t, c, own in diagrams],
         heading=_plain(wide.columns.name),
         caption=config["figure"].get("caption") or (rankings.POLICY if config["ranking"] else CAPTION),
         wide=wide,
