@@ -10,6 +10,7 @@ from harness import estimands, rankings
 from harness.errors import BadInput
 from harness.nodes import Node, node
 from harness.notions import NOTIONS, SCALAR_NOTIONS
+from harness.plots import checked_figure
 from harness.seeds import digest
 
 
@@ -172,7 +173,7 @@ def _settings(config):
         raise BadInput(f"on_error is {config['on_error']!r}; allowed are record, raise.")
     if config["seed"] >= 2**63:
         raise BadInput(f"seed is {config['seed']}; an integer below 2^63 is needed.")
-    for name in (*as_list(config["estimand"]), config["figure"]["estimand"]):
+    for name in (*as_list(config["estimand"]), *as_list(config["figure"]["estimand"])):
         estimands.check_name(str(name))
     for name in ("name", "paper", "item"):
         value = config[name]
@@ -182,9 +183,7 @@ def _settings(config):
             raise BadInput(f"{name} is {value!r}, the folder of the {value} themselves; choose another.")
     if config["item"] and not (config["paper"] and config["compare"]):
         raise BadInput(f"item is {config['item']!r}, but paper or compare is not given; an item belongs to an experiment.")
-    figure = config["figure"]
-    if not isinstance(figure["panels_per_row"], int) or figure["panels_per_row"] < 1:
-        raise BadInput(f"figure.panels_per_row is {figure['panels_per_row']!r}; an integer of at least 1 is needed.")
+    figure = checked_figure(config["figure"])
     unknown = [e for e in as_list(figure["estimators"]) if e not in config.get("estimator", {})]
     if unknown and len(unknown) == len(as_list(figure["estimators"])):
         raise BadInput(f"figure.estimators is {', '.join(unknown)}, none of which is in this run.")

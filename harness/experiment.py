@@ -90,7 +90,7 @@ class Experiment:
         shown = self._shown(frame)
         view = item or (rankings if self.config["ranking"] else None)
         figure = view.render(shown, self.config) if view else plots.overview(shown, self.config)
-        files = plots.save(figure, self.folder / self.stem)
+        files = plots.save(figure, self.folder / self.stem, self.config)
         summary = getattr(view, "summary", tables.summary)(shown, self.config)
         wide = getattr(view, "table", tables.wide)(shown, self.config)
         files += tables.save(summary, wide, self.folder / self.stem)

@@ -8,9 +8,8 @@ import os
 import re
 from pathlib import Path
 
-from harness import rankings, reproduction
+from harness import plots, reproduction, tables
 from harness.config import PACKAGE
-from harness.plots import NAMES
 from harness.records import whole_file
 
 VERDICTS = {
@@ -19,7 +18,6 @@ VERDICTS = {
     "differs": "the difference is larger than that",
     "not reproducible here": "there is no number of ours, or none that can be judged, for the reason given",
 }
-CAPTION = "Mean over the replications, bars: one standard error. Dashed: the true value, its band the error of the truth."
 MOST_ROWS = 5000  # of a table on the page; the CSV beside it holds all
 
 
@@ -42,7 +40,7 @@ def save(experiment, records, files, wide, compared, path: Path) -> Path:
         paper=experiment.paper,
         svg=inline(svg.read_text()),
         heading=_plain(wide.columns.name),
-        caption=config["figure"].get("caption") or (rankings.POLICY if config["ranking"] else CAPTION),
+        caption=config["figure"].get("caption") or plots.caption(records, config),
         wide=wide,
         levels=wide.index.names,
         rows=[(index if isinstance(index, tuple) else (index,), list(row)) for index, row in zip(wide.index, wide.to_numpy())],
@@ -52,7 +50,7 @@ def save(experiment, records, files, wide, compared, path: Path) -> Path:
         verdicts=reproduction.counts(compared) if compared is not None else {},
         meaning=VERDICTS,
         statuses={status: int(count) for status, count in statuses.items() if count},
-        reasons=_reasons(records),
+        reasons=tables.without_number(records) + ([] if config["item"] or config["ranking"] else tables.dashes(records, config)),
         links=[(os.path.relpath(f, path.parent), f.name) for f in files],
         runs=_runs(experiment.out, records),
         configuration=json.dumps({k: v for k, v in config.items() if k not in ("labels", "figure")}, indent=1),
@@ -65,7 +63,7 @@ def save(experiment, records, files, wide, compared, path: Path) -> Path:
 def _plain(name):
     """'l1: mean' -> 'L1 calibration error: mean'."""
     estimand, colon, rest = name.partition(":")
-    text = NAMES.get(estimand, estimand)
+    text = plots.NAMES.get(estimand, estimand)
     return text.replace("$", "").replace("_", "").replace(r"\infty", "∞") + colon + rest
 
 
@@ -94,16 +92,6 @@ def number(value, digits=4):
     if float(value) == int(value) and abs(value) < 1e6:
         return str(int(value))
     return f"{value:.{digits}g}"
-
-
-def _reasons(records):
-    """[(status, estimator, cells, reason)] of all cells that gave no number, and of undefined estimates."""
-    without = records[~records["status"].eq("ok")]
-    if not len(without):
-        return []
-    short = without["reason"].fillna("").map(lambda text: str(text).strip().splitlines()[-1][:200] if str(text).strip() else "")
-    grouped = without.assign(short=short).groupby(["status", "estimator", "short"], sort=True)["key"].nunique()
-    return [(status, estimator, int(count), reason) for (status, estimator, reason), count in grouped.items()]
 
 
 def _runs(out, records):
