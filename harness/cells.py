@@ -10,6 +10,7 @@ from harness import estimands, rankings, sweeps
 from harness.errors import BadInput
 from harness.nodes import Node, node
 from harness.notions import NOTIONS, SCALAR_NOTIONS
+from harness.plots import checked_figure
 from harness.seeds import digest
 
 DEFAULT_RESAMPLES = 200
@@ -274,9 +275,7 @@ def _settings(config):
         raise BadInput(f"bootstrap is {resamples!r}; a number of resamples of at least 20, 0 for none, or null is needed.")
     if config["reliability"] not in ("overall", "classes", "none"):
         raise BadInput(f"reliability is {config['reliability']!r}; allowed are overall, classes, none.")
-    figure = config["figure"]
-    if not isinstance(figure["panels_per_row"], int) or figure["panels_per_row"] < 1:
-        raise BadInput(f"figure.panels_per_row is {figure['panels_per_row']!r}; an integer of at least 1 is needed.")
+    figure = checked_figure(config["figure"])
     unknown = [e for e in as_list(figure["estimators"]) if e not in config.get("estimator", {})]
     if unknown and len(unknown) == len(as_list(figure["estimators"])):
         raise BadInput(f"figure.estimators is {', '.join(unknown)}, none of which is in this run.")

@@ -138,7 +138,7 @@ class Experiment:
         shown, config = self._shown(frame), self.shown_config()
         figure, summary, wide, compared = self._drawn(frame, shown, config, notes)
         stem = self.folder / self.stem
-        files = plots.save(figure, stem)
+        files = plots.save(figure, stem, self.config)
         files += tables.save(summary, wide, stem)
         if compared is not None:
             files += reproduction.save(compared, self.name, self.folder)
@@ -186,6 +186,13 @@ class Experiment:
             return sweep_report.View(self.plan).table(shown, config)
         return (rankings.table if config["ranking"] else tables.wide)(shown, config)
 
+    def caption(self, frame) -> str:
+        """What the figure shows, in words."""
+        from harness import plots, sweep_report
+
+        shown, config = self._shown(frame), self.shown_config()
+        return sweep_report.View(self.plan).caption(shown, config) if self.is_sweep else plots.caption(shown, config)
+
     def rmse(self) -> float | None:
         """Mean over problems, notions, n and estimators of the root mean squared error of the figure's estimand: what a sweeper
         that searches minimises. None where no truth is known."""
@@ -216,7 +223,7 @@ class Experiment:
             panels = reliability.panels(p, y, which, notion=notion, classes=getattr(problem.object, "names", None))
             own = f"_{re.sub('[^A-Za-z0-9.=-]+', '_', name).strip('_')}" if len(held) > 1 else ""
             stem = self.folder / f"{self.stem}_reliability{own}"
-            files = plots.save(reliability.figure(panels, config), stem, config["figure"])
+            files = plots.save(reliability.figure(panels, config), stem, config)
             table = stem.with_name(f"{stem.name}.csv")
             with whole_file(table) as temporary:
                 reliability.table_of(panels).to_csv(temporary, index=False)

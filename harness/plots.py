@@ -1,15 +1,22 @@
-"""Figures: convergence (estimate against n) and, where there is one n only, estimates side by side."""
+"""Figures: convergence (estimate against n) and, where there is one n only, estimates side by side.
+
+A point, a lower bound, an upper bound and an interval are four different marks: a filled marker; a tick with an arrow towards
+where the truth is, up (right) or down (left); and a bar with end caps, without a centre. The bounds that a point has besides are
+a pale bar.
+"""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
 
+from harness.errors import BadInput
 from harness.evaluation import evaluate
 from harness.notions import NOTIONS
 from harness.records import whole_file
-from harness.tables import figure_estimands, label
+from harness.tables import OWN_RANDOMNESS, figure_estimands, label
 
 COLOURS = (
     "#0072B2",
@@ -22,7 +29,14 @@ COLOURS = (
     "#999999",
 )  # Okabe and Ito, grey for yellow
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-LINES = ("-", "-", "-", "-", "-", "-", "-", "-", "--", "--", "--", "--", "--", "--", "--", "--")
+LINES = ("-", "--", ":", "-.")  # one for every eight series
+KINDS = {
+    "point": "estimate",
+    "lower": "lower bound: the truth is at least this",
+    "upper": "upper bound: the truth is at most this",
+    "interval": "interval",
+}
+BESIDES = "bounds of an estimate"
 NAMES = {
     "l1": "$L_1$ calibration error", "l2": "$L_2$ calibration error", "l2_squared": "squared calibration error",
     "kl": "KL calibration error", "linf": r"$L_\infty$ calibration error", "brier": "Brier score", "logloss": "log-loss",
@@ -38,127 +52,266 @@ STYLE = {
 }  # fmt: skip
 MOST_PANELS = 40
 WIDTH = 6.75  # inches, two columns of a paper
+FORMATS = ("png", "svg", "pdf", "eps", "ps", "jpg", "tif", "webp")
+ALWAYS = ("png", "svg")  # what the terminal names and what the page shows
+
+
+def checked_figure(figure: dict) -> dict:
+    """The configuration's `figure`, as it is. Raises BadInput, with the remedy, where size, format, dpi, font, panels_per_row or
+    caption is nothing that can be drawn."""
+
+    def number(value, low, high, kind=(int, float)):
+        return isinstance(value, kind) and not isinstance(value, bool) and low <= value <= high
+
+    size, formats, caption = figure.get("size"), figure.get("format"), figure.get("caption")
+    if size is not None and not (isinstance(size, list) and len(size) == 2 and all(number(x, 0.5, 40) for x in size)):
+        raise BadInput(
+            f"figure.size is {size!r}; give width and height in inches, 0.5 to 40, as in 'figure.size=[6.75,3]', or null."
+        )
+    named = [formats] if isinstance(formats, str) else formats
+    unknown = [f for f in named if f not in FORMATS] if isinstance(named, list) else [named]
+    if unknown and formats is not None:
+        raise BadInput(
+            f"figure.format is {formats!r}; give a list of {', '.join(FORMATS)}, as in 'figure.format=[png,pdf]' (png and svg "
+            f"are always written)."
+        )
+    for name, low, high, remedy in (("dpi", 30, 1200, "200 is usual"), ("font", 4, 30, "null is 8 points")):
+        value = figure.get(name)
+        if value is not None and not number(value, low, high):
+            raise BadInput(f"figure.{name} is {value!r}; give a number from {low} to {high} ({remedy}).")
+    if not number(figure["panels_per_row"], 1, float("inf"), int):
+        raise BadInput(f"figure.panels_per_row is {figure['panels_per_row']!r}; an integer of at least 1 is needed.")
+    if caption is not None and not isinstance(caption, str):
+        raise BadInput(f"figure.caption is {caption!r}; give a text, or null for what is drawn in words.")
+    return figure
 
 
 def overview(records, config):
     """Convergence over n if there are several n, else the estimates side by side; a family of problems, too many for a panel
     each, as one distribution."""
-    if len(records.drop_duplicates(["problem", "notion"])) > MOST_PANELS:
-        return across_problems(records, config)
-    return convergence(records, config) if records["n"].nunique() > 1 else side_by_side(records, config)
+    return _view(records, {**config, "item": None})(records, config)
+
+
+def _view(records, config):
+    """The function that draws: the items without a caption of their own are convergence figures, whatever the n."""
+    if not config.get("item") and len(records.drop_duplicates(["problem", "notion"])) > MOST_PANELS:
+        return across_problems
+    return convergence if config.get("item") or records["n"].nunique() > 1 else side_by_side
 
 
 def convergence(records, config):
-    """One panel per problem and notion: mean +- standard error over the reps against n (log axis); truth dashed, with its
-    error as a band."""
+    """One panel per problem, notion and estimand: mean +- standard error over the reps against n (log axis); truth dashed, with
+    its error as a band."""
     plt = pyplot()
-    table, estimand, panels, series = _prepared(records, config)
+    table, panels, series = _prepared(records, config)
     if not series:
         return _nothing(plt)
-    rows, columns = _grid(len(panels), config["figure"]["panels_per_row"])
+    rows, columns, places = _places(panels, config)
     figure, axes = plt.subplots(
         rows,
         columns,
-        figsize=(WIDTH, 0.6 + (1.95 + 0.15 * _several(panels)) * rows),
+        figsize=_size(config, 0.6 + (1.95 + 0.15 * _several(panels)) * rows),
         squeeze=False,
         sharex=True,
         layout="constrained",
     )
-    for (problem, notion), ax in zip(panels, axes.flat):
-        part = table[(table["problem"] == problem) & (table["notion"] == notion)]
+    sizes = sorted(table["n"].unique())
+    aside = _aside(table, series, sizes, config)
+    for panel, place in zip(panels, places):
+        ax, part = axes[place], _of(table, panel)
         for i, estimator in enumerate(series):
             line = part[part["estimator"] == estimator].sort_values("n")
-            if len(line):
-                ax.errorbar(
-                    line["n"], line["mean"], yerr=line["se"], label=label(config, "estimator", estimator), capsize=1.5,
-                    elinewidth=0.7, color=COLOURS[i % 8], marker=MARKERS[i % 8], linestyle=LINES[i % 16], zorder=3,
-                )  # fmt: skip
+            for kind in KINDS:
+                of_kind = line[line["kind"] == kind]
+                at = of_kind["n"] * aside ** (i - (len(series) - 1) / 2)
+                _marks(ax, kind, at, of_kind, i, config, upright=True, name=label(config, "estimator", estimator))
         _truth_line(ax, part, horizontal=True)
         ax.set_xscale("log")
-        _sample_ticks(ax, sorted(table["n"].unique()))
-        ax.set_title(_panel_title(problem, notion, panels, config))
-    for ax in axes.flat[len(panels) :]:
-        ax.set_visible(False)
-    for ax in axes[:, 0]:
-        ax.set_ylabel(NAMES.get(estimand, estimand))
-    for j in range(columns):
-        last = max(i for i in range(rows) if i * columns + j < len(panels))
-        axes[last, j].set_xlabel("number of samples $n$")
-        axes[last, j].tick_params(labelbottom=True)
-    _legend(figure, axes.flat[: len(panels)], [label(config, "estimator", e) for e in series])
+        _sample_ticks(ax, sizes)
+        ax.set_title(_panel_title(panel, panels, config))
+        if place[1] == 0:
+            ax.set_ylabel(NAMES.get(panel[0], panel[0]))
+    _hide_unused(axes, places)
+    for row, column in places:
+        if (row + 1, column) not in places:
+            axes[row, column].set_xlabel("number of samples $n$")
+            axes[row, column].tick_params(labelbottom=True)
+    _legend(
+        figure, [axes[place] for place in places], [label(config, "estimator", e) for e in series], config, table, upright=True
+    )
     return figure
 
 
 def side_by_side(records, config):
-    """One panel per problem and notion: the mean +- standard error of every estimator at the only n (dots of the single reps
-    behind), the mean bounds as a broad bar, truth dashed."""
+    """One panel per problem, notion and estimand: the mean +- standard error of every estimator at the only n (dots of the single
+    reps behind), truth dashed."""
     plt = pyplot()
-    table, estimand, panels, series = _prepared(records, config)
+    table, panels, series = _prepared(records, config)
     if not series:
         return _nothing(plt)
-    rows, columns = _grid(len(panels), config["figure"]["panels_per_row"])
+    rows, columns, places = _places(panels, config)
     height = 0.6 + rows * (0.55 + 0.2 * len(series))
-    figure, axes = plt.subplots(rows, columns, figsize=(WIDTH, height), squeeze=False, sharey=True, layout="constrained")
-    fine = records[records["status"].eq("ok") & records["estimand"].eq(estimand)]
-    for (problem, notion), ax in zip(panels, axes.flat):
-        part = table[(table["problem"] == problem) & (table["notion"] == notion)]
+    figure, axes = plt.subplots(rows, columns, figsize=_size(config, height), squeeze=False, sharey=True, layout="constrained")
+    fine = records[records["status"].eq("ok")]
+    for panel, place in zip(panels, places):
+        ax, part, dots = axes[place], _of(table, panel), _of(fine, panel)
         for i, estimator in enumerate(series):
             line = part[part["estimator"] == estimator]
             at = len(series) - 1 - i
-            own = (fine["problem"] == problem) & (fine["notion"] == notion) & (fine["estimator"] == estimator)
             if not len(line):
-                ax.text(
-                    0.98, at, "no estimate", transform=ax.get_yaxis_transform(), ha="right", va="center", fontsize=6, color="0.45"
-                )
-                continue
-            bounds = line[["low", "high"]].iloc[0]
-            if bounds.notna().any():
-                ends = bounds.fillna(line["mean"].iloc[0])
-                ax.plot(ends, [at, at], color=COLOURS[i % 8], alpha=0.35, linewidth=4, solid_capstyle="butt", zorder=1)
-            if own.sum() > 1:
-                ax.plot(fine.loc[own, "value"], np.full(own.sum(), at), ".", color=COLOURS[i % 8], alpha=0.25, markersize=3)
-            ax.errorbar(
-                line["mean"], [at], xerr=line["se"], marker=MARKERS[i % 8], color=COLOURS[i % 8], capsize=2, linestyle="none"
-            )
+                _say_no_estimate(ax, 0.98, at, ha="right")
+            for kind in KINDS:
+                _marks(ax, kind, [at] * line["kind"].eq(kind).sum(), line[line["kind"] == kind], i, config, upright=False)
+            own = dots.loc[dots["estimator"].eq(estimator) & dots["kind"].ne("interval"), "value"]
+            if len(own) > 1:
+                ax.plot(own, np.full(len(own), at), ".", color=_pale(COLOURS[i % 8], 0.3), markersize=3, zorder=1.5)
         _truth_line(ax, part, horizontal=False)
         ax.set_yticks(range(len(series)), [label(config, "estimator", e) for e in reversed(series)])
         ax.set_ylim(-0.6, len(series) - 0.4)
-        ax.set_title(_panel_title(problem, notion, panels, config))
-    for ax in axes.flat[len(panels) :]:
-        ax.set_visible(False)
-    for i, ax in enumerate(axes.flat[: len(panels)]):
-        if i + columns >= len(panels):
-            ax.set_xlabel(NAMES.get(estimand, estimand))
-    if table["truth"].notna().any():
-        _legend(figure, axes.flat[: len(panels)], [])
+        ax.set_title(_panel_title(panel, panels, config))
+        below = panels[places.index((place[0] + 1, place[1]))] if (place[0] + 1, place[1]) in places else None
+        if below is None or below[0] != panel[0]:
+            ax.set_xlabel(NAMES.get(panel[0], panel[0]))
+    _hide_unused(axes, places)
+    _legend(figure, [axes[place] for place in places], [], config, table, upright=False)
     return figure
 
 
 def across_problems(records, config):
-    """One panel per notion: every problem's mean estimate (over reps and n) as a dot, the median over problems as a bar."""
+    """One panel per notion, a row per estimand: every problem's mean estimate (over reps and n) as a dot (a bound as a tick with
+    an arrow, an interval as a bar), the median over problems as a stroke."""
     plt = pyplot()
-    estimand = figure_estimands(records, config)[0]
-    table = evaluate(records[records["estimand"].eq(estimand) & records["status"].eq("ok")])
+    table, _, series = _prepared(records, config)
     if not len(table):
         return _nothing(plt)
+    estimands = [name for name in figure_estimands(records, config) if (table["estimand"] == name).any()]
     notions = [notion for notion in NOTIONS if (table["notion"] == notion).any()]
-    series = [e for e in config["figure"]["estimators"] or config["estimator"] if e in set(table["estimator"])]
-    height = 0.7 + 0.24 * len(series)
-    figure, axes = plt.subplots(1, len(notions), figsize=(WIDTH, height), squeeze=False, sharey=True, layout="constrained")
+    height = 0.7 + 0.24 * len(series) * len(estimands)
+    shape = (len(estimands), len(notions))
+    figure, axes = plt.subplots(*shape, figsize=_size(config, height), squeeze=False, sharey=True, layout="constrained")
     jitter = np.random.default_rng(0)
-    for notion, ax in zip(notions, axes.flat):
-        part = table[table["notion"] == notion]
+    for (row, column), ax in np.ndenumerate(axes):
+        part = table[table["notion"].eq(notions[column]) & table["estimand"].eq(estimands[row])]
         for i, estimator in enumerate(series):
-            means = part[part["estimator"] == estimator].groupby("problem")["mean"].mean()
-            at = len(series) - 1 - i
-            spread = at + jitter.uniform(-0.22, 0.22, len(means))
-            ax.plot(means, spread, ".", color=COLOURS[i % 8], alpha=0.35, markersize=3, rasterized=len(means) > 500)
-            ax.plot([means.median()] * 2, [at - 0.35, at + 0.35], color="0.1", linewidth=1.4, zorder=3)
-        ax.set_title(f"{notion.replace('_', '-')}: {part['problem'].nunique():,} problems")
-        ax.set_xlabel(NAMES.get(estimand, estimand))
+            own = part[part["estimator"] == estimator]
+            at, pale = len(series) - 1 - i, _pale(COLOURS[i % 8], 0.4)
+            for kind in KINDS:
+                means = own[own["kind"] == kind].groupby("problem")[["mean", "low", "high"]].mean()
+                spread = at + jitter.uniform(-0.22, 0.22, len(means))
+                many = len(means) > 500
+                ends = ["low", "high"] if kind == "interval" else ["mean"]
+                if kind == "interval":
+                    ax.hlines(spread, means["low"], means["high"], color=pale, linewidth=0.7, rasterized=many)
+                else:
+                    mark = (
+                        {"marker": "."}
+                        if kind == "point"
+                        else {"marker": _arrow(kind, upright=False), "markersize": 9, "markerfacecolor": "none"}
+                    )
+                    ax.plot(means["mean"], spread, linestyle="none", color=pale, rasterized=many, **mark)
+                for end in ends if len(means) else ():
+                    ax.plot([means[end].median()] * 2, [at - 0.35, at + 0.35], color="0.1", linewidth=1.4, zorder=3)
+        ax.set_title(f"{notions[column].replace('_', '-')}: {part['problem'].nunique():,} problems")
+        ax.set_xlabel(NAMES.get(estimands[row], estimands[row]))
     axes[0, 0].set_yticks(range(len(series)), [label(config, "estimator", e) for e in reversed(series)])
     axes[0, 0].set_ylim(-0.6, len(series) - 0.4)
+    if set(table["kind"]) != {"point"}:
+        _legend(figure, [], [], config, table, upright=False, ends_of_points=False)
     return figure
+
+
+def caption(records, config) -> str:
+    """What convergence, side_by_side or across_problems draws of these records, in words."""
+    from harness import rankings
+
+    if config["ranking"]:
+        return rankings.POLICY
+    table, _, series = _prepared(records, config)
+    if not series:
+        return "No cell gave a number to draw."
+    view = _view(records, config)
+    table = table[table["estimator"].isin(series)]
+    files = table["problem"].isin(config.get("files", ()))
+    if view is across_problems:
+        return _of_distribution(table, files)
+    own, same = table[~files], table[files]
+    sentences = _of_means(own, same, dots=view is side_by_side)
+    bounds = table[_has_ends(table, config)]
+    if len(bounds):
+        sides = "lower bound" if bounds["high"].isna().all() else "upper bound" if bounds["low"].isna().all() else "bounds"
+        sentences.append(f"Pale bars: from an estimate to its own {sides}{_averaged(bounds)}.")
+    sentences += _of_bounds(table, view is convergence)
+    if table["truth"].notna().any():
+        band = ", its band the error of the truth" if (table["truth_error"] > 0).any() else ""
+        sentences.append(f"Dashed: the true value{band}.")
+    return " ".join(sentences)
+
+
+def _of_means(own, same, dots):
+    """Sentences on what is averaged, and on error bars: `own` of replications, `same` of the same rows again."""
+    sentences = []
+    if len(own):
+        reps = _range(own["reps"])
+        bars = own[own["kind"].ne("interval")]["se"]
+        if own["reps"].max() == 1:
+            sentences.append("One replication, so no error bars.")
+        else:
+            error = "; bars: one standard error" if (bars > 0).any() else ""
+            sentences.append(f"Mean over {reps} replications{error}.")
+    if len(same):
+        where = "On a file" if same["problem"].nunique() == 1 else "On files"
+        if same["reps"].max() > 1:
+            again = f"{where}, mean over {_range(same['reps'])} runs on the same rows"
+            sentences.append(f"{again}: their {OWN_RANDOMNESS} is no standard error, and there are no error bars of it.")
+        else:
+            sentences.append(f"{where}, one run on all rows, without error bars.")
+    points = [frame for frame in (own, same) if len(frame) and (frame["reps"].max() > 1 and frame["kind"].ne("interval").any())]
+    if dots and points:
+        sentences.append("Dots: the single replications." if len(own) else "Dots: the single runs.")
+    return sentences
+
+
+def _of_bounds(table, upright):
+    kinds = set(table["kind"])
+    up, down = ("up", "down") if upright else ("to the right", "to the left")
+    sentences = []
+    if "lower" in kinds:
+        sentences.append(f"Tick with an arrow {up}: a lower bound, the truth is at least this.")
+    if "upper" in kinds:
+        sentences.append(f"Tick with an arrow {down}: an upper bound, the truth is at most this.")
+    if "interval" in kinds:
+        sentences.append(f"Bars with end caps: intervals{_averaged(table[table['kind'].eq('interval')])}.")
+    return sentences
+
+
+def _averaged(table):
+    return " (means)" if table["reps"].max() > 1 else ""
+
+
+def _of_distribution(table, files):
+    """The caption of across_problems."""
+    over = (
+        [f"{_range(table['reps'])} {'runs on the same rows' if files.all() else 'replications'}"]
+        if table["reps"].max() > 1
+        else []
+    )
+    over += [f"{table['n'].nunique()} sample sizes"] if table.groupby("problem")["n"].nunique().max() > 1 else []
+    mean = f", mean over {' and '.join(over)}" if over else ""
+    kinds = set(table["kind"])
+    marks = [
+        *(["Dots: estimates"] if "point" in kinds else []),
+        *(["ticks with an arrow to the right: lower bounds"] if "lower" in kinds else []),
+        *(["ticks with an arrow to the left: upper bounds"] if "upper" in kinds else []),
+        *(["thin bars: intervals"] if "interval" in kinds else []),
+    ]
+    text = "; ".join(marks)
+    ends = " (of an interval: of each end)" if "interval" in kinds else ""
+    return f"{text[0].upper()}{text[1:]}, one per problem{mean}. Strokes: the median over the problems{ends}."
+
+
+def _range(values):
+    low, high = int(values.min()), int(values.max())
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def shares(table, config, panels=None, per_row=None):
@@ -174,23 +327,23 @@ def shares(table, config, panels=None, per_row=None):
     rows, columns = _grid(len(panels), per_row or config["figure"]["panels_per_row"])
     height = (1.75 if len(sizes) > 1 else 0.5 + 0.22 * len(series)) + 0.15 * several
     figure, axes = plt.subplots(
-        rows, columns, figsize=(WIDTH, 0.5 + height * rows), squeeze=False, sharex=True, sharey=True, layout="constrained"
+        rows, columns, figsize=_size(config, 0.5 + height * rows), squeeze=False, sharex=True, sharey=True, layout="constrained"
     )
     for (order, notion), ax in zip(panels, axes.flat):
         part = table[table["order"].eq(order) & table["notion"].eq(notion)]
         for i, estimator in enumerate(series):
             line = part[part["estimator"].eq(estimator)].sort_values("n")
             if len(line):
-                style = {"color": COLOURS[i % 8], "marker": MARKERS[i % 8], "elinewidth": 0.7, "capsize": 1.5, "zorder": 3}
+                style = {**_style(i), "elinewidth": 0.7, "capsize": 1.5, "zorder": 3}
                 bars = [line["share"] - line["low"], line["high"] - line["share"]]
                 if len(sizes) > 1:
                     name = label(config, "estimator", estimator)
                     beside = 1.03 ** (i - (len(series) - 1) / 2)  # intervals of equal shares would hide each other
-                    ax.errorbar(line["n"] * beside, line["share"], yerr=bars, label=name, linestyle=LINES[i % 16], **style)
+                    ax.errorbar(line["n"] * beside, line["share"], yerr=bars, label=name, **style)
                 else:
-                    ax.errorbar(line["share"], [len(series) - 1 - i], xerr=bars, linestyle="none", **style)
+                    ax.errorbar(line["share"], [len(series) - 1 - i], xerr=bars, **{**style, "linestyle": "none"})
             elif len(sizes) == 1:
-                ax.text(0.5, len(series) - 1 - i, "no estimate", ha="center", va="center", fontsize=6, color="0.45")
+                _say_no_estimate(ax, 0.5, len(series) - 1 - i, ha="center")
         ax.set_title(order + (f"\n{notion.replace('_', '-')}" if several else ""))
     for ax in axes.flat[len(panels) :]:
         ax.set_visible(False)
@@ -203,32 +356,63 @@ def shares(table, config, panels=None, per_row=None):
         axes[0, 0].set(xscale="log", ylim=(-0.03, 1.03))
         _sample_ticks(axes[0, 0], sizes)
         figure.supylabel(share, fontsize=STYLE["axes.labelsize"])
-        _legend(figure, axes.flat[: len(panels)], [label(config, "estimator", e) for e in series])
+        _legend(figure, axes.flat[: len(panels)], [label(config, "estimator", e) for e in series], config)
     else:
         axes[0, 0].set_yticks(range(len(series)), [label(config, "estimator", e) for e in reversed(series)])
         axes[0, 0].set(xlim=(-0.03, 1.03), ylim=(-0.6, len(series) - 0.4))
     return figure
 
 
-def save(figure, stem: Path) -> list[Path]:
-    """<stem>.png (200 dpi), .pdf and .svg, byte-identical between runs."""
+def save(figure, stem: Path, config=None) -> list[Path]:
+    """<stem>.png and .svg and the other formats of config["figure"] (pdf where there is no config), in its size, dpi and font;
+    the same bytes in every run."""
     import logging
+    import warnings
 
     import matplotlib.pyplot as plt
+    from matplotlib.text import Text
 
-    logging.getLogger("fontTools").setLevel(logging.ERROR)  # its notes on font timestamps
-    paths = [stem.with_name(stem.name + end) for end in (".png", ".pdf", ".svg")]
-    with plt.rc_context(STYLE):
+    for name in ("fontTools", "matplotlib.backends.backend_ps"):  # font timestamps; EPS knows no transparency
+        logging.getLogger(name).setLevel(logging.ERROR)
+    asked = _asked(config)
+    formats = asked.get("format") or ["pdf"]
+    formats = ["png", *[f for f in ([formats] if isinstance(formats, str) else formats) if f not in ALWAYS], "svg"]
+    scale = _font_scale(config)
+    os.environ.setdefault("SOURCE_DATE_EPOCH", "0")  # EPS has its date from there
+    metadata = {"png": {"Software": None}, "pdf": {"CreationDate": None, "Creator": None, "Producer": None}}
+    metadata |= {"svg": {"Date": None, "Creator": None}, "eps": {"Creator": "calharness"}, "ps": {"Creator": "calharness"}}
+    paths = []
+    with (
+        plt.rc_context(
+            STYLE | {name: size * scale for name, size in STYLE.items() if name.endswith("size") and "marker" not in name}
+        ),
+        warnings.catch_warnings(record=True) as caught,
+    ):
+        warnings.simplefilter("always")
+        if scale != 1.0:
+            for text in figure.findobj(Text):
+                text.set_fontsize(text.get_fontsize() * scale)
+        if asked.get("size"):
+            figure.set_size_inches(asked["size"])
         figure.draw_without_rendering()  # lays out once; each format would do it again
+        too_small = [w for w in caught if "constrained_layout not applied" in str(w.message)]
+        if asked.get("size") and too_small:
+            plt.close(figure)
+            width, height = asked["size"]
+            raise BadInput(
+                f"figure.size is {width:g} x {height:g} inches, in which the panels, their texts and the legend have no room; "
+                f"give more, a smaller figure.font (4 to 30 points), fewer figure.estimators, or null for what is needed."
+            )
         figure.set_layout_engine("none")
-        for path, options in (
-            (paths[0], {"dpi": 200, "metadata": {"Software": None}}),
-            (paths[1], {"metadata": {"CreationDate": None, "Creator": None, "Producer": None}}),
-            (paths[2], {"metadata": {"Date": None, "Creator": None}}),
-        ):
+        for kind in dict.fromkeys(formats):
+            path = stem.with_name(f"{stem.name}.{kind}")
             with whole_file(path) as temporary:
-                figure.savefig(temporary, **options)
+                figure.savefig(temporary, dpi=asked.get("dpi") or 200, metadata=metadata.get(kind))
+            paths.append(path)
     plt.close(figure)
+    for warning in caught:
+        if warning not in too_small:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     return paths
 
 
@@ -252,17 +436,37 @@ def _nothing(plt):
 
 
 def _prepared(records, config):
-    estimand = figure_estimands(records, config)[0]
-    table = evaluate(records[records["estimand"].eq(estimand) & records["status"].eq("ok")])
-    seen = list(dict.fromkeys(zip(records["problem"], records["notion"])))
-    with_numbers = set(zip(table["problem"], table["notion"]))
+    """(evaluated estimates, panels (estimand, problem, notion) in their order, estimators in theirs)."""
+    from harness.cells import as_list
+
+    estimands = figure_estimands(records, config)
+    fine = records[records["estimand"].isin(estimands) & records["status"].eq("ok")]
+    table = evaluate(fine, config.get("files", ()))
     order = {problem: i for i, problem in enumerate(config["problem"])}
-    panels = sorted(
-        (panel for panel in seen if panel in with_numbers), key=lambda p: (order.get(p[0], len(order)), NOTIONS.index(p[1]))
-    )
-    chosen = config["figure"]["estimators"] or list(config["estimator"])
-    series = [e for e in chosen if e in set(table["estimator"])]
-    return table, estimand, panels, series
+    seen = list(dict.fromkeys(zip(records["problem"], records["notion"])))
+    ranked = sorted(seen, key=lambda p: (order.get(p[0], len(order)), NOTIONS.index(p[1])))
+    with_numbers = set(zip(table["estimand"], table["problem"], table["notion"]))
+    panels = [(e, *p) for e in estimands for p in ranked if (e, *p) in with_numbers]
+    have = dict.fromkeys(table["estimator"])
+    chosen = as_list(config["figure"]["estimators"]) or [*config["estimator"], *(e for e in have if e not in config["estimator"])]
+    return table, panels, [e for e in chosen if e in have]
+
+
+def _of(table, panel):
+    return table[table["estimand"].eq(panel[0]) & table["problem"].eq(panel[1]) & table["notion"].eq(panel[2])]
+
+
+def _places(panels, config):
+    """(rows, columns, [(row, column) of every panel]): an estimand begins a row of its own."""
+    blocks: dict[str, int] = {}
+    for estimand, *_ in panels:
+        blocks[estimand] = blocks.get(estimand, 0) + 1
+    _, columns = _grid(max(blocks.values()), config["figure"]["panels_per_row"])
+    places, first = [], 0
+    for count in blocks.values():
+        places += [(first + i // columns, i % columns) for i in range(count)]
+        first += -(-count // columns)
+    return first, columns, places
 
 
 def _grid(panels, per_row):
@@ -270,13 +474,109 @@ def _grid(panels, per_row):
     return -(-panels // columns), columns
 
 
+def _hide_unused(axes, places):
+    for place, ax in np.ndenumerate(axes):
+        ax.set_visible(place in places)
+
+
+def _font_scale(config):
+    return (_asked(config).get("font") or STYLE["font.size"]) / STYLE["font.size"]
+
+
+def _asked(config):
+    return (config or {}).get("figure") or {}
+
+
+def _size(config, height):
+    """Inches: what the configuration says, else the usual width and the height that the content needs."""
+    asked = config["figure"].get("size")
+    return tuple(asked) if asked else (WIDTH, height * max(1.0, _font_scale(config)))
+
+
 def _several(panels):
-    return len({notion for _, notion in panels}) > 1
+    return len({notion for *_, notion in panels}) > 1
 
 
-def _panel_title(problem, notion, panels, config):
-    several = _several(panels)
-    return label(config, "problem", problem) + (f"\n{notion.replace('_', '-')}" if several else "")
+def _panel_title(panel, panels, config):
+    _, problem, notion = panel
+    return label(config, "problem", problem) + (f"\n{notion.replace('_', '-')}" if _several(panels) else "")
+
+
+def _style(i):
+    """Colour, marker and line of series i: no two of the first 64 are alike."""
+    return {"color": COLOURS[i % 8], "marker": MARKERS[(i + 3 * (i // 8)) % 8], "linestyle": LINES[i // 8 % 4]}
+
+
+def _pale(colour, share):
+    """The colour mixed with white: EPS has no transparency."""
+    from matplotlib.colors import to_rgb
+
+    return tuple(1.0 - share * (1.0 - c) for c in to_rgb(colour))
+
+
+def _arrow(kind, upright):
+    """The mark of a bound: a tick at its value and an arrow towards where the truth is."""
+    from matplotlib.path import Path as Curve
+
+    ends = np.array([(-0.5, 0), (0.5, 0), (0, 0), (0, 1), (-0.3, 0.65), (0, 1), (0.3, 0.65)])
+    ends = ends if kind == "lower" else -ends
+    return Curve(ends if upright else ends[:, ::-1], [1, 2, 1, 2, 1, 2, 2])
+
+
+def _has_ends(table, config):
+    """Which points have bounds to draw: a lower bound of 0 says nothing. A paper's figure has no such bars."""
+    return table["kind"].eq("point") & (table["low"].gt(0) | table["high"].notna()) & (not config.get("item"))
+
+
+def _aside(table, series, sizes, config):
+    """Factor between the n at which neighbouring series are drawn: more than 1 where bars would hide each other."""
+    if not (table["kind"].eq("interval") | _has_ends(table, config)).any() or len(series) < 2:
+        return 1.0
+    nearest = min((b / a for a, b in zip(sizes, sizes[1:])), default=2.0)
+    return min(1.04, nearest ** (0.6 / len(series)))
+
+
+def _marks(ax, kind, at, table, i, config, upright, name=None):
+    """Draw estimates of one kind by series i. at: where on the other axis; upright: values are on the vertical axis."""
+    if not len(table):
+        return
+    style, colour = _style(i), COLOURS[i % 8]
+    across = "yerr" if upright else "xerr"
+
+    def bars(value, error, **more):
+        xy = (at, value) if upright else (value, at)
+        ax.errorbar(*xy, **{across: error}, **{"label": name, "elinewidth": 0.7, "zorder": 3, "color": colour, **more})
+
+    line = style["linestyle"] if upright else "none"
+    low, high = table["low"], table["high"]
+    strokes = ax.vlines if upright else ax.hlines
+    if kind == "interval":
+        ends = low.fillna(high), high.fillna(low)
+        bars(
+            (ends[0] + ends[1]) / 2,
+            (ends[1] - ends[0]) / 2,
+            linestyle="none",
+            marker="none",
+            elinewidth=1.6,
+            capsize=3,
+            capthick=1.6,
+        )
+        for end in ends if upright else ():
+            ax.plot(at, end, color=_pale(colour, 0.6), linestyle=line, linewidth=0.6, zorder=1.5)
+    elif kind == "point":
+        bars(table["mean"], table["se"], marker=style["marker"], linestyle=line, capsize=1.5 if upright else 2)
+        own = _has_ends(table, config)
+        ends = low.fillna(table["mean"])[own], high.fillna(table["mean"])[own]
+        strokes(np.asarray(at)[own.to_numpy()], *ends, color=_pale(colour, 0.35), linewidth=2.5 if upright else 3.5, zorder=1)
+    else:
+        mark = {"marker": _arrow(kind, upright), "markersize": 15, "markeredgewidth": 1.2, "markerfacecolor": "none"}
+        bars(table["mean"], table["se"], linestyle=line, capsize=1.5, label=None, **mark)
+        if name:
+            ax.plot([], [], color=colour, linestyle=line, label=name)  # arrows of neighbouring entries of the legend would meet
+
+
+def _say_no_estimate(ax, x, at, ha):
+    ax.text(x, at, "no estimate", transform=ax.get_yaxis_transform(), ha=ha, va="center", fontsize=6, color="0.45")
 
 
 def _sample_ticks(ax, sizes):
@@ -300,13 +600,55 @@ def _truth_line(ax, part, horizontal):
     span(value - error, value + error, color="0.2", alpha=0.15, linewidth=0)
 
 
-def _legend(figure, axes, order):
-    """One legend above all panels: the true value, then the estimators in their order."""
+def _legend(figure, axes, order, config=None, table=None, upright=True, ends_of_points=True):
+    """One legend above all panels: the true value, the estimators in their order, and the marks of `table` if there are others
+    than points; in as many columns as fit, in smaller letters if a given size leaves no room else."""
     entries = {}
     for ax in axes:
         for handle, text in zip(*ax.get_legend_handles_labels()):
             entries.setdefault(text, handle)
     texts = sorted(entries, key=lambda text: order.index(text) if text in order else -1)
-    if texts:
-        handles = [entries[text] for text in texts]
-        figure.legend(handles, texts, loc="outside upper center", ncols=min(4, len(texts)), handlelength=2.2, columnspacing=1.2)
+    marks = {} if table is None else _kinds(table, upright, ends_of_points and _has_ends(table, config).any())
+    handles, texts = [*(entries[text] for text in texts), *marks.values()], [*texts, *marks]
+    if not texts:
+        return
+    from matplotlib.legend_handler import HandlerLine2D
+
+    asked, scale = _asked(config).get("size"), _font_scale(config)
+    with_caps = {marks[KINDS["interval"]]: HandlerLine2D(marker_pad=0, numpoints=2)} if KINDS["interval"] in marks else {}
+    width, height = figure.get_size_inches() * figure.dpi
+    renderer = figure.canvas.get_renderer()
+    for font in (STYLE["legend.fontsize"], *((6.5, 5.5, 4.5, 3.5) if asked else ())):
+        for columns in range(min(4, len(texts)), 0, -1):
+            options = {"ncols": columns, "fontsize": font, "handlelength": 2.2, "columnspacing": 1.2, "handler_map": with_caps}
+            legend = figure.legend(handles, texts, loc="outside upper center", **options)
+            box = legend.get_window_extent(renderer)
+            fits = box.width * scale <= width
+            if fits or columns == 1:
+                break
+            legend.remove()
+        if not asked and box.height * scale > 0.5 * figure.dpi:  # the heights of the figures have room for two or three lines
+            figure.set_size_inches(
+                figure.get_size_inches()[0], figure.get_size_inches()[1] + box.height * scale / figure.dpi - 0.5
+            )
+        if not asked or (fits and box.height * scale <= 0.45 * height) or font == 3.5:
+            return
+        legend.remove()
+
+
+def _kinds(table, upright, ends_of_points):
+    """{text: handle} that explains the marks in `table`, where there are others than points."""
+    from matplotlib.lines import Line2D
+
+    points = table["kind"].eq("point")
+    found: dict = {}
+    for kind, text in KINDS.items():
+        if (table["kind"] == kind).any() and not points.all():
+            marker, size = {"point": ("o", 4), "interval": ("|", 6)}.get(kind) or (_arrow(kind, upright), 13)
+            line = "-" if kind == "interval" else "none"
+            found[text] = Line2D([], [], linestyle=line, color="0.35", marker=marker, markersize=size, markeredgewidth=1.2)
+            if kind in ("lower", "upper"):
+                found[text].set_markerfacecolor("none")
+    if ends_of_points:
+        found[BESIDES] = Line2D([], [], color=_pale("0.35", 0.35), linewidth=3.5, solid_capstyle="butt")
+    return found

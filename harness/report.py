@@ -8,9 +8,8 @@ import os
 import re
 from pathlib import Path
 
-from harness import rankings, reproduction, sweeps, variations
+from harness import reproduction, sweeps, tables, variations
 from harness.config import PACKAGE
-from harness.plots import NAMES
 from harness.records import whole_file
 
 VERDICTS = {
@@ -19,7 +18,6 @@ VERDICTS = {
     "differs": "the difference is larger than that",
     "not reproducible here": "there is no number of ours, or none that can be judged, for the reason given",
 }
-CAPTION = "Mean over the replications, bars: one standard error. Dashed: the true value, its band the error of the truth."
 MOST_ROWS = 5000  # of a table on the page; the CSV beside it holds all
 
 
@@ -32,7 +30,7 @@ def save(experiment, records, files, wide, compared, path: Path, diagrams=()) ->
     environment = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["number"] = number
     svg = next(f for f in files if f.suffix == ".svg")
-    config = experiment.config
+    config = experiment.shown_config()
     best = records.assign(other=records["status"].ne("ok")).sort_values("other", kind="stable").drop_duplicates("key")
     statuses = best["status"].value_counts().to_dict()  # a cell with one number is ok, whatever its others are
     statuses["missing"] = experiment.missing(records)
@@ -44,7 +42,7 @@ def save(experiment, records, files, wide, compared, path: Path, diagrams=()) ->
         svg=inline(svg.read_text()),
         diagrams=[(t, c, inline(next(f for f in own if f.suffix == ".svg").read_text())) for t, c, own in diagrams],
         heading=_plain(wide.columns.name),
-        caption=config["figure"].get("caption") or (rankings.POLICY if config["ranking"] else CAPTION),
+        caption=config["figure"].get("caption") or experiment.caption(records),
         wide=wide,
         levels=wide.index.names,
         rows=[(index if isinstance(index, tuple) else (index,), list(row)) for index, row in zip(wide.index, wide.to_numpy())],
@@ -54,7 +52,7 @@ def save(experiment, records, files, wide, compared, path: Path, diagrams=()) ->
         verdicts=reproduction.counts(compared) if compared is not None else {},
         meaning=VERDICTS,
         statuses={status: int(count) for status, count in statuses.items() if count},
-        reasons=_reasons(records),
+        reasons=tables.without_number(records) + ([] if config["item"] or config["ranking"] else tables.dashes(records, config)),
         differs=[(path, *(variations.brief(value, 200) for value in pair)) for path, pair in experiment.differs.items()],
         experiment_id=config["experiment"],
         swept=_swept(experiment.plan),
@@ -76,7 +74,7 @@ def _swept(plan):
 def _plain(name):
     """'l1: mean' -> 'L1 calibration error: mean'."""
     estimand, colon, rest = name.partition(":")
-    text = NAMES.get(estimand, estimand)
+    text = plots.NAMES.get(estimand, estimand)
     return text.replace("$", "").replace("_", "").replace(r"\infty", "∞") + colon + rest
 
 
@@ -105,16 +103,6 @@ def number(value, digits=4):
     if float(value) == int(value) and abs(value) < 1e6:
         return str(int(value))
     return f"{value:.{digits}g}"
-
-
-def _reasons(records):
-    """[(status, estimator, cells, reason)] of all cells that gave no number, and of undefined estimates."""
-    without = records[~records["status"].eq("ok")]
-    if not len(without):
-        return []
-    short = without["reason"].fillna("").map(lambda text: str(text).strip().splitlines()[-1][:200] if str(text).strip() else "")
-    grouped = without.assign(short=short).groupby(["status", "estimator", "short"], sort=True)["key"].nunique()
-    return [(status, estimator, int(count), reason) for (status, estimator, reason), count in grouped.items()]
 
 
 def _runs(out, records):

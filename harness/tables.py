@@ -293,10 +293,10 @@ def _head_lines(head, entries):
 
 def _tabular(levels, heads, index, cells):
     """One tabular, scaled to the line if it is wider. An index entry that repeats the one above is left out."""
-    columns = list(zip(*index)), list(zip(*cells))
-    top = [_tex_head(head, entries, align) for side, names, align in ((0, levels, "l"), (1, heads, "r")) for head, entries in
-           zip(names, columns[side])]  # fmt: skip
-    lines = [rf"\begin{{tabular}}{{{'l' * len(levels)}{'r' * len(heads)}}}", r"\toprule", " & ".join(top) + r" \\", r"\midrule"]
+    columns = [*zip(*index), *zip(*cells)]
+    aligned = ["l"] * len(levels) + ["r" if any(c.isdigit() for c in "".join(e)) else "l" for e in columns[len(levels) :]]
+    top = [_tex_head(*column) for column in zip([*levels, *heads], columns, aligned)]
+    lines = [rf"\begin{{tabular}}{{{''.join(aligned)}}}", r"\toprule", " & ".join(top) + r" \\", r"\midrule"]
     before: list = []
     for own, row in zip(index, cells):
         same = next((i for i, part in enumerate(own) if before[i : i + 1] != [part]), len(own))
