@@ -8,7 +8,7 @@ import os
 import re
 from pathlib import Path
 
-from harness import reproduction, sweeps, tables, variations
+from harness import plots, reproduction, sweeps, tables, variations
 from harness.config import PACKAGE
 from harness.records import whole_file
 
