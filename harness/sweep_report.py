@@ -39,6 +39,8 @@ class View:
         frames = []
         for text, part in long.groupby(point, sort=False):
             values = points[point.index[point.eq(text)][0]]
+            cells = part.groupby(["problem_key", "notion", "n", "estimator_key"])["cpu_seconds"]
+            part = part.assign(cpu_seconds=cells.transform("median"))  # the first cell of a process also loads what it needs
             table = evaluate(part, files=config.get("files", ()))
             for position, name in enumerate(names):
                 table.insert(position, name, pd.Series([values.get(name)] * len(table), dtype=object, index=table.index))
@@ -230,7 +232,7 @@ class View:
             ax.axhline(line["mean"].iloc[0], color=colour, linewidth=0.9, linestyle=(0, (1, 1.5)), label=text, zorder=2)
 
     def _cost(self, ax, lines, x, at, position):
-        """Mean CPU milliseconds of a cell of one series, over the panels of a column."""
+        """CPU milliseconds of a cell of one series, mean over the panels of a column."""
         import pandas as pd
 
         from harness import plots
@@ -264,10 +266,12 @@ class View:
         places = list(at.values())
         if not _numbers(values):
             ax.set_xticks(places, [sweeps.said(v) for v in values], rotation=30 if len(values) > 4 else 0)
-        elif is_log(places):
+            return
+        if is_log(places):
             ax.set_xscale("log")
-        if _numbers(values) and len(values) <= 5:
-            ax.set_xticks(places, [sweeps.said(v) for v in values])
+        if len(values) <= 5 or is_log(places):
+            step = -(-len(values) // 6)
+            ax.set_xticks(sorted(places)[::step], [sweeps.said(v) for v in sorted(values)[::step]])
             ax.minorticks_off()
 
     def _heat_maps(self, plt, frame, x, y, estimand, config):
@@ -292,7 +296,7 @@ class View:
             for _, row in part.iterrows():
                 values[_index(ys, row[y]), _index(xs, row[x])] = row[what]
             image = ax.imshow(values, origin="lower", aspect="auto", cmap="cividis", vmin=low, vmax=high)
-            if values.size <= 60:
+            if len(xs) * columns <= 15:
                 for (i, j), value in np.ndenumerate(values):
                     if math.isfinite(value):
                         dark = value < (low + high) / 2
@@ -314,7 +318,8 @@ class View:
         return (
             f"Estimates against {names}: mean over the replications, bars one standard error (none with a single replication); "
             "dotted levels are estimators that the parameter does not change; dashed: the true value, where it is known. Below: "
-            "mean CPU time of a cell. A heat map shows the root mean squared error, or the mean where no truth is known."
+            "CPU time of a cell (median over the replications, mean over the panels above). A heat map shows the root mean "
+            "squared error, or the mean where no truth is known."
         )
 
 
