@@ -10,16 +10,9 @@ harness.perturb(p, h, rng) -> scores after the sech perturbation, for which boun
 harness.evaluate(records) -> bias, sd, rmse, coverage ... by problem, notion, n, estimator, estimand
 """
 
-from harness.config import ids as _ids
+import importlib
+
 from harness.errors import BadInput, Undefined
-from harness.estimators.base import Estimate
-from harness.estimators.variational import paired_difference
-from harness.evaluation import evaluate
-from harness.nodes import load as _load
-from harness.notions import reduce
-from harness.perturbation import perturb
-from harness.problems.base import Truth
-from harness.records import load_records
 
 __version__ = "0.1.0"
 __all__ = [
@@ -28,29 +21,66 @@ __all__ = [
 ]  # fmt: skip
 
 
+# where the rest of __all__ is defined: imported when first asked for, so that the command line completes and helps at once
+_LAZY = {
+    "Estimate": "harness.estimators.base", "Truth": "harness.problems.base", "evaluate": "harness.evaluation",
+    "load_records": "harness.records", "paired_difference": "harness.estimators.variational", "perturb": "harness.perturbation",
+    "reduce": "harness.notions",
+}  # fmt: skip
+
+
+def __getattr__(name: str):
+    """A name of __all__, or a module of the package (`harness.divergences`), imported when first asked for."""
+    if name in _LAZY:
+        found = getattr(importlib.import_module(_LAZY[name]), name)
+    else:
+        try:
+            found = importlib.import_module(f"harness.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"harness.{name}":
+                raise
+            raise AttributeError(f"module 'harness' has no attribute {name!r}") from None
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 def load_problem(name: str, **overrides):
     """The problem of conf/problem/<name>.yaml, with fields replaced: load_problem("beta_overconfident", a=1.0, b=1.0)."""
-    return _load("problem", name, overrides)
+    from harness.nodes import load
+
+    return load("problem", name, overrides)
 
 
 def load_estimator(name: str, **overrides):
     """The estimator of conf/estimator/<name>.yaml, with fields replaced: load_estimator("binned15", bins=30)."""
-    return _load("estimator", name, overrides)
+    from harness.nodes import load
+
+    return load("estimator", name, overrides)
 
 
 def list_problems() -> list[str]:
     """Ids of all problems, for load_problem."""
-    return _ids("problem")
+    from harness.config import ids
+
+    return ids("problem")
 
 
 def list_estimators() -> list[str]:
     """Ids of all estimators, for load_estimator."""
-    return _ids("estimator")
+    from harness.config import ids
+
+    return ids("estimator")
 
 
 def list_experiments() -> list[str]:
     """Ids of all experiments, for run(["experiment=ID"])."""
-    return _ids("experiment")
+    from harness.config import ids
+
+    return ids("experiment")
 
 
 def run(overrides: list[str], quiet: bool = True):

@@ -102,14 +102,35 @@ def _run_config(config: dict) -> int:
     from harness.experiment import Experiment
 
     experiment = Experiment.of_config(config)
+    if experiment.is_variation:
+        from harness import variations
+
+        print(f"{variations.sentence(config, experiment.differs)}; its results go to {_short(experiment.folder)}")
+    return _compute(experiment, finish=True)
+
+
+def _compute(experiment, finish: bool, later: float = 0.0, name: str | None = None) -> int:
+    """Run what is not recorded, say what came of it, and, with `finish`, draw it. Returns the exit status."""
     started = time.monotonic()
-    counts = experiment.compute()
+    counts = experiment.compute(later=later)
     frame = experiment.records()
-    missing = experiment.missing(frame)
     print(
-        f"{experiment.name}: {counts['cells']:,} cells, {counts['done']:,} done before, {counts['todo']:,} computed, "
+        f"{name or experiment.name}: {counts['cells']:,} cells, {counts['done']:,} done before, {counts['todo']:,} computed, "
         f"{counts['skipped']:,} skipped, {counts['failed']:,} failed, {time.monotonic() - started:.1f} s"
     )
+    status = _say_failures(frame)
+    if not finish:
+        return status
+    missing = experiment.missing(frame) - frame.loc[frame["status"].eq("failed"), "key"].nunique()
+    if missing > 0:
+        print(f"  {missing:,} cells of other shards or runs are missing; `calharness report ...` draws once they are there")
+        if experiment.config["shards"] > 1:
+            return int(counts["failed"] > 0)
+    return max(status, _finish(experiment, frame, fresh=counts["todo"] > 0))
+
+
+def _say_failures(frame) -> int:
+    """One line on the cells that failed, if any; the exit status."""
     failed = frame[frame["status"].eq("failed")]
     if len(failed):
         last = str(failed["reason"].iloc[0]).strip().splitlines()[-1]
@@ -117,33 +138,48 @@ def _run_config(config: dict) -> int:
             f"  {failed['key'].nunique():,} cells failed, the first with: {last}; they run again with the next run",
             file=sys.stderr,
         )
-    if missing - failed["key"].nunique() > 0:
-        print(f"  {missing:,} cells of other shards or runs are missing; `calharness report ...` draws once they are there")
-        if config["shards"] > 1:
-            return int(counts["failed"] > 0)
-    if counts["todo"] or not len(frame) or not experiment.is_drawn(frame):
+    return int(len(failed) > 0)
+
+
+def _finish(experiment, frame, fresh: bool) -> int:
+    """Draw a result unless it is drawn already, and print its table. Returns the exit status: 1 where no cell has a number."""
+    from harness import tables
+
+    if not experiment.has_numbers(frame):
+        for line in tables.reasons(frame, experiment.shown_config()):
+            print(f"  {line}", file=sys.stderr)
+        print(f"  no cell of {experiment.name} has a number, so no picture is drawn or overwritten", file=sys.stderr)
+        if experiment.paper and not experiment.is_variation and len(frame) and not experiment.is_drawn_at_all():
+            _print_files(experiment, frame)  # the page of a paper's item that says what is missing
+        return 1
+    if fresh or not experiment.is_drawn(frame):
         _print_files(experiment, frame)
     else:
         _print_table(experiment, frame)
         page = experiment.folder / f"{experiment.stem}.html"
         print(f"  {'up to date':<14}{_short(page)}, with figure and tables beside it (`calharness report ...` draws them anew)")
-    return int(len(failed) > 0)
+    return 0
 
 
 def _print_table(experiment, frame):
-    """The wide table of a run that is no paper's, if it fits on a screen."""
-    from harness import rankings, tables
+    """The wide table of a run that is no paper's, if it fits on a screen, and the reasons of what is not in it."""
+    from harness import tables
 
-    if not experiment.paper and frame["status"].eq("ok").any():
-        wide = (rankings.table if experiment.config["ranking"] else tables.wide)(frame, experiment.config)
-        if wide.size <= 200:
-            print(f"\n{wide.columns.name}\n{wide.rename_axis(columns=None).to_string()}\n")
+    if experiment.paper and not experiment.is_variation or not experiment.has_numbers(frame):
+        return
+    wide = experiment.wide(frame)
+    if wide.size <= 200:
+        print(f"\n{wide.columns.name}\n{wide.rename_axis(columns=None).to_string()}\n")
+    for line in tables.reasons(frame, experiment.shown_config()):
+        print(f"  {line}")
 
 
 def _print_files(experiment, frame):
     """Draw and write everything, and say where it is."""
     _print_table(experiment, frame)
-    files, verdicts = experiment.render(frame)
+    files, verdicts, notes = experiment.render(frame)
+    for note in notes:
+        print(f"  note: {note}")
     for what, ends in (("figure", (".png", ".pdf", ".svg")), ("table", (".csv", ".parquet", ".tex")), ("page", (".html",))):
         same = [path for path in files if path.suffix in ends and path.stem == experiment.stem]
         others = f" ({', '.join(path.suffix for path in same[1:])})" if len(same) > 1 else ""
@@ -156,21 +192,64 @@ def _print_files(experiment, frame):
 
 def _through_hydra(arguments):
     import hydra
-    from omegaconf import OmegaConf
+    from hydra._internal.utils import get_args_parser
 
-    from harness.config import CONF, hydra_mistakes
+    from harness import multirun
+    from harness.config import CONF, check_known, free_paths, hydra_mistakes, plain
 
+    given = get_args_parser().parse_args(arguments)
+    if given.multirun and multirun.is_basic(given.overrides):
+        multirun.current = multirun.Multirun(given.overrides, _finish_job)
+        for experiment in multirun.current.experiments:
+            if experiment.is_variation:
+                print(f"{'a sweep' if experiment.is_sweep else 'a variation'}; its results go to {_short(experiment.folder)}")
     failed = []
 
     @hydra.main(config_path=str(CONF), config_name="config", version_base="1.3")
     def job(cfg):
-        failed.append(_run_config(OmegaConf.to_container(cfg, resolve=True)))
+        from hydra.core.hydra_config import HydraConfig
 
-    sys.argv = [sys.argv[0], *arguments]
+        own = HydraConfig.get()
+        config = check_known(plain(cfg, own.runtime.choices.get("experiment")))
+        if not given.multirun:
+            failed.append(_run_config(config))
+        else:
+            return _job(config, list(own.overrides.task), own.job.num)
+
+    sys.argv = [sys.argv[0], *free_paths(arguments)]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors reach us whole, to be told in our way
-    with hydra_mistakes(arguments):
-        job()
-    return max(failed, default=0)
+    try:
+        with hydra_mistakes(arguments):
+            job()
+        return max([*failed, multirun.current.status if multirun.current else 0])
+    finally:
+        multirun.current = None
+
+
+def _job(config, overrides, number):
+    """One job of a multirun: compute its cells; what several jobs add up to is drawn by the process that was called."""
+    from harness import multirun
+    from harness.experiment import Experiment
+    from harness.runner import Interrupted
+
+    experiment = Experiment.of_config(config)
+    going = multirun.current
+    name = going.name(number, overrides) if going else f"job {number + 1} ({', '.join(overrides)})"
+    try:
+        status = _compute(experiment, finish=False, later=going.later(experiment) if going else 0.0, name=name)
+    except Interrupted:
+        print("interrupted; what was finished is recorded, the same command goes on from there", file=sys.stderr)
+        raise KeyboardInterrupt from None  # an exception would let Hydra start the next job
+    if going:
+        going.ended(experiment, status)
+    return experiment.rmse()
+
+
+def _finish_job(experiment) -> int:
+    """Draw what the jobs of a multirun add up to; the exit status."""
+    frame, cells = experiment.records(), len(experiment.plan.cells)
+    print(f"{experiment.name}: {cells - experiment.missing(frame):,} of {cells:,} cells are recorded")
+    return max(int(frame["status"].eq("failed").any()), _finish(experiment, frame, fresh=False))
 
 
 def list_(arguments: list[str]) -> int:
@@ -242,12 +321,14 @@ def _print_truths(problem):
 
 
 def plan(overrides: list[str]) -> int:
-    from harness import runner
+    from harness import multirun, runner
     from harness.experiment import Experiment
 
-    experiment = Experiment.of(overrides)
-    print(f"{experiment.name} in {_short(experiment.out)}")
-    print(runner.describe_plan(experiment.plan, experiment.out))
+    several = [text for text in overrides if text in ("-m", "--multirun")]
+    own = [text for text in overrides if text not in several]
+    for experiment in multirun.results(own) if several else [Experiment.of(own)]:
+        print(f"{experiment.name} in {_short(experiment.out)}, results in {_short(experiment.folder)}")
+        print(runner.describe_plan(experiment.plan, experiment.out))
     return 0
 
 
@@ -259,14 +340,20 @@ def status(overrides: list[str]) -> int:
 
 
 def report(overrides: list[str]) -> int:
+    from harness import multirun
     from harness.experiment import Experiment
 
-    experiment = Experiment.of(overrides)
-    frame = experiment.records()
-    missing = experiment.missing(frame)
-    print(f"{experiment.name}: {len(experiment.plan.cells) - missing:,} of {len(experiment.plan.cells):,} cells are recorded")
-    _print_files(experiment, frame)
-    return 0
+    several = [text for text in overrides if text in ("-m", "--multirun")]
+    own = [text for text in overrides if text not in several]
+    status = 0
+    for experiment in multirun.results(own) if several else [Experiment.of(own)]:
+        frame = experiment.records()
+        cells = len(experiment.plan.cells)
+        print(f"{experiment.name}: {cells - experiment.missing(frame):,} of {cells:,} cells are recorded")
+        if not len(frame):
+            experiment.render(frame)  # says that there is nothing
+        status = max(status, _finish(experiment, frame, fresh=True))
+    return status
 
 
 def check(arguments: list[str]) -> int:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from harness import estimands, rankings
+from harness import estimands, rankings, sweeps
 from harness.errors import BadInput
 from harness.nodes import Node, node
 from harness.notions import NOTIONS, SCALAR_NOTIONS
@@ -15,12 +15,15 @@ from harness.seeds import digest
 
 
 class Cell(NamedTuple):
+    """One unit of work. `problem` and `estimator` are names within the plan: ids, or ids with the swept values that made them."""
+
     key: str
     problem: str
     notion: str
     n: int
     rep: int
     estimator: str
+    seed: int
 
 
 class Traits(NamedTuple):
@@ -34,6 +37,7 @@ class Traits(NamedTuple):
     default_reps: int
     sizes: tuple | None
     unavailable: str | None
+    rows_of_a_file: bool
 
     @classmethod
     def of(cls, problem):
@@ -47,22 +51,75 @@ class Traits(NamedTuple):
             getattr(problem, "default_reps", 10),
             getattr(problem, "sizes", None),
             getattr(problem, "unavailable", None),
+            bool(getattr(problem, "rows_of_a_file", False)),
         )
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything a configuration asks for. `skips` maps the keys of cells outside an estimator's range to the reason."""
+    """Everything a configuration asks for.
+
+    problems, estimators   by their names within the plan
+    skips                  the keys of cells outside an estimator's range -> the reason
+    swept                  of a sweep: path -> the word that names it
+    points                 of a sweep: the values by path
+    values                 of a sweep: key of a cell -> the swept values that bear on it, by their words, one for each such point
+    all_rows               (problem, n) whose sample is all rows of a file: there, replications are the same rows again
+    """
 
     config: dict
     problems: dict[str, Node]
     estimators: dict[str, Node]
     cells: list[Cell]
     skips: dict[str, str]
+    swept: dict[str, str] = field(default_factory=dict)
+    points: list[dict] = field(default_factory=list)
+    values: dict[str, list[dict]] = field(default_factory=dict)
+    all_rows: frozenset = frozenset()
 
 
 def plan(config: dict) -> Plan:
-    """Expand a configuration. Raises BadInput on anything that names no cell or cannot be."""
+    """Expand a configuration, all points of its sweep together. Raises BadInput on anything that names no cell or cannot be."""
+    if not config["sweep"]:
+        return _plan(config)
+    return union(config, sweeps.points(config))
+
+
+def union(config: dict, points: list) -> Plan:
+    """One plan of the points of a sweep, pairs (values by path, configuration).
+
+    A problem or estimator that a swept value makes is named with it, 'binned15 (bins=10)'; cells that points have in common are
+    planned once.
+    """
+    words = sweeps.words([path for values, _ in points for path in values])
+    found = Plan(config, {}, {}, [], {}, words, [values for values, _ in points])
+    all_rows = set()
+    for values, point in points:
+        one = _plan(point)
+        names: dict[str, dict] = {"problem": {}, "estimator": {}}
+        for group, nodes, into in (
+            ("problem", one.problems, found.problems),
+            ("estimator", one.estimators, found.estimators),
+        ):
+            for name, made in nodes.items():
+                own = sweeps.own(values, group, made.origin)
+                names[group][name] = sweeps.suffixed(name, own, words)
+                into[names[group][name]] = made
+        all_rows |= {(names["problem"][name], n) for name, n in one.all_rows}
+        for cell in one.cells:
+            origins = one.problems[cell.problem].origin, one.estimators[cell.estimator].origin
+            bearing = {words[path]: value for path, value in sweeps.bearing(values, *origins).items()}
+            if cell.key not in found.values:
+                named = cell._replace(problem=names["problem"][cell.problem], estimator=names["estimator"][cell.estimator])
+                found.cells.append(named)
+                found.values[cell.key] = []
+            if bearing not in found.values[cell.key]:
+                found.values[cell.key].append(bearing)
+        found.skips.update(one.skips)
+    return replace(found, all_rows=frozenset(all_rows))
+
+
+def _plan(config: dict) -> Plan:
     problems = _nodes("problem", config.get("problem"))
     estimators = _nodes("estimator", config.get("estimator"))
     settings = _settings(config)
@@ -71,6 +128,7 @@ def plan(config: dict) -> Plan:
         problems = _paired(problems, config["ranking"])
     cells: list[Cell] = []
     skips: dict[str, str] = {}
+    all_rows = set()
     for pid, problem in problems.items():
         own = problem.object
         traits = Traits.of(own)
@@ -78,6 +136,7 @@ def plan(config: dict) -> Plan:
         reps = _reps(config["reps"], traits)
         draws = [(rep, n) for rep in reps for n in sizes] + _all_rows(pid, traits, config["ranking"], sizes)
         notions = _notions(traits, config["notion"])
+        all_rows |= {(pid, n) for n in sizes if traits.rows_of_a_file and n == traits.n_max}
         stem = f"{problem.key}|{settings['seed']}"
         limits = {
             (notion, n, eid): skip_reason(own, traits, e.object, notion, n)
@@ -89,11 +148,11 @@ def plan(config: dict) -> Plan:
         for rep, n in draws:
             for notion in notions:
                 for eid, ekey in keys:
-                    cell = Cell(digest(f"{stem}|{notion}|{n}|{rep}|{ekey}"), pid, notion, n, rep, eid)
+                    cell = Cell(digest(f"{stem}|{notion}|{n}|{rep}|{ekey}"), pid, notion, n, rep, eid, settings["seed"])
                     cells.append(cell)
                     if limits[notion, n, eid]:
                         skips[cell.key] = limits[notion, n, eid]
-    return Plan(config, problems, estimators, cells, skips)
+    return Plan(config, problems, estimators, cells, skips, all_rows=frozenset(all_rows))
 
 
 def skip_reason(problem, traits, estimator, notion, n) -> str | None:
@@ -123,7 +182,7 @@ def _nodes(group, chosen):
     for name, config in chosen.items():
         one = node(group, name, config)
         members = one.object.members() if group == "problem" and hasattr(one.object, "members") else None  # a family of problems
-        for made in [one] if members is None else [node(group, *member) for member in members.items()]:
+        for made in [one] if members is None else [node(group, *member)._replace(origin=name) for member in members.items()]:
             if made.id in nodes:
                 raise BadInput(f"{group} {made.id!r} comes from two of {', '.join(chosen)}; select one of them.")
             nodes[made.id] = made
@@ -141,7 +200,7 @@ def _paired(problems, ranking):
     for pid, one in problems.items():
         if getattr(one.object, "stream", None) is None:
             wrapped = {"_target_": "harness.problems.Paired", "problem": one.config, "stream": ranking.get("stream")}
-            one = node("problem", pid, wrapped)
+            one = node("problem", pid, wrapped)._replace(origin=one.origin)
         found[pid] = one
     streams = list(dict.fromkeys(one.object.stream for one in found.values()))
     if len(streams) > 1:

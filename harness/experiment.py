@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness import cells, records, runner
+from harness import cells, records, runner, sweeps, variations
 from harness.config import EXPERIMENTS, PACKAGE, compose, out_folder
 from harness.errors import BadInput
 from harness.seeds import digest
@@ -15,11 +15,13 @@ from harness.seeds import digest
 
 @dataclass(frozen=True)
 class Experiment:
-    """A configuration with its plan. `stem` names the result files, `folder` is where they go."""
+    """A configuration with its plan. `stem` names the result files, `folder` is where they go. `differs` is what the run changes
+    in its experiment, {path: (as configured, here)}."""
 
     config: dict
     plan: cells.Plan
     out: Path
+    differs: dict = field(default_factory=dict)
 
     @classmethod
     def of(cls, overrides: list[str]) -> Experiment:
@@ -27,13 +29,21 @@ class Experiment:
         return cls.of_config(compose(list(overrides)))
 
     @classmethod
-    def of_config(cls, config: dict) -> Experiment:
-        """Plan a composed configuration."""
-        return cls(config, cells.plan(config), out_folder(config["out"]))
+    def of_config(cls, config: dict, points: list | None = None) -> Experiment:
+        """Plan a composed configuration; or the points of a sweep over it, pairs (values by path, configuration)."""
+        reference = variations.as_configured(config)
+        differs = variations.differences(config, reference)
+        if differs:
+            config = {**config, "labels": variations.labels(config, differs)}
+        if set(config["estimator"] or ()) != set((reference or config)["estimator"] or ()) and "figure.estimators" not in differs:
+            config = {**config, "figure": {**config["figure"], "estimators": None}}  # those of the run, not the experiment's
+        points = sweeps.points(config) if points is None and config["sweep"] else points
+        plan = cells.plan(config) if points is None else cells.union(config, points)
+        return cls(config, plan, out_folder(config["out"]), differs)
 
     @property
     def name(self) -> str:
-        """The experiment's name, `adhoc` for a run without one."""
+        """The run's name, `adhoc` for a run without one."""
         return self.config["name"] or "adhoc"
 
     @property
@@ -42,18 +52,47 @@ class Experiment:
         return self.config["paper"]
 
     @property
+    def is_sweep(self) -> bool:
+        """Whether it is a sweep over values of parameters."""
+        return bool(self.plan.swept)
+
+    @property
+    def is_variation(self) -> bool:
+        """Whether it is something else than an experiment as configured: its results are its own."""
+        return self.is_sweep or not self.config["experiment"] or bool(self.differs)
+
+    @property
     def stem(self) -> str:
-        """File name of the results: the experiment's name without the paper's."""
+        """File name of the results: the experiment's name without the paper's; a variation's own."""
+        if self.is_variation:
+            return self._own_name()
         return self.name.removeprefix(f"{self.paper}_") if self.paper else self.name
 
     @property
     def folder(self) -> Path:
-        """Where the results go: <out>/<paper>, or <out>/<name>."""
+        """Where the results go: <out>/<paper> or <out>/<name>; <out>/variations/<own name>; <out>/sweeps/<own name>."""
+        if self.is_variation:
+            return self.out / ("sweeps" if self.is_sweep else "variations") / self._own_name()
         return self.out / (self.paper or self.name)
 
-    def compute(self, quiet: bool = False) -> dict:
+    def _own_name(self):
+        given = self.config["name"]
+        if given and (not self.config["experiment"] or "name" in self.differs):
+            return given
+        words = "".join(f"-{word.replace('.', '_')}" for word in self.plan.swept.values())
+        return f"{self.config['experiment'] or 'adhoc'}{words}-{self.identity}"
+
+    @property
+    def identity(self) -> str:
+        """Eight digits that identify what is run and drawn, its name aside."""
+        own = variations.identity(self.config)
+        if not self.is_sweep:
+            return own
+        return digest(json.dumps([own, self.plan.points], sort_keys=True, default=str))[:8]
+
+    def compute(self, quiet: bool = False, later: float = 0.0) -> dict:
         """Run what no record holds; returns the counts of `runner.execute`."""
-        return runner.execute(self.plan, quiet)
+        return runner.execute(self.plan, quiet, later)
 
     def records(self):
         """The records of this plan's cells, best attempt each, with truths (computed and stored if new)."""
@@ -61,9 +100,9 @@ class Experiment:
         frame = records.load_records(self.out, keys) if records.parts(self.out) else records.empty_frame()
         outdated = frame["status"].eq("skipped") & ~frame["key"].isin(self.plan.skips)  # what was missing then is there now
         frame = frame[~outdated].reset_index(drop=True)
-        seen = frame[frame["estimand"].notna()].drop_duplicates(["problem", "notion", "estimand"])
-        for name, problem in self.plan.problems.items():
-            mine = seen[seen["problem"] == name]
+        seen = frame[frame["estimand"].notna()].drop_duplicates(["problem_key", "notion", "estimand"])
+        for problem in self.plan.problems.values():
+            mine = seen[seen["problem_key"] == problem.key]
             wanted = list(zip(mine["notion"], mine["estimand"]))
             reference = (self.config["ranking"] or {}).get("reference")
             if reference and reference != "full":
@@ -78,31 +117,100 @@ class Experiment:
         done = set(frame.loc[frame["status"].isin(records.FINISHED), "key"])
         return sum(cell.key not in done for cell in self.plan.cells)
 
-    def render(self, frame) -> tuple[list[Path], dict[str, int]]:
-        """Draw and write everything people look at; returns the files, the page last, and the number of rows per verdict."""
-        from harness import plots, rankings, report, reproduction, tables
+    def render(self, frame) -> tuple[list[Path], dict[str, int], list[str]]:
+        """Draw and write everything people look at; returns the files, the page last, the number of rows per verdict, and
+        sentences on what the reader should know. Nothing is drawn, and nothing overwritten, where there is no number."""
+        from harness import plots, report, reproduction, tables
 
         if not len(frame):
             raise BadInput(
                 f"no cell of {self.name} is recorded in {self.out}; nothing is drawn and nothing overwritten: run it first."
             )
-        item = load_item(self.paper, self.config["item"]) if self.config["item"] else None
-        shown = self._shown(frame)
-        view = item or (rankings if self.config["ranking"] else None)
-        figure = view.render(shown, self.config) if view else plots.overview(shown, self.config)
-        files = plots.save(figure, self.folder / self.stem, self.config)
-        summary = getattr(view, "summary", tables.summary)(shown, self.config)
-        wide = getattr(view, "table", tables.wide)(shown, self.config)
-        files += tables.save(summary, wide, self.folder / self.stem)
-        compared = None
-        if item:
-            computed = {tables.label(self.config, "estimator", e) for e in self.plan.estimators} | {reproduction.TRUTH}
-            ours = item.reproduced(frame, self.config)
-            asked = (self.config["compare"], self.config["reasons"], computed, self.config["paired"])
-            compared = reproduction.compare(ours, self.paper, *asked)
+        if not self.has_numbers(frame) and (self.is_variation or self.is_drawn_at_all()):
+            raise BadInput(f"no cell of {self.name} has a number; nothing is drawn and nothing overwritten.")
+        notes = []
+        if self.is_variation:
+            content = {"identity": self.identity, "experiment": self.config["experiment"], "differs": self.differs}
+            moved = variations.keep_other(self.folder, self.stem, json.loads(json.dumps(content, default=str)))
+            if moved:
+                notes.append(f"{self.folder} held the results of another configuration; they are kept in {moved}")
+        shown, config = self._shown(frame), self.shown_config()
+        figure, summary, wide, compared = self._drawn(frame, shown, config, notes)
+        stem = self.folder / self.stem
+        files = plots.save(figure, stem, config)
+        files += tables.save(summary, wide, stem)
+        if compared is not None:
             files += reproduction.save(compared, self.name, self.folder)
-        files.append(report.save(self, frame, files, wide, compared, self.folder / f"{self.stem}.html"))
-        return files, reproduction.counts(compared) if item else {}
+        files.append(report.save(self, frame, files, wide, compared, self.folder / f"{self.stem}.html", self._caption(figure)))
+        return files, reproduction.counts(compared) if compared is not None else {}, notes
+
+    def _caption(self, figure) -> str:
+        """What the figure says of itself, or the experiment's own words where they are of it, or all that there are."""
+        own = self.config["figure"].get("caption")
+        return own if own and (not self.differs or "figure.caption" in self.differs) else figure.get_label() or own or ""
+
+    def _drawn(self, frame, shown, config, notes):
+        """(figure, summary, wide table, paper against ours or None). A paper's item draws its own experiment, and variations in
+        sampling alone; other variations are drawn in the general way, and compared with nothing."""
+        from harness import plots, rankings, reproduction, sweep_report, tables
+
+        if self.is_sweep:
+            view = sweep_report.View(self.plan)
+            figure = view.render(shown, config)
+            figure.set_label(view.caption(shown, config))
+            return figure, view.summary(shown, config), view.table(shown, config), None
+        item = load_item(self.paper, config["item"]) if config["item"] and variations.same_quantities(self.differs) else None
+        view = item or (rankings if config["ranking"] else None)
+        compared = None
+        try:
+            figure = view.render(shown, config) if view else plots.overview(shown, config)
+            summary = getattr(view, "summary", tables.summary)(shown, config)
+            wide = getattr(view, "table", tables.wide)(shown, config)
+            if item:
+                computed = {tables.label(config, "estimator", e) for e in self.plan.estimators} | {reproduction.TRUTH}
+                asked = (config["compare"], config["reasons"], computed, config["paired"])
+                compared = reproduction.compare(item.reproduced(frame, config), self.paper, *asked)
+        except Exception as error:
+            if not (item and self.differs):
+                raise
+            kind = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            notes.append(f"the drawing of {self.config['experiment']} does not fit this variation ({kind}); drawn in general")
+            return plots.overview(shown, config), tables.summary(shown, config), tables.wide(shown, config), None
+        if compared is not None and self.differs:
+            compared = compared[compared["ours"].notna()].reset_index(drop=True)
+        return figure, summary, wide, compared if compared is not None and len(compared) else None
+
+    def wide(self, frame):
+        """The table for people: rows by problem and n (and swept values), a column per estimator."""
+        from harness import rankings, sweep_report, tables
+
+        shown, config = self._shown(frame), self.shown_config()
+        if self.is_sweep:
+            return sweep_report.View(self.plan).table(shown, config)
+        return (rankings.table if config["ranking"] else tables.wide)(shown, config)
+
+    def rmse(self) -> float | None:
+        """Mean over problems, notions, n and estimators of the root mean squared error of the figure's estimand: what a sweeper
+        that searches minimises. None where no truth is known."""
+        from harness.evaluation import evaluate
+        from harness.tables import figure_estimands
+
+        frame = self._shown(self.records())
+        errors = evaluate(frame[frame["estimand"].eq(figure_estimands(frame, self.config)[0])])["rmse"].dropna()
+        return float(errors.mean()) if len(errors) else None
+
+    def shown_config(self) -> dict:
+        """The configuration for what draws: also with `files`, the problems whose replications are the same rows again."""
+        return {**self.config, "files": sorted({self.plan.problems[name].id for name, _ in self.plan.all_rows})}
+
+    @staticmethod
+    def has_numbers(frame) -> bool:
+        """Whether any cell gave one."""
+        return bool(frame["status"].eq("ok").any())
+
+    def is_drawn_at_all(self) -> bool:
+        """Whether there is a picture of this result, of whatever records."""
+        return (self.folder / f"{self.stem}.png").is_file()
 
     def fingerprint(self, frame) -> str:
         """Identifies what the result files are made of: the records, the configuration and the code that draws."""

@@ -25,13 +25,15 @@ _read_sources: dict[str, str] = {}  # digest of the source that each stranger's 
 
 
 class Node(NamedTuple):
-    """One problem or estimator of a run: its id, its YAML node, the object, what identifies it (JSON), and the key of that."""
+    """One problem or estimator of a run: its id, its YAML node, the object, what identifies it (JSON), the key of that, and the
+    name in the configuration that it comes from (the family's, of a member of a family)."""
 
     id: str
     config: dict
     object: Any
     parameters: str
     key: str
+    origin: str
 
 
 def load(group: str, name: str, overrides: dict):
@@ -53,7 +55,8 @@ def node(group: str, name: str, config: dict) -> Node:
     if sources:
         stamp["source"] = sources
     parameters = json.dumps(described, sort_keys=True, default=_class_of)
-    return Node(name, config, made, parameters, digest(json.dumps([group, name, parameters, stamp], sort_keys=True)))
+    key = digest(json.dumps([group, name, parameters, stamp], sort_keys=True))
+    return Node(name, config, made, parameters, key, origin=name)
 
 
 def build(group: str, name: str, config: dict):
@@ -78,10 +81,12 @@ def _build(value, where):
     try:
         inspect.signature(target).bind(**given)
     except TypeError as error:
-        known = ", ".join(f.name for f in dataclasses.fields(target)) if dataclasses.is_dataclass(target) else ""
+        known = [f.name for f in dataclasses.fields(target) if f.init] if dataclasses.is_dataclass(target) else []
+        unknown = [name for name in given if known and name not in known] or list(given)
+        close = guess(unknown[0], known) if unknown else ""
+        listed = f"; its parameters are {', '.join(known)}" if known else ""
         raise BadInput(
-            f"{where}: {value['_target_']} does not take {', '.join(given) or 'no parameters'}"
-            f"{f'; its parameters are {known}' if known else ''} ({error})."
+            f"{where}: {value['_target_']} does not take {', '.join(unknown) or 'no parameters'}{close}{listed} ({error})."
         ) from error
     except ValueError:  # a class without a signature: its own call decides
         pass

@@ -5,28 +5,54 @@ from __future__ import annotations
 import sys
 import time
 
+START_SECONDS = 2.0  # what it takes until workers are there; as much of past experience outweighs what is seen
+WORTH_SAYING = 3.0  # a first estimate below this is over before it is read
+
 
 class Progress:
     """Cells (or other units) done, elapsed time and time left, on standard error: in place on a terminal, else a line every ten
-    seconds."""
+    seconds.
 
-    def __init__(self, total, quiet=False, unit="cells"):
+    expected   wall seconds that all of it should take, None if nothing is known; what is seen corrects it
+    later      wall seconds of the work that comes after this, in the same unit as `expected`
+    known      whether `expected` rests on past records, so that it is worth saying at the start
+    """
+
+    def __init__(self, total, quiet=False, unit="cells", expected=None, later=0.0, known=False):
         self.total, self.done, self.quiet, self.unit = total, 0, quiet, unit
+        self.expected, self.later, self.weight = expected, later, 0.0
         self.start = self.last = time.monotonic()
         self.terminal = sys.stderr.isatty()
+        if known and total and not quiet and (expected + later) > WORTH_SAYING:
+            over = f", {clock(expected + later)} with the jobs that follow" if later else ""
+            self._say(f"{total:,} {unit} to compute, about {clock(expected)} by past records{over}", keep=True)
 
-    def add(self, cells, failed):
-        """Count cells as done and, at most every so often, say so."""
+    def add(self, cells, failed, seconds=None):
+        """Count cells as done and, at most every so often, say so. seconds: their part of `expected`."""
         self.done += cells
+        self.weight += seconds if seconds is not None else 0.0
         now = time.monotonic()
         if self.quiet or now - self.last < (0.2 if self.terminal else 10.0):
             return
         self.last = now
-        elapsed = now - self.start
-        left = elapsed * (self.total - self.done) / self.done
-        text = f"{self.done:,} of {self.total:,} {self.unit}, {clock(elapsed)} elapsed, about {clock(left)} left"
-        text += f", {failed} failed" if failed else ""
-        print(f"\r\033[K{text}" if self.terminal else text, end="" if self.terminal else "\n", file=sys.stderr, flush=True)
+        left, over = self.left(now - self.start)
+        text = f"{self.done:,} of {self.total:,} {self.unit}, {clock(now - self.start)} elapsed, about {clock(left)} left"
+        text += f", {clock(over)} with the jobs that follow" if self.later else ""
+        self._say(text + (f", {failed} failed" if failed else ""))
+
+    def left(self, elapsed) -> tuple[float, float]:
+        """(seconds left of this work, and of this with what comes later): what is expected of the rest, times how what is done
+        compared with what was expected of it."""
+        if not self.expected:
+            left = elapsed * (self.total - self.done) / max(self.done, 1)
+            return left, left + self.later
+        pace = (elapsed + START_SECONDS) / (self.weight + START_SECONDS)
+        left = max(self.expected - self.weight, 0.0) * pace
+        return left, left + self.later * pace
+
+    def _say(self, text, keep=False):
+        end = "" if self.terminal and not keep else "\n"
+        print(f"\r\033[K{text}" if self.terminal else text, end=end, file=sys.stderr, flush=True)
 
     def close(self):
         """Clear the line."""

@@ -146,15 +146,16 @@ def cell_states(out: Path) -> dict[str, str]:
     return {key: state for key, state, _ in query(files, sql).fetchall()} if files else {}
 
 
-def seconds_per_cell(out: Path) -> dict[tuple, float]:
-    """{(estimator, notion, n): median CPU seconds of finished cells}: what a plan's time estimate rests on."""
+def seconds_per_cell(out: Path) -> list[tuple]:
+    """[(estimator, its key, problem key, notion, n, median CPU seconds of a finished cell)]: what estimates of time rest on."""
     files = parts(out)
     if not files:
-        return {}
-    sql = """select estimator, notion, n, median(s) from
-             (select key, any_value(estimator) estimator, any_value(notion) notion, any_value(n) n, max(cpu_seconds) s
+        return []
+    sql = """select estimator, estimator_key, problem_key, notion, n, median(s) from
+             (select key, any_value(estimator) estimator, any_value(estimator_key) estimator_key,
+                     any_value(problem_key) problem_key, any_value(notion) notion, any_value(n) n, max(cpu_seconds) s
               from r where status in ('ok', 'undefined') group by key) group by all"""
-    return {(e, notion, n): s for e, notion, n, s in query(files, sql).fetchall()}
+    return query(files, sql).fetchall()
 
 
 def status_counts(out: Path):

@@ -8,7 +8,7 @@ import os
 import re
 from pathlib import Path
 
-from harness import plots, reproduction, tables
+from harness import plots, reproduction, sweeps, tables, variations
 from harness.config import PACKAGE
 from harness.records import whole_file
 
@@ -21,8 +21,8 @@ VERDICTS = {
 MOST_ROWS = 5000  # of a table on the page; the CSV beside it holds all
 
 
-def save(experiment, records, files, wide, compared, path: Path) -> Path:
-    """Write the page; `files` are linked, the SVG among them is put inline."""
+def save(experiment, records, files, wide, compared, path: Path, caption: str) -> Path:
+    """Write the page; `files` are linked, the SVG among them is put inline, with the caption below it."""
     from jinja2 import Environment, FileSystemLoader
 
     loader = FileSystemLoader(PACKAGE / "templates")
@@ -40,7 +40,7 @@ def save(experiment, records, files, wide, compared, path: Path) -> Path:
         paper=experiment.paper,
         svg=inline(svg.read_text()),
         heading=_plain(wide.columns.name),
-        caption=config["figure"].get("caption") or plots.caption(records, config),
+        caption=caption,
         wide=wide,
         levels=wide.index.names,
         rows=[(index if isinstance(index, tuple) else (index,), list(row)) for index, row in zip(wide.index, wide.to_numpy())],
@@ -51,6 +51,9 @@ def save(experiment, records, files, wide, compared, path: Path) -> Path:
         meaning=VERDICTS,
         statuses={status: int(count) for status, count in statuses.items() if count},
         reasons=tables.without_number(records) + ([] if config["item"] or config["ranking"] else tables.dashes(records, config)),
+        differs=[(path, *(variations.brief(value, 200) for value in pair)) for path, pair in experiment.differs.items()],
+        experiment_id=config["experiment"],
+        swept=_swept(experiment.plan),
         links=[(os.path.relpath(f, path.parent), f.name) for f in files],
         runs=_runs(experiment.out, records),
         configuration=json.dumps({k: v for k, v in config.items() if k not in ("labels", "figure")}, indent=1),
@@ -58,6 +61,12 @@ def save(experiment, records, files, wide, compared, path: Path) -> Path:
     with whole_file(path) as temporary:
         temporary.write_text(page)
     return path
+
+
+def _swept(plan):
+    """[(path, its values)] of a sweep."""
+    values = {path: dict.fromkeys(sweeps.said(point[path]) for point in plan.points if path in point) for path in plan.swept}
+    return [(path, ", ".join(said)) for path, said in values.items()]
 
 
 def _plain(name):

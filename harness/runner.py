@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import statistics
 import sys
 import threading
 import time
@@ -22,6 +23,7 @@ from harness.worker import CellFailed, common_columns, interruptible, run_chunk
 CHUNK_CELLS = 400
 CHUNK_SECONDS = 2.0
 SAMPLE_SECONDS = 1e-6  # more for every sample of the data: each chunk draws them anew
+CELL_SECONDS, DRAW_SECONDS = 2e-4, 5e-4  # around a cell and a draw: reduction, streams, record
 UNKNOWN_SECONDS = 2e-3  # of a cell that no record tells about, per 1,000 samples
 
 
@@ -33,8 +35,9 @@ class Interrupted(Exception):
     """The run was stopped; everything finished until then is recorded."""
 
 
-def execute(plan: planning.Plan, quiet: bool = False) -> dict:
-    """Compute the cells of the plan that no record holds. Returns counts {cells, done, skipped, todo, failed}."""
+def execute(plan: planning.Plan, quiet: bool = False, later: float = 0.0) -> dict:
+    """Compute the cells of the plan that no record holds. Returns counts {cells, done, skipped, todo, failed}. `later` are the
+    expected seconds of what runs after this, for the estimate of the time left."""
     config = plan.config
     out = out_folder(config["out"])
     groups, counts = pending(plan, out)
@@ -48,7 +51,7 @@ def execute(plan: planning.Plan, quiet: bool = False) -> dict:
     try:
         _record_skips(plan, groups, out, run_id)
         todo = {k: [c for c in group if c.key not in plan.skips] for k, group in groups.items()}
-        _compute_all(plan, [group for group in todo.values() if group], out, run_id, quiet)
+        _compute_all(plan, [group for group in todo.values() if group], out, run_id, quiet, later)
         states = records.cell_states(out)
         failed = sum(states.get(c.key) == "failed" for group in todo.values() for c in group)
         state = "finished"
@@ -60,12 +63,12 @@ def execute(plan: planning.Plan, quiet: bool = False) -> dict:
         provenance.finish(out, run_id, state, time.monotonic() - started)
 
 
-def _compute_all(plan, groups, out, run_id, quiet):
+def _compute_all(plan, groups, out, run_id, quiet, later=0.0):
     """Compute the cells of all groups. If a worker dies, go on with one estimator at a time, so that the one that killed it is
     known and holds up nobody else; raises WorkerDied at the end if one does it again."""
-    costs, workers = _costs(plan, out), _workers(plan.config)
+    costs, workers = Costs(plan, out), worker_count(plan.config)
     try:
-        _compute(plan, _chunks(groups, costs, workers), out, run_id, Progress(sum(map(len, groups)), quiet))
+        _compute(plan, _chunks(groups, costs, workers), out, run_id, _Progress(groups, costs, workers, quiet, later))
         return
     except WorkerDied as death:
         if not quiet:
@@ -76,12 +79,35 @@ def _compute_all(plan, groups, out, run_id, quiet):
         mine = [[c for c in group if c.estimator == name and not _finished(states, c)] for group in groups]
         mine = [group for group in mine if group]
         try:
-            progress = Progress(sum(map(len, mine)), quiet)
+            progress = _Progress(mine, costs, 2, quiet, later)
             _compute(plan, _chunks(mine, costs, workers), out, run_id, progress, apart=True)
         except WorkerDied as death:
             deaths.append(str(death))
     if deaths:
         raise WorkerDied("; ".join(deaths))
+
+
+class _Progress:
+    """Progress over cells, expected to take what records or declarations say of them."""
+
+    def __init__(self, groups, costs, workers, quiet, later):
+        cells = [cell for group in groups for cell in group]
+        self.costs, self.workers = costs, workers
+        known = all(costs.of(cell)[1] for cell in cells)
+        self.progress = Progress(len(cells), quiet, expected=expected_seconds(groups, costs, workers), later=later, known=known)
+
+    def add(self, chunk, failed):
+        self.progress.add(len(chunk), failed, expected_seconds([chunk], self.costs, self.workers))
+
+    def close(self):
+        self.progress.close()
+
+
+def expected_seconds(groups, costs, workers) -> float:
+    """Wall seconds that groups of cells should take: those of the estimators, and for every cell and draw what surrounds them."""
+    cpu = sum(costs[cell] + CELL_SECONDS for group in groups for cell in group)
+    draws = sum(DRAW_SECONDS + SAMPLE_SECONDS * group[0].n for group in groups if group)
+    return (cpu + draws) / workers
 
 
 def _finished(states, cell):
@@ -90,7 +116,7 @@ def _finished(states, cell):
 
 
 def pending(plan: planning.Plan, out: Path):
-    """({(problem, rep, n): [cells to do or to record as skipped]}, counts) of this shard."""
+    """({(problem, rep, n, seed): [cells to do or to record as skipped]}, counts) of this shard."""
     config = plan.config
     states = records.cell_states(out)
     shard, shards = config["shard"], config["shards"]
@@ -107,7 +133,7 @@ def pending(plan: planning.Plan, out: Path):
             counts["done"] += not skipped
             continue
         counts["new_skips" if skipped else "todo"] += 1
-        groups[cell.problem, cell.rep, cell.n].append(cell)
+        groups[cell.problem, cell.rep, cell.n, cell.seed].append(cell)
     return groups, counts
 
 
@@ -116,29 +142,56 @@ def _shard_of(cell, shards):
     return int(digest(f"{cell.problem}|{cell.rep}|{cell.n}"), 16) % shards
 
 
-def estimated_seconds(costs: dict, cell, declared: float = UNKNOWN_SECONDS) -> float:
-    """CPU seconds of a cell by past records: its own (estimator, notion, n), else scaled from the nearest n, else what the
-    estimator declares for n = 1,000, scaled."""
-    exact = costs.get((cell.estimator, cell.notion, cell.n))
-    if exact is not None:
-        return exact
-    near = [(abs(n - cell.n), s * max(1.0, cell.n / n)) for (e, notion, n), s in costs.items() if e == cell.estimator]
-    return min(near)[1] if near else declared * max(1.0, cell.n / 1000)
+class Costs:
+    """CPU seconds of a cell by past records: of the same estimator on the same problem, notion and n; else of the same estimator;
+    else of that with the nearest n, scaled; else of the same id with other parameters; else what the estimator declares for
+    n = 1,000, scaled."""
+
+    def __init__(self, plan, out):
+        self.plan = plan
+        self.past = defaultdict(list)
+        for name, key, problem, notion, n, seconds in records.seconds_per_cell(out):
+            for what in ((key, problem, notion, n), (key, notion, n)):
+                self.past[what].append(seconds)
+            for what in ((key, notion), (name, notion)):
+                self.past[what].append((n, seconds))
+        self.found: dict[tuple, tuple[float, bool]] = {}
+
+    def __getitem__(self, cell) -> float:
+        return self.of(cell)[0]
+
+    def of(self, cell) -> tuple[float, bool]:
+        """(seconds, whether records of this estimator at this n say so)."""
+        kind = cell.estimator, cell.problem, cell.notion, cell.n
+        if kind not in self.found:
+            self.found[kind] = self._of(*kind)
+        return self.found[kind]
+
+    def _of(self, name, problem, notion, n):
+        estimator = self.plan.estimators[name]
+        for what in ((estimator.key, self.plan.problems[problem].key, notion, n), (estimator.key, notion, n)):
+            if what in self.past:
+                return statistics.median(self.past[what]), True
+        for what in ((estimator.key, notion), (estimator.id, notion)):
+            near = [(abs(n - past), seconds * max(1.0, n / past)) for past, seconds in self.past.get(what, ())]
+            if near:
+                return min(near)[1], False
+        return getattr(estimator.object, "seconds", UNKNOWN_SECONDS) * max(1.0, n / 1000), False
 
 
 def describe_plan(plan: planning.Plan, out: Path) -> str:
     """What a run would do: cells to do, done and skipped by estimator, the reasons of the skips, and the time it would take."""
     groups, counts = pending(plan, out)
-    known = records.seconds_per_cell(out)
-    costs = _costs(plan, out)
+    costs = Costs(plan, out)
     todo, seconds, skipped = defaultdict(int), defaultdict(float), defaultdict(int)
     guessed = False
     for group in groups.values():
         for cell in group:
             if cell.key not in plan.skips:
                 todo[cell.estimator] += 1
-                seconds[cell.estimator] += costs[cell.estimator, cell.notion, cell.n]
-                guessed |= (cell.estimator, cell.notion, cell.n) not in known
+                cost, known = costs.of(cell)
+                seconds[cell.estimator] += cost
+                guessed |= not known
     reasons = defaultdict(int)
     planned = defaultdict(int)
     shards = plan.config["shards"]
@@ -156,21 +209,15 @@ def describe_plan(plan: planning.Plan, out: Path) -> str:
         lines.append(f"{name:<{width}}{todo[name]:>9,}{done:>9,}{skipped[name]:>9,}{clock(seconds[name]):>17}")
     for (name, reason), count in reasons.items():
         lines.append(f"  skipped {count:,} of {name}: {reason}")
-    workers = _workers(plan.config)
+    workers = worker_count(plan.config)
+    left = expected_seconds([[c for c in g if c.key not in plan.skips] for g in groups.values()], costs, workers)
     shard = f" (shard {plan.config['shard']} of {shards})" if shards > 1 else ""
     lines.append(
         f"{counts['cells']:,} cells{shard}: {counts['done']:,} done, {counts['skipped']:,} skipped, {counts['todo']:,} to do, "
-        f"about {clock(sum(seconds.values()) / workers)} on {workers} worker{'s' if workers > 1 else ''}"
+        f"about {clock(left)} on {workers} worker{'s' if workers > 1 else ''}"
         f"{', partly guessed for want of past records' if guessed else ', by past records' if counts['todo'] else ''}"
     )
     return "\n".join(lines)
-
-
-def _costs(plan, out):
-    known = records.seconds_per_cell(out)
-    kinds = {(c.estimator, c.notion, c.n): c for c in plan.cells}
-    declared = {name: getattr(e.object, "seconds", UNKNOWN_SECONDS) for name, e in plan.estimators.items()}
-    return {kind: estimated_seconds(known, cell, declared[cell.estimator]) for kind, cell in kinds.items()}
 
 
 def _chunks(groups, costs, workers):
@@ -181,14 +228,15 @@ def _chunks(groups, costs, workers):
     for group in groups:
         for cell in group:
             current.append(cell)
-            seconds += costs[cell.estimator, cell.notion, cell.n]
+            seconds += costs[cell]
             if len(current) >= most or seconds > CHUNK_SECONDS + SAMPLE_SECONDS * cell.n:
                 chunks.append(current)
                 current, seconds = [], 0.0
     return chunks + ([current] if current else [])
 
 
-def _workers(config):
+def worker_count(config) -> int:
+    """Worker processes of a run."""
     import joblib
 
     return 1 if config["engine"] == "serial" else joblib.cpu_count() if config["jobs"] < 0 else config["jobs"]
@@ -200,9 +248,7 @@ def _record_skips(plan, groups, out, run_id):
         for cell in group:
             if cell.key in plan.skips:
                 part.add(
-                    common_columns(
-                        plan.problems[cell.problem], plan.estimators[cell.estimator], cell, plan.config["seed"], run_id
-                    ),
+                    common_columns(plan.problems[cell.problem], plan.estimators[cell.estimator], cell, run_id),
                     [{"status": "skipped", "reason": plan.skips[cell.key]}],
                 )
     part.write()
@@ -212,11 +258,11 @@ def _compute(plan, chunks, out, run_id, progress, apart=False) -> None:
     """Run the chunks, in this process or in workers; `apart` forbids this process, for cells that may kill theirs."""
     config = plan.config
     task = {
-        "out": str(out), "run_id": run_id, "seed": config["seed"], "on_error": config["on_error"], "path": list(sys.path),
+        "out": str(out), "run_id": run_id, "on_error": config["on_error"], "path": list(sys.path),
     }  # fmt: skip
     nodes = {
-        "problem": {k: (v.config, v.key) for k, v in plan.problems.items()},
-        "estimator": {k: (v.config, v.key) for k, v in plan.estimators.items()},
+        "problem": {k: (v.id, v.config, v.key) for k, v in plan.problems.items()},
+        "estimator": {k: (v.id, v.config, v.key) for k, v in plan.estimators.items()},
     }
 
     def call(chunk):
@@ -227,13 +273,13 @@ def _compute(plan, chunks, out, run_id, progress, apart=False) -> None:
         return {**task, "nodes": used, "cells": chunk}
 
     failed = 0
-    workers = min(_workers(config), len(chunks)) if not apart else 2
+    workers = min(worker_count(config), len(chunks)) if not apart else 2
     if not chunks:
         return
     if config["engine"] == "serial" or workers <= 1:
         for chunk in chunks:
             failed += run_chunk(call(chunk))
-            progress.add(len(chunk), failed)
+            progress.add(chunk, failed)
         progress.close()
         return
 
@@ -245,12 +291,12 @@ def _compute(plan, chunks, out, run_id, progress, apart=False) -> None:
         options = {} if config["engine"] == "ray" else {"return_as": "generator_unordered"}
         pool = joblib.Parallel(batch_size=1, pre_dispatch="2*n_jobs", **options)
         try:
-            size = {c.key: len(chunk) for chunk in chunks for c in chunk[:1]}
+            begins = {chunk[0].key: chunk for chunk in chunks}
             with _born_deaf(config["engine"]):
                 results = pool(joblib.delayed(_tagged)(call(c)) for c in _noted(chunks, sent))
             for key, bad in results:
                 failed += bad
-                progress.add(size[key], failed)
+                progress.add(begins[key], failed)
         except CellFailed:
             raise
         except BaseException as error:
@@ -303,9 +349,7 @@ def _record_interrupted(plan, sent, out, run_id, error):
     for chunk in sent:
         for cell in chunk:
             if states.get(cell.key) not in ("ok", "undefined"):
-                common = common_columns(
-                    plan.problems[cell.problem], plan.estimators[cell.estimator], cell, plan.config["seed"], run_id
-                )
+                common = common_columns(plan.problems[cell.problem], plan.estimators[cell.estimator], cell, run_id)
                 part.add(common, [{"status": "interrupted", "reason": reason}])
     part.write()
 

@@ -4,6 +4,8 @@ data stream       (base seed, problem, rep)                 -> all estimators se
                   (base seed, stream, rep)                  -> and all problems that name the same `stream`
 estimator stream  (base seed, problem, rep, n, estimator)
 
+Where a problem has a `content` (a file of predictions: what was read of it), that stands for the problem: the same data give the
+same numbers in every format and under every name.
 A problem spawns one child stream per variable, so that a small n is a prefix of a larger n.
 """
 
@@ -27,7 +29,12 @@ def problem_rng(seed: int, problem, problem_key: str, rep: int):
     stream = getattr(problem, "stream", None)
     if stream == "legacy":
         return rep
-    return data_rng(seed, digest(f"stream|{stream}") if stream else problem_key, rep)
+    return data_rng(seed, digest(f"stream|{stream}") if stream else identity(problem, problem_key), rep)
+
+
+def identity(problem, problem_key: str) -> str:
+    """What the streams of a problem are seeded by, 16 hexadecimal digits: its content if it has one, else its key."""
+    return getattr(problem, "content", None) or problem_key
 
 
 def estimator_rng(seed: int, problem_key: str, rep: int, n: int, estimator_key: str) -> np.random.Generator:

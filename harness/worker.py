@@ -20,7 +20,7 @@ from harness.errors import BadInput, Undefined
 from harness.estimators.base import apply, is_finite
 from harness.nodes import node
 from harness.notions import reduce
-from harness.seeds import estimator_rng, problem_rng
+from harness.seeds import estimator_rng, identity, problem_rng
 
 FLUSH_SECONDS = 10.0
 
@@ -29,12 +29,12 @@ class CellFailed(Exception):
     """on_error=raise: the first failing cell, with the tail of its traceback."""
 
 
-def common_columns(problem, estimator, cell, seed, run_id) -> dict:
+def common_columns(problem, estimator, cell, run_id) -> dict:
     """The columns that all rows of one cell share."""
     return {
-        "key": cell.key, "problem": cell.problem, "problem_key": problem.key, "problem_parameters": problem.parameters,
-        "notion": cell.notion, "n": cell.n, "rep": cell.rep, "estimator": cell.estimator, "estimator_key": estimator.key,
-        "estimator_parameters": estimator.parameters, "seed": seed, "run_id": run_id,
+        "key": cell.key, "problem": problem.id, "problem_key": problem.key, "problem_parameters": problem.parameters,
+        "notion": cell.notion, "n": cell.n, "rep": cell.rep, "estimator": estimator.id, "estimator_key": estimator.key,
+        "estimator_parameters": estimator.parameters, "seed": cell.seed, "run_id": run_id,
     }  # fmt: skip
 
 
@@ -53,17 +53,17 @@ def run_chunk(task: dict) -> int:
         with one_thread():
             for cell in task["cells"]:
                 problem, estimator = _node("problem", cell.problem, task), _node("estimator", cell.estimator, task)
-                common = common_columns(problem, estimator, cell, task["seed"], task["run_id"])
-                if drawn != (cell.problem, cell.rep, cell.n):
-                    sample, reduced, drawn = None, {}, (cell.problem, cell.rep, cell.n)
+                common = common_columns(problem, estimator, cell, task["run_id"])
+                if drawn != (cell.problem, cell.rep, cell.n, cell.seed):
+                    sample, reduced, drawn = None, {}, (cell.problem, cell.rep, cell.n, cell.seed)
                 wall, cpu = time.perf_counter(), time.process_time()
                 try:
                     if sample is None:
-                        stream = problem_rng(task["seed"], problem.object, problem.key, cell.rep)
+                        stream = problem_rng(cell.seed, problem.object, problem.key, cell.rep)
                         sample = _frozen(problem.object.sample(cell.n, stream))
                     if cell.notion not in reduced:
                         reduced[cell.notion] = _frozen(reduce(*sample, cell.notion))
-                    rng = _estimator_stream(problem, estimator, cell, task["seed"])
+                    rng = _estimator_stream(problem, estimator, cell)
                     wall, cpu = time.perf_counter(), time.process_time()
                     rows = _rows(apply(estimator.object, *reduced[cell.notion], cell.notion, rng, problem.object))
                 except Undefined as reason:
@@ -118,10 +118,10 @@ def one_thread():
 
 def _node(group, name, task):
     """The node by the plan's key. Built again when that key is new: a file or a source changed since the last run."""
-    config, key = task["nodes"][group][name]
+    own_id, config, key = task["nodes"][group][name]
     held = _worker_nodes.get((group, name))
     if held is None or held.key != key:
-        held = _worker_nodes[group, name] = node(group, name, config)
+        held = _worker_nodes[group, name] = node(group, own_id, config)
     if held.key != key:
         raise BadInput(f"{group} {name!r} changed on disk while the run was going on; run again.")
     return held
@@ -135,10 +135,10 @@ def _frozen(arrays):
     return arrays
 
 
-def _estimator_stream(problem, estimator, cell, seed):
+def _estimator_stream(problem, estimator, cell):
     if getattr(estimator.object, "legacy_seed", False):
         return cell.rep
-    return estimator_rng(seed, problem.key, cell.rep, cell.n, estimator.key)
+    return estimator_rng(cell.seed, identity(problem.object, problem.key), cell.rep, cell.n, estimator.key)
 
 
 def _rows(found):

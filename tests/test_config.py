@@ -92,7 +92,7 @@ def test_globs_expand_without_a_sweep():
         (["problem=[beta_wawy]"], "there is no problem 'beta_wawy' (did you mean 'beta_wavy'?)"),
         (["problem=beta_wavy", "estimator=[binned16]"], "there is no estimator 'binned16'"),
         (["problem=beta_wavy", "estimator=glob(nothing*)"], "no estimator matches 'nothing*'"),
-        (["problem=[beta_wavy"], "are not valid"),
+        (["problem=[beta_wavy"], "problem=[beta_wavy is cut off"),
         (["experiment=smoke", "estimator.binned15.binz=3"], "there is no setting 'estimator.binned15.binz'"),
     ],
 )

@@ -173,9 +173,9 @@ ARRAYS = {
     "infinite logits": (dict(logit=np.array([np.inf, 0.0]), y=np.array([0, 1])), ["1 logits are NaN or infinite"]),
     "NaN in labels": (dict(p=P1, y=np.array([0, 1, np.nan, 0])), ["y holds nan at row 2", "0..1"]),
     "percent": (dict(p=100 * P1, y=Y1), ["p holds 10 at row 0", "[0, 1]"]),
-    "labels from 1": (dict(probs=P, y=Y + 1), ["y holds label 3 at row 2", "0..2"]),
+    "labels from 2": (dict(probs=P, y=Y + 2), ["y holds label 4 at row 2", "0..2", "1..3"]),
     "rows that do not sum to 1": (dict(probs=P * [1, 1, 0.5], y=Y), ["row 2 sums to", "the worst of 4 rows", "must sum to 1"]),
-    "names as labels": (dict(p=P1, y=np.array(list("abab"))), ["y has type", "numbers are needed"]),
+    "names as labels": (dict(p=P1, y=np.array(list("abab"))), ["y holds the names a, b", "p is one column", "positive=b"]),
 }
 
 

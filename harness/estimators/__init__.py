@@ -12,6 +12,7 @@ for canonical. Class attributes are its properties:
     wants                () or ("notion",) or ("notion", "problem"): what it is given beside (p, y, rng), by keyword
     needs_posterior      true = it reads the problem's E[Y given p]; cells of problems without one are skipped
     seconds              rough CPU seconds of a cell of n = 1,000: what a plan goes by until records tell
+    takes_classwise      true = classwise it is called once, with p (n, k) and indicators y (n, k), and averages by itself
     unavailable          why it cannot run here (weights, packages, a GPU), None if it can; its cells are skipped with this reason
     legacy_seed          true = rng is the rep itself, as the integer seed of the authors' scripts
 """
@@ -20,6 +21,7 @@ from harness.estimators.anchors import Brier, LogLossScore, MonteCarloTruth, Ora
 from harness.estimators.auroc import Auroc
 from harness.estimators.base import Estimate
 from harness.estimators.binned import Binned, Debiased
+from harness.estimators.bootstrap import Bootstrap
 from harness.estimators.certified import (
     BVWindow,
     CertifiedInterval,
@@ -59,6 +61,7 @@ __all__ = [
     "BinnedKLPopordanoska2024",
     "BinnedPopordanoska2024",
     "BinningKernel",
+    "Bootstrap",
     "Brier",
     "CKCE",
     "Debiased",

@@ -35,10 +35,11 @@ def property_of(estimator, name, default=None):
 def apply(estimator, p, y, notion, rng, problem=None) -> dict[str, Estimate]:
     """Apply the estimator to data that `notions.reduce` has validated and reduced; classwise, the mean over classes of the binary
     estimates, where an estimator with a `level` is asked for 1 - (1 - level) / k per class, so that the means of its low and
-    high hold at `level` together (Bonferroni). A bare function may return a float, taken as l1."""
+    high hold at `level` together (Bonferroni); one that declares `takes_classwise` is given all classes at once. A bare function
+    may return a float, taken as l1."""
     given = {"notion": notion, "problem": problem}
     extra = {name: given[name] for name in property_of(estimator, "wants", ())}
-    if notion != "classwise":
+    if notion != "classwise" or property_of(estimator, "takes_classwise", False):
         return _normal(_call(estimator, p, y, rng, extra))
     extra = {name: "binary" if name == "notion" else value for name, value in extra.items()}
     level = _level_of(estimator)

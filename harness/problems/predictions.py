@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,42 +14,103 @@ from harness.errors import BadInput
 
 @dataclass(frozen=True)
 class Predictions:
-    """Rows of a file (npz, csv, parquet, or logits as their authors published them; see `sources.files`). A rep is a random
-    order of the rows and n its first n rows, without replacement: n = all rows makes every rep the same sample. The file's
-    sha256 identifies the problem, not its path. `top_label: true` says that a single column holds confidences and the labels
-    say whether each was right.
+    """Rows of a file of predictions and labels: npz, csv, parquet, or logits as their authors published them.
 
-    `split` is the part of a file that has two (test, validation). `order: file` takes the rows as the file has them, the first n,
-    in every rep. `float32: true` computes the softmax in 32 bits, as published pipelines did (confidences near 1 become 1).
+    problem=predictions problem.predictions.path=preds.csv
+    problem=predictions problem.predictions.path=preds.npz problem.predictions.logits=scores problem.predictions.labels=truth
+
+    Whatever can be read in one way only is read, and one line says how, such as `preds.csv: 2,000 rows; classes: cat, dog, cow;
+    probability columns proba_cat, proba_dog, proba_cow; label column y_true`; the rest is refused with what mends it.
+
+    | what          | names that are recognised, in capitals or not                                                            |
+    |---------------|----------------------------------------------------------------------------------------------------------|
+    | probabilities | p, prob, probs, probability, probabilities, proba, probas, confidence, score, scores, y_prob, y_proba,   |
+    |               | y_score, y_pred_proba, y_pred_prob; a column per class: any of these with a number or a class behind it  |
+    |               | (p0, proba_1, prob_cat), or the classes alone (cat, dog, cow)                                            |
+    | logits        | logits, logit; a column per class: logit_0, logits_cat                                                   |
+    | labels        | y, labels, label, target, targets, correct, y_true, true_label, ground_truth; one-hot: an (n, k) array   |
+    |               | of 0 and 1, or columns y_0, y_1, ..., label_cat, ...                                                     |
+    | class names   | classes, class_names, classes_: an array of k names, in the order of the columns                         |
+    | not used      | all others; the line names them. y_pred, prediction and the like are labels, not probabilities           |
+
+    | predictions               | labels                                                                                       |
+    |---------------------------|----------------------------------------------------------------------------------------------|
+    | (n,), one column          | 0 and 1, -1 and 1, booleans, pairs no/yes, false/true, negative/positive, neg/pos, n/y, f/t: |
+    |                           | p is the probability of the second; other labels with `positive`, or a column named by class |
+    | (n, k), numbered columns  | 0..k-1; 1..k if k occurs and 0 does not; -1 and 1, booleans and the pairs above if k = 2.    |
+    |                           | Columns numbered from 1 with labels from 0: label 0 is the first column                      |
+    | columns named by class    | the names; or the numbers that the columns are named by                                      |
+    | (n, k), other names       | names with `class_names`                                                                     |
+
+    Formats: .npz with arrays (n,), (n, 1) or (n, k); .csv and .tsv, also .gz, separated by commas, semicolons or tabs, with
+    decimal commas where the separator is none, names of columns in the first line; .parquet, also with lists in a column.
+    Published logits: .p and .pkl, .safetensors, a folder with nll_logits.npy and nll_labels.npy. Numbers must be probabilities
+    in [0, 1] whose rows sum to 1 within 1e-4 (percent are refused) or logits, which become probabilities by softmax, or by the
+    logistic function if there is one column; probabilities that are called logits are refused.
+
+    | option                | meaning                                                                                          |
+    |-----------------------|--------------------------------------------------------------------------------------------------|
+    | probabilities, logits | the array, the columns' common beginning, or a list of columns in the order of the classes       |
+    | labels                | the array or column of labels                                                                    |
+    | positive              | the label whose probability a single column is; all other labels are 0                           |
+    | class_names           | the labels that the columns stand for, in the order of the columns                               |
+    | renormalise           | true divides each row by its sum, at most 0.005 k from 1, as rounding to 2 digits leaves it      |
+    | top_label             | true: a single column holds confidences of predicted labels, and labels say whether each was     |
+    |                       | right; or arrays confidence, pred_label and true_label                                           |
+    | split                 | of a file with two parts: test or validation                                                     |
+    | order                 | random; file: the rows as the file has them, the first n, in every rep                           |
+    | float32               | true computes the softmax in 32 bits, as published pipelines did (confidences near 1 become 1);  |
+    |                       | probabilities are rounded to them                                                                |
+
+    A rep is a random order of the rows and n its first n rows, without replacement: n = all rows makes every rep the same
+    sample. The file's sha256 identifies the problem, not its path. What is random is seeded by `content`, the probabilities and
+    labels as read: the same data give the same numbers in every format, under every id, in every folder. (Published files,
+    those of `calharness data list`, are seeded by id and checksum, as they were when the results of the papers were computed.)
     A path of data/packs.yaml whose file is absent, or has another checksum, makes the problem `unavailable`: its cells are
     skipped with the reason, and its size is what the listing says.
     """
 
     path: str = ""
-    probabilities: str | None = None
-    logits: str | None = None
+    probabilities: Any = None
+    logits: Any = None
     labels: str | None = None
     top_label: bool = False
     split: str = "test"
     order: str = "random"
     float32: bool = False
+    renormalise: bool = False
+    positive: Any = None
+    class_names: Any = None
 
-    version = 1
     default_reps = 1
 
     def __post_init__(self):
         for name, value, allowed in (("split", self.split, ("test", "validation")), ("order", self.order, ("random", "file"))):
             if value not in allowed:
                 raise BadInput(f"{name} is {value!r}; allowed are {', '.join(allowed)}.")
-        for name in ("top_label", "float32"):
+        for name in ("top_label", "float32", "renormalise"):
             if not isinstance(getattr(self, name), bool):
                 raise BadInput(f"{name} is {getattr(self, name)!r}; allowed are true, false.")
+        if isinstance(self.class_names, str) or not (self.class_names is None or len(self.class_names)):
+            raise BadInput(f"class_names is {self.class_names!r}; a list is needed, such as class_names=[cat,dog,cow].")
 
     @property
     def _packs(self):
         from harness.sources import packs
 
         return packs.of(self.path)
+
+    @property
+    def _published(self) -> bool:
+        """Whether the file is one of data/packs.yaml, wherever it lies."""
+        from harness.sources import packs
+
+        return bool(self._packs) or self._load().sha256 in packs.checksums()
+
+    @property
+    def version(self):
+        """2: seeded by content. Published files stay as they were, and with them the records and results of the papers."""
+        return 1 if self._published else 2
 
     @property
     def unavailable(self) -> str | None:
@@ -67,7 +130,7 @@ class Predictions:
         return None
 
     def _load(self):
-        from harness.sources import files
+        from harness.sources import files, forms
 
         if not self.path:
             raise BadInput(
@@ -76,15 +139,15 @@ class Predictions:
         if self.unavailable:
             raise BadInput(f"{self.unavailable}.")
         path = files.find(self.path)
-        names = (self.probabilities, self.logits, self.labels)
-        return _read(str(path), *names, self.top_label, self.split, self.float32, files.stamp(path))
+        asked = forms.Asked(*(_hashable(getattr(self, name)) for name in forms.Asked._fields))
+        return _read(str(path), self.split, asked, files.stamp(path))
 
     @property
     def _columns(self):
         """Columns of p, 0 if it is a vector: as loaded, else as listed."""
         if self.unavailable:
             return 0 if self.top_label else self._packs[0].classes
-        p = self._load()[0]
+        p = self._load().p
         return 0 if p.ndim == 1 else p.shape[1]
 
     @property
@@ -106,21 +169,35 @@ class Predictions:
     def n_max(self):
         if self.unavailable:
             return self._packs[0].validation_rows if self.split == "validation" else self._packs[0].rows
-        return len(self._load()[1])
+        return len(self._load().y)
 
     default_n = n_max
 
     @property
     def fingerprint(self):
         """The file and the options that change numbers; newer ones only where not at their default: older records stay valid."""
-        sha256 = self._packs[0].sha256 if self.unavailable else self._load()[2]
+        sha256 = self._packs[0].sha256 if self.unavailable else self._load().sha256
         changed = {"split": self.split} if self.split != "test" else {}
         changed |= {"order": self.order} if self.order != "random" else {}
         changed |= {"float32": True} if self.float32 else {}
+        changed |= {"renormalise": True} if self.renormalise else {}
+        changed |= {} if self.positive is None else {"positive": str(self.positive)}
+        changed |= {} if self.class_names is None else {"class_names": list(map(str, self.class_names))}
         return {"sha256": sha256, "arrays": [self.probabilities, self.logits, self.labels, self.top_label], **changed}
 
+    @property
+    def content(self) -> str | None:
+        """16 hexadecimal digits of the probabilities and labels as they were read, in their order, and of `top_label`: what the
+        random streams are seeded by (harness.seeds). None for a published file, whose streams are seeded by its key."""
+        return None if self._published else self._load().content
+
+    @property
+    def described(self) -> str:
+        """One line: how the file was understood; or why it cannot be read here."""
+        return self.unavailable or self._load().described
+
     def sample(self, n, rng):
-        p, y, _ = self._load()
+        p, y = self._load()[:2]
         if n > len(y):
             raise BadInput(f"n is {n}, but {self.path} holds {len(y)} rows; n can be at most that.")
         rows = (np.arange(len(y)) if self.order == "file" else rng.permutation(len(y)))[:n]
@@ -130,13 +207,35 @@ class Predictions:
         return None
 
 
+class Loaded(NamedTuple):
+    """A file as read."""
+
+    p: np.ndarray
+    y: np.ndarray
+    sha256: str
+    content: str
+    described: str
+
+
 @lru_cache(maxsize=8)
-def _read(path, probabilities, logits, labels, top_label, split, float32, stamp):
+def _read(path, split, asked, stamp):
     from harness.notions import checked
     from harness.sources import files
 
-    found = files.read_predictions(path, probabilities, logits, labels, top_label=top_label, split=split, float32=float32)
-    return *checked(*found), files.sha256(path)
+    p, y, described = files.read(path, split, **asked._asdict())
+    p, y = checked(p, y)
+    return Loaded(p, y, files.sha256(path), _content(p, y, asked.top_label), described)
+
+
+def _content(p, y, top_label):
+    found = hashlib.blake2b(f"{p.shape} {top_label}".encode(), digest_size=8)
+    found.update(np.ascontiguousarray(p, dtype="<f8"))
+    found.update(np.ascontiguousarray(y, dtype="<i8"))
+    return found.hexdigest()
+
+
+def _hashable(value):
+    return tuple(value) if isinstance(value, list) else value
 
 
 @lru_cache(maxsize=256)

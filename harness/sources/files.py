@@ -1,25 +1,36 @@
-"""Prediction files: npz, csv, parquet, or logits as published (`sources.logits`) -> (probabilities, labels)."""
+"""Prediction files: npz, csv, parquet, or logits as published (`sources.logits`) -> (probabilities, labels).
+
+Bytes become arrays by name here; what the arrays mean is `sources.forms`."""
 
 from __future__ import annotations
 
+import csv
+import gzip
 import hashlib
+import io
 import os
 import re
 from pathlib import Path
 
 import numpy as np
-from scipy import special
 
 from harness.errors import BadInput
-from harness.notions import numeric
+from harness.sources import forms
 from harness.sources import logits as published
+from harness.sources.forms import softmax as softmax
 
-PROBABILITY_NAMES = ("p", "probs", "probabilities", "proba", "confidence")
-LOGIT_NAMES = ("logits", "logit")
-LABEL_NAMES = ("y", "labels", "label", "target", "correct")
-TOP_LABEL_NAMES = ("confidence", "pred_label", "true_label")
 PICKLES = (".p", ".pkl")
 TENSORS = ".safetensors"
+TEXTS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+REMEDIES = {
+    ".npy": "; one array has no labels: np.savez('preds.npz', probs=p, labels=y)",
+    ".xlsx": "; save the sheet as .csv",
+    ".xls": "; save the sheet as .csv",
+    ".json": "; pandas.read_json(...).to_csv('preds.csv', index=False) makes one",
+    ".jsonl": "; pandas.read_json(..., lines=True).to_csv('preds.csv', index=False) makes one",
+    ".txt": "; name it .csv if its columns are separated by commas, semicolons or tabs",
+    ".pt": "; np.savez('preds.npz', logits=logits.numpy(), labels=labels.numpy()) makes one",
+}
 
 
 def find(path: str) -> Path:
@@ -55,80 +66,72 @@ def sha256(path) -> str:
         return hashlib.file_digest(f, "sha256").hexdigest()
 
 
-def read_predictions(path, probabilities=None, logits=None, labels=None, top_label=False, split="test", float32=False):
-    """Read (p, y). npz: one array of probabilities (named p, probs, probabilities, proba or confidence) or of logits, and one
-    of labels (y, labels, label, target or correct). csv and parquet: the same names for single columns, or numbered columns
-    p0, p1, ... / prob_0, ... / logit_0, ...; the arguments name other arrays, or column prefixes. Logits become
-    probabilities by softmax (two or more columns) or the logistic function (one column).
+def read(path, split="test", **options) -> tuple[np.ndarray, np.ndarray, str]:
+    """(p, y, what was understood) of a file or folder; `options` are those of `forms.Asked`.
 
+    .npz, .csv (also .tsv, and either with .gz) and .parquet hold arrays or columns by name (`forms.understood`).
     .p and .pkl: ((logits, labels) of validation, (logits, labels) of test); .safetensors: logits_test and labels_test, or
-    logits_val and labels_val; `split`, test or validation, chooses. A folder: nll_logits.npy and nll_labels.npy. Arrays
-    confidence, pred_label and true_label are confidences and whether each was right, for which `top_label` must be true.
-    `float32` computes the softmax in 32 bits; stored probabilities are rounded to them.
+    logits_val and labels_val; `split`, test or validation, chooses. A folder: nll_logits.npy and nll_labels.npy.
     """
     path = Path(path)
+    asked = forms.Asked(**options)
     if not path.is_dir() and path.stat().st_size == 0:
         raise BadInput(f"{path} is an empty file; probabilities and labels are needed.")
-    arrays = _arrays(path, split, (probabilities, logits))
-    if not labels and set(TOP_LABEL_NAMES) <= set(arrays):
-        if not top_label:
-            raise BadInput(f"{path} holds confidences of predicted labels; they are judged with top_label=true.")
-        arrays["correct"] = (arrays.pop("pred_label") == arrays.pop("true_label")).astype(np.int64)
-    y = _pick(arrays, labels, LABEL_NAMES, path, "labels", needed=True)
-    p = z = None  # naming one of the two means that the other, if it is there, is not asked for
-    if probabilities or not logits:
-        p = _pick(arrays, probabilities, PROBABILITY_NAMES, path, "probabilities", needed=False)
-    if logits or not probabilities:
-        z = _pick(arrays, logits, LOGIT_NAMES, path, "logits", needed=False)
-    if (p is None) == (z is None):
-        what = "both probabilities and logits" if p is not None else "neither probabilities nor logits"
-        raise BadInput(f"{path} holds {what} among {', '.join(arrays)}; name one by probabilities= or logits=.")
-    y = y.reshape(-1) if y.ndim == 2 and 1 in y.shape else y
-    if p is None:
-        p = softmax(numeric("logits", z).astype(np.float32 if float32 else np.float64), path).astype(np.float64)
-    elif float32:
-        p = numeric("p", p).astype(np.float32).astype(np.float64)
-    if p.ndim == 2 and p.shape[1] == 1:
-        p = p[:, 0]
-    return p, y
+    arrays, notes = _arrays(path, split)
+    p, y, line = forms.understood(arrays, path, asked)
+    return p, y, "; ".join([f"{path.name}: {line}", *notes])
 
 
-def softmax(z, path="logits"):
-    """(n, k) logits -> probabilities, in the precision given; (n,) -> logistic. Infinite or NaN logits are refused."""
-    if not np.isfinite(z).all():
-        raise BadInput(f"{path}: {int((~np.isfinite(z)).sum())} logits are NaN or infinite; finite numbers are needed.")
-    return special.expit(z.reshape(-1)) if z.ndim == 1 or z.shape[1] == 1 else special.softmax(z, axis=1)
+def read_predictions(path, probabilities=None, logits=None, labels=None, **options):
+    """(p, y) of a file; see `read`."""
+    return read(path, probabilities=probabilities, logits=logits, labels=labels, **options)[:2]
 
 
-def _arrays(path, split, prefixes):
-    """{name: array} of a file or folder, of one part where it has two."""
-    suffix = "" if path.is_dir() else path.suffix.lower()
-    if suffix in PICKLES:
-        return published.read_parts(path)[split]
-    if suffix == TENSORS:
+def _arrays(path, split):
+    """({name: array} of a file or folder, of one part where it has two; what is said of the format)."""
+    kind = "" if path.is_dir() else _kind(path)
+    if kind in PICKLES:
+        return published.read_parts(path)[split], []
+    if kind == TENSORS:
         end = {"test": "_test", "validation": "_val"}[split]
         found = published.read_safetensors(path)
         arrays = {name.removesuffix(end): values for name, values in found.items() if name.endswith(end)}
         if not arrays:
             raise BadInput(f"{path} holds {', '.join(found) or 'nothing'}; names that end in {end} are needed.")
-        return arrays
+        return arrays, []
     if split != "test":
         raise BadInput(f"split is {split!r}, but {path.name} has one part; {', '.join((*PICKLES, TENSORS))} have two.")
     if path.is_dir():
-        return published.read_folder(path)
-    if suffix not in (".npz", ".csv", ".parquet"):
+        return published.read_folder(path), []
+    if kind not in (".npz", *TEXTS, ".parquet"):
         raise BadInput(
-            f"{path.name} ends in {suffix or 'nothing'}; allowed are .npz, .csv and .parquet, "
-            f"and of published logits {', '.join((*PICKLES, TENSORS))} and folders of .npy."
+            f"{path.name} ends in {kind or 'nothing'}; allowed are .npz, .csv and .parquet, "
+            f"and of published logits {', '.join((*PICKLES, TENSORS))} and folders of .npy{REMEDIES.get(kind, '')}."
         )
     try:
-        return _npz(path) if suffix == ".npz" else _frame(path, suffix, prefixes)
+        if kind == ".npz":
+            return _npz(path), []
+        return _text(path, kind) if kind in TEXTS else (_parquet(path), [])
     except BadInput:
         raise
     except Exception as error:
-        raise BadInput(
-            f"{path} cannot be read as {suffix}: {type(error).__name__}: {str(error).partition(chr(10))[0]}."
-        ) from error
+        said = str(error).strip().partition(chr(10))[0].rstrip(".")
+        raise BadInput(f"{path} cannot be read as {kind}: {type(error).__name__}: {said}{_remedy(error)}.") from error
+
+
+def _kind(path):
+    """The ending that says the format, in small letters: .gz is looked through."""
+    endings = [ending.lower() for ending in path.suffixes]
+    packed = endings[-2:] if endings[-1:] == [".gz"] else []
+    return "".join(packed) if packed else path.suffix.lower()
+
+
+def _remedy(error):
+    if isinstance(error, UnicodeDecodeError):
+        return "; save it as UTF-8"
+    if "allow_pickle" in str(error):
+        return "; save names as text, labels.astype(str), and numbers as numbers"
+    return ""
 
 
 def _npz(path):
@@ -136,39 +139,84 @@ def _npz(path):
         return {name: archive[name] for name in archive.files}
 
 
-def _frame(path, suffix, prefixes):
+def _parquet(path):
     import pandas as pd
 
-    frame = pd.read_csv(path) if suffix == ".csv" else pd.read_parquet(path)
+    return _columns(pd.read_parquet(path), path)
+
+
+def _text(path, kind):
+    """A table of text: its first line names the columns; commas, semicolons or tabs between them; with the latter two decimals
+    may have commas. Numbers are read to the last bit, so that a file gives what was written into it."""
+    import pandas as pd
+
+    encoding, header = _header(path, kind)
+    counts = {mark: header.count(mark) for mark in (",", ";", "\t")}
+    mark = max(counts, key=counts.get)
+    if not counts[mark]:
+        raise BadInput(f"{path} has one column, {header.strip()[:60]!r}; separate columns by commas, semicolons or tabs.")
+    names = [name.strip() for name in next(csv.reader([header], delimiter=mark, skipinitialspace=True))]
+    twice = next((name for name in names if name and names.count(name) > 1), None)
+    if twice:
+        raise BadInput(f"{path} names two columns {twice!r}; give each a name of its own.")
+    if all(_is_number(name) for name in names):
+        raise BadInput(f"{path} begins with numbers, {header.strip()[:60]!r}; its first line must name the columns.")
+    how = {"sep": mark, "encoding": encoding, "skipinitialspace": True, "keep_default_na": False, "na_values": [""]}
+    if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # since then it is what pandas does unasked
+        how["float_precision"] = "round_trip"
+    frame = pd.read_csv(path, **how)
+    if not isinstance(frame.index, pd.RangeIndex):
+        raise BadInput(
+            f"{path} has more values than names of columns, {len(names)}, in its rows; "
+            "decimal commas need semicolons between the columns, and row numbers a name."
+        )
+    notes = {",": [], ";": ["semicolons between columns"], "\t": ["tabs between columns"]}[mark]
+    if mark != "," and any(_has_decimal_commas(frame[column]) for column in frame.columns):
+        frame = pd.read_csv(path, decimal=",", **how)
+        notes = [f"{notes[0]}, decimal commas"]
+    return _columns(frame, path), notes
+
+
+def _header(path, kind):
+    """(encoding, first line that is not blank): UTF-8 with or without a mark at its beginning, or UTF-16 with one."""
+    with gzip.open(path) if kind.endswith(".gz") else open(path, "rb") as f:
+        encoding = "utf-16" if f.read(2) in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+        f.seek(0)
+        lines = io.TextIOWrapper(f, encoding=encoding)
+        return encoding, next((line for line in lines if line.strip()), "")
+
+
+def _is_number(text):
+    try:
+        float(text.replace(",", "."))
+    except ValueError:
+        return False
+    return True
+
+
+def _has_decimal_commas(column):
+    """Whether a column of text holds numbers all of which have a decimal comma or none."""
+    if column.dtype.kind in "fiub":
+        return False
+    values = [str(v).strip() for v in column.dropna()]
+    return any("," in v for v in values) and all(re.fullmatch(r"[+-]?(\d+|\d*,\d+)([eE][+-]?\d+)?", v) for v in values)
+
+
+def _columns(frame, path):
+    """{name: array} of a data frame; a column of lists becomes a matrix."""
     if len(frame) == 0:
         raise BadInput(f"{path} holds no rows; at least one sample is needed.")
-    arrays = {str(c): frame[c].to_numpy() for c in frame.columns}
-    known = (*PROBABILITY_NAMES, "prob", *LOGIT_NAMES, *(p for p in prefixes if p))
-    for prefix in known:
-        numbered = {}
-        for column in arrays:
-            match = re.fullmatch(re.escape(prefix) + r"_?(\d+)", column)
-            if match and int(match[1]) in numbered:
-                raise BadInput(f"{path} holds both {numbered[int(match[1])]} and {column}; one column per class is needed.")
-            if match:
-                numbered[int(match[1])] = column
-        if len(numbered) > 1:
-            order = sorted(numbered)
-            if order != list(range(order[0], order[0] + len(order))):
-                raise BadInput(f"{path}: the columns {prefix}* are numbered {order}; a gap leaves a class out.")
-            name = "probs" if prefix == "prob" else prefix
-            arrays[name] = np.column_stack([arrays.pop(numbered[j]) for j in order])
-    return arrays
+    names = ["" if str(c).startswith("Unnamed: ") else str(c).strip() for c in frame.columns]
+    names = [name or str(column) for name, column in zip(names, frame.columns)]
+    return {name: _array(frame.iloc[:, j], name, path) for j, name in enumerate(names)}
 
 
-def _pick(arrays, asked, names, path, what, needed):
-    if asked:
-        if asked not in arrays:
-            raise BadInput(f"{path} has no array {asked!r} for {what}; it holds {', '.join(arrays)}.")
-        return arrays[asked]
-    found = [name for name in names if name in arrays]
-    if len(found) > 1:
-        raise BadInput(f"{path} holds {' and '.join(found)}; say which are the {what} by {what}=.")
-    if needed and not found:
-        raise BadInput(f"{path} holds {', '.join(arrays)}; none is named {', '.join(names)}: name the {what} by {what}=.")
-    return arrays[found[0]] if found else None
+def _array(column, name, path):
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiub":
+        return column.to_numpy()
+    values = column.to_numpy(dtype=object)
+    if isinstance(values[0], (list, np.ndarray)):
+        if len({np.shape(v) for v in values}) > 1:
+            raise BadInput(f"{path}: {name} holds lists of different lengths; one number per class and row is needed.")
+        return np.stack(values)
+    return values

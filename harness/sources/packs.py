@@ -59,6 +59,16 @@ def of(path: str) -> tuple[Pack, ...]:
     return _by_path(PACKS, PACKS.stat().st_mtime_ns).get(path, ())
 
 
+def checksums() -> frozenset[str]:
+    """The sha256 of every pack that has one."""
+    return _checksums(PACKS, PACKS.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=2)
+def _checksums(listing, modified):
+    return frozenset(pack.sha256 for pack in packs(listing).values() if pack.sha256)
+
+
 @lru_cache(maxsize=2)
 def _by_path(listing, modified):
     found: dict[str, tuple[Pack, ...]] = {}

@@ -1,0 +1,200 @@
+"""Sampling error of any estimator, from its own values on halves of the sample."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from harness import estimands
+from harness.errors import BadInput, Undefined
+from harness.estimators.base import Estimate, apply, is_finite, property_of
+from harness.notions import SCALAR_NOTIONS, one_hot
+
+OWN_REVISION = 1
+FORMS = ("half", "pivotal")
+LEAST_ROWS = 20  # of fewer, halves say nothing
+MOST_UNDEFINED = 0.05  # share of halves without a value up to which there is an interval
+SLOW = 1.0 / (math.sqrt(2.0) - 1.0)  # bias of the whole per difference of half and whole, if it falls as 1 / sqrt(n)
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """The estimates of `estimator`, to the last bit, and for every point estimate without a bound of its own an interval for the
+    population quantity at `level`, from `resamples` random halves of the rows.
+
+    PLACEHOLDER
+    """
+
+    estimator: Any
+    resamples: int = 200
+    level: float = 0.95
+    form: str = "half"
+
+    determinism = "statistical"
+    wants = ("notion", "problem")
+    takes_classwise = True
+
+    def __post_init__(self):
+        if not callable(self.estimator):
+            raise BadInput(f"estimator is a {type(self.estimator).__name__}; a callable (p, y) is needed.")
+        whole = isinstance(self.resamples, (int, np.integer)) and not isinstance(self.resamples, bool)
+        if not whole or self.resamples < LEAST_ROWS:
+            raise BadInput(f"resamples is {self.resamples!r}; an integer of at least {LEAST_ROWS} is needed, such as 200.")
+        if not (isinstance(self.level, (int, float)) and 0.0 < self.level < 1.0):
+            raise BadInput(f"level is {self.level!r}; a number between 0 and 1 is needed, such as 0.95.")
+        if self.form not in FORMS:
+            raise BadInput(f"form is {self.form!r}; allowed are {', '.join(FORMS)}.")
+
+    @property
+    def revision(self):
+        """Raised with that of the estimator, whose values these are."""
+        return OWN_REVISION + property_of(self.estimator, "revision", 1) - 1
+
+    @property
+    def notions(self):
+        return property_of(self.estimator, "notions", SCALAR_NOTIONS)
+
+    @property
+    def estimands(self):
+        return property_of(self.estimator, "estimands")
+
+    @property
+    def null_bias(self):
+        return property_of(self.estimator, "null_bias", 0.1)
+
+    @property
+    def max_n(self):
+        return property_of(self.estimator, "max_n")
+
+    @property
+    def max_classes(self):
+        return property_of(self.estimator, "max_classes")
+
+    @property
+    def needs_posterior(self):
+        return property_of(self.estimator, "needs_posterior", False)
+
+    @property
+    def legacy_seed(self):
+        return property_of(self.estimator, "legacy_seed", False)
+
+    @property
+    def unavailable(self):
+        return property_of(self.estimator, "unavailable")
+
+    @property
+    def seconds(self):
+        """Halves cost about half; those of the test of 0 are whole."""
+        calls = 1.0 + self.resamples / 2 + (self._null_draws if self.form == "half" else 0)
+        return calls * property_of(self.estimator, "seconds", 1e-3)
+
+    @property
+    def _null_draws(self):
+        """So many that a rank test at (1 - level) / 2 with one exceedance allowed has that size exactly: 79 at 0.95."""
+        return math.ceil(4.0 / (1.0 - self.level) - 1e-9) - 1
+
+    def __call__(self, p, y, rng=None, notion=None, problem=None):
+        if rng is None:
+            raise BadInput("rng is missing; give a numpy Generator, which draws the halves.")
+        if notion is None:
+            notion = "binary" if np.ndim(p) == 1 else "classwise" if np.ndim(y) == 2 else "canonical"
+        found = apply(self.estimator, p, y, notion, rng, problem)
+        open_ = [name for name, e in found.items() if e.kind == "point" and e.low is None and e.high is None and is_finite(e)]
+        if not open_:
+            return found
+        if len(p) < LEAST_ROWS:
+            return {**found, **{name: _with(found[name], {"resamples": 0.0}) for name in open_}}
+        halves, null = _streams(rng)
+        on_halves = self._on_halves(p, y, notion, problem, halves)
+        for name in open_:
+            found[name] = self._interval(name, found[name], on_halves.get(name, []), len(p))
+        if self.form == "half":
+            positive = [name for name in open_ if is_error(name) and (found[name].low or 0.0) > 0.0]
+            for name in self._like_calibrated(p, y, notion, problem, null, {name: found[name].value for name in positive}):
+                found[name] = replace(found[name], low=0.0)
+        return found
+
+    def _on_halves(self, p, y, notion, problem, rng):
+        """{estimand: finite values on the halves}"""
+        values: dict[str, list[float]] = {}
+        for _ in range(self.resamples):
+            rows = rng.permutation(len(p))[: len(p) // 2]
+            for name, value in self._values(p[rows], y[rows], notion, problem, rng).items():
+                values.setdefault(name, []).append(value)
+        return values
+
+    def _values(self, p, y, notion, problem, rng):
+        """The finite values on a resample; none where the estimator refuses it, by whatever error of values: a half may lack
+        a class."""
+        own = int(rng.integers(2**31 - 1)) if self.legacy_seed else rng
+        try:
+            found = apply(self.estimator, p, y, notion, own, problem)
+        except (Undefined, ValueError, ArithmeticError):
+            return {}
+        return {name: e.value for name, e in found.items() if math.isfinite(e.value)}
+
+    def _interval(self, name, e, values, n):
+        parts = {"resamples": float(self.resamples)}
+        if len(values) < self.resamples:
+            parts["undefined_resamples"] = float(self.resamples - len(values))
+        if len(values) < (1.0 - MOST_UNDEFINED) * self.resamples:
+            return _with(e, parts)
+        half = n // 2
+        scale = math.sqrt(half / (n - half))  # 1 but for an odd n
+        change = scale * (np.array(values) - e.value)
+        if self.form == "pivotal":
+            tail = (1.0 - self.level) / 2.0
+            above, below = np.quantile(change, [tail, 1.0 - tail], method="weibull")
+            low, high = e.value - below, e.value - above
+        else:
+            from scipy.special import ndtri
+
+            fast = float(change.mean())
+            reach = float(ndtri((1.0 + self.level) / 2.0) * change.std(ddof=1))
+            low, high = (e.value - max(fast, SLOW * fast) - reach, e.value - min(fast, SLOW * fast) + reach)
+            parts |= {"bootstrap_se": float(change.std(ddof=1)), "bootstrap_bias": fast}
+        if is_error(name):  # the truth is not below 0
+            low, high = max(low, 0.0), max(high, 0.0)
+        return _with(replace(e, low=float(low), high=float(high), level=float(self.level)), parts)
+
+    def _like_calibrated(self, p, y, notion, problem, rng, values):
+        """The names of those values that are no larger than what calibrated labels Y ~ p give: of `_null_draws` draws, more than
+        one is at least as large (as one without a value is taken to be)."""
+        larger = dict.fromkeys(values, 0)
+        for _ in range(self._null_draws):
+            pending = [name for name, count in larger.items() if count < 2]
+            if not pending:
+                break
+            drawn = self._values(p, calibrated_labels(p, y, rng), notion, problem, rng)
+            for name in pending:
+                larger[name] += drawn.get(name, math.inf) >= values[name]
+        return [name for name, count in larger.items() if count > 1]
+
+
+def is_error(name):
+    """Whether the estimand is a calibration error: at least 0, and 0 under calibration."""
+    return estimands.is_distance(name) and not name.startswith(("refinement_", "sharpness_"))
+
+
+def calibrated_labels(p, y, rng):
+    """Labels drawn from the predictions, in the shape of y: Bernoulli(p) for p (n,), else classes from the rows of p, one-hot
+    where y is (n, k)."""
+    if p.ndim == 1:
+        return (rng.random(len(p)) < p).astype(np.int64)
+    below = p.cumsum(axis=1)
+    drawn = (rng.random((len(p), 1)) * below[:, -1:] >= below[:, :-1]).sum(axis=1)
+    return one_hot(drawn, p.shape[1]).astype(np.int64) if y.ndim == 2 else drawn
+
+
+def _streams(rng):
+    """Two streams of our own. Spawned after the estimator's call, so that its own children are those that it has alone."""
+    if isinstance(rng, (int, np.integer)):
+        rng = np.random.default_rng([int(rng), 200])
+    return rng.spawn(2)
+
+
+def _with(e: Estimate, parts):
+    return replace(e, parts={**(e.parts or {}), **parts})

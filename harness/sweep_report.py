@@ -1,0 +1,307 @@
+"""What a sweep shows: one table with a column for each swept parameter, and one figure with a swept parameter as its x axis."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness import sweeps
+from harness.cells import Plan
+from harness.notions import NOTIONS
+
+PANEL_VALUES = 4  # a second parameter with more values than these is the other axis of a heat map
+DECADE = 20.0  # values that span a larger factor are on a logarithmic axis
+PLACE = ["problem", "notion", "n"]
+
+
+@dataclass(frozen=True)
+class View:
+    """The results of the sweep that `plan` is of."""
+
+    plan: Plan
+
+    def rows(self, records, config):
+        """harness.evaluate for every point of the sweep that bears on the records: its columns behind one column for each swept
+        parameter, empty where the parameter does not bear on the row."""
+        import pandas as pd
+
+        from harness.evaluation import evaluate
+
+        names = list(self.plan.swept.values())
+        known = {key: position for position, key in enumerate(self.plan.values)}
+        records = records[records["key"].isin(known)]
+        points = [values for key in records["key"] for values in self.plan.values[key]]
+        repeats = [len(self.plan.values[key]) for key in records["key"]]
+        long = records.loc[records.index.repeat(repeats)].reset_index(drop=True)
+        point = pd.Series([tuple(sorted(values.items(), key=str)) for values in points], dtype=object).map(str)
+        frames = []
+        for text, part in long.groupby(point, sort=False):
+            values = points[point.index[point.eq(text)][0]]
+            table = evaluate(part, files=config.get("files", ()))
+            for position, name in enumerate(names):
+                table.insert(position, name, pd.Series([values.get(name)] * len(table), dtype=object, index=table.index))
+            frames.append(table)
+        if not frames:
+            return evaluate(long)
+        found = pd.concat(frames, ignore_index=True)
+        ranks = {name: {_rank(v): i for i, v in enumerate(self._values(name))} for name in names}
+        found["_rank"] = [tuple(ranks[name].get(_rank(row[name]), -1) for name in names) for _, row in found.iterrows()]
+        order = {name: i for i, name in enumerate(config["problem"])}
+        found["_problem"] = found["problem"].map(lambda name: order.get(name, len(order)))
+        found = found.sort_values(["_problem", "notion", "n", "estimator", "_rank"], kind="stable", ignore_index=True)
+        return found.drop(columns=["_rank", "_problem"])
+
+    def _values(self, name):
+        """The values of a swept parameter, in the order given."""
+        path = next(path for path, word in self.plan.swept.items() if word == name)
+        return list({_rank(point[path]): point[path] for point in self.plan.points if path in point}.values())
+
+    def summary(self, records, config):
+        """The rows with labels beside the ids; lists and mappings as text."""
+        from harness.tables import label
+
+        frame = self.rows(records, config)
+        for name in self.plan.swept.values():
+            if name in frame:
+                values = [None if v is None else v if isinstance(v, (int, float)) else sweeps.said(v) for v in frame[name]]
+                plain = all(v is None or isinstance(v, (int, float)) and not isinstance(v, bool) for v in values)
+                frame[name] = values if plain else [None if v is None else str(v) for v in values]
+                if plain:
+                    frame[name] = frame[name].astype(float).convert_dtypes()
+        for group in ("estimator", "problem"):
+            frame.insert(len(self.plan.swept), f"{group}_label", [label(config, group, name) for name in frame[group]])
+        return frame
+
+    def table(self, records, config):
+        """Rows (swept parameters, problem, notion if several, n), one column per estimator (harness.tables.wide)."""
+        import pandas as pd
+
+        from harness import tables
+
+        names = list(self.plan.swept.values())
+        pieces = []
+        for values in self._combinations():
+            keys = {key for key, many in self.plan.values.items() if values in many}
+            part = records[records["key"].isin(keys)]
+            if len(part):
+                there = set(part["estimator"])
+                wide = tables.wide(part, {**config, "estimator": {e: v for e, v in config["estimator"].items() if e in there}})
+                index = wide.index.to_frame(index=False)
+                for position, name in enumerate(names):
+                    index.insert(position, name, sweeps.said(values[name]) if name in values else "")
+                pieces.append((wide, index))
+        if not pieces:
+            return tables.wide(records, config)
+        levels = max((list(index.columns) for _, index in pieces), key=len)
+        table = pd.concat([wide.reset_index(drop=True) for wide, _ in pieces], ignore_index=True).fillna("")
+        rows = pd.concat([index.reindex(columns=levels) for _, index in pieces], ignore_index=True).fillna("")
+        table.index = pd.MultiIndex.from_frame(rows)
+        numbers = table.map(lambda entry: any(character.isdigit() for character in entry)).drop(columns="truth", errors="ignore")
+        empty = [column for column in numbers if not numbers[column].any()]
+        table = table[numbers.any(axis=1)].drop(columns=empty)  # tables.reasons says what gave no number
+        table.columns.name = pieces[0][0].columns.name
+        return table
+
+    def _combinations(self):
+        """The distinct values that bear on cells, those of fewer parameters first."""
+        seen = []
+        for many in self.plan.values.values():
+            seen += [values for values in many if values not in seen]
+        return sorted(seen, key=len)
+
+    def render(self, records, config):
+        """Estimates (mean and standard error) and CPU time against the swept parameter with the most values; a panel per problem,
+        notion, n and value of the other parameters, or a heat map over two of many values each."""
+        from harness import plots
+        from harness.tables import figure_estimands
+
+        plt = plots.pyplot()
+        estimand = figure_estimands(records, config)[0]
+        frame = self.rows(records[records["estimand"].eq(estimand)], config)
+        frame = frame[frame["status"].eq("ok")]
+        axes = self._axes(frame)
+        if not len(frame) or not axes:
+            return plots.overview(records, config)
+        x, *others = axes
+        crossed = [name for name in others if frame[[x, name]].notna().all(axis=1).any()]
+        wide = [name for name in crossed if len(self._values(name)) > PANEL_VALUES]
+        if wide and len(axes) == 2:
+            return self._heat_maps(plt, frame, x, wide[0], estimand, config)
+        return self._lines(plt, frame, x, others, estimand, config)
+
+    def _axes(self, frame):
+        """The swept parameters that bear on the frame: numbers before names, then by how many values they have."""
+        names = [name for name in self.plan.swept.values() if name in frame and frame[name].notna().any()]
+        return sorted(names, key=lambda name: (not _numbers(self._values(name)), -len(self._values(name))))
+
+    def _lines(self, plt, frame, x, others, estimand, config):
+        from harness import plots
+        from harness.tables import label
+
+        swept = frame[frame[x].notna()]
+        places = [tuple(row) for row in swept[["problem", "notion"]].drop_duplicates().itertuples(index=False)]
+        order = {name: i for i, name in enumerate(config["problem"])}
+        places = sorted(places, key=lambda place: (order.get(place[0], len(order)), NOTIONS.index(place[1])))
+        rows = zip(swept["n"], *([_rank(value) for value in swept[name]] for name in others))
+        columns = [dict(zip(["n", *others], row)) for row in dict.fromkeys(rows)]
+        shown = {_rank(v): sweeps.said(v) for name in others for v in self._values(name)}
+        series = [e for e in config["figure"]["estimators"] or config["estimator"] if e in set(frame["estimator"])]
+        series += [e for e in dict.fromkeys(frame["estimator"]) if e not in series]
+        at = self._positions(x)
+        per_row = len(columns)
+        figure, grid = plt.subplots(
+            len(places) + 1,
+            per_row,
+            figsize=(max(plots.WIDTH, 0.6 + 1.7 * per_row), 0.7 + 1.75 * len(places) + 1.3),
+            squeeze=False,
+            sharex=True,
+            sharey="row",
+            layout="constrained",
+        )
+        style = {e: {"color": plots.COLOURS[i % 8], "marker": plots.MARKERS[i % 8]} for i, e in enumerate(series)}
+        several = len({notion for _, notion in places}) > 1
+        for j, column in enumerate(columns):
+            here = frame[frame["n"].eq(column["n"])]
+            for name in others:
+                here = here[[_rank(value) in (None, column[name]) for value in here[name]]]
+            for i, (problem, notion) in enumerate(places):
+                ax, part = grid[i, j], here[here["problem"].eq(problem) & here["notion"].eq(notion)]
+                for estimator in series:
+                    mine = part[part["estimator"].eq(estimator)]
+                    self._series(ax, mine, x, at, style[estimator], label(config, "estimator", estimator))
+                self._truth(ax, part, x, at)
+                values = [f"{name} = {shown[column[name]]}" for name in others if column[name] is not None]
+                head = [label(config, "problem", problem), *([notion.replace("_", "-")] if several else [])]
+                head += [f"n = {column['n']:,}", *values] if per_row > 1 else values
+                ax.set_title((",\n" if len(", ".join(head)) > 34 else ", ").join([head[0], ", ".join(head[1:])]).rstrip(", \n"))
+            ax = grid[-1, j]
+            for estimator in series:
+                line = here[here["estimator"].eq(estimator) & here[x].notna()]
+                if len(line):
+                    mean = line["cpu_seconds"].groupby([_rank(value) for value in line[x]]).mean()
+                    points = sorted((at[value], 1e3 * seconds) for value, seconds in mean.items())
+                    ax.plot(*zip(*points), **style[estimator])
+            ax.set_yscale("log")
+            ax.set_xlabel(x)
+            self._scale(ax, x, at)
+        for i in range(len(places)):
+            grid[i, 0].set_ylabel(plots.NAMES.get(estimand, estimand))
+        grid[-1, 0].set_ylabel("CPU time of a cell [ms]")
+        grid[-1, 0].set_title("cost, mean over the problems above" if len(places) > 1 else "cost")
+        plots._legend(figure, grid[:-1].flat, [label(config, "estimator", e) for e in series])
+        return figure
+
+    def _series(self, ax, line, x, at, style, text):
+        """One estimator in one panel: against x where it was swept, else a level."""
+        swept = line[line[x].notna()]
+        if len(swept):
+            place = [at[_rank(value)] for value in swept[x]]
+            order = np.argsort(place)
+            swept, place = swept.iloc[order], np.array(place)[order]
+            marker = {"lower": "^", "upper": "v"}.get(swept["kind"].iloc[0], style["marker"])
+            ends = swept[["low", "high"]].notna().all(axis=1) & swept["kind"].eq("interval")
+            ax.vlines(place[ends], swept.loc[ends, "low"], swept.loc[ends, "high"], color=style["color"], linewidth=0.8)
+            ax.errorbar(
+                place, swept["mean"], yerr=swept["se"], label=text, capsize=1.5, elinewidth=0.7, zorder=3,
+                **{**style, "marker": marker},
+            )  # fmt: skip
+        elif len(line):
+            ax.axhline(line["mean"].iloc[0], color=style["color"], linewidth=0.9, linestyle=(0, (1, 1.5)), label=text, zorder=2)
+
+    def _truth(self, ax, part, x, at):
+        """The true value, a dashed level, or a dashed line where it changes with the parameter."""
+        known = part[part["truth"].notna()]
+        if not len(known):
+            return
+        dashed = {"color": "0.2", "linestyle": "--", "linewidth": 1.0, "label": "true value", "zorder": 2}
+        moving = known[known[x].notna()]
+        if moving["truth"].nunique() > 1:
+            points = sorted({(at[_rank(value)], truth) for value, truth in zip(moving[x], moving["truth"])})
+            ax.plot(*zip(*points), **dashed)
+        else:
+            ax.axhline(known["truth"].iloc[0], **dashed)
+
+    def _positions(self, name):
+        """{value: its place on the axis}: the number itself, or the names one after the other."""
+        values = self._values(name)
+        return {_rank(v): float(v) if _numbers(values) else float(i) for i, v in enumerate(values)}
+
+    def _scale(self, ax, name, at):
+        values = self._values(name)
+        places = list(at.values())
+        if not _numbers(values):
+            ax.set_xticks(places, [sweeps.said(v) for v in values], rotation=30 if len(values) > 4 else 0)
+        elif is_log(places):
+            ax.set_xscale("log")
+        if _numbers(values) and len(values) <= 5:
+            ax.set_xticks(places, [sweeps.said(v) for v in values])
+            ax.minorticks_off()
+
+    def _heat_maps(self, plt, frame, x, y, estimand, config):
+        from harness import plots
+        from harness.tables import label
+
+        frame = frame[frame[[x, y]].notna().all(axis=1)]
+        known = frame["truth"].notna().all()
+        what = "rmse" if known else "mean"
+        panels = [tuple(row) for row in frame[[*PLACE, "estimator"]].drop_duplicates().itertuples(index=False)]
+        columns = min(len(panels), config["figure"]["panels_per_row"])
+        rows = -(-len(panels) // columns)
+        figure, grid = plt.subplots(
+            rows, columns, figsize=(max(plots.WIDTH, 2.6 * columns), 0.4 + 2.4 * rows), squeeze=False, layout="constrained"
+        )
+        xs, ys = self._values(x), self._values(y)
+        low, high = frame[what].min(), frame[what].max()
+        for panel, ax in zip(panels, grid.flat):
+            problem, notion, n, estimator = panel
+            part = frame[(frame[[*PLACE, "estimator"]] == list(panel)).all(axis=1)]
+            values = np.full((len(ys), len(xs)), np.nan)
+            for _, row in part.iterrows():
+                values[_index(ys, row[y]), _index(xs, row[x])] = row[what]
+            image = ax.imshow(values, origin="lower", aspect="auto", cmap="cividis", vmin=low, vmax=high)
+            if values.size <= 60:
+                for (i, j), value in np.ndenumerate(values):
+                    if math.isfinite(value):
+                        dark = value < (low + high) / 2
+                        ax.text(j, i, f"{value:.3f}", ha="center", va="center", fontsize=6, color="white" if dark else "black")
+            ax.set_xticks(range(len(xs)), [sweeps.said(v) for v in xs], rotation=45 if len(xs) > 6 else 0)
+            ax.set_yticks(range(len(ys)), [sweeps.said(v) for v in ys])
+            ax.grid(False)
+            ax.set(xlabel=x, ylabel=y)
+            ax.set_title(f"{label(config, 'estimator', estimator)}\n{label(config, 'problem', problem)}, {notion}, n = {n:,}")
+        for ax in list(grid.flat)[len(panels) :]:
+            ax.set_visible(False)
+        name = plots.NAMES.get(estimand, estimand)
+        figure.colorbar(image, ax=grid, label=f"RMSE of the {name}" if known else name, shrink=0.8)
+        return figure
+
+    def caption(self, records, config) -> str:
+        """What the figure shows, in words."""
+        names = ", ".join(self.plan.swept.values())
+        return (
+            f"Estimates against {names}: mean over the replications, bars one standard error (none with a single replication); "
+            "dotted levels are estimators that the parameter does not change; dashed: the true value, where it is known. Below: "
+            "mean CPU time of a cell. A heat map shows the root mean squared error, or the mean where no truth is known."
+        )
+
+
+def _numbers(values):
+    return all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values)
+
+
+def _rank(value):
+    """A value as something that can be compared and hashed, 1 and 1.0 alike."""
+    if value is None or isinstance(value, float) and value != value:
+        return None
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else sweeps.said(value)
+
+
+def _index(values, value):
+    return [_rank(v) for v in values].index(_rank(value))
+
+
+def is_log(places) -> bool:
+    """Whether positive values span so much that they belong on a logarithmic axis."""
+    return min(places) > 0 and max(places) / min(places) >= DECADE

@@ -1,0 +1,237 @@
+"""The bootstrap over rows: values untouched, intervals of means by the normal theory, what has no interval, coverage."""
+
+import functools
+
+import numpy as np
+import pytest
+
+import harness
+from harness import BadInput, Undefined
+from harness.estimators import Binned, Bootstrap, Brier, Debiased, Estimate, Oracle, TVKfold, Variational
+from harness.estimators.base import apply
+from harness.estimators.bootstrap import calibrated_labels
+from harness.nodes import node
+from harness.notions import reduce
+from harness.problems import Beta, Dirichlet
+from harness.problems.maps import LogitAffine
+
+
+def sample(n, k=2, seed=0):
+    problem = Beta(map=LogitAffine(0.4, 0.3)) if k == 2 else Dirichlet(k)
+    return problem.sample(n, np.random.default_rng(seed))
+
+
+def bootstrapped(estimator, p, y, seed=0, notion=None, **fields):
+    fields = {"resamples": 40} | fields
+    return Bootstrap(estimator, **fields)(p, y, np.random.default_rng(seed), notion)
+
+
+@pytest.mark.parametrize("notion", ["binary", "top_label", "classwise", "canonical"])
+@pytest.mark.parametrize("estimator", [Binned(rule="kmeans", bins=5), Variational(), Brier()], ids=lambda e: type(e).__name__)
+def test_values_and_own_bounds_are_those_of_the_estimator_to_the_last_bit(estimator, notion):
+    p, y = reduce(*sample(60, 2 if notion == "binary" else 3), notion)
+    alone = apply(estimator, p, y, notion, np.random.default_rng(5))
+    wrapped = apply(Bootstrap(estimator, resamples=20), p, y, notion, np.random.default_rng(5))
+    assert wrapped.keys() == alone.keys()
+    for name, e in alone.items():
+        w = wrapped[name]
+        assert (w.value, w.kind) == (e.value, e.kind)
+        if e.low is not None:
+            assert w == e
+        else:
+            assert w.low <= w.high and w.level == 0.95 and w.parts["resamples"] == 20
+
+
+@pytest.mark.parametrize("form", ["half", "pivotal"])
+@pytest.mark.parametrize("n", [200, 201])
+def test_interval_of_a_mean_is_that_of_the_normal_theory(form, n):
+    """Brier: value +- 1.96 s / sqrt(n), for even and odd n; 4 Monte Carlo errors of `resamples` halves."""
+    p, y = sample(n)
+    many = 1500
+    e = bootstrapped(Brier(), p, y, resamples=many, form=form)["brier"]
+    se = np.std((p - y) ** 2, ddof=1) / np.sqrt(n)
+    error = 4 * se / np.sqrt(many) * (2.7 if form == "pivotal" else 1.96 / np.sqrt(2) + 2.42)
+    assert abs(e.low - (e.value - 1.96 * se)) < error and abs(e.high - (e.value + 1.96 * se)) < error
+
+
+def test_classwise_rows_are_drawn_for_all_classes_together():
+    """The mean over classes is a mean over rows: its standard error takes their dependence in, and no Bonferroni."""
+    p, y = reduce(*sample(200, 3), "classwise")
+    e = apply(Bootstrap(Brier(), resamples=1500), p, y, "classwise", np.random.default_rng(0))["brier"]
+    terms = ((p - y) ** 2).mean(axis=1)
+    se = terms.std(ddof=1) / np.sqrt(200)
+    assert e.value == pytest.approx(terms.mean(), abs=1e-12)
+    assert abs((e.high - e.low) / 2 - 1.96 * se) < 4 * se / np.sqrt(1500) * (1.96 / np.sqrt(2) + 2.42)
+
+
+def test_canonical_without_a_notion_given():
+    p, y = sample(100, 3)
+    found = bootstrapped(Binned(bins=5, rule="kmeans"), p, y)
+    assert found["l2"].high is not None
+
+
+def binned_error(p, y, bins=5):
+    cell = np.minimum((p * bins).astype(int), bins - 1)
+    return sum(abs((p - y)[cell == b].sum()) for b in range(bins)) / len(p)
+
+
+def draws(p, y, *, rng):
+    return {"l1": float(abs(p - y).mean() + 0.01 * rng.random())}
+
+
+@pytest.mark.parametrize("estimator", [binned_error, functools.partial(binned_error, bins=3), draws])
+def test_functions_of_strangers(estimator):
+    p, y = sample(200)
+    e = bootstrapped(estimator, p, y)["l1"]
+    assert e.value == apply(estimator, p, y, "binary", np.random.default_rng(0))["l1"].value
+    assert 0.0 <= e.low < e.high and e.level == 0.95
+    assert Bootstrap(estimator).notions == ("binary", "top_label", "classwise") and Bootstrap(estimator).estimands is None
+
+
+def test_the_same_stream_gives_the_same_interval_and_another_one_another():
+    p, y = sample(200)
+    a, b, c = (bootstrapped(Binned(), p, y, seed) for seed in (0, 0, 1))
+    assert a == b and a["l1"].low != c["l1"].low and a["l1"].value == c["l1"].value
+
+
+def test_integer_streams_of_the_authors():
+    p, y = sample(60)
+    estimator = Variational(stratified=True, legacy_seed=True)
+    found = Bootstrap(estimator, resamples=20)(p, y, 7, "binary")
+    assert found["l1"].value == estimator(p, y, 7)["l1"].value and found["l1"].high is not None
+
+
+def test_halves_without_a_value_are_counted_and_many_of_them_leave_no_interval():
+    p, y = sample(100)
+
+    def of_share(share, wrong):
+        """A whole sample has a mean score; of the halves, this share has none."""
+
+        def estimate(p, y, rng):
+            if len(p) < 100 and rng.random() < share:
+                return wrong()
+            return float(np.mean(p))
+
+        return bootstrapped(estimate, p, y, resamples=200)["l1"]
+
+    def undefined():
+        raise Undefined("too few")
+
+    def refused():
+        raise ValueError("one class only")
+
+    for wrong in (undefined, refused, lambda: float("nan")):
+        few, many, all_ = (of_share(share, wrong) for share in (0.01, 0.3, 1.0))
+        assert 0 < few.parts["undefined_resamples"] <= 10 and few.low < few.high
+        assert 20 < many.parts["undefined_resamples"] < 100 and many.low is many.high is many.level is None
+        assert all_.parts == {"resamples": 200.0, "undefined_resamples": 200.0} and all_.high is None
+
+    def broken(p, y):
+        raise TypeError("a mistake in the code")
+
+    with pytest.raises(TypeError):
+        bootstrapped(broken, p, y)
+
+
+def test_nothing_is_drawn_for_bounds_alone_few_rows_and_values_that_are_not_finite():
+    p, y = sample(100)
+    calls = []
+
+    def bound(p, y):
+        calls.append(len(p))
+        return {"l1": Estimate(0.3, None, 0.3, 0.95, "upper"), "rms": Estimate(float("nan"))}
+
+    assert bootstrapped(bound, p, y)["l1"] == Estimate(0.3, None, 0.3, 0.95, "upper") and calls == [100]
+    few = bootstrapped(Binned(), p[:19], y[:19])["l1"]
+    assert few.high is None and few.parts == {"resamples": 0.0}
+
+
+def test_errors_are_at_least_zero_and_scores_are_not_cut():
+    p, y = sample(100)
+
+    def negative(p, y):
+        return {"l2_squared": float(np.mean(p - 2.0)), "logloss": float(np.mean(p - 2.0))}
+
+    found = bootstrapped(negative, p, y)
+    assert (found["l2_squared"].low, found["l2_squared"].high) == (0.0, 0.0)
+    assert found["logloss"].low < found["logloss"].high < 0.0
+
+
+def test_zero_is_in_the_interval_unless_calibrated_labels_give_less():
+    """Of calibrated labels all values are about 0.1: it is told from 0 only where it is larger than all but one of 79."""
+    p, y = sample(400)
+    level = {}
+
+    def at(value):
+        def estimate(p_, y_, rng):
+            if len(p_) < 400 or y_ is y:
+                return value + 1e-4 * rng.random()  # the sample and its halves
+            level["draws"] = level.get("draws", 0) + 1
+            return 0.1 + 1e-4 * rng.random()
+
+        return bootstrapped(estimate, p, y)["l1"]
+
+    assert at(0.09).low == 0.0 and level.pop("draws") == 2  # decided by the first two
+    assert at(0.2).low > 0.19 and level.pop("draws") == 79
+
+
+def test_calibrated_labels_follow_the_predictions():
+    rng = np.random.default_rng(0)
+    p = np.tile([0.2, 0.0, 0.5, 0.3], (4000, 1))
+    y = np.zeros((4000, 4), int)
+    drawn, hot = calibrated_labels(p, y[:, 0], rng), calibrated_labels(p, y, rng)
+    assert drawn.shape == (4000,) and hot.shape == (4000, 4) and (hot.sum(axis=1) == 1).all()
+    for share in (np.bincount(drawn, minlength=4) / 4000, hot.mean(axis=0), [np.nan]):
+        assert np.isnan(share[0]) or (np.abs(share - p[0]) <= 4 * np.sqrt(p[0] * (1 - p[0]) / 4000)).all()
+    ones = calibrated_labels(np.full(4000, 0.3), y[:, 0], rng)
+    assert abs(ones.mean() - 0.3) < 4 * np.sqrt(0.21 / 4000)
+
+
+def test_properties_are_those_of_the_estimator():
+    inner = Variational()
+    outer = Bootstrap(inner)
+    for name in ("notions", "estimands", "null_bias", "max_n", "max_classes", "unavailable", "revision"):
+        assert getattr(outer, name) == getattr(inner, name), name
+    assert outer.determinism == "statistical" and outer.seconds > 50 * inner.seconds
+    assert Bootstrap(Oracle()).needs_posterior and Bootstrap(TVKfold()).notions == TVKfold().notions
+    p, y = sample(100)
+    found = Bootstrap(Oracle(), resamples=20)(p, y, np.random.default_rng(0), "binary", Beta(map=LogitAffine(0.4, 0.3)))
+    assert found["l1"].low <= found["l1"].value <= found["l1"].high
+
+
+def test_key_knows_the_estimator_inside():
+    def key(bins, **fields):
+        inner = {"_target_": "harness.estimators.Binned", "bins": bins}
+        return node("estimator", "b", {"_target_": "harness.estimators.Bootstrap", "estimator": inner, **fields}).key
+
+    assert key(5) == key(5) != key(6) and key(5) != key(5, resamples=100)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"resamples": 5}, "resamples is 5; an integer of at least 20"),
+        ({"level": 95}, "level is 95; a number between 0 and 1"),
+        ({"form": "percentile"}, "form is 'percentile'; allowed are half, pivotal"),
+    ],
+)
+def test_bad_input(fields, said):
+    with pytest.raises(BadInput, match=said):
+        Bootstrap(Binned(), **fields)
+    with pytest.raises(BadInput, match="estimator is a int"):
+        Bootstrap(3)
+    with pytest.raises(BadInput, match="rng is missing"):
+        Bootstrap(Binned())(*sample(50))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("problem", ["beta_calibrated", "beta_overconfident", "beta_wavy"])
+@pytest.mark.parametrize("estimator", [Binned(), Debiased()], ids=["binned15", "debiased15"])
+def test_coverage_of_the_truth(problem, estimator):
+    """At least 95 % of 200 samples of 500, less 4 binomial standard errors, for every estimand with a known truth."""
+    problem, reps, inside = harness.load_problem(problem), 200, {}
+    for rep in range(reps):
+        p, y = problem.sample(500, np.random.default_rng([1, rep]))
+        for name, e in bootstrapped(estimator, p, y, [2, rep], resamples=100).items():
+            inside[name] = inside.get(name, 0) + (e.low <= problem.truth(name).value <= e.high)
+    assert {name: count for name, count in inside.items() if count < 0.95 * reps - 4 * np.sqrt(0.95 * 0.05 * reps)} == {}
