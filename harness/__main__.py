@@ -8,30 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-USAGE = """calharness: estimators of calibration error against problems with known truth
-
-  calharness experiment=berta2026_fig1                 run, resume, draw (Hydra overrides; -m sweeps over jobs)
-  calharness experiment=arena problem=[a,b] n=[500,5000] reps=20
-  calharness problem=predictions problem.predictions.path=preds.npz 'estimator=glob(*)'
-  calharness experiment=arena +estimator.mine._target_=my_module.Mine
-
-  calharness list problems|estimators|experiments      what there is
-  calharness info ID                                   what it is: formula, parameters, truths
-  calharness plan OVERRIDES                            cells to do, done, skipped and why, time left; runs nothing
-  calharness status [out=DIR]                          what the records hold
-  calharness report OVERRIDES                          figure, tables and page from the records; runs nothing
-  calharness check my_module.Mine                      contract test of an estimator
-  calharness doctor [--compact] [OVERRIDES]            broken parts, duplicates, missing cells
-  calharness data list|fetch NAME|verify               published files: where, how large, checksums
-  calharness data fetch tabrepo [--datasets a,b] [--folds 0,1,2] [--table1] [--from URL] [--out DIR]
-  calharness data make tabular_oof                     offline stand-in for TabRepo: models trained here (--help)
-  calharness data make digits_networks                 small networks on scikit-learn's digits, trained here (seconds)
-  calharness data make perturbed_networks              small classifiers trained with and without perturbed scores (minutes)
-  calharness data make imagenet_brightness --images DIR  timm's networks on darker and brighter ImageNet images (--help)
-
-Options are listed in conf/config.yaml: n, reps, notion, estimand, seed, jobs, engine, shard, shards, out ...
---traceback shows the whole trace of an error; -m, --cfg and the other flags are Hydra's.
-Exit status: 0 fine, 1 something failed, 2 wrong input, 130 interrupted."""
+COMMANDS = ("run", "list", "info", "plan", "status", "report", "check", "doctor", "data", "completion")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -64,34 +41,56 @@ def _exit_code(error):
 
 
 def dispatch(arguments: list[str]) -> int:
-    commands = {
-        "run": run, "list": list_, "info": info, "plan": plan, "status": status, "report": report, "check": check,
-        "doctor": doctor, "data": data,
-    }  # fmt: skip
-    if not arguments or arguments[0] in ("help", "--help", "-h"):
-        print(USAGE)
-        return 0
     if arguments == ["--version"]:
         import harness
 
         print(f"calharness {harness.__version__}")
         return 0
+    if arguments[:1] == ["completion"]:
+        from harness import completion
+
+        return completion.command(arguments[1:])
+    from harness import help as texts
+
+    wanted = texts.asked(arguments, COMMANDS)
+    if wanted is not None:
+        print(texts.text(wanted or None))
+        return 0
+    commands = {
+        "run": run, "list": list_, "info": info, "plan": plan, "status": status, "report": report, "check": check,
+        "doctor": doctor, "data": data,
+    }  # fmt: skip
     first, rest = arguments[0], arguments[1:]
     if first in commands:
         return commands[first](rest)
     if "=" not in first and not first.startswith(("-", "+", "~")):
-        import difflib
-
-        from harness.errors import BadInput
-
-        close = difflib.get_close_matches(first, commands, n=1)
-        hint = f" (did you mean {close[0]!r}?)" if close else ""
-        raise BadInput(f"there is no command {first!r}{hint}; commands are {', '.join(commands)}, and options are NAME=VALUE.")
+        raise no_command(first)
     return run(arguments)
 
 
+def no_command(word):
+    from harness.config import GROUPS, guess, ids
+    from harness.errors import BadInput
+
+    group = next((g for g in GROUPS if word in ids(g)), None)
+    hint = f" (did you mean {group}={word}?)" if group else guess(word, [*COMMANDS, "help"])
+    return BadInput(f"there is no command {word!r}{hint}; commands are {', '.join(COMMANDS)}, and options are NAME=VALUE.")
+
+
+def list_(arguments: list[str]) -> int:
+    from harness import listing
+
+    return listing.command(arguments)
+
+
+def info(arguments: list[str]) -> int:
+    from harness import info as described
+
+    return described.command(arguments)
+
+
 def run(overrides: list[str]) -> int:
-    if any(a.startswith("-") and a != "-" for a in overrides):
+    if any(a.startswith("-") for a in overrides):
         return _through_hydra(overrides)
     from harness.config import compose
 
@@ -106,6 +105,9 @@ def _run_config(config: dict) -> int:
         from harness import variations
 
         print(f"{variations.sentence(config, experiment.differs)}; its results go to {_short(experiment.folder)}")
+    for problem in list(experiment.plan.problems.values())[:20]:
+        if getattr(problem.object, "rows_of_a_file", False) and not experiment.paper:
+            print(problem.object.described)
     return _compute(experiment, finish=True)
 
 
@@ -195,7 +197,9 @@ def _through_hydra(arguments):
     from hydra._internal.utils import get_args_parser
 
     from harness import multirun
-    from harness.config import CONF, check_known, free_paths, hydra_mistakes, plain
+    from harness.config import CONF, check_flags, check_known, free_paths, hydra_mistakes, plain
+
+    check_flags(arguments)
 
     given = get_args_parser().parse_args(arguments)
     if given.multirun and multirun.is_basic(given.overrides):
@@ -242,7 +246,8 @@ def _job(config, overrides, number):
         raise KeyboardInterrupt from None  # an exception would let Hydra start the next job
     if going:
         going.ended(experiment, status)
-    return experiment.rmse()
+        return None
+    return experiment.rmse()  # what a sweeper that searches makes small
 
 
 def _finish_job(experiment) -> int:
@@ -250,74 +255,6 @@ def _finish_job(experiment) -> int:
     frame, cells = experiment.records(), len(experiment.plan.cells)
     print(f"{experiment.name}: {cells - experiment.missing(frame):,} of {cells:,} cells are recorded")
     return max(int(frame["status"].eq("failed").any()), _finish(experiment, frame, fresh=False))
-
-
-def list_(arguments: list[str]) -> int:
-    from harness.config import GROUPS, ids
-    from harness.errors import BadInput
-
-    names = [f"{group}s" for group in GROUPS]
-    if len(arguments) != 1 or arguments[0] not in names:
-        raise BadInput(f"list what? `calharness list` takes one of {', '.join(names)}, found {' '.join(arguments) or 'nothing'}.")
-    for name in ids(arguments[0][:-1]):
-        print(name)
-    return 0
-
-
-def info(arguments: list[str]) -> int:
-    from harness.config import CONF, GROUPS, ids
-    from harness.errors import BadInput
-
-    if len(arguments) != 1:
-        raise BadInput(f"info takes one id, found {len(arguments)}.")
-    name = arguments[0]
-    group = next((g for g in GROUPS if name in ids(g)), None)
-    if group is None:
-        from harness.config import guess
-
-        every = [i for g in GROUPS for i in ids(g)]
-        raise BadInput(f"there is no {name!r}{guess(name, every)}; `calharness list problems|estimators|experiments` shows all.")
-    print(f"{group} {name}\n\n{(CONF / group / f'{name}.yaml').read_text().rstrip()}\n")
-    if group != "experiment":
-        _describe(group, name)
-    return 0
-
-
-def _describe(group, name):
-    import inspect
-
-    from harness.errors import BadInput
-    from harness.nodes import load
-
-    made = load(group, name, {})
-    for part in [made, *(v for v in vars(made).values() if type(v).__module__.startswith("harness."))]:
-        print(f"{type(part).__name__}: {inspect.getdoc(type(part))}\n")
-    try:
-        if hasattr(made, "members"):  # a family of problems
-            ids = list(made.members())
-            print(f"{len(ids):,} problems, from {ids[0]} to {ids[-1]}")
-            return
-        shown = {
-            "problem": ("classes", "notions", "default_n", "default_reps", "version"),
-            "estimator": ("notions", "estimands", "determinism", "max_n", "max_classes", "revision"),
-        }[group]
-        for attribute in shown:
-            value = getattr(made, attribute, None)
-            print(f"{attribute:<14}{', '.join(map(str, value)) if isinstance(value, tuple) else value}")
-        if group == "problem":
-            _print_truths(made)
-    except BadInput as error:  # a problem whose file is not given yet
-        print(error)
-
-
-def _print_truths(problem):
-    from harness import estimands
-
-    for notion in problem.default_notions:
-        for name in estimands.names(notion):
-            truth = problem.truth(name, notion)
-            if truth is not None:
-                print(f"{notion:<10} {name:<24} {truth.value:.10g} ± {truth.error:.1g}  {truth.method}")
 
 
 def plan(overrides: list[str]) -> int:
@@ -396,7 +333,10 @@ def _out(overrides) -> Path:
     wrong = [text for text in overrides if not text.startswith("out=")]
     if wrong:
         raise BadInput(f"{wrong[0]!r} is no option here; only out=DIR is.")
-    return out_folder(compose(overrides)["out"] if overrides else None)
+    folder = out_folder(compose(overrides)["out"] if overrides else None)
+    if overrides and not folder.is_dir():
+        raise BadInput(f"out is {str(folder)!r}, where there is no folder; give one that a run wrote to.")
+    return folder
 
 
 def _short(path: Path) -> str:

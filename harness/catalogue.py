@@ -39,6 +39,12 @@ def comment(group: str, name: str) -> str:
     return " ".join(said)
 
 
+def comments(group: str, name: str) -> dict[str, str]:
+    """What the YAML of an id says behind its parameters, by parameter."""
+    text = (CONF / group / f"{name}.yaml").read_text()
+    return {key: said.strip() for key, said in re.findall(r"^  (\w+):.*? # (.+)$", text, flags=re.M)}
+
+
 def papers() -> list[str]:
     """Ids of the papers: the folders of experiments/."""
     return sorted(path.name for path in EXPERIMENTS.iterdir() if path.is_dir() and not path.name.startswith(("_", ".")))
@@ -113,10 +119,11 @@ def parameters(group: str, name: str) -> list[str]:
 
 
 def first_sentence(text: str) -> str:
-    """The first sentence of a text, in one line."""
+    """The first sentence of a text, or its part before a semicolon, in one line; a bracket is not cut."""
     text = " ".join(text.split())
-    match = re.match(r".*?[a-z0-9)\]}|`\"][.;?](?=\s|$)", text)
-    return (match[0] if match else text).rstrip(".;:")
+    ends = [match.end() for match in re.finditer(r"[a-z0-9)\]}|`\"][.;?](?=\s|$)", text)]
+    whole = (text[:end] for end in ends if text[:end].count("(") <= text[:end].count(")"))
+    return next(whole, text).rstrip(".;:")
 
 
 def short(value) -> str:

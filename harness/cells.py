@@ -13,6 +13,8 @@ from harness.notions import NOTIONS, SCALAR_NOTIONS
 from harness.plots import checked_figure
 from harness.seeds import digest
 
+DEFAULT_RESAMPLES = 200
+CHEAP_SECONDS = 60.0  # of a cell with its resamples
 
 class Cell(NamedTuple):
     """One unit of work. `problem` and `estimator` are names within the plan: ids, or ids with the swept values that made them."""
@@ -121,14 +123,16 @@ def union(config: dict, points: list) -> Plan:
 
 def _plan(config: dict) -> Plan:
     problems = _nodes("problem", config.get("problem"))
-    estimators = _nodes("estimator", config.get("estimator"))
+    plain = _nodes("estimator", config.get("estimator"))
     settings = _settings(config)
-    _check_estimands(config, estimators)
+    _check_estimands(config, plain)
     if config["ranking"]:
         problems = _paired(problems, config["ranking"])
     cells: list[Cell] = []
     skips: dict[str, str] = {}
-    all_rows = set()
+    all_rows: set = set()
+    used: dict[str, Node] = {}
+    wrapped: dict[str, Node] = {}
     for pid, problem in problems.items():
         own = problem.object
         traits = Traits.of(own)
@@ -137,6 +141,10 @@ def _plan(config: dict) -> Plan:
         draws = [(rep, n) for rep in reps for n in sizes] + _all_rows(pid, traits, config["ranking"], sizes)
         notions = _notions(traits, config["notion"])
         all_rows |= {(pid, n) for n in sizes if traits.rows_of_a_file and n == traits.n_max}
+        estimators = plain
+        if traits.rows_of_a_file and not traits.unavailable:
+            estimators = _with_intervals(config, plain, max(n for _, n in draws), wrapped)
+        used |= estimators
         stem = f"{problem.key}|{settings['seed']}"
         limits = {
             (notion, n, eid): skip_reason(own, traits, e.object, notion, n)
@@ -152,7 +160,26 @@ def _plan(config: dict) -> Plan:
                     cells.append(cell)
                     if limits[notion, n, eid]:
                         skips[cell.key] = limits[notion, n, eid]
-    return Plan(config, problems, estimators, cells, skips, all_rows=frozenset(all_rows))
+    return Plan(config, problems, used, cells, skips, all_rows=frozenset(all_rows))
+
+
+def _with_intervals(config, estimators, n, made):
+    """The estimators for a file's rows, which are one sample: with a bootstrap of them where that is asked for, or, by default in
+    runs that are no paper's and rank nothing, where it is cheap. `made` holds those that are wrapped already."""
+    resamples = config["bootstrap"]
+    if resamples is None:
+        resamples = 0 if config["paper"] or config["ranking"] else DEFAULT_RESAMPLES
+    if not resamples:
+        return estimators
+    found = {}
+    for name, plain in estimators.items():
+        key = f"{name} (bootstrap)"
+        if key not in made:
+            wrapper = {"_target_": "harness.estimators.Bootstrap", "estimator": plain.config, "resamples": resamples}
+            made[key] = node("estimator", plain.id, wrapper)._replace(origin=plain.origin)
+        cheap = made[key].object.seconds * max(1.0, n / 1000) <= CHEAP_SECONDS
+        found |= {key: made[key]} if cheap or config["bootstrap"] else {name: plain}
+    return found
 
 
 def skip_reason(problem, traits, estimator, notion, n) -> str | None:
@@ -242,6 +269,12 @@ def _settings(config):
             raise BadInput(f"{name} is {value!r}, the folder of the {value} themselves; choose another.")
     if config["item"] and not (config["paper"] and config["compare"]):
         raise BadInput(f"item is {config['item']!r}, but paper or compare is not given; an item belongs to an experiment.")
+    resamples = config["bootstrap"]
+    whole = isinstance(resamples, int) and not isinstance(resamples, bool)
+    if resamples is not None and not (whole and (resamples == 0 or resamples >= 20)):
+        raise BadInput(f"bootstrap is {resamples!r}; a number of resamples of at least 20, 0 for none, or null is needed.")
+    if config["reliability"] not in ("overall", "classes", "none"):
+        raise BadInput(f"reliability is {config['reliability']!r}; allowed are overall, classes, none.")
     figure = checked_figure(config["figure"])
     unknown = [e for e in as_list(figure["estimators"]) if e not in config.get("estimator", {})]
     if unknown and len(unknown) == len(as_list(figure["estimators"])):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -141,7 +142,11 @@ class Experiment:
         files += tables.save(summary, wide, stem)
         if compared is not None:
             files += reproduction.save(compared, self.name, self.folder)
-        files.append(report.save(self, frame, files, wide, compared, self.folder / f"{self.stem}.html", self._caption(figure)))
+        diagrams = list(self._reliability())
+        for _, _, drawn in diagrams:
+            files += drawn
+        page = self.folder / f"{self.stem}.html"
+        files.append(report.save(self, frame, files, wide, compared, page, self._caption(figure), diagrams))
         return files, reproduction.counts(compared) if compared is not None else {}, notes
 
     def _caption(self, figure) -> str:
@@ -198,6 +203,32 @@ class Experiment:
         frame = self._shown(self.records())
         errors = evaluate(frame[frame["estimand"].eq(figure_estimands(frame, self.config)[0])])["rmse"].dropna()
         return float(errors.mean()) if len(errors) else None
+
+    def _reliability(self):
+        """A reliability diagram of every file of the run: yields (title, caption, files); none in a paper's item or a ranking."""
+        import numpy as np
+
+        from harness import plots, reliability, tables
+        from harness.records import whole_file
+
+        which, config = self.config["reliability"], self.shown_config()
+        if which == "none" or self.paper or config["ranking"]:
+            return
+        held = {name: p for name, p in self.plan.problems.items() if getattr(p.object, "rows_of_a_file", False)}
+        for name, problem in held.items():
+            if getattr(problem.object, "unavailable", None):
+                continue
+            p, y = problem.object.sample(problem.object.n_max, np.random.default_rng(0))
+            notion = "top_label" if getattr(problem.object, "top_label", False) else None
+            title = tables.label(config, "problem", name)
+            panels = reliability.panels(p, y, which, notion=notion, classes=getattr(problem.object, "names", None))
+            own = f"_{re.sub('[^A-Za-z0-9.=-]+', '_', name).strip('_')}" if len(held) > 1 else ""
+            stem = self.folder / f"{self.stem}_reliability{own}"
+            files = plots.save(reliability.figure(panels, config), stem, config)
+            table = stem.with_name(f"{stem.name}.csv")
+            with whole_file(table) as temporary:
+                reliability.table_of(panels).to_csv(temporary, index=False)
+            yield title, reliability.caption_of(panels), [*files, table]
 
     def shown_config(self) -> dict:
         """The configuration for what draws: also with `files`, the problems whose replications are the same rows again."""

@@ -153,5 +153,3 @@ def _chosen(group, path, overrides):
         return list(compose_unchecked(others)[group]) if len(others) < len(overrides) else None
     except BadInput:
         return None
-
-

@@ -25,8 +25,8 @@ current: Multirun | None = None  # of this process, while it is going on
 
 
 class Multirun:
-    """The results that the jobs of one multirun add up to: `experiments`, in the order of the jobs. `finish` draws one and returns
-    the exit status."""
+    """The results that the jobs of one multirun add up to: `experiments`, in the order of the jobs. `finish` draws one and
+    returns the exit status."""
 
     def __init__(self, overrides: list[str], finish):
         constant, swept = parsed(overrides)

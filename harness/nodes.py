@@ -25,8 +25,8 @@ _read_sources: dict[str, str] = {}  # digest of the source that each stranger's 
 
 
 class Node(NamedTuple):
-    """One problem or estimator of a run: its id, its YAML node, the object, what identifies it (JSON), the key of that, and the
-    name in the configuration that it comes from (the family's, of a member of a family)."""
+    """One problem or estimator of a run: its id, its YAML node, the object, what identifies it (JSON), the key of that, the name
+    in the configuration that it comes from (the family's, of a member of a family), and the key that its random stream is of."""
 
     id: str
     config: dict
@@ -34,6 +34,7 @@ class Node(NamedTuple):
     parameters: str
     key: str
     origin: str
+    stream: str
 
 
 def load(group: str, name: str, overrides: dict):
@@ -56,7 +57,9 @@ def node(group: str, name: str, config: dict) -> Node:
         stamp["source"] = sources
     parameters = json.dumps(described, sort_keys=True, default=_class_of)
     key = digest(json.dumps([group, name, parameters, stamp], sort_keys=True))
-    return Node(name, config, made, parameters, key, origin=name)
+    wrapped = getattr(made, "keeps_values_of", None)  # its values are those of another node, to the last bit
+    stream = node(group, name, config[wrapped]).stream if wrapped else key
+    return Node(name, config, made, parameters, key, name, stream)
 
 
 def build(group: str, name: str, config: dict):

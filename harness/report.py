@@ -21,15 +21,16 @@ VERDICTS = {
 MOST_ROWS = 5000  # of a table on the page; the CSV beside it holds all
 
 
-def save(experiment, records, files, wide, compared, path: Path, caption: str) -> Path:
-    """Write the page; `files` are linked, the SVG among them is put inline, with the caption below it."""
+def save(experiment, records, files, wide, compared, path: Path, caption: str, diagrams=()) -> Path:
+    """Write the page; `files` are linked, the SVG among them is put inline with its caption, as are those of the reliability
+    `diagrams`: (title, caption, files)."""
     from jinja2 import Environment, FileSystemLoader
 
     loader = FileSystemLoader(PACKAGE / "templates")
     environment = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["number"] = number
     svg = next(f for f in files if f.suffix == ".svg")
-    config = experiment.config
+    config = experiment.shown_config()
     best = records.assign(other=records["status"].ne("ok")).sort_values("other", kind="stable").drop_duplicates("key")
     statuses = best["status"].value_counts().to_dict()  # a cell with one number is ok, whatever its others are
     statuses["missing"] = experiment.missing(records)
@@ -39,6 +40,7 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str) -
         fingerprint=experiment.fingerprint(records),
         paper=experiment.paper,
         svg=inline(svg.read_text()),
+        diagrams=[(t, c, inline(next(f for f in own if f.suffix == ".svg").read_text())) for t, c, own in diagrams],
         heading=_plain(wide.columns.name),
         caption=caption,
         wide=wide,

@@ -6,6 +6,8 @@ that has no experiment, is a result of its own, below results/variations/.
 
 from __future__ import annotations
 
+import copy
+import functools
 import json
 from pathlib import Path
 
@@ -19,9 +21,17 @@ SAME_QUANTITIES = ("n", "reps", "seed", "name", "title", "figure", "reliability"
 
 def as_configured(config: dict) -> dict | None:
     """The configuration of the run's experiment with nothing changed, None without an experiment."""
+    from harness.config import CONF
+
+    name = config["experiment"]
+    return copy.deepcopy(_composed(name, (CONF / "experiment" / f"{name}.yaml").stat().st_mtime_ns)) if name else None
+
+
+@functools.lru_cache(maxsize=64)
+def _composed(name, stamp):
     from harness.config import compose
 
-    return compose([f"experiment={config['experiment']}"]) if config["experiment"] else None
+    return compose([f"experiment={name}"])
 
 
 def differences(config: dict, reference: dict | None) -> dict[str, tuple]:

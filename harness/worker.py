@@ -138,7 +138,7 @@ def _frozen(arrays):
 def _estimator_stream(problem, estimator, cell):
     if getattr(estimator.object, "legacy_seed", False):
         return cell.rep
-    return estimator_rng(cell.seed, identity(problem.object, problem.key), cell.rep, cell.n, estimator.key)
+    return estimator_rng(cell.seed, identity(problem.object, problem.key), cell.rep, cell.n, estimator.stream)
 
 
 def _rows(found):

@@ -36,6 +36,7 @@ class Bootstrap:
     determinism = "statistical"
     wants = ("notion", "problem")
     takes_classwise = True
+    keeps_values_of = "estimator"
 
     def __post_init__(self):
         if not callable(self.estimator):

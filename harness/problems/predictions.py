@@ -83,6 +83,7 @@ class Predictions:
     class_names: Any = None
 
     default_reps = 1
+    rows_of_a_file = True
 
     def __post_init__(self):
         for name, value, allowed in (("split", self.split, ("test", "validation")), ("order", self.order, ("random", "file"))):

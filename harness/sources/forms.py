@@ -63,7 +63,7 @@ class Labels(NamedTuple):
     title: str
     values: list
     index: np.ndarray
-    one_hot: bool = False
+    one_hot: int = 0  # classes of the indicators that they come from, if they do
 
     @property
     def texts(self):
@@ -87,6 +87,8 @@ def understood(arrays: dict[str, np.ndarray], path, asked: Asked):
         arrays["correct"] = (predicted == true).astype(np.int64)
     named, taken = _find_labels(arrays, asked.labels, path)
     labels = _labels(named, path)
+    if len(taken) > 1:
+        labels = labels._replace(one_hot=len(taken))
     rest = {name: values for name, values in arrays.items() if name not in taken}
     columns, are_logits = _find_predictions(rest, labels, asked, path, everything)
     matrix = _numbers(columns, rest, "logits" if are_logits else "probabilities", path)
@@ -189,7 +191,7 @@ def _labels(named, path):
                 f"{path}: {title} has shape {values.shape} and is not one-hot; "
                 "give one label per row, or rows of one 1 and 0 else."
             )
-        return Labels(title, list(range(values.shape[1])), values.argmax(axis=1), one_hot=True)
+        return Labels(title, list(range(values.shape[1])), values.argmax(axis=1), one_hot=values.shape[1])
     if values.ndim != 1:
         raise BadInput(f"{path}: {title} has shape {values.shape}; one label per row of p is needed.")
     if values.dtype.kind in "fiub":
@@ -203,7 +205,7 @@ def _labels(named, path):
     numbers = [v for v in distinct if not isinstance(v, str)]
     words = [v for v in distinct if isinstance(v, str)]
     digits = [v for v in words if re.fullmatch(r"[+-]?\d+", v) and str(int(v)) == v.lstrip("+")]
-    if len(digits) + len(numbers) + sum(w.lower() in MISSING for w in words) == len(distinct):
+    if (digits or numbers) and len(digits) + len(numbers) + sum(w.lower() in MISSING for w in words) == len(distinct):
         distinct = [int(v) if v in digits else None if isinstance(v, str) else v for v in distinct]
     return _merged(title, distinct, index)
 
@@ -500,8 +502,8 @@ def _encode(labels, columns, p, asked, path):
         )
     if p.ndim == 2 and asked.positive is not None:
         raise BadInput(f"{path}: positive={asked.positive} is for one column of p, {columns.title} has {k}; leave it out.")
-    if labels.one_hot and len(labels.values) != k:
-        raise BadInput(f"{path}: {labels.title} is one-hot of {len(labels.values)} classes, but p has {k}; they must be as many.")
+    if labels.one_hot not in (0, k):
+        raise BadInput(f"{path}: {labels.title} is one-hot of {labels.one_hot} classes, but p has {k}; they must be as many.")
     codes, names, meaning = (_one_column if p.ndim == 1 else _matrix)(labels, columns, k, asked, path)
     y = np.array(codes, dtype=np.int64)[labels.index]
     classes = f"classes: {_few(names)}" if names else f"{k} classes"
