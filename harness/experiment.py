@@ -138,15 +138,21 @@ class Experiment:
         shown, config = self._shown(frame), self.shown_config()
         figure, summary, wide, compared = self._drawn(frame, shown, config, notes)
         stem = self.folder / self.stem
-        files = plots.save(figure, stem, self.config)
+        files = plots.save(figure, stem, config)
         files += tables.save(summary, wide, stem)
         if compared is not None:
             files += reproduction.save(compared, self.name, self.folder)
         diagrams = list(self._reliability())
         for _, _, drawn in diagrams:
             files += drawn
-        files.append(report.save(self, frame, files, wide, compared, self.folder / f"{self.stem}.html", diagrams))
+        page = self.folder / f"{self.stem}.html"
+        files.append(report.save(self, frame, files, wide, compared, page, self._caption(figure), diagrams))
         return files, reproduction.counts(compared) if compared is not None else {}, notes
+
+    def _caption(self, figure) -> str:
+        """What the figure says of itself, or the experiment's own words where they are of it, or all that there are."""
+        own = self.config["figure"].get("caption")
+        return own if own and (not self.differs or "figure.caption" in self.differs) else figure.get_label() or own or ""
 
     def _drawn(self, frame, shown, config, notes):
         """(figure, summary, wide table, paper against ours or None). A paper's item draws its own experiment, and variations in
@@ -155,7 +161,9 @@ class Experiment:
 
         if self.is_sweep:
             view = sweep_report.View(self.plan)
-            return view.render(shown, config), view.summary(shown, config), view.table(shown, config), None
+            figure = view.render(shown, config)
+            figure.set_label(view.caption(shown, config))
+            return figure, view.summary(shown, config), view.table(shown, config), None
         item = load_item(self.paper, config["item"]) if config["item"] and variations.same_quantities(self.differs) else None
         view = item or (rankings if config["ranking"] else None)
         compared = None
@@ -185,13 +193,6 @@ class Experiment:
         if self.is_sweep:
             return sweep_report.View(self.plan).table(shown, config)
         return (rankings.table if config["ranking"] else tables.wide)(shown, config)
-
-    def caption(self, frame) -> str:
-        """What the figure shows, in words."""
-        from harness import plots, sweep_report
-
-        shown, config = self._shown(frame), self.shown_config()
-        return sweep_report.View(self.plan).caption(shown, config) if self.is_sweep else plots.caption(shown, config)
 
     def rmse(self) -> float | None:
         """Mean over problems, notions, n and estimators of the root mean squared error of the figure's estimand: what a sweeper

@@ -89,14 +89,13 @@ def checked_figure(figure: dict) -> dict:
 def overview(records, config):
     """Convergence over n if there are several n, else the estimates side by side; a family of problems, too many for a panel
     each, as one distribution."""
-    return _view(records, {**config, "item": None})(records, config)
+    return _view(records)(records, {**config, "item": None})
 
 
-def _view(records, config):
-    """The function that draws: the items without a caption of their own are convergence figures, whatever the n."""
-    if not config.get("item") and len(records.drop_duplicates(["problem", "notion"])) > MOST_PANELS:
+def _view(records):
+    if len(records.drop_duplicates(["problem", "notion"])) > MOST_PANELS:
         return across_problems
-    return convergence if config.get("item") or records["n"].nunique() > 1 else side_by_side
+    return convergence if records["n"].nunique() > 1 else side_by_side
 
 
 def convergence(records, config):
@@ -136,9 +135,9 @@ def convergence(records, config):
         if (row + 1, column) not in places:
             axes[row, column].set_xlabel("number of samples $n$")
             axes[row, column].tick_params(labelbottom=True)
-    _legend(
-        figure, [axes[place] for place in places], [label(config, "estimator", e) for e in series], config, table, upright=True
-    )
+    names = [label(config, "estimator", e) for e in series]
+    _legend(figure, [axes[place] for place in places], names, config, table)
+    figure.set_label(_caption(table, series, config, convergence))
     return figure
 
 
@@ -174,6 +173,7 @@ def side_by_side(records, config):
             ax.set_xlabel(NAMES.get(panel[0], panel[0]))
     _hide_unused(axes, places)
     _legend(figure, [axes[place] for place in places], [], config, table, upright=False)
+    figure.set_label(_caption(table, series, config, side_by_side))
     return figure
 
 
@@ -217,19 +217,19 @@ def across_problems(records, config):
     axes[0, 0].set_ylim(-0.6, len(series) - 0.4)
     if set(table["kind"]) != {"point"}:
         _legend(figure, [], [], config, table, upright=False, ends_of_points=False)
+    figure.set_label(_caption(table, series, config, across_problems))
     return figure
 
 
 def caption(records, config) -> str:
-    """What convergence, side_by_side or across_problems draws of these records, in words."""
-    from harness import rankings
-
-    if config["ranking"]:
-        return rankings.POLICY
+    """What `overview` draws of these records, in words. Every figure bears its caption as its label (figure.get_label())."""
     table, _, series = _prepared(records, config)
+    return _caption(table, series, {**config, "item": None}, _view(records))
+
+
+def _caption(table, series, config, view):
     if not series:
         return "No cell gave a number to draw."
-    view = _view(records, config)
     table = table[table["estimator"].isin(series)]
     files = table["problem"].isin(config.get("files", ()))
     if view is across_problems:
@@ -317,6 +317,8 @@ def _range(values):
 def shares(table, config, panels=None, per_row=None):
     """Shares of trials in the right order (harness.rankings.score, one estimand per estimator) with Wilson intervals: one panel
     per order and notion, against n, or side by side if there is one n. panels: the orders to draw, in order; None = all."""
+    from harness import rankings
+
     plt = pyplot()
     if not len(table):
         return _nothing(plt)
@@ -360,6 +362,7 @@ def shares(table, config, panels=None, per_row=None):
     else:
         axes[0, 0].set_yticks(range(len(series)), [label(config, "estimator", e) for e in reversed(series)])
         axes[0, 0].set(xlim=(-0.03, 1.03), ylim=(-0.6, len(series) - 0.4))
+    figure.set_label(rankings.POLICY)
     return figure
 
 
@@ -430,6 +433,7 @@ def pyplot():
 def _nothing(plt):
     """A figure that says that there is none."""
     figure, ax = plt.subplots(figsize=(WIDTH, 1.2), layout="constrained")
+    figure.set_label("No cell gave a number to draw.")
     ax.set_axis_off()
     ax.text(0.5, 0.5, "no cell gave a number to draw; the page says why", ha="center", va="center", transform=ax.transAxes)
     return figure

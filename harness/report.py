@@ -21,9 +21,9 @@ VERDICTS = {
 MOST_ROWS = 5000  # of a table on the page; the CSV beside it holds all
 
 
-def save(experiment, records, files, wide, compared, path: Path, diagrams=()) -> Path:
-    """Write the page; `files` are linked, the SVG among them is put inline, as are those of the reliability `diagrams`: (title,
-    caption, files)."""
+def save(experiment, records, files, wide, compared, path: Path, caption: str, diagrams=()) -> Path:
+    """Write the page; `files` are linked, the SVG among them is put inline with its caption, as are those of the reliability
+    `diagrams`: (title, caption, files)."""
     from jinja2 import Environment, FileSystemLoader
 
     loader = FileSystemLoader(PACKAGE / "templates")
@@ -42,7 +42,7 @@ def save(experiment, records, files, wide, compared, path: Path, diagrams=()) ->
         svg=inline(svg.read_text()),
         diagrams=[(t, c, inline(next(f for f in own if f.suffix == ".svg").read_text())) for t, c, own in diagrams],
         heading=_plain(wide.columns.name),
-        caption=config["figure"].get("caption") or experiment.caption(records),
+        caption=caption,
         wide=wide,
         levels=wide.index.names,
         rows=[(index if isinstance(index, tuple) else (index,), list(row)) for index, row in zip(wide.index, wide.to_numpy())],
