@@ -17,12 +17,13 @@ from harness.seeds import digest
 @dataclass(frozen=True)
 class Experiment:
     """A configuration with its plan. `stem` names the result files, `folder` is where they go. `differs` is what the run changes
-    in its experiment, {path: (as configured, here)}."""
+    in its experiment, {path: (as configured, here)}; `configured_points` are those of a sweep that the experiment itself is."""
 
     config: dict
     plan: cells.Plan
     out: Path
     differs: dict = field(default_factory=dict)
+    configured_points: list = field(default_factory=list)
 
     @classmethod
     def of(cls, overrides: list[str]) -> Experiment:
@@ -40,7 +41,8 @@ class Experiment:
             config = {**config, "figure": {**config["figure"], "estimators": None}}  # those of the run, not the experiment's
         points = sweeps.points(config) if points is None and config["sweep"] else points
         plan = cells.plan(config) if points is None else cells.union(config, points)
-        return cls(config, plan, out_folder(config["out"]), differs)
+        own = sweeps.points(reference) if reference and reference["sweep"] else []
+        return cls(config, plan, out_folder(config["out"]), differs, [values for values, _ in own])
 
     @property
     def name(self) -> str:
@@ -78,7 +80,8 @@ class Experiment:
 
     def _own_name(self):
         given = self.config["name"]
-        if given and (not self.config["experiment"] or "name" in self.differs):
+        as_configured = self.is_sweep and not self.differs and self.plan.points == self.configured_points
+        if given and (not self.config["experiment"] or "name" in self.differs or as_configured):
             return given
         words = "".join(f"-{word.replace('.', '_')}" for word in self.plan.swept.values())
         return f"{self.config['experiment'] or 'adhoc'}{words}-{self.identity}"

@@ -104,7 +104,8 @@ def results(overrides: list[str]) -> list[Experiment]:
         bases = [{**compose([*chosen, *choice]), **grid} for choice in _choices(groups)]
         config = {**bases[0], **{group: _merged(base[group] for base in bases) for group in ("problem", "estimator")}}
         if paths or len(bases) > 1:
-            points = [point for base in bases for point in sweeps.points({**base, "sweep": paths})]
+            every = [{**base, "sweep": {**sweeps.flatten(base["sweep"]), **paths}} for base in bases]
+            points = [point for base in every for point in sweeps.points(base)]
             found.append(Experiment.of_config(config, points))
         else:
             found.append(Experiment.of_config(config))

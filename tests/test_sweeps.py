@@ -1,0 +1,220 @@
+"""Sweeps over parameters, by -m and by sweep.*: one table and one figure, nothing overwritten, nothing computed twice."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from harness import multirun, sweep_report, sweeps
+from harness.cells import plan
+from harness.config import compose
+from harness.errors import BadInput
+from harness.experiment import Experiment
+from harness.progress import Progress
+
+BASE = (
+    "experiment=smoke", "problem=[beta_calibrated,beta_overconfident]", "estimator=[binned15,oracle]", "n=[60]", "reps=2", "jobs=1",
+)  # fmt: skip
+BINS = "sweep.estimator.binned15.bins=[5,10]"
+
+
+def test_paths_and_points():
+    tree = {"estimator": {"binned15": {"bins": [5, 10]}}, "seed": [0, 1], "problem": {"x": {"map": {"_target_": "a.B"}, "a": 1}}}
+    assert sweeps.flatten(tree) == {
+        "estimator.binned15.bins": [5, 10], "seed": [0, 1], "problem.x.map": [{"_target_": "a.B"}], "problem.x.a": [1],
+    }  # fmt: skip
+    config = compose([*BASE, BINS, "sweep.seed=[0,1]"])
+    found = sweeps.points(config)
+    assert [values["estimator.binned15.bins"] for values, _ in found] == [5, 5, 10, 10]
+    assert [c["estimator"]["binned15"]["bins"] for _, c in found] == [5, 5, 10, 10]
+    assert config["estimator"]["binned15"]["bins"] == 15
+
+
+def test_words_are_as_short_as_they_can_be():
+    assert sweeps.words(["estimator.a.bins", "seed"]) == {"estimator.a.bins": "bins", "seed": "seed"}
+    two = ["estimator.a.bins", "estimator.b.bins", "problem.a.a"]
+    assert sweeps.words(two) == {two[0]: "a.bins", two[1]: "b.bins", two[2]: "a"}
+
+
+def test_one_plan_holds_every_cell_once_under_names_that_say_what_was_swept():
+    whole = plan(compose([*BASE, BINS, "sweep.problem.beta_overconfident.a=[0.5,2]"]))
+    assert list(whole.estimators) == ["binned15 (bins=5)", "oracle", "binned15 (bins=10)"]
+    assert set(whole.problems) == {"beta_calibrated", "beta_overconfident (a=0.5)", "beta_overconfident (a=2)"}
+    assert len(whole.cells) == len({c.key for c in whole.cells}) == 3 * 3 * 2  # problems x estimators x reps
+    points = [(f"estimator.binned15.bins={b}", f"+problem.beta_overconfident.a={a}") for b in (5, 10) for a in (0.5, 2)]
+    apart = [plan(compose([*BASE, *point])) for point in points]
+    assert {c.key for one in apart for c in one.cells} == {c.key for c in whole.cells}
+
+
+def test_seeds_are_of_the_cell():
+    whole = plan(compose([*BASE, "sweep.seed=[3,4]"]))
+    for seed in (3, 4):
+        alone = plan(compose([*BASE, f"seed={seed}"]))
+        assert {c.key for c in whole.cells if c.seed == seed} == {c.key for c in alone.cells}
+
+
+def test_a_sweep_in_one_run(cli, out):
+    code, text, _ = cli("plan", *BASE, BINS)
+    assert code == 0 and "binned15 (bins=5)" in text and "12 cells: 0 done" in text and not out.exists()
+    code, text, _ = cli(*BASE, BINS, "name=mine")
+    assert code == 0 and "12 cells, 0 done before, 12 computed" in text
+    table = pd.read_csv(out / "sweeps" / "mine" / "mine.csv")
+    swept = table[table["estimator"].eq("binned15") & table["estimand"].eq("l1")]
+    assert sorted(swept["bins"]) == [5, 5, 10, 10] and table.loc[table["estimator"].eq("oracle"), "bins"].isna().all()
+    for end in (".png", ".svg", ".html", ".tex"):
+        assert (out / "sweeps" / "mine" / f"mine{end}").stat().st_size > 100
+    assert "0 computed" in cli(*BASE, BINS, "name=mine")[1]
+    (bins5,) = swept.loc[swept["bins"].eq(5) & swept["problem"].eq("beta_calibrated"), "mean"]
+    alone = Experiment.of([*BASE, "estimator.binned15.bins=5"]).records()
+    own = alone[alone["estimator"].eq("binned15") & alone["estimand"].eq("l1") & alone["problem"].eq("beta_calibrated")]
+    assert bins5 == own["value"].mean() and len(own) == 2
+
+
+def test_multirun_and_one_run_are_the_same_sweep(cli, out):
+    """-m estimator.binned15.bins=5,10 and sweep.estimator.binned15.bins=[5,10]: the same cells, the same folder, nothing anew."""
+    code, text, _ = cli("-m", *BASE, "estimator.binned15.bins=5,10", "seed=0,1")
+    assert code == 0 and "job 4 of 4 (estimator.binned15.bins=10, seed=1)" in text and text.count("page ") == 1
+    (folder,) = (out / "sweeps").iterdir()
+    assert "0 computed" in cli(*BASE, BINS, "sweep.seed=[0,1]")[1] and list((out / "sweeps").iterdir()) == [folder]
+    table = pd.read_csv(folder / f"{folder.name}.csv")
+    assert {"bins", "seed"} <= set(table) and len(table[table["estimator"].eq("binned15") & table["estimand"].eq("l1")]) == 8
+    code, text, _ = cli("plan", "-m", *BASE, "estimator.binned15.bins=5,10", "seed=0,1")
+    assert code == 0 and "0 to do" in text
+
+
+def test_new_parameters_are_swept_with_a_plus(cli, out):
+    code, _, _ = cli("-m", *BASE, "+problem.beta_overconfident.a=0.5,2", "name=shapes")
+    table = pd.read_csv(out / "sweeps" / "shapes" / "shapes.csv")
+    rows = table[table["problem"].eq("beta_overconfident") & table["estimand"].eq("l1")]
+    assert code == 0 and sorted(rows["a"].unique()) == [0.5, 2.0] and rows["truth"].nunique() == 2
+
+
+def test_experiments_and_sizes_by_multirun_are_results_not_sweeps(out):
+    one, other = multirun.results(["experiment=smoke,arena", "seed=0"])
+    assert not one.is_sweep and not other.is_sweep and [one.name, other.name] == ["smoke", "arena"]
+    (sizes,) = multirun.results([*BASE, "n=50,[60,70]", "reps=2,4"])
+    assert sizes.config["n"] == [50, 60, 70] and sizes.config["reps"] == 4 and not sizes.is_sweep
+    (groups,) = multirun.results(["experiment=smoke", "problem=beta_calibrated,beta_wavy", "estimator=binned15"])
+    assert set(groups.plan.problems) == {"beta_calibrated", "beta_wavy"}
+
+
+def test_an_interrupted_multirun_goes_on(cli, out, monkeypatch):
+    """Ctrl-C in the second job starts no third one, and the same command computes what is left."""
+    from harness import runner
+
+    compute, calls = runner._compute, []
+
+    def stops(*arguments, **options):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return compute(*arguments, **options)
+
+    monkeypatch.setattr(runner, "_compute", stops)
+    command = ("-m", *BASE, "estimator.binned15.bins=5,10,20")
+    code, _, err = cli(*command)
+    assert code == 130 and len(calls) == 2 and "goes on from there" in err and not (out / "sweeps").exists()
+    code, text, _ = cli(*command)
+    assert code == 0 and "job 1 of 3" in text and "8 done before, 0 computed" in text and (out / "sweeps").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["sweep.estimator.binned15.bins=[]"], "is an empty list"),
+        (["sweep.estimator.binned15.bins=[5,5]"], "holds 5 twice"),
+        (["sweep.estimator.kde.bandwidth=[0.1]"], "the estimators of this run are binned15, oracle; add it to estimator="),
+        (["sweep.estimator.binned15.binz=[1,2]"], "parameters are"),
+        (["sweep.estimator.binned15=[1,2]"], "names no parameter"),
+        (["sweep.sed=[1,2]"], "did you mean 'seed'"),
+        (["sweep.n=[10,20]"], "give n=[10, 20]"),
+        (["sweep.out=[a,b]"], "out cannot be swept"),
+        (["sweep.estimator.binned15.bins=[5,0]"], "bins is 0"),
+        (["sweep=3"], "sweep"),
+        (["sweep.seed=[-1,0]"], "seed is -1"),
+    ],
+)
+def test_mistakes_in_a_sweep_are_one_sentence(cli, out, arguments, says):
+    code, _, err = cli(*BASE, *arguments)
+    assert code == 2 and says in err and len(err.strip().splitlines()) == 1 and not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["estimator.binned15.bins=5,0"], "bins is 0"),
+        (["name=a,b"], "name cannot be swept"),
+        (["out=a,b"], "out cannot be swept"),
+        (["estimator.binned15.bins=interval(2,9)"], "interval"),
+        (["estimator.binned15.binz=5,6"], "binz"),
+    ],
+)
+def test_mistakes_in_a_multirun_are_told_before_a_job_starts(cli, out, arguments, says):
+    code, text, err = cli("-m", *BASE, *arguments)
+    assert code == 2 and says in err and "Traceback" not in err and "job" not in text and not out.exists()
+
+
+def test_a_logarithmic_axis_where_values_span_decades():
+    assert sweep_report.is_log([2, 200]) and not sweep_report.is_log([5, 20]) and not sweep_report.is_log([0, 100])
+
+
+def figure_of(out, *overrides):
+    experiment = Experiment.of([*BASE, *overrides])
+    experiment.compute(quiet=True)
+    return sweep_report.View(experiment.plan).render(experiment.records(), experiment.shown_config())
+
+
+def test_the_figure_has_the_parameter_on_its_axis(out):
+    figure = figure_of(out, "sweep.estimator.binned15.bins=[2,20,200]")
+    first, cost = figure.axes[0], figure.axes[-1]
+    assert cost.get_xlabel() == "bins" and cost.get_xscale() == "log" and "CPU time" in cost.get_ylabel()
+    assert "calibration error" in first.get_ylabel()
+    texts = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert texts[:3] == ["true value", "binned15", "oracle"]
+    line = next(c for c in first.containers if c.get_label() == "binned15")
+    assert list(line[0].get_xdata()) == [2, 20, 200]
+
+
+def test_names_and_two_parameters_have_their_figures(out):
+    figure = figure_of(out, "sweep.estimator.binned15.rule=[width,mass]")
+    assert [tick.get_text() for tick in figure.axes[-1].get_xticklabels()] == ["width", "mass"]
+    panels = figure_of(out, BINS, "sweep.estimator.binned15.rule=[width,mass]")
+    assert "rule = width" in panels.axes[0].get_title() and len(panels.axes) == 2 * 3
+    maps = figure_of(out, "sweep.estimator.binned15.bins=[2,3,4,5,6]", "sweep.problem.beta_overconfident.a=[1,2,3,4,5]")
+    assert {maps.axes[0].get_xlabel(), maps.axes[0].get_ylabel()} == {"bins", "a"} and "RMSE" in maps.axes[-1].get_ylabel()
+
+
+def test_progress_expects_what_records_say():
+    """Half of the expected work took twice as long as expected: the rest is expected to take so as well."""
+    progress = Progress(10, quiet=True, expected=100.0, later=50.0)
+    progress.add(5, 0, seconds=50.0)
+    left, over = progress.left(100.0)
+    assert left == pytest.approx(50 * 102 / 52) and over == pytest.approx(100 * 102 / 52)
+    assert Progress(10, quiet=True, expected=8.0).left(0.0) == (8.0, 8.0)
+    blind = Progress(10, quiet=True)
+    blind.add(2, 0)
+    assert blind.left(3.0)[0] == pytest.approx(12.0)
+
+
+@pytest.mark.slow
+def test_jobs_in_other_processes_add_up_to_the_same(out, tmp_path):
+    """Hydra's joblib launcher: the jobs run elsewhere, the table and the figure are drawn by the process that was called."""
+    options = ["engine=serial", "hydra/launcher=joblib", "estimator.binned15.bins=5,10", f"out={tmp_path / 'far'}"]
+    command = [sys.executable, "-m", "harness", "-m", *BASE, *options]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (far,) = (tmp_path / "far" / "sweeps").glob("*/*.csv")
+    here = Experiment.of([*BASE, BINS])
+    here.compute(quiet=True)
+    near = sweep_report.View(here.plan).summary(here.records(), here.shown_config())
+    columns = ["bins", "problem", "estimator", "estimand", "mean"]
+    a, b = (frame[columns].sort_values(columns[:4]).reset_index(drop=True) for frame in (pd.read_csv(far), near))
+    assert far.parent.name == here.stem
+    np.testing.assert_array_equal(a["mean"].to_numpy(), b["mean"].astype(float).to_numpy())
+
+
+def test_a_ranking_is_not_swept():
+    with pytest.raises(BadInput, match="ranks models"):
+        plan(compose(["experiment=ranking_dirichlet10", "sweep.seed=[0,1]"]))
