@@ -386,7 +386,11 @@ def save(figure, stem: Path, config=None) -> list[Path]:
     scale = _font_scale(config)
     os.environ.setdefault("SOURCE_DATE_EPOCH", "0")  # EPS has its date from there
     metadata = {"png": {"Software": None}, "pdf": {"CreationDate": None, "Creator": None, "Producer": None}}
-    metadata |= {"svg": {"Date": None, "Creator": None}, "eps": {"Creator": "calharness"}, "ps": {"Creator": "calharness"}}
+    metadata |= {
+        "svg": {"Date": None, "Creator": None},
+        "eps": {"Creator": "calharness"},
+        "ps": {"Creator": "calharness"},
+    }
     paths = []
     with (
         plt.rc_context(
@@ -412,8 +416,8 @@ def save(figure, stem: Path, config=None) -> list[Path]:
         figure.set_layout_engine("none")
         for kind in dict.fromkeys(formats):
             path = stem.with_name(f"{stem.name}.{kind}")
-            with whole_file(path) as temporary:
-                figure.savefig(temporary, dpi=asked.get("dpi") or 200, metadata=metadata.get(kind))
+            with whole_file(path) as temporary, open(temporary, "wb") as f:  # of a path EPS would keep the name
+                figure.savefig(f, format=kind, dpi=asked.get("dpi") or 200, metadata=metadata.get(kind))
             paths.append(path)
     plt.close(figure)
     for warning in caught:
