@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from harness import estimands, rankings, sweeps
+from harness import contract, estimands, rankings, sweeps
 from harness.errors import BadInput
 from harness.nodes import Node, node
 from harness.notions import NOTIONS, SCALAR_NOTIONS
@@ -212,6 +212,7 @@ def _nodes(group, chosen):
         for made in [one] if members is None else [node(group, *member)._replace(origin=name) for member in members.items()]:
             if made.id in nodes:
                 raise BadInput(f"{group} {made.id!r} comes from two of {', '.join(chosen)}; select one of them.")
+            contract.verify(group, made)
             nodes[made.id] = made
     return nodes
 
@@ -257,6 +258,8 @@ def _settings(config):
         raise BadInput(f"engine is {config['engine']!r}; allowed are serial, loky, dask, ray.")
     if config["on_error"] not in ("record", "raise"):
         raise BadInput(f"on_error is {config['on_error']!r}; allowed are record, raise.")
+    if not isinstance(config["refresh"], bool):
+        raise BadInput(f"refresh is {config['refresh']!r}; allowed are true (compute again what is recorded), false.")
     if config["seed"] >= 2**63:
         raise BadInput(f"seed is {config['seed']}; an integer below 2^63 is needed.")
     for name in (*as_list(config["estimand"]), *as_list(config["figure"]["estimand"])):

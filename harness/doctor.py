@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import defaultdict
 from pathlib import Path
@@ -56,14 +57,16 @@ def examine(out: Path, overrides: list[str] | None = None, compact: bool = False
     for path in sorted((out / "records").glob(".*.tmp")):
         lines.append(f"  note     {path.name} is what a killed writer left; it holds no finished cell and can be deleted")
     if good:
-        twice, contradictions = _duplicates(good)
+        twice, contradictions = _duplicates(good, _refreshes(out))
         if twice:
             lines.append(
-                f"  note     {twice:,} cells are recorded more than once (two writers, or a retry); one record of each is used"
+                f"  note     {twice:,} cells are recorded more than once (two writers, a retry, or refresh=true); the best, then "
+                "latest, record of each is used"
             )
         for key, estimator, low, high in contradictions[:10]:
             problem(
-                f"cell {key} ({estimator}) has records that differ, {low!r} and {high!r}; equal seeds should give equal values"
+                f"cell {key} ({estimator}) has records that differ, {low!r} and {high!r}; equal seeds should give equal values: "
+                "run it again with refresh=true, the latest record is then taken"
             )
         if len(contradictions) > 10:
             problem(f"{len(contradictions) - 10:,} more cells with differing records")
@@ -83,9 +86,22 @@ def examine(out: Path, overrides: list[str] | None = None, compact: bool = False
     return "\n".join(lines), problems
 
 
-def _duplicates(files):
-    sql = """with cells as (select key, estimand, any_value(estimator) estimator, count(*) c, min(value) low, max(value) high
-             from r where status = 'ok' group by key, estimand)
+def _refreshes(out):
+    """The runs with refresh=true: what was recorded before them may differ, and is no longer used."""
+    runs = {}
+    for path in (out / "runs").glob("*.json"):
+        with contextlib.suppress(OSError, ValueError):
+            runs[path.stem] = json.loads(path.read_text()).get("config", {}).get("refresh")
+    return [run for run, refresh in runs.items() if refresh is True]
+
+
+def _duplicates(files, refreshes):
+    """(number of cells recorded more than once, those whose records differ since they were last refreshed)."""
+    refreshed = " or ".join(f"run_id = '{run}'" for run in refreshes) or "false"
+    sql = f"""with fine as (select *, max(written) filter ({refreshed}) over (partition by key) since from r where status = 'ok'),
+             cells as (select key, estimand, any_value(estimator) estimator, count(*) c,
+                       min(value) filter (since is null or written >= since) low,
+                       max(value) filter (since is null or written >= since) high from fine group by key, estimand)
              select key, estimator, max(c), arg_max(low, high - low), arg_max(high, high - low), max(high - low)
              from cells group by key, estimator having max(c) > 1"""
     rows = records.query(files, sql).fetchall()

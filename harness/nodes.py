@@ -1,27 +1,23 @@
 """Nodes of the configuration: a YAML node -> the object, what identifies it, and its key.
 
 The key is a pure function of group, id, class, parameters, version or revision, and, for classes and functions of strangers
-(also those inside our own objects), of the source file they come from. A stranger's module that changed on disk since it was
-imported is imported again, so that key and code always belong together.
+(also those inside our own objects), of the source file they come from and of all local modules that it imports. A stranger's
+module of which any of these changed on disk since it was imported is imported again, so that key and code always belong together
+(harness.strangers). Files of data that it reads are not seen: `refresh=true` computes its cells anew.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-import importlib
 import inspect
 import json
-import linecache
-import sys
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.config import CONF, guess, ids
 from harness.errors import BadInput
 from harness.seeds import digest
-
-_read_sources: dict[str, str] = {}  # digest of the source that each stranger's module was imported from
+from harness.strangers import current, ours, said, sources
 
 
 class Node(NamedTuple):
@@ -52,9 +48,9 @@ def node(group: str, name: str, config: dict) -> Node:
     made = build(group, name, config)
     described = describe(made, config)
     stamp = {"revision": getattr(made, "version" if group == "problem" else "revision", 0)}
-    sources = sorted(set(_strangers_sources(config)))
-    if sources:
-        stamp["source"] = sources
+    read = strangers_sources(config)
+    if read:
+        stamp["source"] = read
     parameters = json.dumps(described, sort_keys=True, default=_class_of)
     key = digest(json.dumps([group, name, parameters, stamp], sort_keys=True))
     wrapped = getattr(made, "keeps_values_of", None)  # its values are those of another node, to the last bit
@@ -97,8 +93,8 @@ def _build(value, where):
         return target(**given)
     except BadInput:
         raise
-    except Exception as error:
-        raise BadInput(f"{where}: {value['_target_']} cannot be made of {given} ({_said(error)}).") from error
+    except (Exception, SystemExit) as error:
+        raise BadInput(f"{where}: {value['_target_']} cannot be made of {given} ({said(error)}).") from error
 
 
 def _import(path, where):
@@ -106,38 +102,16 @@ def _import(path, where):
     if not module:
         raise BadInput(f"{where}: _target_ is {path!r}; it must be module.Name.")
     try:
-        return getattr(_current(module), name)
-    except ModuleNotFoundError as error:
-        raise BadInput(f"{where}: cannot import {module!r} ({error}); is it in this folder or installed?") from error
+        found = current(module)
+    except (Exception, SystemExit) as error:
+        absent = error.name if isinstance(error, ModuleNotFoundError) else None
+        if absent and f"{module}.".startswith(f"{absent}."):
+            raise BadInput(f"{where}: cannot import {module!r} ({error}); is it in this folder or installed?") from error
+        raise BadInput(f"{where}: importing {module!r} failed ({said(error)}).") from error
+    try:
+        return getattr(found, name)
     except AttributeError as error:
-        raise BadInput(f"{where}: module {module!r} has no {name!r}.") from error
-    except Exception as error:
-        raise BadInput(f"{where}: importing {module!r} failed ({_said(error)}).") from error
-
-
-def _current(name):
-    """The module; a stranger's is imported again if its file is no longer the one that was read."""
-    loaded = importlib.import_module(name)
-    if _ours(name) or name == "__main__":
-        return loaded
-    source = _source(name)
-    if source and _read_sources.setdefault(name, source) != source:
-        loaded = importlib.reload(loaded)
-        _read_sources[name] = source
-    return loaded
-
-
-def _source(name):
-    """Digest of a module's source file, None without one (built in, or typed at a prompt)."""
-    path = getattr(sys.modules.get(name), "__file__", None)
-    if not path or not Path(path).is_file():
-        return None
-    linecache.checkcache(path)
-    return digest(Path(path).read_bytes().hex())
-
-
-def _ours(module_name):
-    return module_name.split(".")[0] == "harness"
+        raise BadInput(f"{where}: module {module!r} has no {name!r}{guess(name, list(vars(found)))}.") from error
 
 
 def describe(value, config=None):
@@ -167,25 +141,27 @@ def _class_of(value):
 
 
 def _class_name(kind):
-    return kind.__qualname__ if _ours(kind.__module__) else f"{kind.__module__}.{kind.__qualname__}"
+    return kind.__qualname__ if ours(kind.__module__) else f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _strangers_sources(config):
-    """Digests of the source files behind every _target_ of a node, its nested ones included, that is not ours."""
-    if isinstance(config, list):
-        for item in config:
-            yield from _strangers_sources(item)
-    if not isinstance(config, dict):
-        return
-    if "_target_" in config:
-        module = str(config["_target_"]).rpartition(".")[0]
-        defined_in = getattr(_import(config["_target_"], "_target_"), "__module__", None) or module
+def strangers_sources(config) -> list[str]:
+    """What identifies the source files behind every _target_ of a node, its nested ones included, that is not ours."""
+    found = set()
+    for target in targets(config):
+        module = target.rpartition(".")[0]
+        defined_in = getattr(_import(target, "_target_"), "__module__", None) or module
         for name in {module, defined_in}:
-            if not _ours(name):
-                yield _source(name) or "source not at hand"
-    for item in config.values():
-        yield from _strangers_sources(item)
+            if not ours(name):
+                found |= set(sources(name))
+    return sorted(found)
 
 
-def _said(error):
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+def targets(config) -> list[str]:
+    """Every _target_ of a node, its nested ones included."""
+    if isinstance(config, list):
+        return [target for item in config for target in targets(item)]
+    if not isinstance(config, dict):
+        return []
+    own = [str(config["_target_"])] if "_target_" in config else []
+    return own + [target for item in config.values() for target in targets(item)]
+

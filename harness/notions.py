@@ -93,6 +93,13 @@ def numeric(name, values):
     return values
 
 
+def number(x) -> float:
+    """x as a float; TypeError on texts, truth values, complex numbers and arrays, some of which float() would take."""
+    if isinstance(x, (str, bytes, bool, np.bool_)) or np.iscomplexobj(x) or np.ndim(x) != 0:
+        raise TypeError(f"{x!r} is no number")
+    return float(x)
+
+
 def _refuse_values(p):
     wrong = np.argwhere(~((p >= 0.0) & (p <= 1.0)))
     where = tuple(int(i) for i in wrong[0])

@@ -139,10 +139,12 @@ def broken_reason(path: Path) -> str | None:
     return f"columns {', '.join(missing)} are missing" if missing else None
 
 
-def cell_states(out: Path) -> dict[str, str]:
-    """{key: status} of every recorded cell, by its best attempt (a cell with one number is ok, whatever its others are)."""
+def cell_states(out: Path, run_id: str | None = None) -> dict[str, str]:
+    """{key: status} of every recorded cell, by its best attempt (a cell with one number is ok, whatever its others are); with
+    `run_id` of that run's records alone."""
     files = parts(out)
-    sql = f"select key, arg_min(status, ({PREFERENCE}, -written)), max(written) from r group by key"
+    of_run = f"where run_id = '{run_id}'" if run_id else ""
+    sql = f"select key, arg_min(status, ({PREFERENCE}, -written)), max(written) from r {of_run} group by key"
     return {key: state for key, state, _ in query(files, sql).fetchall()} if files else {}
 
 
@@ -246,13 +248,14 @@ def read_truths(out: Path, problem_key: str) -> dict:
 def store_truths(out: Path, problem, wanted) -> None:
     """Compute and store what is missing of `wanted`, pairs (notion, estimand), for a problem node."""
     from harness.estimands import has_truth
+    from harness.problems.base import truth_of
 
     known = read_truths(out, problem.key)
     missing = [(n, e) for n, e in wanted if f"{n}|{e}" not in known and has_truth(e)]
-    if not missing or not hasattr(problem.object, "truth"):
+    if not missing:
         return
     for notion, estimand in missing:
-        truth = problem.object.truth(estimand, notion)
+        truth = truth_of(problem.object, estimand, notion)
         if truth is not None:
             known[f"{notion}|{estimand}"] = [truth.value, truth.error, truth.method]
     if known:

@@ -52,7 +52,7 @@ def execute(plan: planning.Plan, quiet: bool = False, later: float = 0.0) -> dic
         _record_skips(plan, groups, out, run_id)
         todo = {k: [c for c in group if c.key not in plan.skips] for k, group in groups.items()}
         _compute_all(plan, [group for group in todo.values() if group], out, run_id, quiet, later)
-        states = records.cell_states(out)
+        states = _states(plan, out, run_id)
         failed = sum(states.get(c.key) == "failed" for group in todo.values() for c in group)
         state = "finished"
         return {**counts, "failed": failed}
@@ -75,7 +75,7 @@ def _compute_all(plan, groups, out, run_id, quiet, later=0.0):
             print(f"{death}; going on with one estimator at a time", file=sys.stderr)
     deaths = []
     for name in plan.estimators:
-        states = records.cell_states(out)
+        states = _states(plan, out, run_id)
         mine = [[c for c in group if c.estimator == name and not _finished(states, c)] for group in groups]
         mine = [group for group in mine if group]
         try:
@@ -110,6 +110,11 @@ def expected_seconds(groups, costs, workers) -> float:
     return (cpu + draws) / workers
 
 
+def _states(plan, out, run_id):
+    """The states of the recorded cells; of a refresh those of this run alone, whose cells were recorded before."""
+    return records.cell_states(out, run_id if plan.config["refresh"] else None)
+
+
 def _finished(states, cell):
     """Whether a cell that is to be computed was; a recorded skip is of an earlier run, which had a reason that is gone."""
     return states.get(cell.key) in ("ok", "undefined", "failed")
@@ -119,6 +124,8 @@ def pending(plan: planning.Plan, out: Path):
     """({(problem, rep, n, seed): [cells to do or to record as skipped]}, counts) of this shard."""
     config = plan.config
     states = records.cell_states(out)
+    if config["refresh"]:
+        states = {key: state for key, state in states.items() if key in plan.skips}
     shard, shards = config["shard"], config["shards"]
     groups = defaultdict(list)
     counts = {"cells": 0, "done": 0, "skipped": 0, "new_skips": 0, "todo": 0}
@@ -304,7 +311,7 @@ def _compute(plan, chunks, out, run_id, progress, apart=False) -> None:
             if isinstance(error, KeyboardInterrupt):
                 raise
             if type(error).__name__ == "TerminatedWorkerError":
-                raise WorkerDied(_obituary(sent, records.cell_states(out))) from error
+                raise WorkerDied(_obituary(sent, _states(plan, out, run_id))) from error
             raise
     progress.close()
 
@@ -343,7 +350,7 @@ def _born_deaf(engine):
 
 def _record_interrupted(plan, sent, out, run_id, error):
     """Cells that had been handed to a worker and left no record: interrupted, with the reason."""
-    states = records.cell_states(out)
+    states = _states(plan, out, run_id)
     part = records.Part(out)
     reason = "stopped by the user" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {error}"[:500]
     for chunk in sent:

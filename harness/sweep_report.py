@@ -39,6 +39,8 @@ class View:
         frames = []
         for text, part in long.groupby(point, sort=False):
             values = points[point.index[point.eq(text)][0]]
+            cells = part.groupby(["problem_key", "notion", "n", "estimator_key"])["cpu_seconds"]
+            part = part.assign(cpu_seconds=cells.transform("median"))  # the first cell of a process also loads what it needs
             table = evaluate(part, files=config.get("files", ()))
             for position, name in enumerate(names):
                 table.insert(position, name, pd.Series([values.get(name)] * len(table), dtype=object, index=table.index))
@@ -141,74 +143,105 @@ class View:
         from harness.tables import label
 
         swept = frame[frame[x].notna()]
-        places = [tuple(row) for row in swept[["problem", "notion"]].drop_duplicates().itertuples(index=False)]
+        count = {name: len(self._values(name)) for name in others}
+        across = max((name for name in others if count[name] <= PANEL_VALUES), key=count.get, default=None)
+        beside = [name for name in others if name != across]
         order = {name: i for i, name in enumerate(config["problem"])}
-        places = sorted(places, key=lambda place: (order.get(place[0], len(order)), NOTIONS.index(place[1])))
-        rows = zip(swept["n"], *([_rank(value) for value in swept[name]] for name in others))
-        columns = [dict(zip(["n", *others], row)) for row in dict.fromkeys(rows)]
-        shown = {_rank(v): sweeps.said(v) for name in others for v in self._values(name)}
-        series = [e for e in config["figure"]["estimators"] or config["estimator"] if e in set(frame["estimator"])]
-        series += [e for e in dict.fromkeys(frame["estimator"]) if e not in series]
+        rows = {tuple(row) for row in swept[PLACE].itertuples(index=False)}
+        rows = sorted(rows, key=lambda row: (order.get(row[0], len(order)), NOTIONS.index(row[1]), row[2]))
+        sizes = sorted({n for *_, n in rows})
+        if across is None:  # the sample sizes stand side by side
+            rows, columns = list(dict.fromkeys((problem, notion) for problem, notion, _ in rows)), sizes
+        else:
+            columns = [v for v in self._values(across) if any(_rank(v) == _rank(held) for held in swept[across])]
+        series = self._series(frame, beside, config)
         at = self._positions(x)
-        per_row = len(columns)
+        kept = config["figure"]["size"]
         figure, grid = plt.subplots(
-            len(places) + 1,
-            per_row,
-            figsize=(max(plots.WIDTH, 0.6 + 1.7 * per_row), 0.7 + 1.75 * len(places) + 1.3),
+            len(rows) + 1,
+            len(columns),
+            figsize=kept or (max(plots.WIDTH, 0.6 + 1.6 * len(columns)), 0.9 + 1.8 * len(rows) + 1.3),
             squeeze=False,
             sharex=True,
             sharey="row",
             layout="constrained",
         )
-        style = {e: {"color": plots.COLOURS[i % 8], "marker": plots.MARKERS[i % 8]} for i, e in enumerate(series)}
-        several = len({notion for _, notion in places}) > 1
+        several = len({notion for _, notion, *_ in rows}) > 1
         for j, column in enumerate(columns):
-            here = frame[frame["n"].eq(column["n"])]
-            for name in others:
-                here = here[[_rank(value) in (None, column[name]) for value in here[name]]]
-            for i, (problem, notion) in enumerate(places):
-                ax, part = grid[i, j], here[here["problem"].eq(problem) & here["notion"].eq(notion)]
-                for estimator in series:
-                    mine = part[part["estimator"].eq(estimator)]
-                    self._series(ax, mine, x, at, style[estimator], label(config, "estimator", estimator))
-                self._truth(ax, part, x, at)
-                values = [f"{name} = {shown[column[name]]}" for name in others if column[name] is not None]
-                head = [label(config, "problem", problem), *([notion.replace("_", "-")] if several else [])]
-                head += [f"n = {column['n']:,}", *values] if per_row > 1 else values
-                ax.set_title((",\n" if len(", ".join(head)) > 34 else ", ").join([head[0], ", ".join(head[1:])]).rstrip(", \n"))
-            ax = grid[-1, j]
-            for estimator in series:
-                line = here[here["estimator"].eq(estimator) & here[x].notna()]
-                if len(line):
-                    mean = line["cpu_seconds"].groupby([_rank(value) for value in line[x]]).mean()
-                    points = sorted((at[value], 1e3 * seconds) for value, seconds in mean.items())
-                    ax.plot(*zip(*points), **style[estimator])
-            ax.set_yscale("log")
-            ax.set_xlabel(x)
-            self._scale(ax, x, at)
-        for i in range(len(places)):
-            grid[i, 0].set_ylabel(plots.NAMES.get(estimand, estimand))
+            costs: dict[int, list] = {}
+            for i, row in enumerate(rows):
+                ax, n = grid[i, j], column if across is None else row[2]
+                here = frame[frame["problem"].eq(row[0]) & frame["notion"].eq(row[1]) & frame["n"].eq(n)]
+                if across is not None:
+                    here = here[[_rank(value) in (None, _rank(column)) for value in here[across]]]
+                for position, (name, chosen) in enumerate(series.items()):
+                    line = here[[key in chosen for key in self._kinds(here, beside)]]
+                    self._draw(ax, line, x, at, position, config, name)
+                    costs.setdefault(position, []).append(line[line[x].notna()])
+                self._truth(ax, here, x, at)
+                words = [label(config, "problem", row[0]), *([row[1].replace("_", "-")] if several else [])]
+                words += [f"n = {n:,}"] if len(sizes) > 1 or across is None else []
+                words += [f"{across} = {sweeps.said(column)}"] if across is not None else []
+                ax.set_title(_folded(words, 34 if len(columns) < 4 else 26))
+            for position, lines in costs.items():
+                self._cost(grid[-1, j], lines, x, at, position)
+            grid[-1, j].set(xlabel=x, yscale="log")
+            self._scale(grid[-1, j], x, at)
+        for ax in grid[:-1, 0]:
+            ax.set_ylabel(plots.NAMES.get(estimand, estimand))
         grid[-1, 0].set_ylabel("CPU time of a cell [ms]")
-        grid[-1, 0].set_title("cost, mean over the problems above" if len(places) > 1 else "cost")
-        plots._legend(figure, grid[:-1].flat, [label(config, "estimator", e) for e in series])
+        _room(grid[-1, 0])
+        plots._legend(figure, grid[:-1].flat, list(series), config, frame)
         return figure
 
-    def _series(self, ax, line, x, at, style, text):
-        """One estimator in one panel: against x where it was swept, else a level."""
+    def _series(self, frame, beside, config):
+        """{label: (estimator, values of the parameters that neither axis nor panels show)}, in the order of the configuration."""
+        from harness.tables import label
+
+        chosen = config["figure"]["estimators"]
+        order = [e for e in chosen or config["estimator"]]
+        order += [] if chosen else [e for e in dict.fromkeys(frame["estimator"]) if e not in order]
+        kinds = dict.fromkeys(self._kinds(frame, beside))
+        shown = {_rank(v): sweeps.said(v) for name in beside for v in self._values(name)}
+        found = {}
+        for estimator in order:
+            for kind in (kind for kind in kinds if kind[0] == estimator):
+                values = {name: shown[value] for name, value in zip(beside, kind[1:]) if value is not None}
+                text = ", ".join(f"{name}={value}" for name, value in values.items())
+                found[label(config, "estimator", estimator) + (f" ({text})" if text else "")] = [kind]
+        return found
+
+    def _kinds(self, frame, beside):
+        """[(estimator, value of each of the parameters `beside`)] of the rows."""
+        return list(zip(frame["estimator"], *([_rank(value) for value in frame[name]] for name in beside)))
+
+    def _draw(self, ax, line, x, at, position, config, text):
+        """One series in one panel: against x where it was swept, else a level."""
+        from harness import plots
+
         swept = line[line[x].notna()]
         if len(swept):
-            place = [at[_rank(value)] for value in swept[x]]
-            order = np.argsort(place)
-            swept, place = swept.iloc[order], np.array(place)[order]
-            marker = {"lower": "^", "upper": "v"}.get(swept["kind"].iloc[0], style["marker"])
-            ends = swept[["low", "high"]].notna().all(axis=1) & swept["kind"].eq("interval")
-            ax.vlines(place[ends], swept.loc[ends, "low"], swept.loc[ends, "high"], color=style["color"], linewidth=0.8)
-            ax.errorbar(
-                place, swept["mean"], yerr=swept["se"], label=text, capsize=1.5, elinewidth=0.7, zorder=3,
-                **{**style, "marker": marker},
-            )  # fmt: skip
+            place = np.array([at[_rank(value)] for value in swept[x]])
+            order = np.argsort(place, kind="stable")
+            swept, place = swept.iloc[order], place[order]
+            for kind in dict.fromkeys(swept["kind"]):
+                mine = swept["kind"].eq(kind).to_numpy()
+                plots._marks(ax, kind, place[mine], swept[mine], position, config, True, text)
         elif len(line):
-            ax.axhline(line["mean"].iloc[0], color=style["color"], linewidth=0.9, linestyle=(0, (1, 1.5)), label=text, zorder=2)
+            colour = plots.COLOURS[position % 8]
+            ax.axhline(line["mean"].iloc[0], color=colour, linewidth=0.9, linestyle=(0, (1, 1.5)), label=text, zorder=2)
+
+    def _cost(self, ax, lines, x, at, position):
+        """CPU milliseconds of a cell of one series, mean over the panels of a column."""
+        import pandas as pd
+
+        from harness import plots
+
+        line = pd.concat(lines)
+        if len(line):
+            mean = line["cpu_seconds"].groupby([_rank(value) for value in line[x]]).mean()
+            points = sorted((at[value], 1e3 * seconds) for value, seconds in mean.items())
+            ax.plot(*zip(*points), **plots._style(position))
 
     def _truth(self, ax, part, x, at):
         """The true value, a dashed level, or a dashed line where it changes with the parameter."""
@@ -233,10 +266,12 @@ class View:
         places = list(at.values())
         if not _numbers(values):
             ax.set_xticks(places, [sweeps.said(v) for v in values], rotation=30 if len(values) > 4 else 0)
-        elif is_log(places):
+            return
+        if is_log(places):
             ax.set_xscale("log")
-        if _numbers(values) and len(values) <= 5:
-            ax.set_xticks(places, [sweeps.said(v) for v in values])
+        if len(values) <= 5 or is_log(places):
+            step = -(-len(values) // 6)
+            ax.set_xticks(sorted(places)[::step], [sweeps.said(v) for v in sorted(values)[::step]])
             ax.minorticks_off()
 
     def _heat_maps(self, plt, frame, x, y, estimand, config):
@@ -261,7 +296,7 @@ class View:
             for _, row in part.iterrows():
                 values[_index(ys, row[y]), _index(xs, row[x])] = row[what]
             image = ax.imshow(values, origin="lower", aspect="auto", cmap="cividis", vmin=low, vmax=high)
-            if values.size <= 60:
+            if len(xs) * columns <= 15:
                 for (i, j), value in np.ndenumerate(values):
                     if math.isfinite(value):
                         dark = value < (low + high) / 2
@@ -283,8 +318,33 @@ class View:
         return (
             f"Estimates against {names}: mean over the replications, bars one standard error (none with a single replication); "
             "dotted levels are estimators that the parameter does not change; dashed: the true value, where it is known. Below: "
-            "mean CPU time of a cell. A heat map shows the root mean squared error, or the mean where no truth is known."
+            "CPU time of a cell (median over the replications, mean over the panels above). A heat map shows the root mean "
+            "squared error, or the mean where no truth is known."
         )
+
+
+def _folded(words, width):
+    """The words of a title on as many lines as they need."""
+    lines = [words[0]]
+    for word in words[1:]:
+        if len(f"{lines[-1]}, {word}") > width:
+            lines[-1] += ","
+            lines.append(word)
+        else:
+            lines[-1] += f", {word}"
+    return "\n".join(lines)
+
+
+def _room(ax):
+    """A logarithmic axis of at least a decade, so that noise of times does not look like a trend, and with its ticks labelled."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    low, high = ax.get_ylim()
+    middle, reach = math.sqrt(low * high), max(math.sqrt(high / low), math.sqrt(10.0))
+    ax.set_ylim(middle / reach, middle * reach)
+    ax.yaxis.set_major_locator(LogLocator(base=10, subs=(1.0, 3.0) if reach < 30 else (1.0,)))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    ax.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _numbers(values):

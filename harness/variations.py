@@ -113,10 +113,16 @@ def brief(value, most: int = 60) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+def _head(path, before, after):
+    """The path; of a problem or estimator that only one of both has, problem or estimator."""
+    chosen = path.startswith(("problem.", "estimator.")) and (before is None or after is None) and path.count(".") == 1
+    return path.split(".")[0] if chosen else path
+
+
 def sentence(config: dict, differs: dict) -> str:
     """'a variation of berta2026_fig1 (n, reps, seed)', or what the run is without an experiment."""
     if not config["experiment"]:
         return "a run of its own"
-    heads = list(dict.fromkeys(path for path in differs if path != "name"))
+    heads = list(dict.fromkeys(_head(path, *pair) for path, pair in differs.items() if path != "name"))
     shown = ", ".join(heads[:4]) + (f" and {len(heads) - 4} more" if len(heads) > 4 else "")
     return f"a variation of {config['experiment']} ({shown or 'name'})"

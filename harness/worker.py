@@ -21,6 +21,7 @@ from harness.estimators.base import apply, is_finite
 from harness.nodes import node
 from harness.notions import reduce
 from harness.seeds import estimator_rng, identity, problem_rng
+from harness.strangers import said
 
 FLUSH_SECONDS = 10.0
 
@@ -155,8 +156,11 @@ def _rows(found):
 
 
 def _tail(error):
-    lines = traceback.format_exception(error)
-    return "".join(lines)[-1500:]
+    """The end of the traceback; its last line says type, message and the place in a stranger's code."""
+    lines, last = traceback.format_exception(error), said(error)
+    if last.startswith(f"{type(error).__name__}: {error}"):
+        lines = lines[:-1]
+    return f"{''.join(lines)[-1500:].rstrip()}\n{last}"
 
 
 def _peak_mb():

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.errors import BadInput, Undefined
+from harness.notions import number
 
 KINDS = ("point", "lower", "upper", "interval")
 
@@ -25,6 +26,10 @@ class Estimate:
     level: float | None = None
     kind: str = "point"
     parts: dict[str, float] | None = None
+
+
+class WrongAnswer(BadInput):
+    """What an estimator returned is no estimate."""
 
 
 def property_of(estimator, name, default=None):
@@ -97,29 +102,30 @@ def takes_rng(estimator) -> bool | str:
 def _normal(result):
     if isinstance(result, dict):
         pass
-    elif isinstance(result, Estimate) or np.ndim(result) == 0:
+    elif isinstance(result, Estimate) or not isinstance(result, (list, tuple)) and np.ndim(result) == 0 and result is not None:
         result = {"l1": result}
     else:
-        raise BadInput(f"the estimator returned a {type(result).__name__}; allowed are a float or {{estimand: Estimate}}.")
+        found = "None" if result is None else f"a {type(result).__name__}"
+        raise WrongAnswer(f"the estimator returned {found}; allowed are a float or {{estimand: Estimate}}.")
     return {str(k): _sound(str(k), v if isinstance(v, Estimate) else Estimate(v)) for k, v in result.items()}
 
 
 def _sound(name, e):
-    """The estimate with plain floats; BadInput where kind, bounds and value do not fit together."""
+    """The estimate with plain floats; WrongAnswer where kind, bounds and value do not fit together."""
     try:
-        low, high, level = (None if x is None else float(x) for x in (e.low, e.high, e.level))
-        parts = {str(k): float(v) for k, v in e.parts.items()} if e.parts else None
-        e = Estimate(float(e.value), low, high, level, e.kind, parts)
+        low, high, level = (None if x is None else number(x) for x in (e.low, e.high, e.level))
+        parts = {str(k): number(v) for k, v in e.parts.items()} if e.parts else None
+        e = Estimate(number(e.value), low, high, level, e.kind, parts)
     except (TypeError, ValueError, AttributeError) as error:
-        raise BadInput(f"{name} is {e}; value, low, high, level and parts must be numbers.") from error
+        raise WrongAnswer(f"{name} is {e}; value, low, high, level and parts must be numbers.") from error
     if e.kind not in KINDS:
-        raise BadInput(f"the kind of {name} is {e.kind!r}; allowed are {', '.join(KINDS)}.")
+        raise WrongAnswer(f"the kind of {name} is {e.kind!r}; allowed are {', '.join(KINDS)}.")
     if e.kind in ("lower", "interval") and low is None or e.kind in ("upper", "interval") and high is None:
-        raise BadInput(f"{name} is of kind {e.kind} but low = {low}, high = {high}; lower needs low, upper needs high.")
+        raise WrongAnswer(f"{name} is of kind {e.kind} but low = {low}, high = {high}; lower needs low, upper needs high.")
     if e.kind == "upper" and not (e.value == high or math.isnan(e.value)):
-        raise BadInput(f"{name} is an upper bound of value {e.value} and high {high}; they must be equal.")
+        raise WrongAnswer(f"{name} is an upper bound of value {e.value} and high {high}; they must be equal.")
     if low is not None and high is not None and low > high:
-        raise BadInput(f"{name} has low {low} above high {high}.")
+        raise WrongAnswer(f"{name} has low {low} above high {high}.")
     return e
 
 

@@ -52,7 +52,7 @@ class Bootstrap:
     @property
     def revision(self):
         """Raised with that of the estimator, whose values these are."""
-        return OWN_REVISION + property_of(self.estimator, "revision", 1) - 1
+        return (OWN_REVISION, property_of(self.estimator, "revision", 0))
 
     @property
     def notions(self):

@@ -1,0 +1,214 @@
+"""Code of strangers: its key follows every file that it consists of, and its errors say where they come from."""
+
+import sys
+
+import pytest
+
+import harness
+from harness import BadInput
+from harness.nodes import node
+from harness.strangers import said, sources, where
+
+RUN = ["problem=beta_wavy", "estimator=[]", "n=20", "reps=2", "jobs=1"]
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Write files of a stranger's: files({"pack/helper.py": text}). What they leave in Python's list of modules is taken out."""
+    folder = tmp_path / "own"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(str(folder))
+    before = set(sys.modules)
+
+    def write(texts):
+        for name, text in texts.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+        return folder
+
+    yield write
+    for name in set(sys.modules) - before:
+        if str(folder) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+def value(target):
+    """(what the estimator gives, its key), by a run in this session."""
+    frame = harness.run([*RUN, f"+estimator.mine._target_={target}"])
+    assert frame["value"].nunique() == 1, frame["reason"].iloc[0]
+    return frame["value"].iloc[0], frame["estimator_key"].iloc[0]
+
+
+ASKS = "from own_helper import number\ndef mine(p, y):\n    return number()\n"
+LATE = "def mine(p, y):\n    import own_helper\n    return own_helper.number()\n"
+TWO = "import own_between\ndef mine(p, y):\n    return own_between.number()\n"
+
+
+@pytest.mark.parametrize("source", [ASKS, LATE, TWO], ids=["from", "inside a function", "through another"])
+def test_a_changed_helper_is_another_estimator_and_its_new_code_runs(out, files, source):
+    """Edits of equal size within a second, which Python's own compiled files do not notice."""
+    files({"own_main.py": source, "own_between.py": "from own_helper import number\n"})
+    keys = set()
+    for i in (1, 2, 3):
+        files({"own_helper.py": f"def number():\n    return 0.{i}\n"})
+        found, key = value("own_main.mine")
+        assert found == i / 10
+        keys.add(key)
+    assert len(keys) == 3
+    files({"own_helper.py": "def number():\n    return 0.1\n"})
+    found, key = value("own_main.mine")
+    assert found == 0.1 and key in keys  # what was there before has its old key
+
+
+def test_two_estimators_of_one_helper_both_get_its_new_code(out, files):
+    files({"own_a.py": ASKS, "own_b.py": ASKS, "own_helper.py": "def number():\n    return 0.1\n"})
+    both = [*RUN, "+estimator.a._target_=own_a.mine", "+estimator.b._target_=own_b.mine"]
+    assert set(harness.run(both)["value"]) == {0.1}
+    files({"own_helper.py": "def number():\n    return 0.2\n"})
+    assert harness.run(both)["value"].tolist() == [0.2] * 4
+
+
+def test_packages_submodules_and_cycles(out, files):
+    """A package with relative imports, whose modules import each other."""
+    files(
+        {
+            "own_pack/__init__.py": "SCALE = 1.0\n",
+            "own_pack/sub/__init__.py": "",
+            "own_pack/sub/deep.py": "from .. import SCALE\nfrom ..main import BASE\ndef number():\n    return BASE * SCALE\n",
+            "own_pack/main.py": "BASE = 0.5\nfrom .sub import deep\ndef mine(p, y):\n    return deep.number()\n",
+        }
+    )
+    assert value("own_pack.main.mine")[0] == 0.5
+    named = {text.split(":")[0] for text in sources("own_pack.main")}
+    assert named == {"own_pack", "own_pack.main", "own_pack.sub", "own_pack.sub.deep"}
+    files({"own_pack/__init__.py": "SCALE = 0.5\n"})
+    assert value("own_pack.main.mine")[0] == 0.25
+    files({"own_pack/sub/deep.py": "from ..main import BASE\ndef number():\n    return BASE + 0.25\n"})
+    assert value("own_pack.main.mine")[0] == 0.75
+
+
+def test_helpers_that_change_places_are_told_apart(files):
+    files({"own_x.py": "A = 1\n", "own_y.py": "A = 2\n", "own_main.py": "import own_x, own_y\ndef mine(p, y):\n    return 0.0\n"})
+    before = node("estimator", "mine", {"_target_": "own_main.mine"}).key
+    files({"own_x.py": "A = 2\n", "own_y.py": "A = 1\n"})
+    assert node("estimator", "mine", {"_target_": "own_main.mine"}).key != before
+
+
+def test_what_is_not_the_strangers_own_is_no_part_of_the_key(files):
+    """Neither the standard library, nor installed packages, nor the harness, nor what is not there."""
+    files({"own_main.py": "import json, numpy as np\nimport harness.notions\nimport own_absent\n"})
+    assert [text.split(":")[0] for text in sources("own_main")] == ["own_main"]
+
+
+def test_a_helper_of_a_strangers_part_inside_our_object_counts(out, files):
+    """A calibrator of a stranger's inside our estimator."""
+    calibrator = """
+from own_helper import AT
+class Mine:
+    determinism = "exact"
+    def fit(self, p, y, rng=None):
+        return lambda x: 0 * x + AT
+"""
+    target = ["estimator.variational_isotonic.calibrator._target_=own_calibrator.Mine", "estimator=[variational_isotonic]"]
+    files({"own_calibrator.py": calibrator, "own_helper.py": "AT = 0.5\n"})
+    run = ["problem=beta_wavy", "n=50", "reps=1", "jobs=1", *target]
+    first = harness.run(run)
+    files({"own_helper.py": "AT = 0.9\n"})
+    second = harness.run(run)
+    assert not set(first["key"]) & set(second["key"])
+    assert not set(first["value"]) & set(second["value"])
+
+
+def test_workers_that_are_used_again_run_the_new_code(out, files):
+    """Processes that stay between two runs of one session."""
+    files({"own_main.py": ASKS})
+    for i in (1, 2):
+        files({"own_helper.py": f"def number():\n    return 0.{i}\n"})
+        frame = harness.run([*RUN[:3], "reps=24", "jobs=2", "+estimator.mine._target_=own_main.mine"])
+        assert set(frame["value"]) == {i / 10}
+
+
+def test_an_edit_that_cannot_be_read_is_said_and_its_repair_runs(out, files):
+    """A helper that is broken for a while leaves nothing old behind."""
+    files({"own_main.py": ASKS, "own_helper.py": "def number():\n    return 0.1\n"})
+    assert value("own_main.mine")[0] == 0.1
+    files({"own_helper.py": "def number(:\n    return 0.2\n"})
+    with pytest.raises(BadInput, match=r"importing 'own_main' failed \(SyntaxError: .* \(own_helper.py, line 1: def number\(:\)"):
+        value("own_main.mine")
+    files({"own_helper.py": "def number():\n    return 0.3\n"})
+    assert value("own_main.mine")[0] == 0.3
+
+
+BAD = "def bad(p, y):\n    raise KeyError('no such bin')\n"
+
+
+def test_a_failure_says_file_line_function_and_text(out, files, cli):
+    """In the record, and in the terminal."""
+    files({"own_bad.py": BAD})
+    code, _, err = cli(*RUN, "+estimator.bad._target_=own_bad.bad")
+    line = "KeyError: 'no such bin' (own_bad.py, line 2, in bad: raise KeyError('no such bin'))"
+    assert code == 1 and line in err
+    reason = harness.load_records(out)["reason"].iloc[0]
+    assert reason.splitlines()[-1] == line and reason.startswith("Traceback")
+
+
+def test_the_innermost_line_is_the_strangers_own(files):
+    """Not that of numpy, nor ours; without a stranger there is no place."""
+    files({"own_deep.py": "import numpy as np\ndef f(p):\n    return np.linalg.inv(p)\n"})
+    import own_deep
+
+    with pytest.raises(Exception, match="Singular") as error:
+        own_deep.f([[0.0]])
+    assert said(error.value) == "LinAlgError: Singular matrix (own_deep.py, line 3, in f: return np.linalg.inv(p))"
+    assert where(ValueError("no traceback")) == "" and said(ValueError("a\nb")) == "ValueError: a b"
+
+
+def test_a_long_message_is_kept_whole_in_the_record(out, files):
+    files({"own_bad.py": "def bad(p, y):\n    raise ValueError('one\\n' + 'x' * 400)\n"})
+    reason = harness.run([*RUN, "+estimator.bad._target_=own_bad.bad"])["reason"].iloc[0]
+    assert "x" * 400 in reason and "(own_bad.py, line 2, in bad:" in reason.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("x = = 1\n", "SyntaxError: invalid syntax (own_wrong.py, line 1: x = = 1)"),
+        ("import own_absent\n", "ModuleNotFoundError: No module named 'own_absent' (own_wrong.py, line 1: import own_absent)"),
+        ("from json import nothing\n", "(own_wrong.py, line 1: from json import nothing)"),
+        ("import json\njson.nothing\n", "AttributeError: module 'json' has no attribute 'nothing' (own_wrong.py, line 2"),
+        ("import sys\nsys.exit(3)\n", "SystemExit: 3 (own_wrong.py, line 2: sys.exit(3))"),
+        ("def miner(p, y):\n    return 0.0\n", "module 'own_wrong' has no 'mine' (did you mean 'miner'?)"),
+    ],
+)
+def test_a_module_that_cannot_be_imported_says_where(files, source, says):
+    files({"own_wrong.py": source})
+    with pytest.raises(BadInput) as error:
+        node("estimator", "mine", {"_target_": "own_wrong.mine"})
+    assert says in str(error.value) and "\n" not in str(error.value)
+
+
+def test_refresh_computes_every_cell_again_and_the_latest_counts(out, files, cli):
+    """An estimator that reads a file of data, which its key does not know."""
+    folder = files({"own_data.py": "from pathlib import Path\ndef mine(p, y):\n    return float(Path(FILE).read_text())\n"})
+    (folder / "own_data.py").write_text(f"FILE = {str(folder / 'value.txt')!r}\n" + (folder / "own_data.py").read_text())
+    run = [*RUN, "+estimator.mine._target_=own_data.mine"]
+    for text, refresh, expected in (("0.1", "false", 0.1), ("0.2", "false", 0.1), ("0.2", "true", 0.2), ("0.3", "true", 0.3)):
+        (folder / "value.txt").write_text(text)
+        frame = harness.run([*run, f"refresh={refresh}"])
+        assert frame["value"].tolist() == [expected] * 2
+    code, text, _ = cli("doctor")
+    assert code == 0 and "2 cells are recorded more than once" in text  # what a refresh replaced is no contradiction
+    (folder / "value.txt").unlink()
+    code, text, _ = cli(*run, "refresh=true")
+    assert "2 computed" in text and "2 failed" in text
+    with pytest.raises(BadInput, match="refresh is 'often'; allowed are true"):
+        harness.run([*run, "refresh=often"])
+
+
+def test_refresh_leaves_skips_as_they_are(out):
+    run = ["problem=dirichlet3_calibrated", "estimator=[binned15,variational_temperature]", "n=30", "reps=2", "jobs=1"]
+    harness.run(run)
+    from harness.experiment import Experiment
+
+    counts = Experiment.of([*run, "refresh=true"]).compute(quiet=True)
+    assert (counts["todo"], counts["skipped"], counts["new_skips"], counts["done"]) == (2, 2, 0, 0)
