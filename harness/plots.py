@@ -137,6 +137,7 @@ def convergence(records, config):
             axes[row, column].tick_params(labelbottom=True)
     names = [label(config, "estimator", e) for e in series]
     _legend(figure, [axes[place] for place in places], names, config, table)
+    _fit(figure, axes, config)
     figure.set_label(_caption(table, series, config, convergence))
     return figure
 
@@ -173,6 +174,7 @@ def side_by_side(records, config):
             ax.set_xlabel(NAMES.get(panel[0], panel[0]))
     _hide_unused(axes, places)
     _legend(figure, [axes[place] for place in places], [], config, table, upright=False)
+    _fit(figure, axes, config, named=len(series))
     figure.set_label(_caption(table, series, config, side_by_side))
     return figure
 
@@ -217,6 +219,7 @@ def across_problems(records, config):
     axes[0, 0].set_ylim(-0.6, len(series) - 0.4)
     if set(table["kind"]) != {"point"}:
         _legend(figure, [], [], config, table, upright=False, ends_of_points=False)
+    _fit(figure, axes, config, named=len(series))
     figure.set_label(_caption(table, series, config, across_problems))
     return figure
 
@@ -383,7 +386,11 @@ def save(figure, stem: Path, config=None) -> list[Path]:
     scale = _font_scale(config)
     os.environ.setdefault("SOURCE_DATE_EPOCH", "0")  # EPS has its date from there
     metadata = {"png": {"Software": None}, "pdf": {"CreationDate": None, "Creator": None, "Producer": None}}
-    metadata |= {"svg": {"Date": None, "Creator": None}, "eps": {"Creator": "calharness"}, "ps": {"Creator": "calharness"}}
+    metadata |= {
+        "svg": {"Date": None, "Creator": None},
+        "eps": {"Creator": "calharness"},
+        "ps": {"Creator": "calharness"},
+    }
     paths = []
     with (
         plt.rc_context(
@@ -409,8 +416,8 @@ def save(figure, stem: Path, config=None) -> list[Path]:
         figure.set_layout_engine("none")
         for kind in dict.fromkeys(formats):
             path = stem.with_name(f"{stem.name}.{kind}")
-            with whole_file(path) as temporary:
-                figure.savefig(temporary, dpi=asked.get("dpi") or 200, metadata=metadata.get(kind))
+            with whole_file(path) as temporary, open(temporary, "wb") as f:  # of a path EPS would keep the name
+                figure.savefig(f, format=kind, dpi=asked.get("dpi") or 200, metadata=metadata.get(kind))
             paths.append(path)
     plt.close(figure)
     for warning in caught:
@@ -537,7 +544,7 @@ def _aside(table, series, sizes, config):
     if not (table["kind"].eq("interval") | _has_ends(table, config)).any() or len(series) < 2:
         return 1.0
     nearest = min((b / a for a, b in zip(sizes, sizes[1:])), default=2.0)
-    return min(1.04, nearest ** (0.6 / len(series)))
+    return min(1.04, nearest ** (0.3 / len(series)))
 
 
 def _marks(ax, kind, at, table, i, config, upright, name=None):
@@ -622,22 +629,38 @@ def _legend(figure, axes, order, config=None, table=None, upright=True, ends_of_
     with_caps = {marks[KINDS["interval"]]: HandlerLine2D(marker_pad=0, numpoints=2)} if KINDS["interval"] in marks else {}
     width, height = figure.get_size_inches() * figure.dpi
     renderer = figure.canvas.get_renderer()
-    for font in (STYLE["legend.fontsize"], *((6.5, 5.5, 4.5, 3.5) if asked else ())):
+    for font in (STYLE["legend.fontsize"], 6.5, 5.5, 4.5, 3.5):
         for columns in range(min(4, len(texts)), 0, -1):
             options = {"ncols": columns, "fontsize": font, "handlelength": 2.2, "columnspacing": 1.2, "handler_map": with_caps}
             legend = figure.legend(handles, texts, loc="outside upper center", **options)
             box = legend.get_window_extent(renderer)
-            fits = box.width * scale <= width
-            if fits or columns == 1:
+            if box.width * scale <= width:
                 break
-            legend.remove()
-        if not asked and box.height * scale > 0.5 * figure.dpi:  # the heights of the figures have room for two or three lines
-            figure.set_size_inches(
-                figure.get_size_inches()[0], figure.get_size_inches()[1] + box.height * scale / figure.dpi - 0.5
-            )
-        if not asked or (fits and box.height * scale <= 0.45 * height) or font == 3.5:
-            return
+            if columns > 1:
+                legend.remove()
+        if font == 3.5 or (box.width * scale <= width and (not asked or box.height * scale <= 0.45 * height)):
+            break
         legend.remove()
+    if not asked and box.height * scale > 0.5 * figure.dpi:  # the heights of the figures have room for two or three lines
+        figure.set_size_inches(width / figure.dpi, (height + box.height * scale) / figure.dpi - 0.5)
+
+
+def _fit(figure, axes, config, named=0):
+    """Titles, labels and the names of the rows (`named` of them in a panel) in letters that do not run into each other."""
+    figure.draw_without_rendering()  # the room that there is, known from the layout alone
+    renderer, scale = figure.canvas.get_renderer(), _font_scale(config)
+    shown = [ax for ax in axes.flat if ax.get_visible()]
+    boxes = [ax.get_window_extent(renderer) for ax in axes[0] if ax.get_visible()]
+    centres = [(box.x0 + box.x1) / 2 for box in boxes]
+    room = min([2 * (figure.bbox.width - centres[-1]), *(b - a for a, b in zip(centres, centres[1:]))]) - 0.05 * figure.dpi
+    room *= 0.9 if scale > 1.0 else 1.0  # larger letters at the axes will take of it
+    for texts in ([ax.title for ax in shown], [ax.xaxis.label for ax in shown]):
+        widest = max(text.get_window_extent(renderer).width for text in texts) * scale
+        for text in texts if widest > room else ():
+            text.set_fontsize(max(4.0 / scale, text.get_fontsize() * room / widest))
+    of_row = 72 / figure.dpi * boxes[0].height / max(1, named) / scale  # points
+    for ax in axes[:, 0] if of_row < STYLE["ytick.labelsize"] else ():
+        ax.tick_params(axis="y", labelsize=max(3.0 / scale, of_row))
 
 
 def _kinds(table, upright, ends_of_points):

@@ -98,7 +98,7 @@ def wide(records, config):
         "estimand": {name: i for i, name in enumerate(shown)},
     }
     table = table.sort_index(
-        level=0, key=lambda level: level.map(ranks[level.name]) if level.name in ranks else level, sort_remaining=True
+        level=list(range(len(levels))), key=lambda level: level.map(ranks[level.name]) if level.name in ranks else level
     )
     of = frame[frame["status"].eq("ok") & frame["estimand"].isin(shown)]
     table.columns.name = ("" if len(shown) > 1 else f"{shown[0]}: ") + _entries_are(of, files)
