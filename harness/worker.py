@@ -39,6 +39,7 @@ def common_columns(problem, estimator, cell, seed, run_id) -> dict:
 
 
 _worker_nodes: dict = {}
+_identities: dict[str, str] = {}
 
 
 def run_chunk(task: dict) -> int:
@@ -138,7 +139,9 @@ def _frozen(arrays):
 def _estimator_stream(problem, estimator, cell, seed):
     if getattr(estimator.object, "legacy_seed", False):
         return cell.rep
-    return estimator_rng(seed, identity(problem.object, problem.key), cell.rep, cell.n, estimator.key)
+    if problem.key not in _identities:  # a file is asked once: its key pins its content
+        _identities[problem.key] = identity(problem.object, problem.key)
+    return estimator_rng(seed, _identities[problem.key], cell.rep, cell.n, estimator.key)
 
 
 def _rows(found):

@@ -392,7 +392,7 @@ REFUSED = {
     "text": (table("p_0,p_1,y", [0.5, 0.5], [0.5, "low"], [0, 1]), {}, ["p_1 holds 'low' at row 1", "numbers are needed"]),
     "commas in quotes": (table("p,y", ['"0,5"', '"0,25"'], [0, 1]), {}, ["p holds '0,5' at row 0", "semicolons between"]),
     "commas without": ("p,y\n0,25,1\n0,75,0\n", {}, ["more values than names of columns", "semicolons"]),
-    "a label that is missing": (table("p,y", P1, [0, 1, "", 1]), {}, ["y holds nan at row 2 (1 such rows)", "leave out"]),
+    "a label that is missing": (table("p,y", P1, [0, 1, "", 1]), {}, ["y holds nan at row 2", "leave out such rows, 1 in all"]),
     "a label that is NA": (table("p,y", P1, [0, 1, "NA", 1]), {}, ["y holds nan at row 2"]),
     "a name that is missing": (table("p_a,p_b,y", *BINARY.T, ["a", "b", "", "a"]), {}, ["y holds nan at row 2", "names"]),
     "a label between": (table("p,y", P1, [0, 1, 0.5, 1]), {}, ["y holds 0.5 at row 2", "integers 0..1"]),

@@ -490,10 +490,10 @@ def _encode(labels, columns, p, asked, path):
     if bad is None or isinstance(bad, float):
         many = int((labels.index == labels.values.index(bad)).sum())
         allowed = "names" if any(isinstance(v, str) for v in labels.values) else f"integers 0..{k - 1}"
-        remedy = ", none missing: leave out such rows" if bad is None else ", names or booleans"
+        remedy = ": leave out such rows" if bad is None else ", names or booleans; mend such rows"
         shown = "nan" if bad is None else f"{bad:.6g}"
         raise BadInput(
-            f"{path}: {labels.title} holds {shown} at row {labels.row(bad)} ({many} such rows); labels must be {allowed}{remedy}."
+            f"{path}: {labels.title} holds {shown} at row {labels.row(bad)}; labels must be {allowed}{remedy}, {many} in all."
         )
     if p.ndim == 2 and asked.top_label:
         raise BadInput(
