@@ -191,7 +191,7 @@ class View:
             ax.set_ylabel(plots.NAMES.get(estimand, estimand))
         grid[-1, 0].set_ylabel("CPU time of a cell [ms]")
         _room(grid[-1, 0])
-        plots._legend(figure, grid[:-1].flat, list(series), config, frame)
+        plots._legend(figure, grid[:-1].flat, list(series), config, swept)
         return figure
 
     def _series(self, frame, beside, config):

@@ -40,6 +40,7 @@ def common_columns(problem, estimator, cell, run_id) -> dict:
 
 
 _worker_nodes: dict = {}
+_identities: dict[str, str] = {}
 
 
 def run_chunk(task: dict) -> int:
@@ -139,7 +140,9 @@ def _frozen(arrays):
 def _estimator_stream(problem, estimator, cell):
     if getattr(estimator.object, "legacy_seed", False):
         return cell.rep
-    return estimator_rng(cell.seed, identity(problem.object, problem.key), cell.rep, cell.n, estimator.stream)
+    if problem.key not in _identities:  # a file is asked once: its key pins its content
+        _identities[problem.key] = identity(problem.object, problem.key)
+    return estimator_rng(cell.seed, _identities[problem.key], cell.rep, cell.n, estimator.stream)
 
 
 def _rows(found):

@@ -333,6 +333,8 @@ ACCEPTED = {
     "a class called None": (table("p_None,p_NA,y", *BINARY.T, np.array(["None", "NA"])[Y1]), {}, BINARY, Y1, ["None, NA"]),
     "rounded": (table("p0,p1,p2,y", *[[0.33, 0.5]] * 3, [0, 1]).replace("0.5,0.5,0.5", "0.5,0.25,0.25"), {"renormalise": True},
                 [[1 / 3] * 3, [0.5, 0.25, 0.25]], [0, 1], ["summed to 0.99 to 1 and are divided by their sums"]),
+    "right or not": (table("confidence,pred_label,true_label", P1, YES, ["no"] * 4), {"top_label": True}, P1, 1 - Y1,
+                     ["label columns pred_label, true_label (1 where they agree)"]),
     "npz: 1..k": (dict(probs=PC, y=Y + 1), {}, PC, Y, ["array probs of shape 4 x 3", "labels 1..3"]),
     "npz: one-hot": (dict(probs=PC, y=np.eye(3)[Y]), {}, PC, Y, ["one-hot"]),
     "npz: one-hot of two, one column": (dict(p=P1, y=np.eye(2)[Y1]), {}, P1, Y1, ["one-hot"]),
@@ -392,7 +394,7 @@ REFUSED = {
     "text": (table("p_0,p_1,y", [0.5, 0.5], [0.5, "low"], [0, 1]), {}, ["p_1 holds 'low' at row 1", "numbers are needed"]),
     "commas in quotes": (table("p,y", ['"0,5"', '"0,25"'], [0, 1]), {}, ["p holds '0,5' at row 0", "semicolons between"]),
     "commas without": ("p,y\n0,25,1\n0,75,0\n", {}, ["more values than names of columns", "semicolons"]),
-    "a label that is missing": (table("p,y", P1, [0, 1, "", 1]), {}, ["y holds nan at row 2 (1 such rows)", "leave out"]),
+    "a label that is missing": (table("p,y", P1, [0, 1, "", 1]), {}, ["y holds nan at row 2", "leave out such rows, 1 in all"]),
     "a label that is NA": (table("p,y", P1, [0, 1, "NA", 1]), {}, ["y holds nan at row 2"]),
     "a name that is missing": (table("p_a,p_b,y", *BINARY.T, ["a", "b", "", "a"]), {}, ["y holds nan at row 2", "names"]),
     "a label between": (table("p,y", P1, [0, 1, 0.5, 1]), {}, ["y holds 0.5 at row 2", "integers 0..1"]),
@@ -425,6 +427,10 @@ REFUSED = {
     "names as objects": (dict(p=P1, y=YES.astype(object)), {}, ["cannot be read as .npz", "labels.astype(str)"]),
     "top_label for many": (dict(probs=PC, y=Y), {"top_label": True}, ["one column of confidences", "notion=[top_label]"]),
     "class_names as one word": (dict(probs=PC, y=Y), {"class_names": "cat"}, ["a list is needed"]),
+    "a number for a name": (dict(probs=PC, y=Y), {"probabilities": 3}, ["probabilities is 3", "a list of columns is needed"]),
+    "a list for a name": (dict(probs=PC, y=Y), {"labels": ["y"]}, ["labels is ['y']", "the name of an array is needed"]),
+    "a number for names": (dict(probs=PC, y=Y), {"class_names": 3}, ["class_names is 3", "a list is needed"]),
+    "both decimal marks": ("p;y\n0,1;1\n0.2;0\n", {}, ["p holds '0,1' at row 0", "commas throughout and semicolons"]),
     "renormalise in words": (dict(probs=PC, y=Y), {"renormalise": "yes"}, ["allowed are true, false"]),
 }  # fmt: skip
 

@@ -92,8 +92,16 @@ class Predictions:
         for name in ("top_label", "float32", "renormalise"):
             if not isinstance(getattr(self, name), bool):
                 raise BadInput(f"{name} is {getattr(self, name)!r}; allowed are true, false.")
-        if isinstance(self.class_names, str) or not (self.class_names is None or len(self.class_names)):
+        for name in ("probabilities", "logits", "labels"):
+            value = getattr(self, name)
+            listed = name != "labels" and isinstance(value, (list, tuple)) and value and all(isinstance(v, str) for v in value)
+            if not (value is None or isinstance(value, str) or listed):
+                more = "" if name == "labels" else " or a list of columns"
+                raise BadInput(f"{name} is {value!r}; the name of an array{more} is needed.")
+        if self.class_names is not None and not (isinstance(self.class_names, (list, tuple)) and self.class_names):
             raise BadInput(f"class_names is {self.class_names!r}; a list is needed, such as class_names=[cat,dog,cow].")
+        if isinstance(self.positive, (list, tuple, dict)):
+            raise BadInput(f"positive is {self.positive!r}; one label is needed.")
 
     @property
     def _packs(self):

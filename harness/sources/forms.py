@@ -116,7 +116,10 @@ def understood(arrays: dict[str, np.ndarray], path, asked: Asked):
         asked = asked._replace(class_names=tuple(map(_text, rest[stored].tolist())))
     y, classes, meaning = _encode(labels, columns, p, asked, path)
     used = {*taken, *columns.names, *([stored] if stored else [])}
-    used |= {"pred_label", "true_label"} if "correct" in taken and "correct" not in everything else set()
+    if "correct" in taken and "correct" not in everything:
+        taken = ("pred_label", "true_label")
+        used |= set(taken)
+        meaning = " (1 where they agree)"
     parts = [
         f"{len(y):,} rows",
         classes,
@@ -388,7 +391,7 @@ def _column(values, name, what, path):
             text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
             comma = re.fullmatch(r"\s*[+-]?\d*,\d+\s*", text)
             percent = re.fullmatch(r"\s*\d+([.,]\d+)?\s*%\s*", text)
-            hint = "; write decimal points, or semicolons between the columns" if comma else ""
+            hint = "; write points, or commas throughout and semicolons between columns" if comma else ""
             hint = "; leave out the sign and divide by 100" if percent else hint
             row = i[0] if len(i) == 1 else i
             raise BadInput(
@@ -444,7 +447,7 @@ def _probabilities(p, columns, asked, path):
             raise BadInput(f"{found}; every row must sum to 1 within {ROW_SUM_TOLERANCE:g}: a class is missing, or one too many.")
         if not asked.renormalise:
             raise BadInput(
-                f"{found}; every row must sum to 1 within {ROW_SUM_TOLERANCE:g}: if they were rounded to 2 digits, "
+                f"{found}; every row must sum to 1 within {ROW_SUM_TOLERANCE:g}: if they were rounded, "
                 "renormalise=true divides each row by its sum."
             )
     if not asked.renormalise:
@@ -490,10 +493,10 @@ def _encode(labels, columns, p, asked, path):
     if bad is None or isinstance(bad, float):
         many = int((labels.index == labels.values.index(bad)).sum())
         allowed = "names" if any(isinstance(v, str) for v in labels.values) else f"integers 0..{k - 1}"
-        remedy = ", none missing: leave out such rows" if bad is None else ", names or booleans"
+        remedy = ": leave out such rows" if bad is None else ", names or booleans; mend such rows"
         shown = "nan" if bad is None else f"{bad:.6g}"
         raise BadInput(
-            f"{path}: {labels.title} holds {shown} at row {labels.row(bad)} ({many} such rows); labels must be {allowed}{remedy}."
+            f"{path}: {labels.title} holds {shown} at row {labels.row(bad)}; labels must be {allowed}{remedy}, {many} in all."
         )
     if p.ndim == 2 and asked.top_label:
         raise BadInput(
@@ -584,7 +587,7 @@ def _matrix(labels, columns, k, asked, path):
             first = f"column {columns.names[0]}" if names else "first column"
             return [v - 1 for v in values], None, f"labels 1..{k}: label 1 = {first}"
         if k == 2 and set(values) <= {-1, 1}:
-            return [(v + 1) // 2 for v in values], None, "labels -1 and 1"
+            return [(v + 1) // 2 for v in values], None, "labels -1 and 1: 1 = second column"
         wrong = high if high >= k else low
         raise BadInput(
             f"{path}: {labels.title} holds label {wrong} at row {labels.row(wrong)}; labels must be integers 0..{k - 1}, "
