@@ -20,7 +20,7 @@ USAGE = """calharness: estimators of calibration error against problems with kno
   calharness plan OVERRIDES                            cells to do, done, skipped and why, time left; runs nothing
   calharness status [out=DIR]                          what the records hold
   calharness report OVERRIDES                          figure, tables and page from the records; runs nothing
-  calharness check my_module.Mine                      contract test of an estimator
+  calharness check my_module.Mine                      contract test of an estimator, problem or calibrator
   calharness doctor [--compact] [OVERRIDES]            broken parts, duplicates, missing cells
   calharness data list|fetch NAME|verify               published files: where, how large, checksums
   calharness data fetch tabrepo [--datasets a,b] [--folds 0,1,2] [--table1] [--from URL] [--out DIR]
@@ -275,7 +275,7 @@ def check(arguments: list[str]) -> int:
     from harness.errors import BadInput
 
     if len(arguments) != 1:
-        raise BadInput(f"check takes one estimator, module.Name or an id, found {len(arguments)}.")
+        raise BadInput(f"check takes one estimator, problem or calibrator, module.Name or an id, found {len(arguments)}.")
     findings = contract.check(arguments[0])
     print(contract.report(findings))
     return int(any(f.outcome == "failed" for f in findings))
