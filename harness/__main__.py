@@ -298,7 +298,7 @@ def check(arguments: list[str]) -> int:
     from harness.errors import BadInput
 
     if len(arguments) != 1:
-        raise BadInput(f"check takes one estimator, module.Name or an id, found {len(arguments)}.")
+        raise BadInput(f"check takes one estimator, problem or calibrator, module.Name or an id, found {len(arguments)}.")
     findings = contract.check(arguments[0])
     print(contract.report(findings))
     return int(any(f.outcome == "failed" for f in findings))

@@ -1,16 +1,18 @@
-"""The contract test: what is expected of anybody's estimator, item by item.
+"""The contract test: what is expected of anybody's estimator, problem or calibrator, item by item.
 
     calharness check my_module.Mine     a class with default arguments, an instance, or a bare function (p, y) -> float
-    calharness check binned15           an id of conf/estimator
+    calharness check binned15           an id of conf/estimator or conf/problem
 
-Every item is tried under every notion that the estimator declares ("binary" if it declares none), on small samples with
-fixed seeds: a check says the same twice. An item examines a Case and returns a sentence on what it found; it raises
-Broken if the contract is not kept, Undefined if there is nothing to examine, and any other exception counts as failed.
-Wherever the data are unusual, Undefined is an allowed answer of the estimator.
+What has a method `sample` is a problem (harness.check_problems), what is callable an estimator (here), what has a method `fit` a
+calibrator (harness.check_calibrators). Every item is tried under every notion that is declared ("binary" if none is; of
+calibrators on scalars and on vectors), with fixed seeds: a check says the same twice. An item examines a Case and returns a
+sentence on what it found; it raises Broken if the contract is not kept, Undefined if there is nothing to examine, and any other
+exception counts as failed. Wherever the data are unusual, Undefined is an allowed answer.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import inspect
@@ -21,7 +23,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness import estimands
+from harness import contract, estimands, strangers
+from harness.config import guess, ids
 from harness.errors import BadInput, Undefined
 from harness.estimators.base import apply, is_finite, property_of
 from harness.nodes import build, load
@@ -29,7 +32,8 @@ from harness.notions import NOTIONS, SCALAR_NOTIONS, one_hot, reduce
 from harness.problems import Beta, Dirichlet, LegacyStream
 from harness.problems.maps import Identity, LogitAffine, Power
 
-DETERMINISM = ("exact", "rounding", "statistical")
+SEED = 20260801
+DECLARED = "declared properties"
 # not expected near zero: no calibration errors, suprema and roots
 NO_DISTANCE = (*estimands.SCORES, *estimands.ORDERINGS, "linf", "rms")
 SAME = 1e-9
@@ -62,25 +66,74 @@ class Case(NamedTuple):
 
 
 def check(target: str) -> list[Finding]:
-    """Examine the estimator `target`, module.Name or an id. Raises BadInput if it cannot be made."""
+    """Examine the estimator, problem or calibrator `target`, module.Name or an id. Raises BadInput if it cannot be made."""
     from threadpoolctl import threadpool_limits
 
-    estimator = _made(target)
-    reason = property_of(estimator, "unavailable")
-    if reason is not None:
-        return [Finding(item, "not applicable", f"it cannot run here: {reason}") for item in ITEMS]
-    declared = property_of(estimator, "notions", SCALAR_NOTIONS)
-    cases = [_case(estimator, notion) for notion in NOTIONS if notion in declared] or [_case(estimator, "binary")]
-    states = np.random.get_state(), random.getstate()
-    findings = []
+    made = _made(target)
+    members = made.members() if callable(getattr(made, "members", None)) else None
+    if members:  # a family of problems is judged by its first member
+        made = build("problem", *next(iter(members.items())))
+    items, cases_of, rules = _contract_of(made, target)
+    reason = property_of(made, "unavailable")
+    if isinstance(reason, str):
+        return [Finding(item, "not applicable", f"it cannot run here: {reason}") for item in items]
+    property_of(made, "notions")  # a problem whose file is not given says so itself
     try:
-        for item, examine in ITEMS.items():
+        rules(made)
+    except BadInput as wrong:
+        found = Finding(DECLARED, "failed", str(wrong).rstrip("."))
+        return [found if item == DECLARED else Finding(item, "not applicable", f"{DECLARED} come first") for item in items]
+    findings = []
+    with _generators_put_back():
+        cases = cases_of(made)
+        for item, examine in items.items():
             with threadpool_limits(1):  # anew for each item: libraries loaded meanwhile are limited too
                 findings.append(_finding(item, examine, cases))
+    return findings
+
+
+def _contract_of(made, target):
+    """(the items, the function that makes the cases, the rules of what is declared) by what the object is."""
+    if callable(getattr(made, "sample", None)):
+        from harness import check_problems
+
+        return check_problems.ITEMS, check_problems.cases, contract.problem
+    if callable(made):
+        return ITEMS, _cases, contract.estimator
+    if callable(getattr(made, "fit", None)):
+        from harness import check_calibrators
+
+        return check_calibrators.ITEMS, check_calibrators.cases, contract.calibrator
+    raise BadInput(
+        f"{target} is a {type(made).__name__}; an estimator (callable as (p, y) or (p, y, rng)), a problem (with a method "
+        "sample(n, rng)) or a calibrator (with a method fit(p, y, rng)) is needed."
+    )
+
+
+@contextlib.contextmanager
+def _generators_put_back():
+    states = np.random.get_state(), random.getstate()
+    try:
+        yield
     finally:
         np.random.set_state(states[0])
         random.setstate(states[1])
-    return findings
+
+
+@contextlib.contextmanager
+def unseeded_generators():
+    """The global generators in a state that what is examined has not set before, and put back afterwards."""
+    with _generators_put_back():
+        np.random.seed(SEED)
+        yield
+
+
+def kept(rule, *given):
+    """rule(*given); Broken in place of BadInput."""
+    try:
+        return rule(*given)
+    except BadInput as error:
+        raise Broken(str(error).rstrip(".")) from error
 
 
 def report(findings: list[Finding]) -> str:
@@ -91,16 +144,20 @@ def report(findings: list[Finding]) -> str:
 
 
 def _made(target):
-    dotted, name = "." in target, target.rpartition(".")[2]
-    try:
-        made = build("estimator", name, {"_target_": target}) if dotted else load("estimator", name, {})
-    except BadInput:
-        raise
-    except Exception as error:
-        raise BadInput(f"estimator {target!r} cannot be made ({_said(error)}).") from error
-    if not callable(made):
-        raise BadInput(f"estimator {target!r} is a {type(made).__name__}, which cannot be called as (p, y).")
-    return made
+    if "." in target:
+        return build("target", target.rpartition(".")[2], {"_target_": target})
+    known = {name: group for group in ("problem", "estimator") for name in ids(group)}
+    if target not in known:
+        raise BadInput(
+            f"there is no estimator or problem {target!r}{guess(target, list(known))}; `calharness list estimators` and "
+            "`calharness list problems` show all, and one's own is module.Name."
+        )
+    return load(known[target], target, {})
+
+
+def _cases(estimator):
+    declared = property_of(estimator, "notions", SCALAR_NOTIONS)
+    return [_case(estimator, notion) for notion in NOTIONS if notion in declared]
 
 
 def _case(estimator, notion):
@@ -130,16 +187,12 @@ def _finding(item, examine, cases):
         except Undefined as reason:
             outcome, sentence = "not applicable", str(reason)
         except Exception as error:
-            outcome, sentence = "failed", _said(error)
+            outcome, sentence = "failed", strangers.said(error)
         said[outcome].setdefault(sentence, []).append(case.notion)
     outcome = next(o for o, sentences in said.items() if sentences)
     if outcome != "failed" and [len(notions) for notions in said[outcome].values()] == [len(cases)]:
         return Finding(item, outcome, next(iter(said[outcome])))
     return Finding(item, outcome, "; ".join(f"{', '.join(notions)}: {s}" for s, notions in said[outcome].items()))
-
-
-def _said(error):
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
 
 
 def _answer(case, p, y, seed=0, problem=None):
@@ -150,7 +203,7 @@ def _apply(case, p, y, seed=0, problem=None):
     """Estimates of reduced data. An estimator on the authors' integer seeds is given the problem as their stream."""
     legacy = property_of(case.estimator, "legacy_seed", False)
     problem = problem or case.problem
-    rng = seed if legacy else np.random.default_rng([20260801, seed])
+    rng = seed if legacy else np.random.default_rng([SEED, seed])
     return apply(case.estimator, p, y, case.notion, rng, _Undeclared(LegacyStream(problem) if legacy else problem))
 
 
@@ -277,7 +330,7 @@ def nan_refused(case):
     try:
         found = _apply(case, p, y)
     except (ValueError, Undefined) as error:
-        return _said(error)
+        return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
     for name, e in found.items():
         if math.isfinite(e.value):
             raise Broken(f"{name} is {e.value:.6g} though p holds a NaN; refuse it (harness.notions.checked does)")
@@ -286,11 +339,11 @@ def nan_refused(case):
 
 def determinism(case):
     declared = property_of(case.estimator, "determinism", "statistical")
-    np.random.seed(20260801)  # a state that the estimator itself has not set before; `check` puts back what was there
-    before = _global_states()
-    first = _numbers(_answer(case, case.p, case.y))
-    if _global_states() != before:
-        raise Broken("a global random generator was used; draw from the rng that is given")
+    with unseeded_generators():
+        before = global_states()
+        first = _numbers(_answer(case, case.p, case.y))
+        if global_states() != before:
+            raise Broken("a global random generator was used; draw from the rng that is given")
     tolerance = 0.0 if declared == "exact" else SAME
     if gap := _gap(first, _numbers(_answer(case, case.p, case.y)), tolerance):
         raise Broken(f"declared {declared}, but the same input and seed give another result: {gap}")
@@ -300,7 +353,8 @@ def determinism(case):
     return declared
 
 
-def _global_states():
+def global_states():
+    """The states of the global random generators."""
     state = np.random.get_state()
     return state[1].tobytes(), state[2:], random.getstate()
 
@@ -346,29 +400,23 @@ def input_kept(case):
 
 
 def declarations(case):
-    names = ("notions", "determinism", "estimands", "wants", "null_bias")
-    own = {name: property_of(case.estimator, name) for name in names if hasattr(case.estimator, name)}
-    for name, allowed in (("notions", NOTIONS), ("wants", ("notion", "problem"))):
-        if isinstance(own.get(name), str) or not set(own.get(name, ())) <= set(allowed):
-            raise Broken(f"{name} is {own[name]!r}; a tuple of {', '.join(allowed)} is needed")
-    if own.get("determinism", "exact") not in DETERMINISM:
-        raise Broken(f"determinism is {own['determinism']!r}; allowed are {', '.join(DETERMINISM)}")
-    if not own.get("null_bias", 0.1) >= 0:
-        raise Broken(f"null_bias is {own['null_bias']!r}; a number of at least 0 is needed")
-    extra = set(_answer(case, case.p, case.y)) - set(own["estimands"]) if "estimands" in own else ()
+    declared = contract.estimator(case.estimator)
+    names = property_of(case.estimator, "estimands")
+    extra = set(_answer(case, case.p, case.y)) - set(names) if names is not None else ()
     if extra:
-        raise Broken(f"{', '.join(sorted(extra))} is returned, but estimands declares {', '.join(own['estimands'])}")
-    return ", ".join(own) or "nothing is declared: taken as scalar and statistical"
+        raise Broken(f"{', '.join(sorted(extra))} is returned, but estimands declares {', '.join(names)}")
+    return ", ".join(declared) or "nothing is declared: taken as scalar and statistical"
 
 
-def docstring(case):
-    target = case.estimator
+def documented(made, wanted):
+    """The first line of the docstring; Broken without one, with what it should say."""
+    target = made
     while isinstance(target, functools.partial):
         target = target.func
     target = target if inspect.isroutine(target) else type(target)
     text = (target.__doc__ or "").strip()
     if not text or dataclasses.is_dataclass(target) and text.startswith(f"{target.__name__}("):
-        raise Broken(f"{target.__name__} has no docstring; say what is estimated, its bias, its cost and the source")
+        raise Broken(f"{target.__name__} has no docstring; say {wanted}")
     return text.splitlines()[0]
 
 
@@ -386,6 +434,6 @@ ITEMS = {
     "determinism": determinism,
     "near zero if calibrated": near_zero,
     "input not modified": input_kept,
-    "declared properties": declarations,
-    "docstring": docstring,
+    DECLARED: declarations,
+    "docstring": lambda case: documented(case.estimator, "what is estimated, its bias, its cost and the source"),
 }

@@ -151,7 +151,7 @@ def _print_truths(problem):
 
     for notion in problem.default_notions:
         for name in estimands.names(notion):
-            truth = problem.truth(name, notion)
+            truth = truth_of(problem, name, notion)
             if truth is not None:
                 print(f"{notion:<10} {name:<24} {truth.value:.10g} ± {truth.error:.1g}  {truth.method}")
 

@@ -212,3 +212,168 @@ def test_refresh_leaves_skips_as_they_are(out):
 
     counts = Experiment.of([*run, "refresh=true"]).compute(quiet=True)
     assert (counts["todo"], counts["skipped"], counts["new_skips"], counts["done"]) == (2, 2, 0, 0)
+
+
+WRONG = """
+from dataclasses import dataclass
+def none(p, y): return None
+def listed(p, y): return [0.1, 0.2]
+def text(p, y): return "0.5"
+def complex_(p, y): return 0.5 + 0.1j
+def bool_(p, y): return True
+def unknown(p, y): return {"ece": 0.1}
+def canonical_only(p, y): return {"top_class_l1": 0.1}
+def one(p): return 0.1
+def four(p, y, rng, bins): return 0.1
+class NoArguments:
+    def __call__(self): return 0.1
+class NotCallable: pass
+class PlainNotion:
+    notions = "binary"
+    def __call__(self, p, y): return 0.1
+class OtherNotion(PlainNotion): notions = ("binary", "marginal")
+class NoNotion(PlainNotion): notions = ()
+class Numbers(PlainNotion): notions = 3
+class PlainEstimand(PlainNotion):
+    notions = ("binary",)
+    estimands = "l1"
+class OtherEstimand(PlainEstimand): estimands = ("ece",)
+class Determined(PlainEstimand):
+    estimands = ("l1",)
+    determinism = "exakt"
+class Wants(PlainEstimand):
+    estimands = ("l1",)
+    wants = ("notions",)
+class WantsAndTakesNot(Wants): wants = ("notion",)
+class Limit(Wants):
+    wants = ()
+    max_n = "10000"
+class NoTruth:
+    def sample(self, n, rng): return rng.random(n), rng.integers(0, 2, n)
+class NoSample: pass
+class SampleOfThree:
+    def sample(self, n, rng): return 1, 2, 3
+class SampleWithoutRng:
+    def sample(self, n): return 1, 2
+class Range(NoTruth):
+    def sample(self, n, rng): return 100 * rng.random(n), rng.integers(0, 2, n)
+class TextTruth(NoTruth):
+    def truth(self, estimand, notion): return "0.1"
+class PairTruth(NoTruth):
+    def truth(self, estimand, notion): return (0.1, 0.01)
+class RaisingTruth(NoTruth):
+    def truth(self, estimand, notion): return {"l1": 0.1}[estimand]
+class TruthOfOne(NoTruth):
+    def truth(self, estimand): return 0.1
+class ProblemNotion(NoTruth): notions = "binary"
+class OtherDefault(NoTruth):
+    notions = ("binary",)
+    default_notions = ("canonical",)
+class Classes(NoTruth): classes = "two"
+class NoFit: determinism = "exact"
+class FitOfTwo:
+    determinism = "exact"
+    def fit(self, p, y): return lambda x: x
+"""
+CALIBRATOR = ["estimator=[variational_isotonic]", "estimator.variational_isotonic.calibrator._target_=own_wrong"]
+ESTIMATORS = {
+    "none": "the estimator returned None; allowed are a float",
+    "listed": "the estimator returned a list; allowed are a float",
+    "text": "l1 is Estimate(value='0.5'",
+    "complex_": "l1 is Estimate(value=(0.5+0.1j)",
+    "bool_": "value, low, high, level and parts must be numbers",
+    "unknown": "estimand is 'ece'; allowed for the binary notion are l1",
+    "canonical_only": "estimand is 'top_class_l1'; allowed for the binary notion",
+    "one": "it takes (p), but is called as (p, y) or (p, y, rng)",
+    "four": "it takes (p, y, rng, bins), but is called as",
+    "NoArguments": "it takes (), but is called as",
+    "NotCallable": "it is a NotCallable, which cannot be called as (p, y)",
+    "PlainNotion": "notions is 'binary'; a tuple of binary, top_label",
+    "OtherNotion": "notions is ('binary', 'marginal'); a tuple of binary",
+    "NoNotion": "notions is (); a tuple of binary",
+    "Numbers": "notions is 3; a tuple of binary",
+    "PlainEstimand": "estimands is 'l1'; a tuple of names such as",
+    "OtherEstimand": "estimands is ('ece',); a tuple of names such as",
+    "Determined": "determinism is 'exakt'; one of exact, rounding, statistical",
+    "Wants": "wants is ('notions',); a tuple of notion, problem",
+    "WantsAndTakesNot": "with notion by name",
+    "Limit": "max_n is '10000'; a positive integer, or None",
+}
+PROBLEMS = {
+    "NoSample": "it is a NoSample without a method sample(n, rng)",
+    "SampleOfThree": "sample returned 3 things; a pair (p, y) is needed",
+    "SampleWithoutRng": "sample takes (n), but is called as (n, rng)",
+    "Range": "sample under the binary notion: p holds",
+    "TextTruth": "truth('l1', 'binary') of TextTruth is '0.1'; a number, harness.Truth",
+    "PairTruth": "is (0.1, 0.01); a number, harness.Truth",
+    "RaisingTruth": "truth('l2_squared', 'binary') of RaisingTruth raises KeyError: 'l2_squared' (own_wrong.py, line ",
+    "TruthOfOne": "truth takes (estimand), but is called as (estimand, notion)",
+    "ProblemNotion": "notions is 'binary'; a tuple of binary",
+    "OtherDefault": "default_notions holds 'canonical', which is none of its notions binary",
+    "Classes": "classes is 'two'; an integer of at least 2 is needed",
+}
+
+
+@pytest.mark.parametrize("name", [*ESTIMATORS, *PROBLEMS, "NoFit", "FitOfTwo"])
+def test_a_wrong_contract_is_found_before_anything_is_computed(out, files, name):
+    """One sentence: what was found, what is allowed, and the command that examines it."""
+    files({"own_wrong.py": WRONG})
+    if name in ESTIMATORS:
+        given, says = [*RUN, f"+estimator.mine._target_=own_wrong.{name}"], ESTIMATORS[name]
+    elif name in PROBLEMS:
+        given, says = ["problem=[]", "n=20", "estimator=[binned15]", f"+problem.mine._target_=own_wrong.{name}"], PROBLEMS[name]
+    else:
+        given = [*RUN[:1], CALIBRATOR[0], f"{CALIBRATOR[1]}.{name}"]
+        says = {"NoFit": "without a method fit(p, y, rng)", "FitOfTwo": "fit takes (p, y), but is called as (p, y, rng)"}[name]
+    with pytest.raises(BadInput) as error:
+        harness.run([*given, "jobs=1"])
+    text = str(error.value)
+    assert says in text and f"`calharness check own_wrong.{name}` tells more." in text and "\n" not in text
+    assert not (out / "records").exists()
+
+
+def test_a_trial_neither_ends_nor_delays_the_run(out, files):
+    """What crashes, hangs, prints or raises on the trial's 16 samples does so in a copy of the process; the cells themselves,
+    of more samples here, are computed."""
+    source = """
+import os, signal, time
+def crash(p, y):
+    if len(p) == 16: os.kill(os.getpid(), signal.SIGKILL)
+    return 0.1
+def hang(p, y):
+    if len(p) == 16: time.sleep(60)
+    return 0.2
+def leave(p, y):
+    print("printed")
+    if len(p) == 16: raise SystemExit(3)
+    return 0.3
+def refuse(p, y):
+    if len(p) == 16: raise ValueError("too few")
+    return 0.4
+"""
+    files({"own_rough.py": source})
+    names = ("crash", "hang", "leave", "refuse")
+    frame = harness.run([*RUN, *(f"+estimator.{name}._target_=own_rough.{name}" for name in names)])
+    assert set(frame["status"]) == {"ok"} and set(frame["value"]) == {0.1, 0.2, 0.3, 0.4}
+
+
+NUMBER = """
+import numpy as np
+class Mine:
+    "p uniform, Y = 1 with probability p / 2."
+    def sample(self, n, rng):
+        rng_p, rng_y = rng.spawn(2)
+        p = rng_p.random(n)
+        return p, (rng_y.random(n) < p / 2).astype(int)
+    def truth(self, estimand, notion):
+        return {"l1": 0.25, "l2_squared": np.float32(0.0833), "rms": float("nan")}.get(estimand)
+"""
+
+
+def test_a_truth_may_be_a_number(out, files):
+    """It is taken as exact; None and NaN mean unknown."""
+    files({"own_problem.py": NUMBER})
+    frame = harness.run(["problem=[]", "+problem.mine._target_=own_problem.Mine", "estimator=[binned15]", "n=50", "reps=1"])
+    found = frame.set_index("estimand")[["truth", "truth_error"]]
+    assert found.loc["l1"].tolist() == [0.25, 0.0] and found.loc["rms"].isna().all() and found.loc["linf"].isna().all()
+    assert found.loc["l2_squared", "truth"] == pytest.approx(0.0833, abs=1e-7)

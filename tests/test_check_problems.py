@@ -1,0 +1,342 @@
+"""The contract tests of problems and calibrators pass what is sound and catch each fault by the item meant for it."""
+
+import dataclasses
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from harness import Truth, calibrators, check_calibrators, check_problems
+from harness.calibrators import CatBoost, ExtraTrees, LightGBM, RandomForest
+from harness.check import check, report
+
+PROBLEMS = (
+    "beta_overconfident", "beta_calibrated", "beta_wavy_legacy", "dirichlet2_flat_overconfident", "score_rare_atom_perturbed",
+    "score_ties",
+)  # fmt: skip
+SLOW = ("dirichlet3_harmonic", "dirichlet10_peaked_overconfident", "simplex4_popordanoska2024")  # their truths take long
+# What our own calibrators are known not to keep, and why.
+KNOWN = {
+    # one isotonic regression per class, as the authors have it: the rows are divided by their sums elsewhere, or not at all
+    "IsotonicScaled": {"rows sum to 1"},
+    # the denominator is at least 1e-12 in the paper's definition: far from all samples the weights are smaller
+    "NadarayaWatson": {"rows sum to 1"},
+}
+LIGHT = {
+    CatBoost: {"iterations": 6, "inner_folds": 2},
+    LightGBM: {"iterations": 6, "inner_folds": 2},
+    RandomForest: {"trees": 10},
+    ExtraTrees: {"trees": 10},
+}
+light = {kind.__name__: dataclasses.replace(kind(), **fields) for kind, fields in LIGHT.items()}
+light_catboost, light_lightgbm = light["CatBoost"], light["LightGBM"]
+light_randomforest, light_extratrees = light["RandomForest"], light["ExtraTrees"]
+
+
+def failed(target):
+    findings = check(target)
+    return {f.item for f in findings if f.outcome == "failed"}, report(findings)
+
+
+@pytest.mark.parametrize("name", [*PROBLEMS, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)])
+def test_own_problems_keep_the_contract(name):
+    findings = check(name)
+    assert [f.item for f in findings] == list(check_problems.ITEMS)
+    assert not [f for f in findings if f.outcome == "failed"], report(findings)
+    assert {f.item: f.outcome for f in findings}["truth"] == "ok"
+
+
+@pytest.mark.parametrize("name", calibrators.__all__)
+def test_own_calibrators_keep_the_contract(name):
+    target = f"{__name__}.light_{name.lower()}" if name in light else f"harness.calibrators.{name}"
+    findings = check(target)
+    assert [f.item for f in findings] == list(check_calibrators.ITEMS)
+    assert {f.item for f in findings if f.outcome == "failed"} == KNOWN.get(name, set()), report(findings)
+
+
+class Sound:
+    """p uniform, Y given p ~ Bernoulli(p / 2); l1 is E p / 2 = 1/4, a plain number."""
+
+    notions = ("binary",)
+    default_n = 500
+
+    def sample(self, n, rng):
+        rng_p, rng_y = rng.spawn(2)
+        p = rng_p.random(n)
+        return p, (rng_y.random(n) < self.posterior(p)).astype(int)
+
+    def posterior(self, p):
+        return p / 2
+
+    def truth(self, estimand, notion):
+        return {"l1": 0.25, "l2_squared": Truth(1 / 12, 0.0, "closed form")}.get(estimand)
+
+
+class Undeclared:
+    """Two fair coins: nothing declared, nothing known."""
+
+    def sample(self, n, rng):
+        first, second = rng.spawn(2)
+        return first.choice([0.25, 0.75], n), second.integers(0, 2, n)
+
+
+class OneStream(Sound):
+    """Draws labels after the predictions from the same stream: a small sample is no prefix."""
+
+    def sample(self, n, rng):
+        p = rng.random(n)
+        return p, (rng.random(n) < p / 2).astype(int)
+
+
+class Drifts(Sound):
+    """Another sample every time."""
+
+    calls = 0
+
+    def sample(self, n, rng):
+        Drifts.calls += 1
+        p, y = super().sample(n, rng)
+        return np.roll(p, 0) * (1 - 1e-6 * Drifts.calls), y
+
+
+class UsesGlobal(Sound):
+    """Sets the global stream, from which others draw."""
+
+    def sample(self, n, rng):
+        np.random.seed(1)
+        return super().sample(n, rng)
+
+
+class Shares(Sound):
+    """Hands out the array that it keeps."""
+
+    held = np.linspace(0.0, 1.0, 50_000)
+
+    def sample(self, n, rng):
+        p = Shares.held[:n] if Shares.held.any() else Shares.held[:n]
+        return p, (rng.random(len(p)) < p / 2).astype(int)
+
+    def posterior(self, p):
+        return p / 2
+
+    truth = None
+
+
+class ThreeThings(Sound):
+    """Returns the posterior as well."""
+
+    def sample(self, n, rng):
+        return *super().sample(n, rng), 0
+
+
+class TooFew(Sound):
+    """Always half of what is asked for."""
+
+    def sample(self, n, rng):
+        return super().sample((n + 1) // 2, rng)
+
+
+class Percent(Sound):
+    """Predictions in percent."""
+
+    def sample(self, n, rng):
+        p, y = super().sample(n, rng)
+        return 100 * p, y
+
+
+class WrongPosterior(Sound):
+    """Says p / 2 + 0.03."""
+
+    def posterior(self, p):
+        return p / 2 if len(p) < 30_000 else p / 2 + 0.03
+
+    def sample(self, n, rng):
+        rng_p, rng_y = rng.spawn(2)
+        p = rng_p.random(n)
+        return p, (rng_y.random(n) < p / 2).astype(int)
+
+    def truth(self, estimand, notion):
+        return None
+
+
+class WrongTruth(Sound):
+    """Off by one in a hundred."""
+
+    def truth(self, estimand, notion):
+        return 0.26 if estimand == "l1" else None
+
+
+class TextTruth(Sound):
+    """A text for a number."""
+
+    def truth(self, estimand, notion):
+        return "0.25"
+
+
+class WrongBrier(Sound):
+    """A score that needs no posterior: E (p - Y)^2 = 1/12 + E p/2 (1 - p/2) = 1/4."""
+
+    posterior = property()
+
+    def sample(self, n, rng):
+        rng_p, rng_y = rng.spawn(2)
+        p = rng_p.random(n)
+        return p, (rng_y.random(n) < p / 2).astype(int)
+
+    def truth(self, estimand, notion):
+        return 0.27 if estimand == "brier" else None
+
+
+class PlainNotion(Sound):
+    """A text in place of a tuple."""
+
+    notions = "binary"
+
+
+class UndocumentedProblem(Sound):
+    __doc__ = None
+
+
+ALL_OF_SAMPLES = set(list(check_problems.ITEMS)[:7])
+BROKEN_PROBLEMS = {
+    "OneStream": {"small n is a prefix"},
+    "Drifts": {"small n is a prefix", "determinism", "arrays not shared"},
+    "UsesGlobal": {"determinism"},
+    "ThreeThings": ALL_OF_SAMPLES,
+    "Percent": ALL_OF_SAMPLES,
+    "TooFew": ALL_OF_SAMPLES - {"one sample"},
+    "WrongPosterior": {"posterior"},
+    "WrongTruth": {"truth"},
+    "TextTruth": {"truth"},
+    "WrongBrier": {"truth"},
+    "PlainNotion": {"declared properties"},
+    "UndocumentedProblem": {"docstring"},
+}
+
+
+@pytest.mark.parametrize("name", ["Sound", "Undeclared"])
+def test_strangers_problems_pass(name):
+    found, text = failed(f"{__name__}.{name}")
+    assert not found, text
+
+
+@pytest.mark.parametrize("name", BROKEN_PROBLEMS)
+def test_broken_problem_is_caught_by_its_item(name):
+    found, text = failed(f"{__name__}.{name}")
+    assert found == BROKEN_PROBLEMS[name], text
+
+
+def test_shared_arrays_are_caught():
+    """What is written into a sample shows in later ones, whatever other items make of that."""
+    before = Shares.held.copy()
+    try:
+        assert "arrays not shared" in failed(f"{__name__}.Shares")[0]
+    finally:
+        Shares.held[...] = before
+
+
+@dataclass(frozen=True)
+class Mean:
+    """The mean outcome, whatever p."""
+
+    determinism = "exact"
+
+    def fit(self, p, y, rng):
+        if p.ndim == 1:
+            return lambda x: np.full(len(x), y.mean())
+        shares = np.bincount(y, minlength=p.shape[1]) / len(y)
+        return lambda x: np.tile(shares, (len(x), 1))
+
+
+class ReturnsModel(Mean):
+    """No function."""
+
+    def fit(self, p, y, rng):
+        return 0.5
+
+
+class Unnormalised(Mean):
+    """Twice a half."""
+
+    def fit(self, p, y, rng):
+        return lambda x: np.full(x.shape, 0.5 if x.ndim == 1 else 0.75)
+
+
+class BeyondOne(Mean):
+    """Steeper than allowed."""
+
+    def fit(self, p, y, rng):
+        return lambda x: 1.5 * x
+
+
+class Overwrites(Mean):
+    """Sorts in place."""
+
+    def fit(self, p, y, rng):
+        q = super().fit(p, y, rng)
+        p.sort(axis=0)
+        return q
+
+
+class Noisy(Mean):
+    """Says exact, and draws."""
+
+    def fit(self, p, y, rng):
+        noise, q = 1e-3 * rng.random(), super().fit(p, y, rng)
+        return lambda x: (1 - noise) * q(x) + noise / (2 if x.ndim == 1 else x.shape[1])
+
+
+class ForgetsClasses(Mean):
+    """As many columns as there are labels."""
+
+    def fit(self, p, y, rng):
+        q = super().fit(p, y, rng)
+        return (lambda x: q(x)) if p.ndim == 1 else (lambda x: q(x)[:, : y.max() + 1] if (y.max() + 1) < p.shape[1] else q(x))
+
+
+class WrongLimit(Mean):
+    """A limit in words."""
+
+    max_n = "none"
+
+
+BROKEN_CALIBRATORS = {
+    "Unnormalised": {"rows sum to 1"},
+    "Overwrites": {"input not modified"},
+    "Noisy": {"determinism"},
+    "WrongLimit": {"declared properties"},
+}
+
+
+def test_a_strangers_calibrator_passes():
+    found, text = failed(f"{__name__}.Mean")
+    assert not found, text
+
+
+@pytest.mark.parametrize("name", BROKEN_CALIBRATORS)
+def test_broken_calibrator_is_caught_by_its_item(name):
+    found, text = failed(f"{__name__}.{name}")
+    assert found == BROKEN_CALIBRATORS[name], text
+
+
+@pytest.mark.parametrize(("name", "says"), [("ReturnsModel", "a function q(p) is needed"), ("BeyondOne", "q goes from 0 to 1.5")])
+def test_what_no_item_can_be_tried_on_says_why(name, says):
+    found, text = failed(f"{__name__}.{name}")
+    assert "returns probabilities" in found and says.split(" 0 ")[0] in text
+
+
+def test_a_missing_class_is_caught():
+    found, _ = failed(f"{__name__}.ForgetsClasses")
+    assert "unseen class" in found and "returns probabilities" not in found
+
+
+def test_the_command_takes_ids_of_problems_and_names_of_anything(cli):
+    code, text, _ = cli("check", "beta_calibrated")
+    assert code == 0 and "small n is a prefix" in text
+    code, text, _ = cli("check", f"{__name__}.WrongTruth")
+    assert code == 1 and "truth('l1', 'binary') is 0.26 ± 0; 40,000 samples give 0.2" in text
+    code, _, err = cli("check", "beta_calibrate")
+    assert code == 2 and "did you mean 'beta_calibrated'?" in err
+    code, _, err = cli("check", f"{__name__}.PROBLEMS")
+    assert code == 2 and "is a tuple; an estimator (callable" in err
+    assert "contract test of an estimator, problem or calibrator" in cli("--help")[1]
