@@ -159,8 +159,7 @@ def _through_hydra(arguments):
 
     from harness.config import CONF, check_flags, check_known, free_paths, hydra_mistakes
 
-    check_flags(arguments)
-    arguments = free_paths(arguments)
+    arguments = free_paths(check_flags(arguments))
 
     failed = []
 
