@@ -1,4 +1,5 @@
-"""Command line: calharness [run] OVERRIDES | list | info | plan | status | report | check | doctor | data."""
+"""Command line: calharness [run] OVERRIDES | list | info | plan | status | report | check | doctor | data |
+completion | help."""
 
 from __future__ import annotations
 
@@ -46,10 +47,8 @@ def dispatch(arguments: list[str]) -> int:
 
         print(f"calharness {harness.__version__}")
         return 0
-    if arguments[:1] == ["completion"]:
-        from harness import completion
-
-        return completion.command(arguments[1:])
+    if arguments[:2] == ["completion", "words"]:  # at every tab; --help may be one of the words
+        return completion(arguments[1:])
     from harness import help as texts
 
     wanted = texts.asked(arguments, COMMANDS)
@@ -58,7 +57,7 @@ def dispatch(arguments: list[str]) -> int:
         return 0
     commands = {
         "run": run, "list": list_, "info": info, "plan": plan, "status": status, "report": report, "check": check,
-        "doctor": doctor, "data": data,
+        "doctor": doctor, "data": data, "completion": completion,
     }  # fmt: skip
     first, rest = arguments[0], arguments[1:]
     if first in commands:
@@ -87,6 +86,12 @@ def info(arguments: list[str]) -> int:
     from harness import info as described
 
     return described.command(arguments)
+
+
+def completion(arguments: list[str]) -> int:
+    from harness import completion as shell
+
+    return shell.command(arguments)
 
 
 def run(overrides: list[str]) -> int:
@@ -199,7 +204,7 @@ def _through_hydra(arguments):
     from harness import multirun
     from harness.config import CONF, check_flags, check_known, free_paths, hydra_mistakes, plain
 
-    check_flags(arguments)
+    arguments = check_flags(arguments)
 
     given = get_args_parser().parse_args(arguments)
     if given.multirun and multirun.is_basic(given.overrides):

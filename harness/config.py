@@ -112,12 +112,13 @@ def expand_globs(overrides: list[str]) -> list[str]:
     return expanded
 
 
-def check_overrides(overrides: list[str]) -> None:
-    """Refuse what is no NAME=VALUE, before Hydra reads it: flags, values that the shell took apart, names without a value."""
+def check_overrides(overrides: list[str], sweep: bool = False) -> None:
+    """Refuse what is no NAME=VALUE, before Hydra reads it: flags, values that the shell took apart, names without a value, and
+    several experiments unless it is a sweep."""
     from harness import mistakes
 
     several = [text for text in overrides if text.startswith("experiment=")]
-    if len(several) > 1 or several and re.match(r"experiment=(\[|.*,)", several[0]):
+    if len(several) > 1 or several and not sweep and re.match(r"experiment=(\[|.*,)", several[0]):
         said = " ".join(several)
         raise BadInput(f"{said} names several experiments; a run is of one, and `-m experiment=a,b` runs one after the other.")
     before = None
@@ -134,6 +135,9 @@ def check_overrides(overrides: list[str]) -> None:
             raise BadInput(f"{text!r} is no option; there is one equals sign, without spaces around it: {right}.")
         if name in GROUPS and not value:
             raise BadInput(f"{name} is empty; give {name}=ID, or leave it out (`calharness list {name}s` shows all).")
+        top, dot, _ = name.lstrip("+~").partition(".")
+        if dot and top in defaults() and top != "ranking" and not isinstance(defaults()[top], dict):
+            raise BadInput(mistakes.no_setting(name.lstrip("+~"), overrides))
         before = text
 
 
@@ -239,8 +243,9 @@ def options() -> list[str]:
     return [*GROUPS, *defaults()]
 
 
-def check_flags(arguments: list[str]) -> None:
-    """Refuse words with dashes that are none of Hydra's flags, and values that those do not take. Raises BadInput."""
+def check_flags(arguments: list[str]) -> list[str]:
+    """The arguments as Hydra takes them, its flags before the overrides. Raises BadInput on flags that are none of Hydra's, on
+    values that those do not take, and on names that are no options."""
     from hydra._internal.utils import get_args_parser
 
     from harness import mistakes
@@ -255,10 +260,19 @@ def check_flags(arguments: list[str]) -> None:
         raise BadInput(f"{' '.join(arguments)} cannot be read: {message}; `calharness help run` shows what there is.")
 
     parser.error = refuse
-    given = parser.parse_args(arguments)
-    named = any(re.match(r"\+*(experiment|problem)[=.]", text) for text in given.overrides)
-    if given.multirun and not named:
+    given = parser.parse_intermixed_args(arguments)
+    check_overrides(given.overrides, sweep=given.multirun)
+    for text in given.overrides:
+        name = re.match(r"[+~]*([^.=]*)", text)[1]
+        if name not in options() and name.partition("/")[0] != "hydra":
+            raise BadInput(mistakes.no_option(name))
+        plain = re.fullmatch(r"\w+=([\w.,-]+)", text)
+        for one in plain[1].split(",") if plain and name in GROUPS else ():
+            if one not in ids(name):
+                raise BadInput(mistakes.no_id(name, one))
+    if given.multirun and not any(re.match(r"\+*(experiment|problem)[=.]", text) for text in given.overrides):
         raise BadInput("-m has no experiment= or problem= to run; give one, as `calharness -m experiment=smoke seed=0,1`.")
+    return [*(text for text in arguments if text not in given.overrides), *given.overrides]
 
 
 def guess(word: str, known: list[str]) -> str:

@@ -148,6 +148,7 @@ def _meaning(name, doc):
 
 def _print_truths(problem):
     from harness import estimands
+    from harness.problems.base import truth_of
 
     for notion in problem.default_notions:
         for name in estimands.names(notion):

@@ -8,6 +8,8 @@ import re
 from harness.config import GROUPS, compose_unchecked, defaults, guess, ids, options
 from harness.errors import BadInput
 
+EXTRAS = {"submitit": "slurm"}  # the extra that has a launcher, by how its name begins
+
 
 def no_flag(text, after=""):
     """What is said of a word with dashes that is none of our flags, and of the word after it."""
@@ -39,6 +41,11 @@ def without_value(text, before):
     return f"{text!r} is no option{guess(text.partition(':')[0], options())}; options are NAME=VALUE, as n=500."
 
 
+def no_id(group, name):
+    """What is said of an id that is not there."""
+    return f"there is no {group} {name!r}{guess(name, ids(group))}; `calharness list {group}s` shows all."
+
+
 def no_option(name):
     """What is said of a name that is none of conf/config.yaml."""
     close = guess(name, options())
@@ -48,19 +55,25 @@ def no_option(name):
 def in_one_sentence(error, overrides):
     text = str(error).strip()
     first, *more = text.splitlines()
-    missing = re.search(r"Could not (?:find|load) '(\w+)/([^']+)'", text)
+    missing = re.search(r"Could not (?:find|load) '([\w/]+)/([^'/]+)'", text)
     if missing and missing[1] in GROUPS:
         group, name = missing.groups()
-        return f"there is no {group} {name!r}{guess(name, ids(group))}; `calharness list {group}s` shows all."
+        return no_id(group, name)
+    if missing:
+        group, name = missing.groups()
+        have = re.findall(r"^\t([^\s=]+)$", text, flags=re.M)
+        extra = next((extra for start, extra in EXTRAS.items() if name.startswith(start)), None)
+        remedy = f"`pip install 'calharness[{extra}]'` gets it" if extra else f"there are {', '.join(have) or 'none'}"
+        return f"there is no {group} {name!r}{guess(name, have)}; {remedy}."
     wrong = re.search(r"Could not override '([^']+)'", text)
     if wrong:
-        return _no_setting(wrong[1], overrides)
+        return no_setting(wrong[1], overrides)
     there = re.search(r"Could not append to config. An item is already at '([^']+)'", text)
     if there:
         given = next((o for o in overrides if o.startswith(f"+{there[1]}=")), f"+{there[1]}=VALUE")
         return f"{there[1]} is there already; give {given.lstrip('+')}, without the +."
-    if "Multiple values for" in text:
-        return f"{first.split('. ')[0]}; give it once, without the +."
+    if "Multiple values for" in text or "appears more than once" in text:
+        return f"{first.split('. ')[0].rstrip('.')}; give it once, without the +."
     absent = re.search(r"Could not delete (?:from config. )?'([^']+)'", text)
     if absent:
         if absent[1] in GROUPS:
@@ -77,7 +90,7 @@ def in_one_sentence(error, overrides):
     merged = re.search(r"Error merging override (.*)", first)
     if merged:
         return f"{merged[1]} cannot be put there; a value or a list is needed, as n=500 or 'n=[500,1000]'."
-    unread = next((o for o in overrides if _unreadable(o)), None)
+    unread = next((o for o in overrides if not o.startswith("-") and _unreadable(o)), None)
     if unread:
         return _unread(unread)
     if "Config group override" in first:
@@ -109,7 +122,7 @@ def _unread(text):
     return f"{text} cannot be read: a text with =, :, ; or other signs needs quotes of its own, as \"{name}='{value}'\"."
 
 
-def _no_setting(path, overrides):
+def no_setting(path, overrides):
     """What is said of an override of something that the configuration does not have."""
     first, *rest = path.split(".")
     if not rest:

@@ -147,7 +147,7 @@ def test_a_changed_file_is_another_problem(cli, out, tmp_path):
     [
         (("experiment=smoke", "rep=3"), "there is no option 'rep'"),
         (("lst", "problems"), "there is no command 'lst' (did you mean 'list'?)"),
-        (("list",), "takes one of problems, estimators, experiments"),
+        (("list", "things"), "takes one of problems, estimators, experiments"),
         (("info", "beta_wawy"), "did you mean 'beta_wavy'?"),
         (("check", "nowhere.Mine"), "cannot import 'nowhere'"),
         (("check",), "check takes one estimator"),

@@ -1,0 +1,176 @@
+"""Finding one's way: help, list, info and completion, and where results go; what these say is short, right and at once."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+import harness
+from harness import list_estimators, list_experiments, list_problems
+from harness.__main__ import COMMANDS
+from harness.completion import candidates
+from harness.config import CHECKOUT, out_folder
+from harness.info import _meaning
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_each_command(cli, command):
+    """`COMMAND --help`, `COMMAND -h` and `help COMMAND` are one text with examples."""
+    code, text, _ = cli("help", command)
+    assert code == 0 and text.startswith(f"calharness {'[run]' if command == 'run' else command}")
+    assert text.count("\n  calharness ") >= 2 or text.count("$(calharness") >= 2
+    assert max(map(len, text.splitlines())) <= 160
+    assert cli(command, "--help")[1] == cli(command, "-h")[1] == text
+
+
+def test_help_of_a_run_is_ours_and_lists_the_options(cli):
+    text = cli("experiment=smoke", "--help")[1]
+    assert text == cli("help", "run")[1] and "figure:" in text and "hydra" not in text.split("Options")[1]
+    assert cli("data", "fetch", "--help")[1] == cli("help", "data")[1]
+
+
+def test_main_help_recommends_no_glob_for_a_file(cli):
+    text = cli("--help")[1]
+    assert "problem.predictions.path=" in text and "glob(*)" not in text
+
+
+def test_list_alone_counts(cli):
+    code, text, _ = cli("list")
+    assert code == 0 and f"problems     {len(list_problems())}" in text and "calharness list estimators" in text
+
+
+@pytest.mark.parametrize(("group", "every"), [("problems", list_problems), ("estimators", list_estimators)])
+def test_list_hides_variants_and_says_how_many(cli, group, every):
+    """One id first on every line, with a description; what is hidden is counted beside the list, not in it."""
+    code, text, err = cli("list", group)
+    shown = [line.split()[0] for line in text.splitlines()]
+    hidden = set(every()) - set(shown)
+    assert code == 0 and set(shown) < set(every()) and all(len(line.split()) > 1 for line in text.splitlines())
+    assert all(name.endswith(("_legacy", "2024", "2025", "2026")) for name in hidden)
+    assert err.startswith(f"{len(hidden)} variants") and "--all" in err
+    _, whole, nothing = cli("list", group, "--all")
+    assert [line.split()[0] for line in whole.splitlines()] == every() and not nothing
+
+
+def test_list_by_words_and_properties(cli):
+    def found(*arguments):
+        return {line.split()[0] for line in cli("list", *arguments)[1].splitlines()}
+
+    canonical = found("estimators", "kde", "notion=canonical")
+    assert {"kde", "tuned_kde"} <= canonical and all("kde" in name for name in canonical)
+    assert "binned15" not in found("estimators", "notion=canonical") and "kmeans15" in found("estimators", "notion=canonical")
+    assert "debiased15" not in found("estimators", "estimand=l1") and "binned15" in found("estimators", "estimand=l1")
+    assert found("experiments", "estimator=kde", "berta2026") == set()
+    assert {"smoke"} <= found("experiments", "problem=beta_overconfident")
+    assert found("experiments", "paper=gruber2025", "--all") == {n for n in list_experiments() if n.startswith("gruber2025")}
+    assert "binned15_gruber2025" in found("estimators", "binned", "paper=gruber2025")
+    assert {"Isotonic", "LightGBM"} <= found("calibrators")
+    assert "beta_wavy" in found("problems", "wavy", "notion=canonical")
+
+
+def test_list_is_cut_to_the_terminal(cli, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    assert max(map(len, cli("list", "estimators")[1].splitlines())) > 60
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    lines = cli("list", "estimators")[1].splitlines()
+    assert max(map(len, lines)) == 60 and any(line.endswith("…") for line in lines)
+
+
+def test_info_shows_every_parameter_with_its_default(cli):
+    text = cli("info", "variational_lightgbm_ws")[1]
+    rows = {line.split()[0]: line.split()[1:] for line in text.splitlines() if line.startswith("  ")}
+    assert rows["iterations"][:3] == ["10", "1000", "int"] and rows["folds"][:3] == ["5", "5", "int"]
+    assert "`repeats` > 1 averages over" in text.split("meaning")[1]
+    assert "path" in cli("info", "predictions")[1] and "path is missing" in cli("info", "predictions")[1]
+    assert "weights" in cli("info", "TabPFN")[1] and cli("info", "harness.calibrators.Isotonic")[0] == 0
+    assert "1 problem" in cli("info", "cifar10_networks_popordanoska2024")[1]
+
+
+def test_info_of_an_experiment(cli):
+    text = cli("info", "smoke")[1]
+    assert "144, of which 126 run here and 18 are skipped" in text and "calharness experiment=smoke" in text
+    text = cli("info", "gruber2025_fig2a")[1]
+    assert "compared with fig2a" in text and "toplabel/kull_densenet40_c10.npz (" in text
+
+
+def test_info_of_an_own_class(cli, module):
+    module("own_info", 'def mine(p, y, bins=10):\n    """Mean residual over bins.\n\n    bins: how many."""\n    return 0.0\n')
+    code, text, _ = cli("info", "own_info.mine")
+    assert code == 0 and "Mean residual over bins" in text and "bins" in text and "10" in text
+
+
+def test_meaning_is_the_sentence_that_names_the_parameter():
+    doc = "A mean. `folds` of the data; `level` of the bound. rule = width or mass."
+    assert _meaning("level", doc) == "`level` of the bound" and _meaning("rule", doc) == "rule = width or mass"
+    assert _meaning("seed", doc) == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "some"),
+    [
+        (["pl"], ["plan"]),
+        (["plan", "experiment", "=", "smo"], ["smoke"]),
+        (["plan", "experiment=smo"], ["experiment=smoke"]),
+        (["report", "experiment", "="], list_experiments()),
+        (["estimator", "=", "[binned15,kmeans15_"], ["[binned15,kmeans15_berta2026"]),
+        (["'estimator=[binned15,kmeans15_"], ["estimator=[binned15,kmeans15_berta2026"]),
+        (["experiment", "=", "smoke", "estimator.binned15."], ["estimator.binned15.bins=", "estimator.binned15.rule="]),
+        (["+estimator.binned15.leg"], ["+estimator.binned15.legacy_seed="]),
+        (["-m", "problem", "=", "beta_wa"], ["beta_wavy", "beta_wavy_legacy"]),
+        (["info", "certified_interval_"], ["certified_interval_perturbed"]),
+        (["info", "IsotonicS"], ["IsotonicScaled"]),
+        (["list", ""], ["problems", "estimators", "experiments", "calibrators"]),
+        (["list", "problems", "notion", "=", "b"], ["binary"]),
+        (["check", "tuned_uk"], ["tuned_ukkr"]),
+        (["data", "fetch", "kull_c"], ["kull_cifar"]),
+        (["doctor", "--c"], ["--compact"]),
+        (["sta"], ["status"]),
+        (["plan", "rep"], ["reps="]),
+        (["figure.d"], ["figure.dpi="]),
+        (["plan", "engine", "=", "lo"], ["loky"]),
+    ],
+)
+def test_completion(words, some):
+    """Words as bash gives them (taken apart at =) or whole, as zsh does."""
+    found = candidates(["calharness", *words], len(words))
+    assert [word for word in found if word in some] == found[: len(some)] if len(some) < 3 else set(some) <= set(found)
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="there is no bash here")
+def test_completion_in_bash(tmp_path):
+    """The printed script, run as bash runs it, and without anything heavy: neither numpy nor Hydra is imported."""
+    script = f"""calharness() {{ "{sys.executable}" -m harness "$@"; }}
+        eval "$(calharness completion bash)"
+        COMP_WORDS=(calharness plan experiment = smo); COMP_CWORD=4
+        _calharness
+        echo "${{COMPREPLY[@]}}" """
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert done.stdout.strip() == "smoke", done.stderr
+    code = """import sys
+from harness.__main__ import main
+main(["completion", "words", "1", "calharness", "estimator.binned15."])
+print([name for name in ("numpy", "hydra", "omegaconf", "scipy", "pandas") if name in sys.modules])"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert done.stdout.splitlines() == ["estimator.binned15.bins=", "estimator.binned15.rule=", "[]"]
+
+
+def test_the_package_gives_its_whole_surface_when_asked():
+    assert set(harness.__all__) <= set(dir(harness)) and all(hasattr(harness, name) for name in harness.__all__)
+    assert harness.divergences.__name__ == "harness.divergences"
+    with pytest.raises(AttributeError, match="no attribute 'no_such_name'"):
+        harness.no_such_name  # noqa: B018
+    with pytest.raises(ImportError):
+        from harness import no_such_name  # noqa: F401
+
+
+def test_results_go_to_the_checkout_or_to_the_working_folder(tmp_path, monkeypatch):
+    monkeypatch.delenv("CALHARNESS_OUT", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert out_folder(None) == (tmp_path / "results").resolve()
+    monkeypatch.chdir(CHECKOUT / "tests")
+    assert out_folder(None) == CHECKOUT / "results"
+    monkeypatch.setenv("CALHARNESS_OUT", str(tmp_path / "mine"))
+    assert out_folder(None) == (tmp_path / "mine").resolve() and out_folder("x") == CHECKOUT / "tests" / "x"
