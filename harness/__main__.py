@@ -125,7 +125,7 @@ def _compute(experiment, finish: bool, later: float = 0.0, name: str | None = No
         f"{name or experiment.name}: {counts['cells']:,} cells, {counts['done']:,} done before, {counts['todo']:,} computed, "
         f"{counts['skipped']:,} skipped, {counts['failed']:,} failed, {time.monotonic() - started:.1f} s"
     )
-    status = _say_failures(frame)
+    status = max(_say_failures(frame), int(counts["failed"] > 0))
     if not finish:
         return status
     missing = experiment.missing(frame) - frame.loc[frame["status"].eq("failed"), "key"].nunique()
@@ -207,7 +207,7 @@ def _through_hydra(arguments):
     arguments = check_flags(arguments)
 
     given = get_args_parser().parse_args(arguments)
-    if given.multirun and multirun.is_basic(given.overrides):
+    if given.multirun:
         multirun.current = multirun.Multirun(given.overrides, _finish_job)
         for experiment in multirun.current.experiments:
             if experiment.is_variation:
@@ -250,9 +250,8 @@ def _job(config, overrides, number):
         print("interrupted; what was finished is recorded, the same command goes on from there", file=sys.stderr)
         raise KeyboardInterrupt from None  # an exception would let Hydra start the next job
     if going:
-        going.ended(experiment, status)
-        return None
-    return experiment.rmse()  # what a sweeper that searches makes small
+        going.ended(experiment, overrides, status)
+    return experiment.rmse() if going is None or going.searches else None  # what a sweeper that searches makes small
 
 
 def _finish_job(experiment) -> int:

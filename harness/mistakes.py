@@ -8,7 +8,7 @@ import re
 from harness.config import GROUPS, compose_unchecked, defaults, guess, ids, options
 from harness.errors import BadInput
 
-EXTRAS = {"submitit": "slurm"}  # the extra that has a launcher, by how its name begins
+EXTRAS = {"submitit": "slurm", "optuna": "optuna"}  # the extra that has a launcher or sweeper, by how its name begins
 
 
 def no_flag(text, after=""):

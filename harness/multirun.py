@@ -8,6 +8,7 @@ when Hydra says that the last job has ended (`Sweep`, the callback in conf/confi
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import sys
 
@@ -25,13 +26,15 @@ current: Multirun | None = None  # of this process, while it is going on
 
 
 class Multirun:
-    """The results that the jobs of one multirun add up to: `experiments`, in the order of the jobs. `finish` draws one and
-    returns the exit status."""
+    """The results that the jobs of one multirun add up to: `experiments`, in the order of the jobs; of a sweeper that searches,
+    which chooses its jobs as it goes, one sweep over what it tried. `finish` draws one and returns the exit status."""
 
     def __init__(self, overrides: list[str], finish):
-        constant, swept = parsed(overrides)
+        self.searches = not is_basic(overrides)
+        constant, swept = parsed(overrides, self.searches)
         self.constant, self.jobs = set(constant), math.prod(map(len, swept.values()))
-        self.experiments = results(overrides)
+        self.experiments = [] if self.searches else results(overrides)
+        self.tried: list[tuple[dict, dict]] = []
         self.finish = finish
         self.computed: set[str] = set()
         self.drawn: set[int] = set()
@@ -40,16 +43,19 @@ class Multirun:
     def name(self, number: int, overrides: list[str]) -> str:
         """'job 2 of 4 (estimator.binned15.bins=10)': a job by what it has of its own."""
         own = [text.lstrip("+") for text in overrides if text not in self.constant]
-        return f"job {number + 1} of {self.jobs} ({', '.join(own)})"
+        return f"job {number + 1}{'' if self.searches else f' of {self.jobs}'} ({', '.join(own)})"
 
     def later(self, experiment: Experiment) -> float:
         """Expected seconds of the cells of all jobs that this one does not compute."""
         mine = {cell.key for cell in experiment.plan.cells}
         return sum(_expected(one, mine) for one in self.experiments)
 
-    def ended(self, experiment: Experiment, status: int):
+    def ended(self, experiment: Experiment, overrides: list[str], status: int):
         """Note a job that has ended, and draw the results that it has completed."""
         self.status = max(self.status, status)
+        if self.searches:
+            own = [text for text in overrides if text not in self.constant]
+            self.tried.append(({text.partition("=")[0].lstrip("+"): _value(text) for text in own}, experiment.config))
         self.computed |= {cell.key for cell in experiment.plan.cells}
         for position, result in enumerate(self.experiments):
             if position not in self.drawn and all(cell.key in self.computed for cell in result.plan.cells):
@@ -57,6 +63,9 @@ class Multirun:
 
     def draw_rest(self):
         """Draw what is not drawn yet."""
+        if self.tried:
+            points = list({json.dumps(values, default=str): (values, config) for values, config in self.tried}.values())
+            self.experiments = [Experiment.of_config(points[0][1], points)]
         for position in range(len(self.experiments)):
             if position not in self.drawn:
                 self._draw(position)
@@ -112,14 +121,17 @@ def results(overrides: list[str]) -> list[Experiment]:
     return found
 
 
-def parsed(overrides: list[str]) -> tuple[list[str], dict[str, list[str]]]:
-    """(overrides that are the same in all jobs, {key: the values of those that are swept, as text})."""
+def parsed(overrides: list[str], searches: bool = False) -> tuple[list[str], dict[str, list[str]]]:
+    """(overrides that are the same in all jobs, {key: the values of those that are swept, as text}). With `searches`, by a
+    sweeper that chooses values itself, the latter is empty."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
     constant, swept = [], {}
     with hydra_mistakes(overrides):
         for override, text in zip(OverridesParser.create().parse_overrides(overrides), overrides):
             if override.is_sweep_override() and not text.startswith("hydra"):
+                if searches:
+                    continue
                 if not override.is_discrete_sweep():
                     raise BadInput(f"{text} is an interval, which Hydra's basic sweeper cannot sweep; give values, 1,2,5.")
                 swept[override.get_key_element()] = list(_texts(override))
