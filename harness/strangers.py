@@ -169,7 +169,8 @@ def said(error: BaseException) -> str:
     if len(message) > 300 and not isinstance(error, BadInput):
         message = f"{message[:300]} ..."
     place = where(error)
-    return f"{type(error).__name__}{f': {message}' if message else ''}{f' ({place})' if place else ''}"
+    kind = "BadInput" if isinstance(error, BadInput) else type(error).__name__
+    return f"{kind}{f': {message}' if message else ''}{f' ({place})' if place else ''}"
 
 
 def where(error: BaseException) -> str:

@@ -3,7 +3,7 @@
 A problem is a frozen dataclass with
 
     sample(n, rng) -> (p, y)         p (n,) or (n, k); a small n is a prefix of a larger n for equal rng
-    truth(estimand, notion) -> Truth or None
+    truth(estimand, notion) -> Truth or None; a plain number is taken as exact (harness.problems.base.truth_of)
     posterior(p) -> C = E[Y given p]  where known (what the oracle sees)
 
 and the attributes `notions` (all it can be judged under), `default_notions`, `classes`, `version` (raised when its draws or
