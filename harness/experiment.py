@@ -34,7 +34,8 @@ class Experiment:
     def of_config(cls, config: dict, points: list | None = None) -> Experiment:
         """Plan a composed configuration; or the points of a sweep over it, pairs (values by path, configuration)."""
         reference = variations.as_configured(config)
-        differs = variations.differences(config, reference)
+        swept = {path for values, _ in points or () for path in values}
+        differs = {path: pair for path, pair in variations.differences(config, reference).items() if path not in swept}
         if differs:
             config = {**config, "labels": variations.labels(config, differs)}
         if set(config["estimator"] or ()) != set((reference or config)["estimator"] or ()) and "figure.estimators" not in differs:

@@ -56,9 +56,10 @@ class View:
         return found.drop(columns=["_rank", "_problem"])
 
     def _values(self, name):
-        """The values of a swept parameter, in the order given."""
+        """The values of a swept parameter: numbers by size, others in the order given."""
         path = next(path for path, word in self.plan.swept.items() if word == name)
-        return list({_rank(point[path]): point[path] for point in self.plan.points if path in point}.values())
+        values = list({_rank(point[path]): point[path] for point in self.plan.points if path in point}.values())
+        return sorted(values) if _numbers(values) else values
 
     def summary(self, records, config):
         """The rows with labels beside the ids; lists and mappings as text."""
@@ -111,7 +112,8 @@ class View:
         seen = []
         for many in self.plan.values.values():
             seen += [values for values in many if values not in seen]
-        return sorted(seen, key=len)
+        ranks = {name: [_rank(v) for v in self._values(name)] for name in self.plan.swept.values()}
+        return sorted(seen, key=lambda values: (len(values), *(ranks[name].index(_rank(v)) for name, v in values.items())))
 
     def render(self, records, config):
         """Estimates (mean and standard error) and CPU time against the swept parameter with the most values; a panel per problem,
