@@ -146,6 +146,13 @@ def test_nothing_is_drawn_for_bounds_alone_few_rows_and_values_that_are_not_fini
     assert few.high is None and few.parts == {"resamples": 0.0}
 
 
+def test_values_that_do_not_vary_have_no_interval():
+    """All right with p of 0 and 1: every half says 0, which is no certainty."""
+    y = np.arange(100) % 2
+    e = bootstrapped(Binned(), y.astype(float), y)["l1"]
+    assert (e.value, e.low, e.high, e.level, e.parts["bootstrap_se"]) == (0.0, None, None, None, 0.0)
+
+
 def test_errors_are_at_least_zero_and_scores_are_not_cut():
     p, y = sample(100)
 

@@ -25,7 +25,57 @@ class Bootstrap:
     """The estimates of `estimator`, to the last bit, and for every point estimate without a bound of its own an interval for the
     population quantity at `level`, from `resamples` random halves of the rows.
 
-    PLACEHOLDER
+    With theta the value on all n rows and theta_b on a random half, drawn without replacement, d = theta_b - theta (times
+    sqrt(half / (n - half)), 1 for even n) spreads over the halves as theta does over samples: for a mean, by s / sqrt(n). Drawn
+    with replacement it would not: ties enlarge the plug-in error of an estimate that is corrected for it, and copies of a row get
+    on both sides of a cross-fit (a pivotal interval of debiased15 then covers 53 % where 95 % are asked for, beta_wavy, n = 500;
+    a percentile interval of binned15 1 %). The mean of d is the bias of theta if that is O(1 / n), which doubles in a half, and
+    2.41 = 1 / (sqrt(2) - 1) times the mean of d if it is O(1 / sqrt(n)), as that of a plug-in distance near calibration.
+
+    form "half"     [theta - larger bias - z sd d, theta - smaller bias + z sd d] of these two biases, z the normal quantile at
+                    (1 + level) / 2. `low` of a calibration error is moreover 0 unless theta exceeds all but at most one of the
+                    values on 4 / (1 - level) - 1 = 79 samples of calibrated labels, Y ~ p, at the same predictions: an exact
+                    test of calibration at (1 - level) / 2.
+    form "pivotal"  theta - quantiles of d, without the test: narrower by 5 to 25 %, and right far from calibration alone
+                    (of l1 by binned15 on beta_calibrated, n = 500, it covers 36 %).
+
+    Calibration errors are cut at 0. The value of a biased estimator may lie outside its interval.
+
+    What is covered is where the estimator tends as n grows. That is the true error if its bins, bandwidth or calibrator resolve
+    it; a bias that n does not remove is invisible to any resampling, and then coverage of the truth falls with n. Measured
+    coverage of the truth at 95 %, form "half" with 200 resamples, in % (300 samples: +- 1.3 at 95; * 150 samples, 100 resamples:
+    +- 1.8; ** 100 and 100: +- 2.2), in brackets that of the estimator's own limit (beta_wavy: 0.0336 for l1 of 15 bins, 0.0401
+    the truth):
+
+                                       n  beta_calibrated  beta_overconfident   beta_wavy
+        binned15 l1                  500               98           95          98
+                                   2,000               98           95          84 (95)
+                                 10,000*               99           95          56 (95)
+        binned15 l2_squared          500              100           95          100
+                                   2,000              100           93          89 (100)
+                                 10,000*              100      83 (98)          39 (97)
+        binned15 linf                500               98           96          98
+                                   2,000               98           95          91
+                                 10,000*               97           92          69
+        debiased15 l2_squared        500              100           94          98
+                                   2,000              100           96          78 (98)
+                                 10,000*              100           95
+        kmeans15 l1                500**               98
+        variational_isotonic l1     500*               96           93          84
+          (stratified folds: no bound)
+          l2_squared                500*              100           94          92
+
+    Also of l1 by binned15 on dirichlet3_calibrated and _overconfident, n = 500: classwise 96 and 93, top-label 97 on the first
+    (100 samples, 60 resamples: +- 2.2).
+
+    Rows are drawn for all classes together (classwise: an interval of the mean over classes, no Bonferroni). parts: resamples;
+    bootstrap_se, the spread of d, and bootstrap_bias, its mean (form half); undefined_resamples, halves that the estimator calls
+    undefined or refuses, or where its value is not finite. If these are more than 5 %, with fewer than 20 rows, and where the
+    values do not vary at all, there is no interval. The streams are spawned from rng after the estimator has used it. Cost:
+    `resamples` calls on n / 2 rows and, where an error is told from 0, up to 79 on n.
+
+    Politis and Romano (1994), Ann. Stat. 22, with half of the rows; Davison and Hinkley (1997), Section 5.2 (pivotal); Broecker
+    and Smith (2007), Weather and Forecasting 22 (calibrated labels).
     """
 
     estimator: Any
@@ -143,6 +193,8 @@ class Bootstrap:
             parts["undefined_resamples"] = float(self.resamples - len(values))
         if len(values) < (1.0 - MOST_UNDEFINED) * self.resamples:
             return _with(e, parts)
+        if np.ptp(values) <= 1e-12 * max(1.0, abs(e.value)):  # nothing varies: no sampling error of 0, but none that halves show
+            return _with(e, {**parts, "bootstrap_se": 0.0})
         half = n // 2
         scale = math.sqrt(half / (n - half))  # 1 but for an odd n
         change = scale * (np.array(values) - e.value)
