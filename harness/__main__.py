@@ -183,11 +183,13 @@ def _print_table(experiment, frame):
 
 def _print_files(experiment, frame):
     """Draw and write everything, and say where it is."""
+    from harness.plots import FORMATS
+
     _print_table(experiment, frame)
     files, verdicts, notes = experiment.render(frame)
     for note in notes:
         print(f"  note: {note}")
-    for what, ends in (("figure", (".png", ".pdf", ".svg")), ("table", (".csv", ".parquet", ".tex")), ("page", (".html",))):
+    for what, ends in (("figure", [f".{kind}" for kind in FORMATS]), ("table", (".csv", ".parquet", ".tex")), ("page", (".html",))):
         same = [path for path in files if path.suffix in ends and path.stem == experiment.stem]
         others = f" ({', '.join(path.suffix for path in same[1:])})" if len(same) > 1 else ""
         print(f"  {what:<14}{_short(same[0])}{others}")
