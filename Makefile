@@ -1,17 +1,23 @@
-# make run: environment, Figure 1 of berta2026, its tables and page.   make test: environment, all tests but the slow ones.
+# make run: environment, Figure 1 of berta2026, its tables and page.   make test: environment, the tests but the slow ones (two or
+# three minutes on two quiet cores).   make golden: the golden numbers with other numpy kernels.   make slow: the slow tests.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run test slow foundation setup lint benchmark lock clean
+.PHONY: run test golden slow hours foundation setup lint benchmark lock clean
 
 run: setup
 	$(BIN)/calharness experiment=berta2026_fig1
 
 test: setup
 	$(BIN)/ruff check .
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+# every file of tests that compares with golden numbers, without what this processor has above numpy's baseline
+golden: setup
+	features=$$($(BIN)/python tests/numpy_features.py) && echo "numpy without: $$features" && \
+	NPY_DISABLE_CPU_FEATURES="$$features" $(BIN)/python -m pytest -n 2 --dist loadfile $$(grep -l golden tests/test_*.py)
 
 slow: setup
 	$(BIN)/python -m pytest -n 2 -m slow

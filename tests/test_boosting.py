@@ -44,6 +44,17 @@ def vectors(n, k=3, seed=0):
     return p, rng(seed + 100).integers(0, k, n)
 
 
+def calibrated_vectors(n, seed=0):
+    """Three classes; the labels follow p, so that there is something to learn."""
+    p = rng(seed).dirichlet(np.full(3, 0.5), n)
+    return p, (rng(seed + 100).random((n, 1)) > np.cumsum(p, axis=1)[:, :-1]).sum(axis=1)
+
+
+def apart(a, b):
+    """Different by more than the order of a sum or the processor could make them."""
+    return np.abs(a - b).max() > 1e-4
+
+
 # The authors' numbers. L1 depends on q through the sign of q - p alone and comes back to the last digit in binary; the rest, and
 # everything after structured matrix scaling, up to their float32 fits that stop early.
 
@@ -234,7 +245,7 @@ def test_held_out_labels_choose_the_number_of_trees_and_nothing_else(calibrator,
     first, second = (next(single.models(p, labels, start, fold, 0))[1] for labels in (y, other))
     np.testing.assert_array_equal(first, second)
     trained = next(single.models(p, np.where(fold == 1, (y + 1) % k, y), start, fold, 0))[1]
-    assert (trained != first).any()
+    assert apart(trained, first)
 
 
 @either
@@ -283,8 +294,7 @@ def test_a_warm_start_leaves_calibrated_predictions_alone(kind):
     y = (rng(2).random(4000) < p).astype(int)
     q = kind(iterations=10, warm_start=True).fit(p, y, rng(3))(p)
     assert np.abs(q - p).mean() < 0.02
-    vector, _ = vectors(4000)
-    label = (rng(4).random((4000, 1)) > np.cumsum(vector, axis=1)[:, :-1]).sum(axis=1)
+    vector, label = calibrated_vectors(4000)
     q = kind(iterations=10, warm_start=True).fit(vector, label, rng(3))(vector)
     assert np.abs(q - vector).mean() < 0.02
 
@@ -299,7 +309,7 @@ def test_a_start_from_log_p_says_p_over_one_plus_p(kind):
             np.testing.assert_allclose(found, expected, rtol=1e-14)
     p, y = scalars(300)
     q = {init: kind(iterations=4, warm_start=True, init=init).fit(p, y, 0)(p) for init in ("log", "logit")}
-    assert (q["log"] != q["logit"]).mean() > 0.9
+    assert (np.abs(q["log"] - q["logit"]) > 1e-4).mean() > 0.9
     vector, label = vectors(100)
     from_log, from_logit = (kind(iterations=4, warm_start=True, init=init).fit(vector, label, 0)(vector) for init in q)
     np.testing.assert_array_equal(from_log, from_logit)  # vectors start from log p in any case
@@ -418,26 +428,30 @@ def test_a_tree_of_catboost_never_sees_no_sample(subsample):
 @every
 @pytest.mark.parametrize("k", [2, 3])
 def test_the_same_seed_gives_the_same_bits(calibrator, k):
-    p, y = scalars(150) if k == 2 else vectors(150)
+    """And another seed another model: 150 samples in each inner fold are enough for LightGBM's leaves of 40 to split."""
+    p, y = scalars(300) if k == 2 else calibrated_vectors(300)
     kept = p.copy(), y.copy()
     for make in (lambda: 7, lambda: rng(7)):
         first, second = (calibrator.fit(p, y, make())(p) for _ in range(2))
         np.testing.assert_array_equal(first, second)
     np.testing.assert_array_equal(p, kept[0])
     np.testing.assert_array_equal(y, kept[1])
-    assert (calibrator.fit(p, y, rng(8))(p) != second).any()
+    assert np.ptp(second, axis=0).max() > 0.1 and apart(calibrator.fit(p, y, rng(8))(p), second)
 
 
 @every
 def test_fixed_seeds_leave_no_chance(calibrator):
-    p, y = scalars(150)
+    p, y = scalars(300)
     fixed = replace(calibrator, seed=0, inner_seed=0)
-    np.testing.assert_array_equal(fixed.fit(p, y, rng(1))(p), fixed.fit(p, y, 2)(p))
+    first = fixed.fit(p, y, rng(1))(p)
+    np.testing.assert_array_equal(first, fixed.fit(p, y, 2)(p))
+    for other in (replace(fixed, seed=1), replace(fixed, inner_seed=1)):
+        assert apart(first, other.fit(p, y, 2)(p))
 
 
 @every
 def test_each_row_is_predicted_by_itself(calibrator):
-    for p, y in (scalars(120), vectors(120)):
+    for p, y in (scalars(300), calibrated_vectors(300)):
         q = calibrator.fit(p, y, 0)
         np.testing.assert_allclose(np.concatenate([q(p[i : i + 1]) for i in range(10)]), q(p)[:10], rtol=1e-12)
 
@@ -493,7 +507,7 @@ def test_shared_bins_estimate_alike(one, other):
     p, y = scalars(500)
     l1 = {c: [Variational(c, losses=[Lp(1.0)])(p, y, seed)["l1"].value for seed in range(4)] for c in (one, other)}
     gaps = np.array(l1[one]) - np.array(l1[other])
-    assert abs(gaps.mean()) <= 0.01 and np.abs(gaps).max() > 0
+    assert abs(gaps.mean()) <= 0.01 and np.abs(gaps).max() > 1e-4
     assert abs(gaps.mean()) <= 3 * np.std(l1[one], ddof=1)
 
 

@@ -37,8 +37,8 @@ def outcomes(target, outcome="failed"):
     return {f.item for f in check(target) if f.outcome == outcome}
 
 
-# A check takes some 700 estimates. Estimators of trees are checked with few of them; those of few trees also as they are, by
-# `make slow` (a minute and a half each; those of many trees would take up to hours).
+# A check takes some 700 estimates. `make test` checks one setting of each class on fewer seeds and smaller samples, estimators of
+# trees with few of them. `make slow` checks all as they are, but those of many trees, which would take up to hours.
 LIGHT = {
     CatBoost: {"iterations": 6, "inner_folds": 2},
     LightGBM: {"iterations": 6, "inner_folds": 2},
@@ -51,21 +51,22 @@ def of_trees(name):
     return type(getattr(load_estimator(name), "calibrator", None)) in LIGHT
 
 
-# Other settings of classes that are checked as they are, and take half a minute each.
+# Other settings of classes that `make test` checks by another one, and that take seconds each.
 AGAIN = (
-    "kde_risk", "kde_likelihood", "tuned_ukkr", "tuned_variational", "tuned_ukkr_gruber2025", "tuned_kkr_gruber2025",
-    "_split_gruber2025", "_aligned_gruber2025", "_sqhalf", "_sq", "_dist_all", "_dist_pos", "ckce_cholesky",
+    "kde_risk", "kde_likelihood", "tuned_kde", "tuned_kde_gruber2025", "tuned_kkr", "tuned_ukkr", "kkr", "tuned_variational",
+    "tuned_ukkr_gruber2025", "tuned_kkr_gruber2025", "_split_gruber2025", "_aligned_gruber2025", "_sqhalf", "_sq", "_dist_all",
+    "_dist_pos", "ckce_cholesky", "skce_block", "isotonic_berta2026", "partition_berta2026", "sms_berta2026",
+    "catboost_insample", "lightgbm_insample", "ws_insample", "300_berta2026", "boost_berta2026", "gbm_berta2026",
+    "forest_berta2026", "extra_trees_berta2026", "ws_berta2026", "logit_berta2026",
 )  # fmt: skip
 
 
-def as_they_are():
-    for name in list_estimators():
-        if name.endswith(AGAIN):
-            yield pytest.param(name, marks=pytest.mark.slow)
-        elif not of_trees(name):
-            yield name
-        elif load_estimator(name).seconds < 0.5:
-            yield pytest.param(name, marks=pytest.mark.slow)
+def again(name):
+    return name.endswith(AGAIN) and name != "ukkr"
+
+
+def slow_if_again(name):
+    return pytest.param(name, marks=pytest.mark.slow if again(name) else ())
 
 
 def keeps_the_contract(target, name):
@@ -74,8 +75,20 @@ def keeps_the_contract(target, name):
     assert {f.item for f in findings if f.outcome == "failed"} == KNOWN.get(name, set()), report(findings)
 
 
-@pytest.mark.parametrize("name", list(as_they_are()))
-def test_own_estimators_keep_the_contract(name):
+@pytest.fixture
+def few_and_small(monkeypatch):
+    monkeypatch.setattr(harness.check, "SEEDS", (6, 24))
+    monkeypatch.setattr(harness.check, "NULL_N", 500)
+
+
+@pytest.mark.parametrize("name", [name for name in list_estimators() if not of_trees(name) and not again(name)])
+def test_own_estimators_keep_the_contract(name, few_and_small):
+    keeps_the_contract(name, name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in list_estimators() if not of_trees(name) or load_estimator(name).seconds < 0.5])
+def test_own_estimators_keep_the_contract_as_they_are(name):
     keeps_the_contract(name, name)
 
 
@@ -89,14 +102,13 @@ class Light(Variational):
 light = Light()  # of the test that is running
 
 
-@pytest.mark.parametrize("name", [name for name in list_estimators() if of_trees(name)])
-def test_own_estimators_of_few_trees_keep_the_contract(name, monkeypatch):
+@pytest.mark.parametrize("name", [slow_if_again(name) for name in list_estimators() if of_trees(name)])
+def test_own_estimators_of_few_trees_keep_the_contract(name, few_and_small, monkeypatch):
     own = load_estimator(name)
     fields = {f.name: getattr(own, f.name) for f in dataclasses.fields(own)}
     fields["calibrator"] = dataclasses.replace(own.calibrator, **LIGHT[type(own.calibrator)])
     fields["folds"] = min(own.folds, 2)
     monkeypatch.setattr(sys.modules[__name__], "light", Light(**fields))
-    monkeypatch.setattr(harness.check, "SEEDS", (6, 24))
     keeps_the_contract(f"{__name__}.light", name)
 
 

@@ -1,5 +1,8 @@
 """The command line: each command as a user gives it; each mistake one sentence and exit status 2."""
 
+import contextlib
+import io
+import shutil
 import subprocess
 import sys
 
@@ -7,9 +10,28 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness import list_estimators
+from harness import list_estimators, run
 
 SMOKE = ("experiment=smoke", "n=[100,200]", "reps=2", "jobs=1")
+
+
+@pytest.fixture(scope="module")
+def smoke_once(tmp_path_factory):
+    """(results folder of a finished SMOKE, what it printed)."""
+    from harness.__main__ import main
+
+    folder, text = tmp_path_factory.mktemp("finished") / "results", io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(text):
+        patch.setenv("CALHARNESS_OUT", str(folder))
+        assert main(list(SMOKE)) == 0
+    return folder, text.getvalue()
+
+
+@pytest.fixture
+def smoke(smoke_once, out):
+    """What SMOKE printed; its results are a copy in `out`."""
+    shutil.copytree(smoke_once[0], out)
+    return smoke_once[1]
 
 
 def test_help_names_every_command(cli):
@@ -34,11 +56,13 @@ def test_info(cli):
     assert cli("info", "predictions")[0] == 0
 
 
-def test_plan_runs_nothing_then_knows_the_past(cli, out):
+def test_plan_runs_nothing(cli, out):
     code, text, _ = cli("plan", *SMOKE)
     assert code == 0 and "96 cells: 0 done, 12 skipped, 84 to do" in text and "partly guessed" in text
     assert not out.exists()
-    cli(*SMOKE)
+
+
+def test_plan_knows_the_past(cli, smoke):
     text = cli("plan", *SMOKE)[1]
     assert "84 done" in text and "0 to do" in text
     assert "skipped 4 of binned15: the estimator has no canonical notion" in text
@@ -63,12 +87,11 @@ def test_an_estimand_that_no_cell_gave_is_said(cli, out, module):
     assert code == 2 and "which no cell of this run gave; they gave l1" in err and not (out / "adhoc").exists()
 
 
-def test_run_leaves_figure_tables_and_page_and_says_where(cli, out):
-    code, text, _ = cli(*SMOKE)
-    assert code == 0 and "84 computed, 12 skipped, 0 failed" in text
+def test_run_leaves_figure_tables_and_page_and_says_where(cli, out, smoke):
+    assert "84 computed, 12 skipped, 0 failed" in smoke
     for end in (".png", ".pdf", ".svg", ".csv", ".parquet", ".tex", ".html"):
         assert (out / "smoke" / f"smoke{end}").stat().st_size > 100
-    assert "smoke.html" in text
+    assert "smoke.html" in smoke
     table = pd.read_csv(out / "smoke" / "smoke.csv")
     assert {"estimator_label", "bias", "rmse", "coverage", "truth", "status"} <= set(table)
     assert "skipped" in set(table["status"])
@@ -80,8 +103,7 @@ def test_run_leaves_figure_tables_and_page_and_says_where(cli, out):
     assert "up to date" not in cli(*SMOKE, "title=Other")[1] and figure.stat().st_mtime_ns > stamp
 
 
-def test_report_draws_again_without_computing(cli, out):
-    cli(*SMOKE)
+def test_report_draws_again_without_computing(cli, out, smoke):
     page = out / "smoke" / "smoke.html"
     page.unlink()
     code, text, _ = cli("report", *SMOKE)
@@ -90,19 +112,19 @@ def test_report_draws_again_without_computing(cli, out):
     assert code == 0 and " of " in text
 
 
-def test_figures_are_the_same_bytes_again(cli, out):
-    cli(*SMOKE)
+def test_figures_are_the_same_bytes_again(cli, out, smoke):
     files = [out / "smoke" / f"smoke{end}" for end in (".png", ".pdf", ".svg", ".tex", ".csv")]
     before = [f.read_bytes() for f in files]
     cli("report", *SMOKE)
     assert before == [f.read_bytes() for f in files]
 
 
-def test_estimand_selects_what_is_shown_not_what_is_recorded(cli, out):
-    cli(*SMOKE, "estimand=l2_squared")
-    assert set(pd.read_csv(out / "smoke" / "smoke.csv")["estimand"].dropna()) == {"l2_squared"}
-    code, text, _ = cli(*SMOKE)
+def test_estimand_selects_what_is_shown_not_what_is_recorded(cli, out, smoke):
+    _, text, _ = cli(*SMOKE, "estimand=l2_squared")
     assert "0 computed" in text
+    assert set(pd.read_csv(out / "smoke" / "smoke.csv")["estimand"].dropna()) == {"l2_squared"}
+    anew = run(["problem=beta_wavy", "estimator=binned15", "n=50", "reps=1", "jobs=1", "estimand=l2_squared"])
+    assert {"l1", "l2_squared"} <= set(anew["estimand"])
     assert cli(*SMOKE, "estimand=l7")[0] == 2
 
 
@@ -114,12 +136,20 @@ def test_failed_cells_give_status_1_and_one_sentence(cli, out, module):
     assert code == 1 and "2 failed" in text and "KeyError: 'no such bin'" in err and "run again with the next run" in err
 
 
-def test_predictions_file_under_all_notions(cli, out, tmp_path):
+@pytest.mark.parametrize(
+    "estimators",
+    [
+        "estimator=[oracle,binned15,debiased15,brier,skce,ckce,nw_kfold,lower_preq,kde,variational_isotonic,variational_sms]",
+        pytest.param("estimator=glob(*)", marks=pytest.mark.slow),
+    ],
+    ids=["one of each", "all"],
+)
+def test_predictions_file_under_all_notions(cli, out, tmp_path, estimators):
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(3), 300)
     y = (rng.random(300)[:, None] > p.cumsum(axis=1)).sum(axis=1)
     np.savez(tmp_path / "preds.npz", probs=p, labels=y)
-    code, text, _ = cli("problem=predictions", f"problem.predictions.path={tmp_path}/preds.npz", "estimator=glob(*)", "jobs=1")
+    code, text, _ = cli("problem=predictions", f"problem.predictions.path={tmp_path}/preds.npz", estimators, "jobs=1")
     assert code == 0 and "0 failed" in text
     table = pd.read_csv(out / "adhoc" / "adhoc.csv")
     assert set(table["notion"]) == {"top_label", "classwise", "canonical"}

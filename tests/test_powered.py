@@ -99,6 +99,7 @@ def test_two_classes_equal_scipy_quad(alpha, a, b):
     assert problem.truth("linf", "binary").value == pytest.approx(abs(expit(a * x) - expit(b * x)).max(), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_three_classes_are_a_dirichlet_problem():
     """With prediction power 1, f is the Dirichlet draw itself: 4 common standard errors; 1e-3 for suprema, found on nodes."""
     ours, theirs = PoweredDirichlet(3, 0.5, 0.3, 1.0), Dirichlet(3, 0.5, Power(0.3))
@@ -187,7 +188,7 @@ def test_the_oracle_gives_refinement_and_sharpness(name, notion):
             assert found[f"{part}_{distance}"].value == pytest.approx(estimands.value(which, centre, c, notion), rel=1e-9)
 
 
-@pytest.mark.parametrize("name", ["simplex3_popordanoska2024", "simplex5_gruber2025"])
+@pytest.mark.parametrize("name", ["simplex3_popordanoska2024", pytest.param("simplex5_gruber2025", marks=pytest.mark.slow)])
 def test_conditional_truths_equal_brute_force(name):
     """400,000 samples cut into 400 bins by the conditioning probability, d taken between the means of f and C in each. Bound: 4
     standard errors, of the mean of d and of the bin means of C (their noise s times the derivative of d), and the bias that s
@@ -304,6 +305,7 @@ def test_a_notion_that_it_has_not_has_no_truth():
     assert PoweredDirichlet(3, 1.0, 2.0).truth("l1", "binary") is None
 
 
+@pytest.mark.slow
 def test_no_truth_where_predictions_underflow():
     """f prop. to s^3 with s ~ Dir(0.02): one prediction in 200 is below all floating-point numbers, and log f is not known."""
     problem = PoweredDirichlet(5, 0.02, 1.0, 3.0)

@@ -217,11 +217,14 @@ def test_legacy_rep_is_the_authors_seed(out):
     assert abs(got["binned15_mass"] - 0.038475187419344602) < 1e-12  # the authors' published run, seed 1, n = 200
 
 
-SLOW_MODULE = """
-import time
-class Slow:
+HELD_MODULE = """
+import os, time
+from pathlib import Path
+class Held:
+    "Where HELD_AT is set, goes no further once so many parts are written: the run cannot end before it is disturbed."
     def __call__(self, p, y, rng):
-        time.sleep(0.01)
+        while "HELD_AT" in os.environ and len(list(Path(os.environ["HELD_PARTS"]).glob("part-*"))) >= int(os.environ["HELD_AT"]):
+            time.sleep(0.01)
         return {"l1": float(p.mean())}
 """
 LONG = [
@@ -229,33 +232,33 @@ LONG = [
     "estimator=[binned15]",
     "n=[60]",
     "reps=120",
-    "+estimator.slow._target_=slow_module.Slow",
+    "+estimator.held._target_=held_module.Held",
 ]
+PATIENCE = 300.0  # seconds, for what takes a few on a quiet machine
 
 
-def _start(folder, out, *extra):
-    """A run in a session of its own that hears Ctrl-C, also where these tests were put into the background, which ignores it."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "harness", *LONG, "jobs=2", f"out={out}", *extra], cwd=folder, stdout=subprocess.PIPE,
+def _disturbed(module, out, parts, number, *extra):
+    """Start LONG and send it a signal when so many of its parts are written. Returns (exit status, standard error).
+
+    The run has a session of its own that hears Ctrl-C, also where these tests were put into the background, which ignores it."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "harness", *LONG, "jobs=2", f"out={out}", *extra], cwd=module("held_module", HELD_MODULE),
+        env={**os.environ, "HELD_AT": str(parts), "HELD_PARTS": str(out / "records")}, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True, start_new_session=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
-
-
-def _wait_for_parts(out, process, count):
-    end = time.monotonic() + 60
-    while len(records.parts(out)) < count and process.poll() is None and time.monotonic() < end:
+    end = time.monotonic() + PATIENCE
+    while len(records.parts(out)) < parts and process.poll() is None and time.monotonic() < end:
         time.sleep(0.02)
+    os.killpg(process.pid, number)
+    _, err = process.communicate(timeout=PATIENCE)
+    return process.returncode, err
 
 
 @pytest.mark.parametrize("parts", [1, 6])
 def test_sigkill_then_run_again_gives_the_undisturbed_records(out, module, tmp_path, parts):
-    folder = module("slow_module", SLOW_MODULE)
     disturbed = tmp_path / "disturbed"
-    process = _start(folder, disturbed)
-    _wait_for_parts(disturbed, process, parts)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
+    _disturbed(module, disturbed, parts, signal.SIGKILL)
     before = len(records.cell_states(disturbed))
     assert 0 < before < 480
     again = Experiment.of([*LONG, "jobs=2", f"out={disturbed}"])
@@ -266,13 +269,9 @@ def test_sigkill_then_run_again_gives_the_undisturbed_records(out, module, tmp_p
 
 @pytest.mark.parametrize("extra", [[], ["engine=serial"]])
 def test_interrupt_says_so_once_and_resumes(out, module, tmp_path, extra):
-    folder = module("slow_module", SLOW_MODULE)
     stopped = tmp_path / "stopped"
-    process = _start(folder, stopped, *extra)
-    _wait_for_parts(stopped, process, 1 if extra else 3)  # in series there are few parts, and the last come soon
-    os.killpg(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 130
+    code, err = _disturbed(module, stopped, 1 if extra else 3, signal.SIGINT, *extra)
+    assert code == 130
     assert "Traceback" not in err and "interrupted; what was finished is recorded" in err
     found = records.load_records(stopped)
     assert {"ok", "interrupted"} >= set(found["status"]) and (found["status"] == "ok").any()

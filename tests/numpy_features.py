@@ -1,0 +1,13 @@
+"""Prints what this processor has above numpy's baseline. As NPY_DISABLE_CPU_FEATURES it makes numpy compute with its plainest
+kernels, as on the oldest processor that it supports: the last digits of exp, log, sums and the like change."""
+
+import os
+
+os.environ.pop("NPY_DISABLE_CPU_FEATURES", None)  # what is disabled already counts as well
+
+try:
+    from numpy._core import _multiarray_umath as core
+except ImportError:  # numpy 1
+    from numpy.core import _multiarray_umath as core
+
+print(" ".join(name for name in core.__cpu_dispatch__ if core.__cpu_features__[name]))
