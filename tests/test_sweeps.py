@@ -14,9 +14,8 @@ from harness.errors import BadInput
 from harness.experiment import Experiment
 from harness.progress import Progress
 
-BASE = (
-    "experiment=smoke", "problem=[beta_calibrated,beta_overconfident]", "estimator=[binned15,oracle]", "n=[60]", "reps=2", "jobs=1",
-)  # fmt: skip
+PAIR = "problem=[beta_calibrated,beta_overconfident]"
+BASE = ("experiment=smoke", PAIR, "estimator=[binned15,oracle]", "n=[60]", "reps=2", "jobs=1")
 BINS = "sweep.estimator.binned15.bins=[5,10]"
 
 
