@@ -184,7 +184,8 @@ def _print_files(experiment, frame):
     files, verdicts, notes = experiment.render(frame)
     for note in notes:
         print(f"  note: {note}")
-    for what, ends in (("figure", [f".{kind}" for kind in FORMATS]), ("table", (".csv", ".parquet", ".tex")), ("page", (".html",))):
+    pictures = [f".{kind}" for kind in FORMATS]
+    for what, ends in (("figure", pictures), ("table", (".csv", ".parquet", ".tex")), ("page", (".html",))):
         same = [path for path in files if path.suffix in ends and path.stem == experiment.stem]
         others = f" ({', '.join(path.suffix for path in same[1:])})" if len(same) > 1 else ""
         print(f"  {what:<14}{_short(same[0])}{others}")
