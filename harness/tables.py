@@ -12,6 +12,7 @@ from harness.records import whole_file
 
 BOUNDS = {"upper": "≤ ", "lower": "≥ "}
 DASH = "–"
+ROUNDING = 1e-12  # a smaller spread is that of equal numbers
 OWN_RANDOMNESS = "spread over the estimator's own randomness"  # the same rows again are no replication
 
 
@@ -125,7 +126,7 @@ def _entry(r, of_file):
     """One entry of the wide table."""
     low, high = (f"{r[side]:.4f}" if r[side] == r[side] else "" for side in ("low", "high"))
     spread = ""
-    if of_file and r["reps"] > 1 and r["sd"] > 0:
+    if of_file and r["reps"] > 1 and r["sd"] > ROUNDING:
         spread = f" (spread {r['sd']:.4f})" if r["sd"] >= 5e-5 else f" (spread {r['sd']:.0e})"
     if r["kind"] == "interval":
         return f"[{low or '−∞'}, {high or '∞'}]{spread}"
@@ -141,7 +142,7 @@ def _entries_are(table, files) -> str:
     own, of_file = table[~table["problem"].isin(files)], table[table["problem"].isin(files)]
     parts = [_means(own)] if len(own) or not len(of_file) else []
     if len(of_file):
-        spread = f", {OWN_RANDOMNESS}" if ((of_file["reps"] > 1) & (of_file["sd"] > 0)).any() else ""
+        spread = f", {OWN_RANDOMNESS}" if ((of_file["reps"] > 1) & (of_file["sd"] > ROUNDING)).any() else ""
         parts.append(("of files: " if parts else "") + "value" + _ends(of_file) + spread)
     return "; ".join(parts)
 

@@ -79,7 +79,7 @@ def test_the_same_rows_again_have_no_standard_error():
     assert wide.loc[("file", 100), "e"] == "0.1003 [0.0500, 0.1500] (spread 0.0004)"
     alone = tables.wide(both[both["problem"] == "file"], config).columns.name
     assert alone == "l1: value [interval], spread over the estimator's own randomness" and "standard" not in alone
-    steady = tables.wide(rows("e", [0.1, 0.1], problem="file"), config)
+    steady = tables.wide(rows("e", [0.1, 0.1, 0.1 + 1e-16], problem="file"), config)
     assert steady["e"].item() == "0.1000" and steady.columns.name == "l1: value"
     caption = plots.caption(both[both["problem"] == "file"], config)
     assert "on the same rows" in caption and "no standard error" in caption and "replications" not in caption
