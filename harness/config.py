@@ -139,11 +139,6 @@ def check_overrides(overrides: list[str], sweep: bool = False) -> None:
         if dot and top in defaults() and top != "ranking" and not isinstance(defaults()[top], dict):
             raise BadInput(mistakes.no_setting(name.lstrip("+~"), overrides))
         before = text
-    names = [text.partition("=")[0].lstrip("+") for text in overrides if "=" in text]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice:
-        given = " and ".join(text for text in overrides if text.partition("=")[0].lstrip("+") == twice)
-        raise BadInput(f"{given} are both given; give {twice} once.")
 
 
 def _check_added(text, composed):

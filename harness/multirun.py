@@ -47,7 +47,7 @@ class Multirun:
 
     def later(self, experiment: Experiment) -> float:
         """Expected seconds of the cells of all jobs that this one does not compute."""
-        mine = {cell.key for cell in experiment.plan.cells}
+        mine = {cell.key for cell in runner.of_shard(experiment.plan)}
         return sum(_expected(one, mine) for one in self.experiments)
 
     def ended(self, experiment: Experiment, overrides: list[str], status: int):
@@ -56,7 +56,7 @@ class Multirun:
         if self.searches:
             own = [text for text in overrides if text not in self.constant]
             self.tried.append(({text.partition("=")[0].lstrip("+"): _value(text) for text in own}, experiment.config))
-        self.computed |= {cell.key for cell in experiment.plan.cells}
+        self.computed |= {cell.key for cell in runner.of_shard(experiment.plan)}
         for position, result in enumerate(self.experiments):
             if position not in self.drawn and all(cell.key in self.computed for cell in result.plan.cells):
                 self._draw(position)

@@ -126,12 +126,9 @@ def pending(plan: planning.Plan, out: Path):
     states = records.cell_states(out)
     if config["refresh"]:
         states = {key: state for key, state in states.items() if key in plan.skips}
-    shard, shards = config["shard"], config["shards"]
     groups = defaultdict(list)
     counts = {"cells": 0, "done": 0, "skipped": 0, "new_skips": 0, "todo": 0}
-    for cell in plan.cells:
-        if shards > 1 and _shard_of(cell, shards) != shard:
-            continue
+    for cell in of_shard(plan):
         counts["cells"] += 1
         skipped = cell.key in plan.skips
         counts["skipped"] += skipped
@@ -142,6 +139,12 @@ def pending(plan: planning.Plan, out: Path):
         counts["new_skips" if skipped else "todo"] += 1
         groups[cell.problem, cell.rep, cell.n, cell.seed].append(cell)
     return groups, counts
+
+
+def of_shard(plan: planning.Plan) -> list:
+    """The cells of the plan that its configuration's shard computes."""
+    shard, shards = plan.config["shard"], plan.config["shards"]
+    return [cell for cell in plan.cells if _shard_of(cell, shards) == shard] if shards > 1 else plan.cells
 
 
 def _shard_of(cell, shards):
@@ -202,9 +205,7 @@ def describe_plan(plan: planning.Plan, out: Path) -> str:
     reasons = defaultdict(int)
     planned = defaultdict(int)
     shards = plan.config["shards"]
-    for cell in plan.cells:
-        if shards > 1 and _shard_of(cell, shards) != plan.config["shard"]:
-            continue
+    for cell in of_shard(plan):
         planned[cell.estimator] += 1
         if cell.key in plan.skips:
             skipped[cell.estimator] += 1

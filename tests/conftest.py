@@ -1,6 +1,7 @@
 """Shared by all tests: results go to a folder of their own."""
 
 import os
+import sys
 
 import pytest
 from hypothesis import settings
@@ -19,6 +20,25 @@ def out(tmp_path, monkeypatch):
     folder = tmp_path / "results"
     monkeypatch.setenv("CALHARNESS_OUT", str(folder))
     return folder
+
+
+@pytest.fixture(autouse=True)
+def closed_figures():
+    """Figures that a test draws and does not save are closed behind it."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
+@pytest.fixture
+def result(out):
+    """result(".csv"): the one file with this ending among the results of variations, but for tables beside it."""
+
+    def one(end):
+        (found,) = (path for path in (out / "variations").glob(f"*/*{end}") if path.stem == path.parent.name)
+        return found
+
+    return one
 
 
 @pytest.fixture

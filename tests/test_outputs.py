@@ -1,6 +1,7 @@
 """What people look at: evaluation, tables, paper against ours, figures, the page."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -188,18 +189,25 @@ def test_every_reported_row_is_asked_of_an_experiment_that_can_answer():
 
 
 def test_paper_experiment_end_to_end_on_few_reps(out, cli):
-    """berta2026_fig1 with three reps: every file, every reported number with a verdict, nothing differs."""
-    code, text, _ = cli("experiment=berta2026_fig1", "reps=3", "n=[200,264]", "jobs=1")
+    """berta2026_fig1 with three reps: every number that this run has beside the paper's, nothing differs."""
+    code, text, _ = cli("experiment=berta2026_fig1", "reps=3", "n=[200,264]", "jobs=1", "name=few")
     assert code == 0 and "paper vs ours" in text
+    table = pd.read_csv(out / "variations" / "few" / "reproduction.csv")
+    assert len(table) == 3 * 2 * 4 and table["ours"].notna().all() and not table["verdict"].eq("differs").any()
+    cli("experiment=berta2026_fig1_legacy", "reps=2", "n=[200]", "problem=[beta_shifted_legacy]", "jobs=1", "name=alone")
+    runs = pd.read_csv(out / "variations" / "alone" / "reproduction_runs.csv")
+    assert runs["verdict"].eq("identical").sum() == len(runs) == 2 * 9  # eight estimators and the truth line, two seeds
+    assert runs["difference"].abs().max() < 1e-12
+
+
+def test_the_experiment_as_configured_fills_the_ledger(out):
+    """Every reported number has a verdict in <paper>/reproduction.csv, beside those of the paper's other experiments."""
+    experiment = Experiment.of(["experiment=berta2026_fig2"])
+    replace(experiment, plan=replace(experiment.plan, cells=[c for c in experiment.plan.cells if c.rep < 2])).compute(quiet=True)
+    files, verdicts, notes = experiment.render(experiment.records())
+    assert experiment.folder == out / "berta2026" and not notes and (out / "berta2026" / "fig2.png") in files
     table = pd.read_csv(out / "berta2026" / "reproduction.csv")
-    assert len(table) == 180 and table["experiment"].eq("berta2026_fig1").all()
-    assert table["ours"].notna().sum() == 3 * 2 * 4 and not table["verdict"].eq("differs").any()
-    cli("experiment=berta2026_fig1_legacy", "reps=2", "n=[200]", "problem=[beta_shifted_legacy]", "jobs=1")
-    both = pd.read_csv(out / "berta2026" / "reproduction.csv")
-    assert both["experiment"].value_counts().to_dict() == {"berta2026_fig1": 180, "berta2026_fig1_legacy": 180}
-    runs = pd.read_csv(out / "berta2026" / "reproduction_runs.csv")
-    assert runs["verdict"].eq("identical").sum() == 2 * 9  # eight estimators and the truth line, two seeds
-    assert runs.loc[runs["verdict"].eq("identical"), "difference"].abs().max() < 1e-12
+    assert table["experiment"].eq("berta2026_fig2").all() and len(table) == sum(verdicts.values()) > 0
 
 
 def test_wide_table_has_the_papers_labels_and_says_what_is_missing(out):
@@ -256,21 +264,21 @@ def test_single_n_gives_estimates_side_by_side(out):
     assert first.get_xscale() == "linear"
 
 
-def test_page_is_self_contained_and_complete(out, cli):
+def test_page_is_self_contained_and_complete(result, cli):
     cli("experiment=berta2026_fig1", "reps=2", "n=[200]", "jobs=1")
-    page = (out / "berta2026" / "fig1.html").read_text()
+    page = result(".html").read_text()
     assert not re.search(r'(src|href)="(https?:)?//', page) and "@import" not in page
     assert page.count("<svg") == 1 and "prefers-color-scheme: dark" in page and "@media print" in page
     assert "Paper against ours" in page and "within error" in page and "numpy" in page
-    assert page.count("<tr>") >= 180
+    assert page.count("<tr>") >= 12
     for link in re.findall(r'<a href="([^"]+)"', page):
-        assert (out / "berta2026" / link).is_file()
+        assert (result(".html").parent / link).is_file()
 
 
-def test_page_escapes_what_it_shows(out, cli, module):
+def test_page_escapes_what_it_shows(result, cli, module):
     module("angry", "def f(p, y):\n    raise ValueError('<script>alert(1)</script>')\n")
     cli("problem=beta_wavy", "n=50", "reps=1", "estimator=[binned15]", "jobs=1", "+estimator.f._target_=angry.f")
-    page = (out / "adhoc" / "adhoc.html").read_text()
+    page = result(".html").read_text()
     assert "<script>alert" not in page and "&lt;script&gt;alert" in page
 
 
@@ -287,7 +295,7 @@ def test_small_formatting():
     assert inline('<?xml?>\n<svg height="2pt" width="3pt" viewBox="0 0 3 2"></svg>') == '<svg viewBox="0 0 3 2"></svg>'
 
 
-def test_chromium_shows_the_page_without_errors(out, cli, tmp_path):
+def test_chromium_shows_the_page_without_errors(result, cli, tmp_path):
     """Headless Chromium draws the page, light and dark, without a console error or a request to the outside."""
     import shutil
     import subprocess
@@ -300,7 +308,7 @@ def test_chromium_shows_the_page_without_errors(out, cli, tmp_path):
     --disable-component-update --disable-sync --window-size=1200,1600 --enable-logging=stderr"""
     shot = tmp_path / "page.png"
     done = subprocess.run(
-        [browser, *flags.split(), f"--user-data-dir={tmp_path}", f"--screenshot={shot}", f"file://{out}/berta2026/fig1.html"],
+        [browser, *flags.split(), f"--user-data-dir={tmp_path}", f"--screenshot={shot}", f"file://{result('.html')}"],
         capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert shot.stat().st_size > 50_000

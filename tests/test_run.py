@@ -384,12 +384,13 @@ def test_a_crashing_worker_is_named_and_the_rest_is_finished(out, module, cli):
     assert set(states[states["estimator"] == "crash"]["status"]) == {"interrupted"}
 
 
-def test_all_cells_failing_still_gives_a_page(out, module, cli):
-    module("never", "def never(p, y):\n    raise ValueError('no')\n")
-    code, text, err = cli(
-        "problem=beta_wavy", "estimator=[]", "n=[20,40]", "reps=1", "jobs=1", "+estimator.never._target_=never.never"
-    )
-    assert code == 1 and "Traceback" not in err and (out / "adhoc" / "adhoc.html").is_file()
+def test_a_run_without_a_number_says_why_and_draws_nothing(out, module, cli):
+    module("never", "def never(p, y):\n    raise ValueError('no luck')\n")
+    own = ("problem=beta_wavy", "estimator=[]", "n=[20,40]", "reps=1", "jobs=1", "+estimator.never._target_=never.never")
+    code, text, err = cli(*own)
+    assert code == 1 and "no luck" in err and "no picture is drawn or overwritten" in err and not (out / "variations").exists()
+    code, text, err = cli("problem=beta_wavy", "estimator=[simplex_ece]", "n=[20]", "reps=1", "jobs=1")
+    assert code == 1 and "skipped simplex_ece: the estimator has no binary notion" in err
 
 
 def test_an_output_folder_that_cannot_be_is_one_sentence(out, tmp_path, cli):
