@@ -294,7 +294,7 @@ def test_a_normal_bound_claims_too_much_where_errors_are_rare():
     assert np.mean(normal) < 0.5
 
 
-@pytest.mark.parametrize("case", ["a fair coin", "beta_calibrated"])
+@pytest.mark.parametrize("case", ["a fair coin", pytest.param("beta_calibrated", marks=pytest.mark.slow)])
 def test_the_textbook_bound_covers_too_little(case):
     """On calibrated predictions the folds' maps turn the same way: the variance of the mean is about twice what independent
     samples would have, and the pooled bound holds in nine of ten samples rather than in 19 of 20."""

@@ -55,9 +55,9 @@ def of_trees(name):
 AGAIN = (
     "kde_risk", "kde_likelihood", "tuned_kde", "tuned_kde_gruber2025", "tuned_kkr", "tuned_ukkr", "kkr", "tuned_variational",
     "tuned_ukkr_gruber2025", "tuned_kkr_gruber2025", "_split_gruber2025", "_aligned_gruber2025", "_sqhalf", "_sq", "_dist_all",
-    "_dist_pos", "ckce_cholesky", "skce_block", "isotonic_berta2026", "partition_berta2026", "sms_berta2026",
-    "catboost_insample", "lightgbm_insample", "ws_insample", "300_berta2026", "boost_berta2026", "gbm_berta2026",
-    "forest_berta2026", "extra_trees_berta2026", "ws_berta2026", "logit_berta2026",
+    "_dist_pos", "ckce_cholesky", "skce_block", "variational_partition", "isotonic_berta2026", "partition_berta2026",
+    "sms_berta2026", "catboost_insample", "lightgbm_insample", "ws_insample", "300_berta2026", "boost_berta2026",
+    "gbm_berta2026", "forest_berta2026", "extra_trees_berta2026", "ws_berta2026", "logit_berta2026",
 )  # fmt: skip
 
 

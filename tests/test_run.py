@@ -186,7 +186,7 @@ def test_own_estimator_runs_against_all_and_only_it_is_computed(out, module):
         "experiment=smoke",
         "reps=2",
         "n=100",
-        "jobs=2",
+        "jobs=1",
         "+estimator.mine._target_=my_module.Mine",
         "+estimator.bare._target_=my_module.bare",
     ]
