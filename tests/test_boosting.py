@@ -83,8 +83,9 @@ def by_the_authors():
 
 
 def slow_if_long(case):
-    """CatBoost of many trees, and LightGBM of many on 1,000 samples."""
-    quick = case[0].startswith("ws_") or case[1] == "bin2_over_n200_s0" and case[0] != "catboost_it1000(synthetic)"
+    """CatBoost of many trees, LightGBM of many on 1,000 samples, and all but one of three classes."""
+    quick = not case[0].startswith("catboost") and (case[1] == "bin2_over_n200_s0" or case[0].startswith("ws_"))
+    quick &= case[1] not in ("mc3_over_n1000_s0", "mc3_under_n1000_s0")
     return pytest.param(case, marks=() if quick else pytest.mark.slow, id="-".join(case))
 
 
@@ -497,7 +498,7 @@ def test_the_models_are_asked_for_one_thread(monkeypatch):
     for calibrator in (FEW["catboost"], FEW["lightgbm"]):
         calibrator.fit(*scalars(60), rng())
     assert [s.get("thread_count", s.get("num_threads")) for s in settings] == [1, 1, 1, 1]
-    assert threading.active_count() == before
+    assert threading.active_count() <= before
 
 
 @pytest.mark.parametrize(

@@ -248,7 +248,9 @@ def test_conditional_truths_of_three_classes_equal_a_quadrature(kind):
             assert abs(value - truth.value) <= 3 * truth.error + 1e-5, (notion, name)
 
 
-@pytest.mark.parametrize("name", ["dirichlet3_overconfident", "dirichlet10_overconfident", slow("dirichlet10_underconfident")])
+@pytest.mark.parametrize(
+    "name", ["dirichlet3_overconfident", slow("dirichlet10_overconfident"), slow("dirichlet10_underconfident")]
+)
 def test_conditional_truths_equal_brute_force(name):
     """400,000 samples cut into 400 bins by the conditioning probability, d taken between the means of p and C in each.
 

@@ -255,7 +255,7 @@ def _disturbed(module, out, parts, number, *extra):
     return process.returncode, err
 
 
-@pytest.mark.parametrize("parts", [1, 6])
+@pytest.mark.parametrize("parts", [pytest.param(1, marks=pytest.mark.slow), 6])
 def test_sigkill_then_run_again_gives_the_undisturbed_records(out, module, tmp_path, parts):
     disturbed = tmp_path / "disturbed"
     _disturbed(module, disturbed, parts, signal.SIGKILL)
