@@ -231,6 +231,7 @@ def test_table_1_digit_by_digit_on_the_published_files(out):
 # the figures of estimates, and what they cost
 
 
+@pytest.mark.slow
 def test_the_figures_read_the_same_cells_as_the_tables():
     for figure, table in (("fig2a", "table1"), ("fig2b", "table2"), ("fig4", "table3"), ("fig5a", "table4"), ("fig5b", "table5")):
         for end in ("", "_offline"):

@@ -130,6 +130,7 @@ def run(name, *overrides):
     return pd.read_csv(experiment.folder / "reproduction.csv").query("experiment == @experiment.name"), verdicts
 
 
+@pytest.mark.slow
 def test_figure_1_end_to_end(out):
     table, verdicts = run("fig1", "reps=3", "estimator=[ckce,skce,simplex_ece,ckce_features]")
     assert verdicts["not reproducible here"] == 0 and len(table) == 12
@@ -144,12 +145,14 @@ def test_figure_2_end_to_end(out):
     assert share["ours"].item() == 1.0 and share["error"].item() > 0.0  # five of five is no certainty
 
 
+@pytest.mark.slow
 def test_figure_4a_end_to_end_at_three_locations(out):
     table, _ = run("fig4a", "reps=3", "problem.shift.count=3", "estimator=[ckce,simplex_ece]", "n=200")
     exact = table[table["item"].eq("fig4a_population") & table["ours"].notna()]
     assert len(exact) == 3 * 6 and exact["verdict"].eq("identical").all()
 
 
+@pytest.mark.slow
 def test_appendix_a_end_to_end(out):
     table, verdicts = run("appendix_a", "reps=2", "n=[100]")
     assert verdicts["not reproducible here"] == 0

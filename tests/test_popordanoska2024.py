@@ -393,7 +393,7 @@ def test_a_truth_that_is_the_last_estimate_leaves_no_bias():
     assert ours["verdict"].to_list() == ["identical", "identical"]
 
 
-@pytest.mark.parametrize("item", ["fig2a", "fig2c", "fig4"])
+@pytest.mark.parametrize("item", ["fig2a", *(pytest.param(item, marks=pytest.mark.slow) for item in ("fig2c", "fig4"))])
 def test_a_small_run_answers_to_its_reported_rows(item, out):
     """One n, two samples: every row of that n and of k = 2 has our number beside it."""
     experiment = Experiment.of(
