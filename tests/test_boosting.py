@@ -159,6 +159,7 @@ def test_published_runs_come_back(case):
         assert done[n, estimator][metric].value == pytest.approx(value, abs=tolerance), (n, estimator, metric)
 
 
+@pytest.mark.slow
 def test_the_library_agrees_on_vectors():
     """probmetrics 1.3.0: stratified folds, pooled means, otherwise the same models."""
     ours = {

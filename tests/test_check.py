@@ -51,7 +51,7 @@ def of_trees(name):
     return type(getattr(load_estimator(name), "calibrator", None)) in LIGHT
 
 
-# Other settings of classes that `make test` checks by another one, and that take seconds each.
+# Other settings of classes that `make test` checks by another one, and what takes seconds.
 AGAIN = (
     "isotonic_berta2026", "kde_risk", "kde_likelihood", "tuned_kde", "tuned_kde_gruber2025", "tuned_kkr", "tuned_ukkr", "kkr",
     "tuned_variational", "tuned_ukkr_gruber2025", "tuned_kkr_gruber2025", "_split_gruber2025", "_aligned_gruber2025", "_sqhalf",
@@ -60,7 +60,8 @@ AGAIN = (
     "gbm_berta2026", "forest_berta2026", "extra_trees_berta2026", "ws_berta2026", "logit_berta2026", "temperature_berta2026",
     "watson_berta2026", "variational_qs", "variational_sms", "tuned_variational_isotonic", "variational_catboost",
     "variational_lightgbm", "variational_random_forest", "variational_extra_trees", "ckce_low_rank", "ckce_features",
-    "skce_biased", "skce_features", "nw_jensen_histogram", "kmeans15_berta2026",
+    "skce_biased", "skce_features", "nw_jensen_histogram", "kmeans15_berta2026", "tuned_binned_gruber2025",
+    "monte_carlo_truth_berta2026", "extra_trees_insample", "schedule_popordanoska2024",
 )  # fmt: skip
 
 

@@ -194,6 +194,7 @@ def test_without_any_file_the_papers_numbers_stand_alone(module):
     assert len(module.summary(nothing, config)) == 0
 
 
+@pytest.mark.slow
 def test_other_networks_are_shown_and_never_judged():
     offline = compose(["experiment=gruber2025_table1_offline"])
     ours = risk_table.reproduced(frame(record(PUBLISHED, problem="cifar10_lenet5")), offline)

@@ -174,6 +174,7 @@ def kernel(p, y):
     assert found.loc["kl", "truth"] == pytest.approx(load_problem("beta_overconfident").truth("kl").value)
 
 
+@pytest.mark.slow
 def test_bandwidth_rules():
     from scipy.stats import beta
 

@@ -62,6 +62,7 @@ def test_the_papers_line_for_ece_has_its_weights_exchanged():
     assert values == pytest.approx(0.2 + 0.2 * (1.0 - p))
 
 
+@pytest.mark.slow
 def test_population_values_are_limits_of_the_estimators():
     """60,000 rows with the ridge and bandwidth of the quadrature; four standard deviations of one draw are 8 %."""
     from harness import load_estimator, reduce
@@ -160,6 +161,7 @@ def test_appendix_a_end_to_end(out):
     assert table["verdict"].eq("differs").sum() == 18 and table.loc[table["verdict"].eq("differs"), "reason"].notna().all()
 
 
+@pytest.mark.slow
 def test_files_that_are_absent_leave_a_reason_in_every_row(out, monkeypatch):
     monkeypatch.setenv("CALHARNESS_DATA", str(out))
     for name, numbers in (("fig3", 0), ("table1", 5)):  # ImageNet's marginal model needs no file
