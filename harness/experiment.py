@@ -38,7 +38,8 @@ class Experiment:
         differs = {path: pair for path, pair in variations.differences(config, reference).items() if path not in swept}
         if differs:
             config = {**config, "labels": variations.labels(config, differs)}
-        if set(config["estimator"] or ()) != set((reference or config)["estimator"] or ()) and "figure.estimators" not in differs:
+        chosen, configured = (set((c.get("estimator") or {}) if c else ()) for c in (config, reference or config))
+        if chosen != configured and "figure.estimators" not in differs:
             config = {**config, "figure": {**config["figure"], "estimators": None}}  # those of the run, not the experiment's
         points = sweeps.points(config) if points is None and config["sweep"] else points
         plan = cells.plan(config) if points is None else cells.union(config, points)

@@ -105,14 +105,15 @@ def test_the_exact_curve_has_its_least_value_at_1_and_a_second_valley():
 # figure 1
 
 
-def test_figure_1_end_to_end(out, cli, monkeypatch):
+def test_figure_1_end_to_end(out, result, cli, monkeypatch):
     monkeypatch.setattr("harness.problems.powered.POINTS", 10, raising=False)  # a rough truth is enough here
     code, _, err = cli("experiment=gruber2025_fig1", "reps=8", "jobs=1")
     assert code == 0, err
-    table = pd.read_csv(out / "gruber2025" / "reproduction.csv")
+    (compared,) = (out / "variations").glob("*/reproduction.csv")
+    table = pd.read_csv(compared)
     assert len(table) == 270 and table["verdict"].isin(["identical", "within error"]).mean() > 0.9
-    assert (out / "gruber2025" / "fig1.png").stat().st_size > 20_000
-    assert "theta of the smallest mean risk" in (out / "gruber2025" / "fig1.tex").read_text()
+    assert result(".png").stat().st_size > 20_000
+    assert "theta of the smallest mean risk" in result(".tex").read_text()
 
 
 def test_figure_1_reads_between_the_candidates():

@@ -126,7 +126,7 @@ def test_recomputed_numbers_say_that_they_are_not_the_papers():
 def run(name, *overrides):
     experiment = Experiment.of([f"experiment=moskvichev2025_{name}", "jobs=1", "engine=serial", *overrides])
     experiment.compute(quiet=True)
-    files, verdicts = experiment.render(experiment.records())
+    files, verdicts, _ = experiment.render(experiment.records())
     assert all(f.is_file() and f.stat().st_size for f in files)
     return pd.read_csv(experiment.folder / "reproduction.csv").query("experiment == @experiment.name"), verdicts
 
