@@ -72,10 +72,11 @@ def _check(path, values, config):
         raise BadInput(f"there is no option {path!r} to sweep{guess(path, known)}; options are {', '.join(known)}.")
     if not values:
         raise BadInput(f"sweep.{path} is an empty list; give at least one value.")
-    said = [json.dumps(value, sort_keys=True, default=str) for value in values]
-    twice = next((value for value in said if said.count(value) > 1), None)
-    if twice is not None:
-        raise BadInput(f"sweep.{path} holds {twice} twice; give every value once.")
+    texts: set[str] = set()
+    for text in map(said, values):
+        if text in texts:
+            raise BadInput(f"sweep.{path} holds {text} twice; give every value once.")
+        texts.add(text)
 
 
 def placed(config: dict, values: dict) -> dict:
@@ -124,9 +125,9 @@ def suffixed(name: str, values: dict, words_of: dict) -> str:
 
 
 def said(value) -> str:
-    """A value in a label: 0.1, mass, null, [1, 2]."""
+    """A value in a label, to the last digit, as labels tell values apart: 0.1, 1, mass, null, [1, 2]."""
     if isinstance(value, float):
-        return f"{value:.6g}"
+        return text if float(text := f"{value:.6g}") == value else repr(value)
     if isinstance(value, str):
         return value
-    return json.dumps(value, default=str)
+    return json.dumps(value, sort_keys=True, default=str)

@@ -54,6 +54,34 @@ def test_seeds_are_of_the_cell():
         assert {c.key for c in whole.cells if c.seed == seed} == {c.key for c in alone.cells}
 
 
+def test_values_that_differ_in_late_digits_are_apart(out):
+    """Nodes are known to the workers by their names: two of one name would give the numbers of the other."""
+    a = [0.50000001, 0.50000002]
+    found = Experiment.of([*BASE, f"sweep.problem.beta_overconfident.a={a}", "estimator=[binned15]", f"out={out}"])
+    assert {f"beta_overconfident (a={value})" for value in a} <= set(found.plan.problems)
+    found.compute(quiet=True)
+    frame = found.records()
+    planned = {c.key: found.plan.problems[c.problem].key for c in found.plan.cells}
+    assert frame["problem_key"].tolist() == frame["key"].map(planned).tolist() and frame["problem_key"].nunique() == 3
+
+
+def test_numbers_of_resamples_are_apart(out, tmp_path):
+    file = tmp_path / "preds.npz"
+    np.savez(file, p=np.linspace(0.02, 0.98, 60), y=np.arange(60) % 3 == 0)
+    base = ("problem=predictions", f"problem.predictions.path={file}", "estimator=[binned15]", "jobs=1", f"out={out}")
+    found = Experiment.of([*base, "sweep.bootstrap=[0,20,40]"])
+    assert list(found.plan.estimators) == ["binned15", "binned15 (20 resamples)", "binned15 (40 resamples)"]
+    found.compute(quiet=True)
+    frame = found.records()
+    planned = {c.key: found.plan.estimators[c.estimator].key for c in found.plan.cells}
+    assert frame["estimator_key"].tolist() == frame["key"].map(planned).tolist() and frame["estimator_key"].nunique() == 3
+
+
+def test_values_that_read_alike_are_refused():
+    with pytest.raises(BadInput, match="holds 1 twice"):
+        sweeps.points(compose([*BASE, "sweep.seed=[1,1.0]"]))
+
+
 def test_a_sweep_in_one_run(cli, out):
     code, text, _ = cli("plan", *BASE, BINS)
     assert code == 0 and "binned15 (bins=5)" in text and "12 cells: 0 done" in text and not out.exists()
