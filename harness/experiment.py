@@ -186,7 +186,7 @@ class Experiment:
             notes.append(f"the drawing of {self.config['experiment']} does not fit this variation ({kind}); drawn in general")
             return plots.overview(shown, config), tables.summary(shown, config), tables.wide(shown, config), None
         if compared is not None and self.differs:
-            compared = compared[compared["ours"].notna()].reset_index(drop=True)
+            compared = variations.comparable(compared, self.differs)
         return figure, summary, wide, compared if compared is not None and len(compared) else None
 
     def wide(self, frame):
