@@ -16,6 +16,7 @@ from harness.seeds import digest
 DEFAULT_RESAMPLES = 200
 CHEAP_SECONDS = 60.0  # of a cell with its resamples
 
+
 class Cell(NamedTuple):
     """One unit of work. `problem` and `estimator` are names within the plan: ids, or ids with the swept values that made them."""
 
@@ -107,7 +108,7 @@ def union(config: dict, points: list) -> Plan:
                 own = sweeps.own(values, group, made.origin)
                 called = names[group][name] = sweeps.suffixed(name, own, words)
                 if into.setdefault(called, made).key != made.key:  # a name stands for one node, here and in the workers
-                    raise BadInput(f"the sweep makes two different {group}s called {called!r}; give values that read differently.")
+                    raise BadInput(f"the sweep makes two {group}s called {called!r}; give values that read differently.")
         all_rows |= {(names["problem"][name], n) for name, n in one.all_rows}
         for cell in one.cells:
             origins = one.problems[cell.problem].origin, one.estimators[cell.estimator].origin

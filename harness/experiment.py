@@ -106,8 +106,9 @@ class Experiment:
         outdated = frame["status"].eq("skipped") & ~frame["key"].isin(self.plan.skips)  # what was missing then is there now
         frame = frame[~outdated].reset_index(drop=True)
         seen = frame[frame["estimand"].notna()].drop_duplicates(["problem_key", "notion", "estimand"])
+        of_problem = dict(list(seen.groupby("problem_key")))
         for problem in self.plan.problems.values():
-            mine = seen[seen["problem_key"] == problem.key]
+            mine = of_problem.get(problem.key, seen.head(0))
             wanted = list(zip(mine["notion"], mine["estimand"]))
             reference = (self.config["ranking"] or {}).get("reference")
             if reference and reference != "full":
@@ -235,8 +236,8 @@ class Experiment:
             yield title, reliability.caption_of(panels), [*files, table]
 
     def shown_config(self) -> dict:
-        """The configuration for what draws: also with `files`, the problems whose replications are the same rows again."""
-        return {**self.config, "files": sorted({self.plan.problems[name].id for name, _ in self.plan.all_rows})}
+        """The configuration for what draws: also with `files`, [(problem, n)] whose replications are the same rows again."""
+        return {**self.config, "files": sorted({(self.plan.problems[name].id, n) for name, n in self.plan.all_rows})}
 
     @staticmethod
     def has_numbers(frame) -> bool:

@@ -11,6 +11,7 @@ import copy
 import itertools
 import json
 
+from harness import evaluation
 from harness.errors import BadInput
 
 GRID = ("n", "notion", "reps")  # lists as they are: their values make one larger run, and no parameter
@@ -94,14 +95,16 @@ def placed(config: dict, values: dict) -> dict:
 
 
 def words(paths) -> dict[str, str]:
-    """{path: its last word}, or as many last words as tell the paths apart: bins, or binned15.bins and kmeans15.bins."""
+    """{path: its last word}, or as many last words as tell the paths apart: bins, or binned15.bins and kmeans15.bins; and from
+    the columns of harness.evaluate, beside which they stand."""
     paths = list(dict.fromkeys(paths))
     found = {}
     for path in paths:
         parts = path.split(".")
         for size in range(1, len(parts) + 1):
             end = ".".join(parts[-size:])
-            if not any(other != path and (other == end or other.endswith(f".{end}")) for other in paths):
+            alike = any(other != path and (other == end or other.endswith(f".{end}")) for other in paths)
+            if not alike and end not in evaluation.COLUMNS:
                 break
         found[path] = end
     return found

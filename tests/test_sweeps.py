@@ -35,6 +35,8 @@ def test_words_are_as_short_as_they_can_be():
     assert sweeps.words(["estimator.a.bins", "seed"]) == {"estimator.a.bins": "bins", "seed": "seed"}
     two = ["estimator.a.bins", "estimator.b.bins", "problem.a.a"]
     assert sweeps.words(two) == {two[0]: "a.bins", two[1]: "b.bins", two[2]: "a"}
+    column = "problem.a.notion"  # which the table has already
+    assert sweeps.words([column]) == {column: "a.notion"}
 
 
 def test_one_plan_holds_every_cell_once_under_names_that_say_what_was_swept():
@@ -52,6 +54,19 @@ def test_seeds_are_of_the_cell():
     for seed in (3, 4):
         alone = plan(compose([*BASE, f"seed={seed}"]))
         assert {c.key for c in whole.cells if c.seed == seed} == {c.key for c in alone.cells}
+
+
+def test_a_table_of_many_points_is_evaluated_once(out, monkeypatch):
+    """Not once per point: 2,000 points took ten minutes."""
+    from harness import evaluation, tables
+
+    found = Experiment.of([*BASE, f"sweep.estimator.binned15.bins={list(range(2, 32))}", f"out={out}", "problem=[beta_wavy]"])
+    found.compute(quiet=True)
+    frame, calls, plain = found.records(), [], evaluation.evaluate
+    for module in (evaluation, tables):
+        monkeypatch.setattr(module, "evaluate", lambda *a, **k: calls.append(a) or plain(*a, **k))
+    assert len(found.wide(frame)) == 30 + 1 and len(calls) == 1
+    assert len(sweep_report.View(found.plan).rows(frame, found.shown_config())["bins"].dropna().unique()) == 30 and len(calls) == 2
 
 
 def test_values_that_differ_in_late_digits_are_apart(out):
