@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -201,12 +202,16 @@ class Experiment:
 
     def rmse(self) -> float | None:
         """Mean over problems, notions, n and estimators of the root mean squared error of the figure's estimand: what a sweeper
-        that searches minimises. None where no truth is known."""
+        that searches minimises. Infinite where a cell failed or is undefined, or the mean would be over the easier ones; None
+        where no truth is known."""
         from harness.evaluation import evaluate
         from harness.tables import figure_estimands
 
         frame = self._shown(self.records())
-        errors = evaluate(frame[frame["estimand"].eq(figure_estimands(frame, self.config)[0])])["rmse"].dropna()
+        shown = frame["estimand"].eq(figure_estimands(frame, self.config)[0])
+        if (frame["status"].isin(["failed", "undefined"]) & (shown | frame["estimand"].isna())).any():
+            return math.inf
+        errors = evaluate(frame[shown])["rmse"].dropna()
         return float(errors.mean()) if len(errors) else None
 
     def _reliability(self):
@@ -255,7 +260,7 @@ class Experiment:
         )
         code = max(p.stat().st_mtime_ns for p in sources)
         rows = [len(frame), float(frame["written"].sum()), float(frame["written"].max()), float(frame["truth"].sum())]
-        return digest(json.dumps([rows, self.config, code], sort_keys=True, default=str))
+        return digest(json.dumps([rows, self.config, self.plan.points, code], sort_keys=True, default=str))
 
     def is_drawn(self, frame) -> bool:
         """Whether figure, table and page are there and the page, which is written last, is of this fingerprint."""

@@ -114,7 +114,10 @@ def keep_other(folder: Path, stem: str, content: dict) -> Path | None:
         while moved.exists():
             attempt += 1
             moved = folder.with_name(f"{folder.name}~{held.get('identity')}.{attempt}")
-        folder.rename(moved)
+        try:
+            folder.rename(moved)
+        except FileNotFoundError:  # another run, at the same time, has moved it
+            moved = None
     if held != content or moved:
         write_json(record, content)
     return moved

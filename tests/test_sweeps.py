@@ -66,7 +66,17 @@ def test_a_table_of_many_points_is_evaluated_once(out, monkeypatch):
     for module in (evaluation, tables):
         monkeypatch.setattr(module, "evaluate", lambda *a, **k: calls.append(a) or plain(*a, **k))
     assert len(found.wide(frame)) == 30 + 1 and len(calls) == 1
-    assert len(sweep_report.View(found.plan).rows(frame, found.shown_config())["bins"].dropna().unique()) == 30 and len(calls) == 2
+    rows = sweep_report.View(found.plan).rows(frame, found.shown_config())
+    assert rows["bins"].nunique() == 30 and len(calls) == 2
+
+
+def test_a_search_does_not_prefer_values_for_which_hard_cells_have_no_number(out):
+    found = Experiment.of([*BASE, f"out={out}"])
+    assert found.compute(quiet=True) and 0 < found.rmse() < 1
+    run = [*BASE, "estimator=[binned15,kde]", "n=[1,60]", f"out={out}"]
+    some = Experiment.of(run)
+    some.compute(quiet=True)
+    assert some.records()["status"].isin(["failed", "undefined"]).any() and some.rmse() == float("inf")
 
 
 def test_values_that_differ_in_late_digits_are_apart(out):
