@@ -124,7 +124,7 @@ def _compute(experiment, finish: bool, later: float = 0.0, name: str | None = No
         f"{name or experiment.name}: {counts['cells']:,} cells, {counts['done']:,} done before, {counts['todo']:,} computed, "
         f"{counts['skipped']:,} skipped, {counts['failed']:,} failed, {time.monotonic() - started:.1f} s"
     )
-    status = max(_say_failures(frame), int(counts["failed"] > 0))
+    status = max(_say_failures(frame, counts), int(counts["failed"] > 0))
     if not finish:
         return status
     missing = experiment.missing(frame) - frame.loc[frame["status"].eq("failed"), "key"].nunique()
@@ -135,16 +135,22 @@ def _compute(experiment, finish: bool, later: float = 0.0, name: str | None = No
     return max(status, _finish(experiment, frame, fresh=counts["todo"] > 0))
 
 
-def _say_failures(frame) -> int:
-    """One line on the cells that failed, if any; the exit status."""
+def _say_failures(frame, counts) -> int:
+    """One line on the cells that failed, if any, and one on those of a refresh that still have an earlier number; the exit
+    status."""
     failed = frame[frame["status"].eq("failed")]
-    if len(failed):
-        last = str(failed["reason"].iloc[0]).strip().splitlines()[-1]
-        print(
-            f"  {failed['key'].nunique():,} cells failed, the first with: {last}; they run again with the next run",
-            file=sys.stderr,
-        )
-    return int(len(failed) > 0)
+    cells = failed["key"].nunique()
+    if cells:
+        print(f"  {cells:,} cells failed, the first with: {_end(failed['reason'].iloc[0])}; they run again with the next run",
+              file=sys.stderr)  # fmt: skip
+    if counts["failed"] > cells:
+        print(f"  {counts['failed'] - cells:,} cells failed when they were computed again, the first with: "
+              f"{_end(counts['reason'])}; what is shown of them was recorded before", file=sys.stderr)  # fmt: skip
+    return int(cells > 0)
+
+
+def _end(reason):
+    return str(reason).strip().splitlines()[-1]
 
 
 def _finish(experiment, frame, fresh: bool) -> int:

@@ -16,6 +16,7 @@ from harness.seeds import digest
 DEFAULT_RESAMPLES = 200
 CHEAP_SECONDS = 60.0  # of a cell with its resamples
 
+
 class Cell(NamedTuple):
     """One unit of work. `problem` and `estimator` are names within the plan: ids, or ids with the swept values that made them."""
 
@@ -105,8 +106,9 @@ def union(config: dict, points: list) -> Plan:
         ):
             for name, made in nodes.items():
                 own = sweeps.own(values, group, made.origin)
-                names[group][name] = sweeps.suffixed(name, own, words)
-                into[names[group][name]] = made
+                called = names[group][name] = sweeps.suffixed(name, own, words)
+                if into.setdefault(called, made).key != made.key:  # a name stands for one node, here and in the workers
+                    raise BadInput(f"the sweep makes two {group}s called {called!r}; give values that read differently.")
         all_rows |= {(names["problem"][name], n) for name, n in one.all_rows}
         for cell in one.cells:
             origins = one.problems[cell.problem].origin, one.estimators[cell.estimator].origin
@@ -173,7 +175,7 @@ def _with_intervals(config, estimators, n, made):
         return estimators
     found = {}
     for name, plain in estimators.items():
-        key = f"{name} (bootstrap)"
+        key = f"{name} ({resamples} resamples)"
         if key not in made:
             wrapper = {"_target_": "harness.estimators.Bootstrap", "estimator": plain.config, "resamples": resamples}
             made[key] = node("estimator", plain.id, wrapper)._replace(origin=plain.origin)

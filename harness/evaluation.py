@@ -10,9 +10,9 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def evaluate(records, files=()):
+def evaluate(records, files=(), apart=()):
     """Summarise records by problem, notion, n, estimator, estimand (and problem_key and estimator_key, should one id stand for
-    several: another file, other parameters).
+    several: another file, other parameters), and by the columns `apart`, which stand first in the result.
 
     Columns: reps (estimates that are numbers), undefined, mean, se = sd / sqrt(reps), sd (ddof 1; NaN for one rep), truth,
     truth_error, bias = mean - truth, rmse = sqrt(mean (value - truth)^2), coverage = share of reps with
@@ -20,14 +20,14 @@ def evaluate(records, files=()):
     bounds), low and high (their means), kind, and cpu_seconds (mean of a cell). Cells without any estimate (failed, skipped,
     undefined as a whole) form rows with an empty estimand, counted in `cells` by `status`; nothing is dropped.
 
-    files: the problems whose replications are the same rows again. They are no sample: se is NaN, and sd is the spread over the
-    estimator's own randomness.
+    files: the pairs (problem, n) whose replications are the same rows again. They are no sample: se is NaN, and sd is the spread
+    over the estimator's own randomness.
     """
     import numpy as np
     import pandas as pd
 
     if len(records) == 0:
-        return pd.DataFrame(columns=COLUMNS)
+        return pd.DataFrame(columns=[*apart, *COLUMNS])
     frame = records.copy()
     frame["estimand"] = frame["estimand"].fillna("")
     fine = frame["status"].eq("ok")
@@ -40,7 +40,7 @@ def evaluate(records, files=()):
         numbers["truth"] <= numbers["high"].fillna(np.inf) + slack
     )
     numbers["covered"] = np.where(bounded & numbers["truth"].notna(), inside.astype(float), np.nan)
-    by = [*GROUP, *KEYS]
+    by = [*apart, *GROUP, *KEYS]
     table = numbers.groupby(by, sort=False).agg(
         reps=("value", "size"),
         mean=("value", "mean"),
@@ -57,7 +57,6 @@ def evaluate(records, files=()):
     )
     table["rmse"] = np.sqrt(table["rmse"])
     table.insert(2, "se", table["sd"] / np.sqrt(table["reps"]))
-    table.loc[table.index.get_level_values("problem").isin(list(files)), "se"] = np.nan
     table["status"] = "ok"
     table["cells"] = table["reps"]
     undefined = frame[frame["status"].eq("undefined") & frame["estimand"].ne("")].groupby(by).size()
@@ -67,4 +66,11 @@ def evaluate(records, files=()):
     table = pd.concat([table.reset_index(), without.reset_index()], ignore_index=True)
     table["reps"] = table["reps"].fillna(0).astype(int)
     table["undefined"] = table["undefined"].fillna(0).astype(int)
-    return table.sort_values(GROUP, kind="stable").reindex(columns=COLUMNS).reset_index(drop=True)
+    table.loc[same_rows(table, files), "se"] = np.nan
+    return table.sort_values([*apart, *GROUP], kind="stable").reindex(columns=[*apart, *COLUMNS]).reset_index(drop=True)
+
+
+def same_rows(table, files) -> list[bool]:
+    """Of every row of a table with columns problem and n whether it is of one of `files`, as in `evaluate`."""
+    chosen = set(map(tuple, files))
+    return [pair in chosen for pair in zip(table["problem"], table["n"])]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -107,8 +108,9 @@ class Experiment:
         outdated = frame["status"].eq("skipped") & ~frame["key"].isin(self.plan.skips)  # what was missing then is there now
         frame = frame[~outdated].reset_index(drop=True)
         seen = frame[frame["estimand"].notna()].drop_duplicates(["problem_key", "notion", "estimand"])
+        of_problem = dict(list(seen.groupby("problem_key")))
         for problem in self.plan.problems.values():
-            mine = seen[seen["problem_key"] == problem.key]
+            mine = of_problem.get(problem.key, seen.head(0))
             wanted = list(zip(mine["notion"], mine["estimand"]))
             reference = (self.config["ranking"] or {}).get("reference")
             if reference and reference != "full":
@@ -187,7 +189,7 @@ class Experiment:
             notes.append(f"the drawing of {self.config['experiment']} does not fit this variation ({kind}); drawn in general")
             return plots.overview(shown, config), tables.summary(shown, config), tables.wide(shown, config), None
         if compared is not None and self.differs:
-            compared = compared[compared["ours"].notna()].reset_index(drop=True)
+            compared = variations.comparable(compared, self.differs)
         return figure, summary, wide, compared if compared is not None and len(compared) else None
 
     def wide(self, frame):
@@ -201,12 +203,16 @@ class Experiment:
 
     def rmse(self) -> float | None:
         """Mean over problems, notions, n and estimators of the root mean squared error of the figure's estimand: what a sweeper
-        that searches minimises. None where no truth is known."""
+        that searches minimises. Infinite where a cell failed or is undefined, or the mean would be over the easier ones; None
+        where no truth is known."""
         from harness.evaluation import evaluate
         from harness.tables import figure_estimands
 
         frame = self._shown(self.records())
-        errors = evaluate(frame[frame["estimand"].eq(figure_estimands(frame, self.config)[0])])["rmse"].dropna()
+        shown = frame["estimand"].eq(figure_estimands(frame, self.config)[0])
+        if (frame["status"].isin(["failed", "undefined"]) & (shown | frame["estimand"].isna())).any():
+            return math.inf
+        errors = evaluate(frame[shown])["rmse"].dropna()
         return float(errors.mean()) if len(errors) else None
 
     def _reliability(self):
@@ -257,8 +263,8 @@ class Experiment:
         return found
 
     def shown_config(self) -> dict:
-        """The configuration for what draws: also with `files`, the problems whose replications are the same rows again."""
-        return {**self.config, "files": sorted({self.plan.problems[name].id for name, _ in self.plan.all_rows})}
+        """The configuration for what draws: also with `files`, [(problem, n)] whose replications are the same rows again."""
+        return {**self.config, "files": sorted({(self.plan.problems[name].id, n) for name, n in self.plan.all_rows})}
 
     @staticmethod
     def has_numbers(frame) -> bool:
@@ -276,7 +282,7 @@ class Experiment:
         )
         code = max(p.stat().st_mtime_ns for p in sources)
         rows = [len(frame), float(frame["written"].sum()), float(frame["written"].max()), float(frame["truth"].sum())]
-        return digest(json.dumps([rows, self.config, code], sort_keys=True, default=str))
+        return digest(json.dumps([rows, self.config, self.plan.points, code], sort_keys=True, default=str))
 
     def is_drawn(self, frame) -> bool:
         """Whether figure, table and page are there and the page, which is written last, is of this fingerprint."""

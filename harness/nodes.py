@@ -164,4 +164,3 @@ def targets(config) -> list[str]:
         return []
     own = [str(config["_target_"])] if "_target_" in config else []
     return own + [target for item in config.values() for target in targets(item)]
-

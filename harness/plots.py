@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.errors import BadInput
-from harness.evaluation import evaluate
+from harness.evaluation import evaluate, same_rows
 from harness.notions import NOTIONS
 from harness.records import whole_file
 from harness.tables import OWN_RANDOMNESS, figure_estimands, label
@@ -234,7 +234,7 @@ def _caption(table, series, config, view):
     if not series:
         return "No cell gave a number to draw."
     table = table[table["estimator"].isin(series)]
-    files = table["problem"].isin(config.get("files", ()))
+    files = np.array(same_rows(table, config.get("files", ())), dtype=bool)
     if view is across_problems:
         return _of_distribution(table, files)
     own, same = table[~files], table[files]

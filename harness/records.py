@@ -148,6 +148,12 @@ def cell_states(out: Path, run_id: str | None = None) -> dict[str, str]:
     return {key: state for key, state, _ in query(files, sql).fetchall()} if files else {}
 
 
+def first_failure(out: Path, run_id: str) -> str:
+    """The reason of the first cell that failed in a run."""
+    sql = f"select arg_min(reason, written) from r where run_id = '{run_id}' and status = 'failed'"
+    return query(parts(out), sql).fetchone()[0]
+
+
 def seconds_per_cell(out: Path) -> list[tuple]:
     """[(estimator, its key, problem key, notion, n, median CPU seconds of a finished cell)]: what estimates of time rest on."""
     files = parts(out)

@@ -36,8 +36,9 @@ class Interrupted(Exception):
 
 
 def execute(plan: planning.Plan, quiet: bool = False, later: float = 0.0) -> dict:
-    """Compute the cells of the plan that no record holds. Returns counts {cells, done, skipped, todo, failed}. `later` are the
-    expected seconds of what runs after this, for the estimate of the time left."""
+    """Compute the cells of the plan that no record holds. Returns counts {cells, done, skipped, todo, failed} and, where cells
+    failed, the `reason` of the first. `later` are the expected seconds of what runs after this, for the estimate of the time
+    left."""
     config = plan.config
     out = out_folder(config["out"])
     groups, counts = pending(plan, out)
@@ -55,7 +56,7 @@ def execute(plan: planning.Plan, quiet: bool = False, later: float = 0.0) -> dic
         states = _states(plan, out, run_id)
         failed = sum(states.get(c.key) == "failed" for group in todo.values() for c in group)
         state = "finished"
-        return {**counts, "failed": failed}
+        return {**counts, "failed": failed, **({"reason": records.first_failure(out, run_id)} if failed else {})}
     except KeyboardInterrupt:
         state = "interrupted"
         raise Interrupted("interrupted; what was finished is recorded, the same command goes on from there") from None

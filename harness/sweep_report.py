@@ -29,31 +29,36 @@ class View:
 
         from harness.evaluation import evaluate
 
-        names = list(self.plan.swept.values())
-        known = {key: position for position, key in enumerate(self.plan.values)}
-        records = records[records["key"].isin(known)]
-        points = [values for key in records["key"] for values in self.plan.values[key]]
-        repeats = [len(self.plan.values[key]) for key in records["key"]]
-        long = records.loc[records.index.repeat(repeats)].reset_index(drop=True)
-        point = pd.Series([tuple(sorted(values.items(), key=str)) for values in points], dtype=object).map(str)
-        frames = []
-        for text, part in long.groupby(point, sort=False):
-            values = points[point.index[point.eq(text)][0]]
-            cells = part.groupby(["problem_key", "notion", "n", "estimator_key"])["cpu_seconds"]
-            part = part.assign(cpu_seconds=cells.transform("median"))  # the first cell of a process also loads what it needs
-            table = evaluate(part, files=config.get("files", ()))
-            for position, name in enumerate(names):
-                table.insert(position, name, pd.Series([values.get(name)] * len(table), dtype=object, index=table.index))
-            frames.append(table)
-        if not frames:
-            return evaluate(long)
-        found = pd.concat(frames, ignore_index=True)
-        ranks = {name: {_rank(v): i for i, v in enumerate(self._values(name))} for name in names}
-        found["_rank"] = [tuple(ranks[name].get(_rank(row[name]), -1) for name in names) for _, row in found.iterrows()]
+        long, combinations = self._by_point(records)
+        cells = long.groupby(["point", "problem_key", "notion", "n", "estimator_key"])["cpu_seconds"]
+        long["cpu_seconds"] = cells.transform("median")  # the first cell of a process also loads what it needs
+        found = evaluate(long, config.get("files", ()), apart=["point"])
+        points = [combinations[i] for i in found.pop("point")]
+        for position, name in enumerate(self.plan.swept.values()):
+            found.insert(position, name, pd.Series([point.get(name) for point in points], dtype=object, index=found.index))
         order = {name: i for i, name in enumerate(config["problem"])}
+        found["_rank"] = self._ranked(points)
         found["_problem"] = found["problem"].map(lambda name: order.get(name, len(order)))
         found = found.sort_values(["_problem", "notion", "n", "estimator", "_rank"], kind="stable", ignore_index=True)
         return found.drop(columns=["_rank", "_problem"])
+
+    def _by_point(self, records):
+        """(the records with a column `point`, a row for each point of the sweep that bears on their cell; the points that it
+        counts: the values that bear on some cell, those of fewer parameters first)."""
+        held = {_identity(values): values for many in self.plan.values.values() for values in many}
+        ranks = dict(zip(held, self._ranked(held.values())))
+        order = sorted(held, key=lambda values: (len(values), ranks[values]))
+        number = {values: i for i, values in enumerate(order)}
+        points = {key: [number[_identity(values)] for values in many] for key, many in self.plan.values.items()}
+        records = records[records["key"].isin(points)]
+        long = records.loc[records.index.repeat([len(points[key]) for key in records["key"]])].reset_index(drop=True)
+        long["point"] = [point for key in records["key"] for point in points[key]]
+        return long, [held[values] for values in order]
+
+    def _ranked(self, points):
+        """Of each of these values by name their places in the orders of the parameters, -1 where one does not bear."""
+        ranks = {name: {_rank(v): i for i, v in enumerate(self._values(name))} for name in self.plan.swept.values()}
+        return [tuple(rank[_rank(point[name])] if name in point else -1 for name, rank in ranks.items()) for point in points]
 
     def _values(self, name):
         """The values of a swept parameter: numbers by size, others in the order given."""
@@ -83,37 +88,21 @@ class View:
 
         from harness import tables
 
-        names = list(self.plan.swept.values())
-        pieces = []
-        for values in self._combinations():
-            keys = {key for key, many in self.plan.values.items() if values in many}
-            part = records[records["key"].isin(keys)]
-            if len(part):
-                there = set(part["estimator"])
-                wide = tables.wide(part, {**config, "estimator": {e: v for e, v in config["estimator"].items() if e in there}})
-                index = wide.index.to_frame(index=False)
-                for position, name in enumerate(names):
-                    index.insert(position, name, sweeps.said(values[name]) if name in values else "")
-                pieces.append((wide, index))
-        if not pieces:
-            return tables.wide(records, config)
-        levels = max((list(index.columns) for _, index in pieces), key=len)
-        table = pd.concat([wide.reset_index(drop=True) for wide, _ in pieces], ignore_index=True).fillna("")
-        rows = pd.concat([index.reindex(columns=levels) for _, index in pieces], ignore_index=True).fillna("")
+        long, combinations = self._by_point(records)
+        table = tables.wide(long, config, apart=["point"])
+        if not len(table):
+            return table
+        rows = table.index.to_frame(index=False)
+        there = {(point, tables.label(config, "estimator", e)) for point, e in zip(long["point"], long["estimator"])}
+        for column in table.columns.drop("truth", errors="ignore"):  # no dash where a point changes no such estimator
+            table[column] = [e if (point, column) in there else "" for point, e in zip(rows["point"], table[column])]
+        points = [combinations[i] for i in rows.pop("point")]
+        for position, name in enumerate(self.plan.swept.values()):
+            rows.insert(position, name, [sweeps.said(point[name]) if name in point else "" for point in points])
         table.index = pd.MultiIndex.from_frame(rows)
         numbers = table.map(lambda entry: any(character.isdigit() for character in entry)).drop(columns="truth", errors="ignore")
         empty = [column for column in numbers if not numbers[column].any()]
-        table = table[numbers.any(axis=1)].drop(columns=empty)  # tables.reasons says what gave no number
-        table.columns.name = pieces[0][0].columns.name
-        return table
-
-    def _combinations(self):
-        """The distinct values that bear on cells, those of fewer parameters first."""
-        seen = []
-        for many in self.plan.values.values():
-            seen += [values for values in many if values not in seen]
-        ranks = {name: [_rank(v) for v in self._values(name)] for name in self.plan.swept.values()}
-        return sorted(seen, key=lambda values: (len(values), *(ranks[name].index(_rank(v)) for name, v in values.items())))
+        return table[numbers.any(axis=1)].drop(columns=empty)  # tables.reasons says what gave no number
 
     def render(self, records, config):
         """Estimates (mean and standard error) and CPU time against the swept parameter with the most values; a panel per problem,
@@ -358,6 +347,11 @@ def _rank(value):
     if value is None or isinstance(value, float) and value != value:
         return None
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else sweeps.said(value)
+
+
+def _identity(values):
+    """Values by name as something that can be hashed."""
+    return tuple((name, _rank(values[name])) for name in sorted(values))
 
 
 def _index(values, value):

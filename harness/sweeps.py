@@ -11,6 +11,7 @@ import copy
 import itertools
 import json
 
+from harness import evaluation
 from harness.errors import BadInput
 
 GRID = ("n", "notion", "reps")  # lists as they are: their values make one larger run, and no parameter
@@ -72,10 +73,11 @@ def _check(path, values, config):
         raise BadInput(f"there is no option {path!r} to sweep{guess(path, known)}; options are {', '.join(known)}.")
     if not values:
         raise BadInput(f"sweep.{path} is an empty list; give at least one value.")
-    said = [json.dumps(value, sort_keys=True, default=str) for value in values]
-    twice = next((value for value in said if said.count(value) > 1), None)
-    if twice is not None:
-        raise BadInput(f"sweep.{path} holds {twice} twice; give every value once.")
+    texts: set[str] = set()
+    for text in map(said, values):
+        if text in texts:
+            raise BadInput(f"sweep.{path} holds {text} twice; give every value once.")
+        texts.add(text)
 
 
 def placed(config: dict, values: dict) -> dict:
@@ -93,14 +95,16 @@ def placed(config: dict, values: dict) -> dict:
 
 
 def words(paths) -> dict[str, str]:
-    """{path: its last word}, or as many last words as tell the paths apart: bins, or binned15.bins and kmeans15.bins."""
+    """{path: its last word}, or as many last words as tell the paths apart: bins, or binned15.bins and kmeans15.bins; and from
+    the columns of harness.evaluate, beside which they stand."""
     paths = list(dict.fromkeys(paths))
     found = {}
     for path in paths:
         parts = path.split(".")
         for size in range(1, len(parts) + 1):
             end = ".".join(parts[-size:])
-            if not any(other != path and (other == end or other.endswith(f".{end}")) for other in paths):
+            alike = any(other != path and (other == end or other.endswith(f".{end}")) for other in paths)
+            if not alike and end not in evaluation.COLUMNS:
                 break
         found[path] = end
     return found
@@ -124,9 +128,9 @@ def suffixed(name: str, values: dict, words_of: dict) -> str:
 
 
 def said(value) -> str:
-    """A value in a label: 0.1, mass, null, [1, 2]."""
+    """A value in a label, to the last digit, as labels tell values apart: 0.1, 1, mass, null, [1, 2]."""
     if isinstance(value, float):
-        return f"{value:.6g}"
+        return text if float(text := f"{value:.6g}") == value else repr(value)
     if isinstance(value, str):
         return value
-    return json.dumps(value, default=str)
+    return json.dumps(value, sort_keys=True, default=str)

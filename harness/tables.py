@@ -7,7 +7,7 @@ import textwrap
 import unicodedata
 from pathlib import Path
 
-from harness.evaluation import evaluate
+from harness.evaluation import evaluate, same_rows
 from harness.records import whole_file
 
 BOUNDS = {"upper": "≤ ", "lower": "≥ "}
@@ -65,25 +65,27 @@ def summary(records, config):
     return frame
 
 
-def wide(records, config):
-    """Rows (problem, notion if several, estimand if several, n), one column per estimator, and the truth.
+def wide(records, config, apart=()):
+    """Rows (columns `apart` of the records, problem, notion if several, estimand if several, n), one column per estimator, and
+    the truth.
 
     A point is 'mean ± se', with the means of its ends where it has an interval ('0.0713 [0.0612, 0.0809]') or one bound
     ('0.0713 (≥ 0.0300)'); a bound is '≤ 0.2100' or '≥ 0.0300', an interval '[0.0612, 0.0809]', a cell that has no number its
-    status, and what is not estimated a dash. On a file (config["files"]) replications are the same rows again: there is no
-    standard error, and the spread is the estimator's own. The name of the columns says which of these there are.
+    status, and what is not estimated a dash. On all rows of a file (config["files"], pairs of problem and n) replications are the
+    same rows again: there is no standard error, and the spread is the estimator's own. The name of the columns says which of
+    these there are.
     """
     import pandas as pd
 
     shown = shown_estimands(records, config)
-    files = config.get("files", ())
-    frame = evaluate(records, files)
-    levels = _levels(frame, shown)
+    files = set(map(tuple, config.get("files", ())))
+    frame = evaluate(records, files, apart)
+    levels = [*apart, *_levels(frame, shown)]
     rows: dict[tuple, dict] = {}
     for key, estimator, r in _entries(frame, shown, levels, config):
         entry = rows.setdefault(key, {})
         if r is not None and r["status"] == "ok":
-            entry[label(config, "estimator", estimator)] = _entry(r, r["problem"] in files)
+            entry[label(config, "estimator", estimator)] = _entry(r, (r["problem"], r["n"]) in files)
             if r["truth"] == r["truth"]:
                 entry["truth"] = f"{r['truth']:.4f}"
         elif r is not None:
@@ -117,7 +119,7 @@ def _entries(frame, shown, levels, config):
     for r in frame.to_dict("records"):
         problem = label(config, "problem", r["problem"])
         for estimand in [r["estimand"]] if r["estimand"] in shown else shown:
-            place = {"problem": problem, "notion": r["notion"], "estimand": estimand, "n": int(r["n"])}
+            place = {**r, "problem": problem, "estimand": estimand, "n": int(r["n"])}
             of_it = r["estimand"] in ("", estimand)
             yield tuple(place[level] for level in levels), r["estimator"], r if of_it else None
 
@@ -139,7 +141,10 @@ def _entry(r, of_file):
 
 def _entries_are(table, files) -> str:
     """What the entries of the wide table are, composed of what is there."""
-    own, of_file = table[~table["problem"].isin(files)], table[table["problem"].isin(files)]
+    import pandas as pd
+
+    same = pd.Series(same_rows(table, files), index=table.index, dtype=bool)
+    own, of_file = table[~same], table[same]
     parts = [_means(own)] if len(own) or not len(of_file) else []
     if len(of_file):
         spread = f", {OWN_RANDOMNESS}" if ((of_file["reps"] > 1) & (of_file["sd"] > ROUNDING)).any() else ""

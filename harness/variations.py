@@ -73,6 +73,15 @@ def same_quantities(differs: dict) -> bool:
     return all(path in left_out or path.split(".")[0] in SAME_QUANTITIES for path in differs)
 
 
+def comparable(compared, differs: dict):
+    """The rows of reproduction.compare that a variation has a number for, of what the paper's is of: where it changes n, those
+    that say of which n they are."""
+    kept = compared["ours"].notna()
+    if "n" in differs:
+        kept &= (compared["row"] + ", " + compared["column"]).str.contains("n = ", regex=False)
+    return compared[kept].reset_index(drop=True)
+
+
 def labels(config: dict, differs: dict) -> dict:
     """The labels for a variation: a problem or estimator with changed parameters does not bear the paper's name for the unchanged
     one, but says what was changed: 'binned15_mass (bins=30)'."""
@@ -105,7 +114,10 @@ def keep_other(folder: Path, stem: str, content: dict) -> Path | None:
         while moved.exists():
             attempt += 1
             moved = folder.with_name(f"{folder.name}~{held.get('identity')}.{attempt}")
-        folder.rename(moved)
+        try:
+            folder.rename(moved)
+        except FileNotFoundError:  # another run, at the same time, has moved it
+            moved = None
     if held != content or moved:
         write_json(record, content)
     return moved

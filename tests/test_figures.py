@@ -71,12 +71,14 @@ def test_the_same_rows_again_have_no_standard_error():
     both = pd.concat(
         [rows("e", [0.1, 0.1006], problem="file", low=0.05, high=0.15, truth=np.nan), rows("e", [0.1, 0.2])], ignore_index=True
     )
-    table = harness.evaluate(both, files=["file"]).set_index("problem")
+    table = harness.evaluate(both, files=[("file", 100)]).set_index("problem")
     assert np.isnan(table.loc["file", "se"]) and table.loc["file", "sd"] == pytest.approx(0.0006 / np.sqrt(2))
     assert table.loc["p", "se"] == pytest.approx(0.05)
-    config = {**config_of(both), "files": ["file"]}
+    config = {**config_of(both), "files": [("file", 100)]}
     wide = tables.wide(both, config)
     assert wide.loc[("file", 100), "e"] == "0.1003 [0.0500, 0.1500] (spread 0.0004)"
+    some = harness.evaluate(pd.concat([both, both.assign(n=50)]), files=config["files"]).set_index(["problem", "n"])
+    assert some["se"].isna().tolist() == [False, True, False, False]  # fewer rows are other rows in every replication
     alone = tables.wide(both[both["problem"] == "file"], config).columns.name
     assert alone == "l1: value [interval], spread over the estimator's own randomness" and "standard" not in alone
     steady = tables.wide(rows("e", [0.1, 0.1, 0.1 + 1e-16], problem="file"), config)

@@ -199,8 +199,9 @@ def test_refresh_computes_every_cell_again_and_the_latest_counts(out, files, cli
     code, text, _ = cli("doctor")
     assert code == 0 and "2 cells are recorded more than once" in text  # what a refresh replaced is no contradiction
     (folder / "value.txt").unlink()
-    code, text, _ = cli(*run, "refresh=true")
-    assert "2 computed" in text and "2 failed" in text
+    code, text, err = cli(*run, "refresh=true")
+    assert code == 1 and "2 computed" in text and "2 failed" in text
+    assert "2 cells failed when they were computed again, the first with: FileNotFoundError" in err and "recorded before" in err
     with pytest.raises(BadInput, match="refresh is 'often'; allowed are true"):
         harness.run([*run, "refresh=often"])
 

@@ -35,6 +35,8 @@ def test_words_are_as_short_as_they_can_be():
     assert sweeps.words(["estimator.a.bins", "seed"]) == {"estimator.a.bins": "bins", "seed": "seed"}
     two = ["estimator.a.bins", "estimator.b.bins", "problem.a.a"]
     assert sweeps.words(two) == {two[0]: "a.bins", two[1]: "b.bins", two[2]: "a"}
+    column = "problem.a.notion"  # which the table has already
+    assert sweeps.words([column]) == {column: "a.notion"}
 
 
 def test_one_plan_holds_every_cell_once_under_names_that_say_what_was_swept():
@@ -52,6 +54,57 @@ def test_seeds_are_of_the_cell():
     for seed in (3, 4):
         alone = plan(compose([*BASE, f"seed={seed}"]))
         assert {c.key for c in whole.cells if c.seed == seed} == {c.key for c in alone.cells}
+
+
+def test_a_table_of_many_points_is_evaluated_once(out, monkeypatch):
+    """Not once per point: 2,000 points took ten minutes."""
+    from harness import evaluation, tables
+
+    found = Experiment.of([*BASE, f"sweep.estimator.binned15.bins={list(range(2, 32))}", f"out={out}", "problem=[beta_wavy]"])
+    found.compute(quiet=True)
+    frame, calls, plain = found.records(), [], evaluation.evaluate
+    for module in (evaluation, tables):
+        monkeypatch.setattr(module, "evaluate", lambda *a, **k: calls.append(a) or plain(*a, **k))
+    assert len(found.wide(frame)) == 30 + 1 and len(calls) == 1
+    rows = sweep_report.View(found.plan).rows(frame, found.shown_config())
+    assert rows["bins"].nunique() == 30 and len(calls) == 2
+
+
+def test_a_search_does_not_prefer_values_for_which_hard_cells_have_no_number(out):
+    found = Experiment.of([*BASE, f"out={out}"])
+    assert found.compute(quiet=True) and 0 < found.rmse() < 1
+    run = [*BASE, "estimator=[binned15,kde]", "n=[1,60]", f"out={out}"]
+    some = Experiment.of(run)
+    some.compute(quiet=True)
+    assert some.records()["status"].isin(["failed", "undefined"]).any() and some.rmse() == float("inf")
+
+
+def test_values_that_differ_in_late_digits_are_apart(out):
+    """Nodes are known to the workers by their names: two of one name would give the numbers of the other."""
+    a = [0.50000001, 0.50000002]
+    found = Experiment.of([*BASE, f"sweep.problem.beta_overconfident.a={a}", "estimator=[binned15]", f"out={out}"])
+    assert {f"beta_overconfident (a={value})" for value in a} <= set(found.plan.problems)
+    found.compute(quiet=True)
+    frame = found.records()
+    planned = {c.key: found.plan.problems[c.problem].key for c in found.plan.cells}
+    assert frame["problem_key"].tolist() == frame["key"].map(planned).tolist() and frame["problem_key"].nunique() == 3
+
+
+def test_numbers_of_resamples_are_apart(out, tmp_path):
+    file = tmp_path / "preds.npz"
+    np.savez(file, p=np.linspace(0.02, 0.98, 60), y=np.arange(60) % 3 == 0)
+    base = ("problem=predictions", f"problem.predictions.path={file}", "estimator=[binned15]", "jobs=1", f"out={out}")
+    found = Experiment.of([*base, "sweep.bootstrap=[0,20,40]"])
+    assert list(found.plan.estimators) == ["binned15", "binned15 (20 resamples)", "binned15 (40 resamples)"]
+    found.compute(quiet=True)
+    frame = found.records()
+    planned = {c.key: found.plan.estimators[c.estimator].key for c in found.plan.cells}
+    assert frame["estimator_key"].tolist() == frame["key"].map(planned).tolist() and frame["estimator_key"].nunique() == 3
+
+
+def test_values_that_read_alike_are_refused():
+    with pytest.raises(BadInput, match="holds 1 twice"):
+        sweeps.points(compose([*BASE, "sweep.seed=[1,1.0]"]))
 
 
 def test_a_sweep_in_one_run(cli, out):

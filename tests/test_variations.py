@@ -75,6 +75,15 @@ def test_other_samples_are_compared_with_the_paper_in_a_file_of_their_own(cli, o
     assert compared["ours"].notna().all() and compared["row"].str.endswith("n = 200").all() and len(compared) == 12
 
 
+def test_rows_that_name_no_n_are_not_compared_at_another():
+    """As those of berta2026_table2, which are of n = 5,000 without saying so."""
+    compared = pd.DataFrame(
+        {"row": ["Both, over", "Both, n = 200", "Both, n = 500"], "column": ["ECE", "ECE", "ECE"], "ours": [0.1, 0.2, None]}
+    )
+    assert variations.comparable(compared, {"reps": (10, 2)})["ours"].tolist() == [0.1, 0.2]
+    assert variations.comparable(compared, {"n": ([5000], [200])})["row"].tolist() == ["Both, n = 200"]
+
+
 def test_other_estimators_are_compared_with_nothing_and_drawn(cli, out, ledger):
     """The figure of the experiment names other estimators; those that were chosen are drawn."""
     code, text, _ = cli(*SMALL, "estimator=[kmeans15,debiased15]", "estimand=[l1,l2_squared]")
@@ -133,3 +142,4 @@ def test_items_draw_their_variations_in_sampling(cli, out, experiment):
     code, text, err = cli(f"experiment={experiment}", "n=[300]", "reps=2", "jobs=1")
     assert code == 0, err
     assert not (out / experiment.split("_")[0]).exists() and "figure" in text
+    assert "paper vs ours" not in text  # n = 300 is none of theirs
