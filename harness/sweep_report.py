@@ -307,10 +307,10 @@ class View:
         """What the figure shows, in words."""
         names = ", ".join(self.plan.swept.values())
         return (
-            f"Estimates against {names}: mean over the replications, bars one standard error (none with a single replication); "
-            "dotted levels are estimators that the parameter does not change; dashed: the true value, where it is known. Below: "
-            "CPU time of a cell (median over the replications, mean over the panels above). A heat map shows the root mean "
-            "squared error, or the mean where no truth is known."
+            f"Estimates against {names}: mean over the replications, bars one standard error (none with a single replication, "
+            "and on files); dotted levels are estimators that the parameter does not change; dashed: the true value, where it is "
+            "known. Below: CPU time of a cell (median over the replications, mean over the panels above). A heat map shows the "
+            "root mean squared error, or the mean where no truth is known."
         )
 
 
