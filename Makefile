@@ -1,5 +1,7 @@
 # make run: environment, Figure 1 of berta2026, its tables and page.   make test: environment, the tests but the slow ones (two or
-# three minutes on two quiet cores).   make golden: the golden numbers with other numpy kernels.   make slow: the slow tests.
+# three minutes on two quiet cores).   make golden: the golden numbers with other numpy kernels.   make slow: the slow tests, some
+# twenty minutes; CI runs all three.   make hours: the commands of the README that reproduce a paper, and the studies of many
+# repetitions; nobody runs these but you.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -14,13 +16,16 @@ test: setup
 	$(BIN)/ruff check .
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-# every file of tests that compares with golden numbers, without what this processor has above numpy's baseline
+# every file of tests that compares with golden numbers, slow tests too, without what this processor has above numpy's baseline
 golden: setup
 	features=$$($(BIN)/python tests/numpy_features.py) && echo "numpy without: $$features" && \
-	NPY_DISABLE_CPU_FEATURES="$$features" $(BIN)/python -m pytest -n 2 --dist loadfile $$(grep -l golden tests/test_*.py)
+	NPY_DISABLE_CPU_FEATURES="$$features" $(BIN)/python -m pytest -n 2 --dist loadfile -m "not hours" $$(grep -l golden tests/test_*.py)
 
 slow: setup
 	$(BIN)/python -m pytest -n 2 -m slow
+
+hours: setup
+	$(BIN)/python -m pytest -m hours
 
 # the optional foundation models (torch, tabpfn, tabicl; no weights) and their tests
 foundation: setup

@@ -110,9 +110,8 @@ def _run_config(config: dict) -> int:
         from harness import variations
 
         print(f"{variations.sentence(config, experiment.differs)}; its results go to {_short(experiment.folder)}")
-    for problem in list(experiment.plan.problems.values())[:20]:
-        if getattr(problem.object, "rows_of_a_file", False) and not experiment.paper:
-            print(problem.object.described)
+    for note in experiment.notes():
+        print(note)
     return _compute(experiment, finish=True)
 
 

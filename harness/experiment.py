@@ -39,7 +39,8 @@ class Experiment:
         differs = {path: pair for path, pair in variations.differences(config, reference).items() if path not in swept}
         if differs:
             config = {**config, "labels": variations.labels(config, differs)}
-        if set(config["estimator"] or ()) != set((reference or config)["estimator"] or ()) and "figure.estimators" not in differs:
+        chosen, configured = (set((c.get("estimator") or {}) if c else ()) for c in (config, reference or config))
+        if chosen != configured and "figure.estimators" not in differs:
             config = {**config, "figure": {**config["figure"], "estimators": None}}  # those of the run, not the experiment's
         points = sweeps.points(config) if points is None and config["sweep"] else points
         plan = cells.plan(config) if points is None else cells.union(config, points)
@@ -239,6 +240,27 @@ class Experiment:
             with whole_file(table) as temporary:
                 reliability.table_of(panels).to_csv(temporary, index=False)
             yield title, reliability.caption_of(panels), [*files, table]
+
+    def notes(self) -> list[str]:
+        """What to know of the files of a run: how each was read, and what its intervals are or why an estimator has none."""
+        if self.paper and not self.is_variation or self.config["ranking"]:
+            return []
+        files = [p for p in self.plan.problems.values() if getattr(p.object, "rows_of_a_file", False)]
+        found = [problem.object.described for problem in files[:20]]
+        if len(files) > 20:
+            found.append(f"and {len(files) - 20} more files")
+        wrapped = [e for e in self.plan.estimators.values() if hasattr(e.object, "keeps_values_of")]
+        with_intervals = {e.id for e in wrapped}
+        if wrapped:
+            one = wrapped[0].object
+            found.append(
+                f"intervals: {one.level:.0%}, from {one.resamples} random halves of the rows; they are for what the estimator "
+                "tends to as n grows, so that the value of a biased estimator may lie outside"
+            )
+        costly = [name for name, e in self.plan.estimators.items() if e.id not in with_intervals]
+        if files and costly and self.config["bootstrap"] is None:
+            found.append(f"no bootstrap of {', '.join(costly)} by default, which would take minutes; bootstrap=200 asks for it")
+        return found
 
     def shown_config(self) -> dict:
         """The configuration for what draws: also with `files`, [(problem, n)] whose replications are no samples, as they share

@@ -19,7 +19,7 @@ MAIN = """calharness: estimators of calibration error against problems with know
   calharness plan OVERRIDES                            cells to do, done, skipped and why, time left; runs nothing
   calharness status [out=DIR]                          what the records hold
   calharness report OVERRIDES                          figure, tables and page from the records; runs nothing
-  calharness check my_module.Mine                      contract test of an estimator
+  calharness check my_module.Mine                      contract test of an estimator, problem or calibrator
   calharness doctor [--compact] [OVERRIDES]            broken parts, duplicates, missing cells
   calharness data list|fetch NAME|verify|make NAME     published files: where, how large, checksums; stand-ins made here
   calharness completion bash|zsh                       the shell completes commands, ids and parameters
@@ -81,8 +81,9 @@ Takes what a run takes (`calharness help run`).""",
 Takes what a run takes (`calharness help run`).""",
     "check": """calharness check TARGET: contract test, one line per item
 
-  calharness check my_module.Mine    a class with default arguments, an instance, or a function (p, y) -> float
-  calharness check binned15          an id
+  calharness check my_module.Mine    an estimator: a class with default arguments, an instance, or a function (p, y) -> float;
+                                     a problem: sample(n, rng) -> (p, y); or a calibrator: fit(p, y)
+  calharness check binned15          an id of an estimator or a problem
 
 Exit status 1 if an item failed.""",
     "doctor": """calharness doctor [--compact] [OVERRIDES]: broken parts, duplicates, runs without provenance, missing cells

@@ -41,6 +41,7 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
         paper=experiment.paper,
         svg=inline(svg.read_text()),
         diagrams=[(t, c, inline(next(f for f in own if f.suffix == ".svg").read_text())) for t, c, own in diagrams],
+        notes=experiment.notes(),
         heading=_plain(wide.columns.name),
         caption=caption,
         wide=wide,
@@ -87,8 +88,11 @@ def _most_telling(compared):
 
 
 def inline(svg: str) -> str:
-    """An SVG for use inside a page: no XML prologue, width by the page."""
+    """An SVG for use inside a page: no XML prologue, as wide as the page, but at most twice as wide as it was drawn."""
     svg = svg[svg.index("<svg") :]
+    drawn = re.search(r'<svg[^>]*? width="([\d.]+)pt"', svg)
+    if drawn:
+        svg = svg.replace("<svg", f'<svg style="max-width: {2 * float(drawn[1]):.0f}pt"', 1)
     return re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1), count=1)
 
 

@@ -74,7 +74,7 @@ VECTORS = {"L1": 2e-3, "Lp1.5": 5e-4, "L2": 5e-4, "Lp3": 5e-4, "sqL2": 5e-5, "KL
 
 
 def by_the_authors():
-    """{(estimator, input): {metric: value}}, all but CatBoost of many trees marked quick."""
+    """{(estimator, input): {metric: value}}."""
     found = {}
     for row in rows("peer_outputs.csv"):
         if row["stack"] == "ert" and row["estimator"] in AUTHORS:
@@ -82,8 +82,10 @@ def by_the_authors():
     return found
 
 
-def slow_if_many_trees(case):
-    quick = not case[0].startswith("catboost") or case == ("catboost_it300(Table1)", "bin2_over_n200_s0")
+def slow_if_long(case):
+    """CatBoost of many trees, LightGBM of many on 1,000 samples, and all but one of three classes."""
+    quick = not case[0].startswith("catboost") and (case[1] == "bin2_over_n200_s0" or case[0].startswith("ws_"))
+    quick &= case[1] not in ("mc3_over_n1000_s0", "mc3_under_n1000_s0")
     return pytest.param(case, marks=() if quick else pytest.mark.slow, id="-".join(case))
 
 
@@ -91,7 +93,7 @@ def test_the_selection_of_estimates_is_what_it_was():
     assert len(by_the_authors()) == 2 * 6 + 3 * 3 and sum(map(len, by_the_authors().values())) == 12 * 5 + 9 * 6
 
 
-@pytest.mark.parametrize("case", [slow_if_many_trees(case) for case in by_the_authors()])
+@pytest.mark.parametrize("case", [slow_if_long(case) for case in by_the_authors()])
 def test_estimates_equal_the_authors(case):
     data, reported = arrays(case[1]), by_the_authors()[case]
     notion, tolerance = ("binary", BINARY) if data["p"].ndim == 1 else ("canonical", VECTORS)
@@ -135,7 +137,13 @@ def test_the_selection_of_published_runs_is_what_it_was():
     assert len(published()) == 5 * 2 + 4 * 2 + 3 and sum(map(len, published().values())) == 51 + 188
 
 
-@pytest.mark.parametrize("case", published(), ids=lambda case: f"{case[0]}-{case[1]}")
+def slow_but_two(case):
+    """One problem of two classes and one of three are quick."""
+    quick = case in (("beta_shifted", 0), ("dirichlet3_harmonic", 0))
+    return pytest.param(case, marks=() if quick else pytest.mark.slow, id=f"{case[0]}-{case[1]}")
+
+
+@pytest.mark.parametrize("case", [slow_but_two(case) for case in published()])
 def test_published_runs_come_back(case):
     name, seed = case
     problem, done = harness.load_problem(f"{name}_legacy"), {}
@@ -151,6 +159,7 @@ def test_published_runs_come_back(case):
         assert done[n, estimator][metric].value == pytest.approx(value, abs=tolerance), (n, estimator, metric)
 
 
+@pytest.mark.slow
 def test_the_library_agrees_on_vectors():
     """probmetrics 1.3.0: stratified folds, pooled means, otherwise the same models."""
     ours = {
@@ -490,7 +499,7 @@ def test_the_models_are_asked_for_one_thread(monkeypatch):
     for calibrator in (FEW["catboost"], FEW["lightgbm"]):
         calibrator.fit(*scalars(60), rng())
     assert [s.get("thread_count", s.get("num_threads")) for s in settings] == [1, 1, 1, 1]
-    assert threading.active_count() == before
+    assert threading.active_count() <= before
 
 
 @pytest.mark.parametrize(

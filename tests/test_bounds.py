@@ -271,8 +271,11 @@ def textbook(x):
     return x.mean() - 1.645 * x.std(ddof=1) / math.sqrt(len(x))
 
 
-@pytest.mark.parametrize("calibrator", [QuickIsotonic(), Temperature()], ids=lambda c: type(c).__name__)
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "calibrator, case",
+    [pytest.param(QuickIsotonic(), case, id=f"{case}-QuickIsotonic") for case in CASES]
+    + [pytest.param(Temperature(), case, id=f"{case}-Temperature", marks=pytest.mark.slow) for case in CASES],
+)
 def test_lower_bounds_cover(case, calibrator):
     sample = of_problem(case) if CASES[case] is of_problem else CASES[case]
     hits = {loss.name: [] for loss in LOSSES}
@@ -294,7 +297,7 @@ def test_a_normal_bound_claims_too_much_where_errors_are_rare():
     assert np.mean(normal) < 0.5
 
 
-@pytest.mark.parametrize("case", ["a fair coin", "beta_calibrated"])
+@pytest.mark.parametrize("case", ["a fair coin", pytest.param("beta_calibrated", marks=pytest.mark.slow)])
 def test_the_textbook_bound_covers_too_little(case):
     """On calibrated predictions the folds' maps turn the same way: the variance of the mean is about twice what independent
     samples would have, and the pooled bound holds in nine of ten samples rather than in 19 of 20."""
@@ -326,7 +329,11 @@ def test_the_bound_is_not_empty():
 # Where there is no bound
 
 
-@pytest.mark.parametrize("calibrator", [QuickIsotonic(), QuadraticScaling(mixture=False)], ids=lambda c: type(c).__name__)
+@pytest.mark.parametrize(
+    "calibrator",
+    [QuickIsotonic(), pytest.param(QuadraticScaling(mixture=False), marks=pytest.mark.slow)],
+    ids=["QuickIsotonic", "QuadraticScaling"],
+)
 def test_stratified_folds_find_errors_where_there_are_none(calibrator):
     """p = 1/2 throughout, Y a fair coin. Held-out shares that equal the training shares make every contribution |mean - 1/2|,
     whose expectation is sqrt(2/pi)/2 = 0.4 over sqrt(n); random folds expect at most 0."""

@@ -296,7 +296,10 @@ REPS = 120
 PROBLEMS = ("sine_perturbed", "waves_perturbed", "ties", "ends", "rare_atom", "coin", "square12")
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+LONG = ("sine_perturbed", "waves_perturbed")
+
+
+@pytest.mark.parametrize("name", [pytest.param(p, marks=pytest.mark.slow if p in LONG else ()) for p in PROBLEMS])
 def test_coverage(name):
     """At level 0.5, n = 1,000: a bound may miss in half of the draws, give or take three standard errors."""
     problem = load_problem(f"score_{name}")

@@ -49,7 +49,12 @@ def test_files_are_keyed_by_their_id(group):
         assert list(OmegaConf.load(path)) == [path.stem]
 
 
-@pytest.mark.parametrize("name", list_experiments())
+def slow_twin(name):
+    """The twins of an experiment, on another stream or on data at hand, differ from it in a few lines."""
+    return pytest.param(name, marks=pytest.mark.slow if "_legacy" in name or "_offline" in name else ())
+
+
+@pytest.mark.parametrize("name", [slow_twin(name) for name in list_experiments()])
 def test_experiment_composes_and_plans(name):
     config = compose([f"experiment={name}"])
     assert config["name"] == name

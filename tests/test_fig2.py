@@ -116,6 +116,7 @@ def test_figure_2_draws_500_points_of_the_true_map_and_every_number_of_table_2(o
     assert [t.get_text() for t in below[0].get_yticklabels()] == ["over", "under", "total"]
 
 
+@pytest.mark.slow
 def test_table_2_end_to_end(out, result, cli):
     """Two replications of the paper's experiment: every number has a verdict, nothing differs."""
     code, text, err = cli("experiment=berta2026_table2", "reps=2", "estimator=[variational_catboost_ws_berta2026]", "jobs=1")

@@ -105,14 +105,15 @@ def test_the_exact_curve_has_its_least_value_at_1_and_a_second_valley():
 # figure 1
 
 
-def test_figure_1_end_to_end(out, cli, monkeypatch):
+def test_figure_1_end_to_end(out, result, cli, monkeypatch):
     monkeypatch.setattr("harness.problems.powered.POINTS", 10, raising=False)  # a rough truth is enough here
     code, _, err = cli("experiment=gruber2025_fig1", "reps=8", "jobs=1")
     assert code == 0, err
-    table = pd.read_csv(out / "gruber2025" / "reproduction.csv")
+    (compared,) = (out / "variations").glob("*/reproduction.csv")
+    table = pd.read_csv(compared)
     assert len(table) == 270 and table["verdict"].isin(["identical", "within error"]).mean() > 0.9
-    assert (out / "gruber2025" / "fig1.png").stat().st_size > 20_000
-    assert "theta of the smallest mean risk" in (out / "gruber2025" / "fig1.tex").read_text()
+    assert result(".png").stat().st_size > 20_000
+    assert "theta of the smallest mean risk" in result(".tex").read_text()
 
 
 def test_figure_1_reads_between_the_candidates():
@@ -194,6 +195,7 @@ def test_without_any_file_the_papers_numbers_stand_alone(module):
     assert len(module.summary(nothing, config)) == 0
 
 
+@pytest.mark.slow
 def test_other_networks_are_shown_and_never_judged():
     offline = compose(["experiment=gruber2025_table1_offline"])
     ours = risk_table.reproduced(frame(record(PUBLISHED, problem="cifar10_lenet5")), offline)
@@ -231,6 +233,7 @@ def test_table_1_digit_by_digit_on_the_published_files(out):
 # the figures of estimates, and what they cost
 
 
+@pytest.mark.slow
 def test_the_figures_read_the_same_cells_as_the_tables():
     for figure, table in (("fig2a", "table1"), ("fig2b", "table2"), ("fig4", "table3"), ("fig5a", "table4"), ("fig5b", "table5")):
         for end in ("", "_offline"):

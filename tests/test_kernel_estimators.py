@@ -174,6 +174,7 @@ def kernel(p, y):
     assert found.loc["kl", "truth"] == pytest.approx(load_problem("beta_overconfident").truth("kl").value)
 
 
+@pytest.mark.slow
 def test_bandwidth_rules():
     from scipy.stats import beta
 
@@ -215,7 +216,9 @@ def test_binning_kernel_by_hand():
     assert found["l2_squared"] == pytest.approx(((r - p) ** 2).mean()) and found["l1"] == pytest.approx(np.abs(r - p).mean())
 
 
-@pytest.mark.parametrize("name", ["beta_overconfident", "beta_calibrated", "beta_underconfident"])
+@pytest.mark.parametrize(
+    "name", ["beta_overconfident", *(pytest.param(f"beta_{s}", marks=pytest.mark.slow) for s in ("calibrated", "underconfident"))]
+)
 def test_direct_estimates_come_near_the_truth(name):
     """n = 2,000, bandwidth by the risk: bias below a tenth of the truth plus 0.004, a variance of 1/4 over the 60 samples or more
     that a bandwidth holds."""

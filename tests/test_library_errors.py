@@ -172,6 +172,7 @@ def test_our_top_class_estimates_go_by_the_sign():
     assert found["top_class_l1_over"].low > 0.5 * problem.truth("top_class_l1").value
 
 
+@pytest.mark.slow
 def test_the_top_class_conditions_on_the_whole_vector():
     """More information, more error: E|f_t - E[Y given f]| is at least E|f_t - E[Y given f_t]|, which is another estimand."""
     problem = harness.load_problem("dirichlet3_harmonic")

@@ -557,6 +557,7 @@ def test_every_pack_has_its_problem(name):
     assert pack.rows and pack.classes and problem.top_label == (pack.group == "toplabel")
 
 
+@pytest.mark.slow
 def test_packs_that_are_there_are_what_their_listing_says():
     there = [name for name in REAL if harness.load_problem(name).unavailable is None]
     if not there:

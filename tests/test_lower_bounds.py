@@ -35,32 +35,37 @@ def too_rare(table, level=0.95):
     return bounded[bounded["coverage"] < level - 3.0 * np.sqrt(level * (1.0 - level) / bounded["reps"])]
 
 
-@pytest.mark.slow
+few_or_many = pytest.mark.parametrize(
+    "reps", [pytest.param(100, marks=pytest.mark.slow), pytest.param(500, marks=pytest.mark.hours)]
+)
+
+
 @pytest.mark.parametrize("n", [200, 1000])
-def test_quick_calibrators_on_every_problem(tmp_path, n):
-    table = judged(tmp_path, QUICK, f"n={n}", "reps=500")
+@few_or_many
+def test_quick_calibrators_on_every_problem(tmp_path, n, reps):
+    table = judged(tmp_path, QUICK, f"n={n}", f"reps={reps}")
     columns = ["problem", "estimator", "estimand", "mean", "se", "truth", "coverage"]
     assert not len(too_rare(table)), too_rare(table)[columns].to_string()
     allowed = 0.003 * len(table)  # of so many comparisons at 3 standard errors a few fall out by chance
     assert len(exceeding(table)) <= allowed, exceeding(table)[columns].to_string()
 
 
-@pytest.mark.slow
-def test_all_notions(tmp_path):
-    table = judged(tmp_path, ["isotonic", "temperature"], "n=300", "reps=500", "notion=all")
+@few_or_many
+def test_all_notions(tmp_path, reps):
+    table = judged(tmp_path, ["isotonic", "temperature"], "n=300", f"reps={reps}", "notion=all")
     assert set(table["notion"]) == {"binary", "top_label", "classwise", "canonical"}
     assert not len(too_rare(table)), too_rare(table).to_string()
     assert len(exceeding(table)) <= 0.003 * len(table), exceeding(table).to_string()
 
 
-@pytest.mark.slow
+@pytest.mark.hours
 def test_warm_started_trees_on_every_problem(tmp_path):
     table = judged(tmp_path, ["catboost_ws", "lightgbm_ws"], "n=200", "reps=100")
     assert not len(too_rare(table)), too_rare(table).to_string()
     assert len(exceeding(table)) <= 0.003 * len(table), exceeding(table).to_string()
 
 
-@pytest.mark.slow
+@pytest.mark.hours
 def test_trees_from_scratch_on_every_problem(tmp_path):
     table = judged(tmp_path, ["catboost", "lightgbm", "random_forest", "extra_trees"], "n=200", "reps=10")
     assert not len(too_rare(table)), too_rare(table).to_string()

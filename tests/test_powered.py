@@ -17,6 +17,7 @@ from harness.problems.powered import classwise_of_vector
 from harness.seeds import data_rng
 
 SIMPLEX = [f"simplex{k}_popordanoska2024" for k in (2, 3, 4, 5, 10, 20)] + ["simplex5_gruber2025"]
+PEAKED = pytest.param("simplex5_gruber2025", marks=pytest.mark.slow)  # whose truths take long
 
 
 def golden(paper, classes):
@@ -43,7 +44,8 @@ def test_truths_of_two_classes_equal_an_independent_quadrature():
 
 
 @pytest.mark.parametrize(
-    "classes, notions", [(3, ["canonical", "classwise", "of_vector"]), (5, ["classwise"]), (20, ["classwise"])]
+    "classes, notions",
+    [(3, ["canonical", "classwise", "of_vector"]), (5, ["classwise"]), pytest.param(20, ["classwise"], marks=pytest.mark.slow)],
 )
 def test_truths_of_more_classes_equal_an_independent_integration(classes, notions):
     """4 standard errors, theirs and ours; quadratures have none of their own."""
@@ -55,6 +57,7 @@ def test_truths_of_more_classes_equal_an_independent_integration(classes, notion
         assert truth.error < 1e-3 * truth.value, row
 
 
+@pytest.mark.slow
 def test_truths_of_five_peaked_classes_equal_an_independent_integration():
     """The top-label value of their 4,000,000 samples in 2,000 cells has no error of its own: 4e-5 is 4 standard errors of a mean
     of (f - C)^2, whose standard deviation is below 0.02 as |f - C| <= 0.3."""
@@ -131,6 +134,7 @@ def test_refinement_and_sharpness_of_two_classes_sum_to_the_uncertainty_of_a_coi
         assert total["kl"] == pytest.approx(np.log(2), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_equal_powers_are_calibrated_but_neither_refined_nor_sharp():
     """C ~ Dir(1_3): E ||C||^2 = 1/2; C_1 ~ Beta(1, 2) has variance 1/18."""
     problem = PoweredDirichlet(3)
@@ -159,7 +163,7 @@ def test_the_conditional_mean_knows_less_than_the_whole_vector():
 # Samples
 
 
-@pytest.mark.parametrize("name", ["simplex2_popordanoska2024", "simplex3_popordanoska2024", "simplex5_gruber2025"])
+@pytest.mark.parametrize("name", ["simplex2_popordanoska2024", "simplex3_popordanoska2024", PEAKED])
 def test_samples_carry_the_canonical_truth(name):
     """The oracle's mean of d(f, C) over 100,000 samples within 4 standard errors, and its labels as frequent as C says."""
     problem, n = harness.load_problem(name), 100_000
@@ -188,7 +192,7 @@ def test_the_oracle_gives_refinement_and_sharpness(name, notion):
             assert found[f"{part}_{distance}"].value == pytest.approx(estimands.value(which, centre, c, notion), rel=1e-9)
 
 
-@pytest.mark.parametrize("name", ["simplex3_popordanoska2024", pytest.param("simplex5_gruber2025", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["simplex3_popordanoska2024", PEAKED])
 def test_conditional_truths_equal_brute_force(name):
     """400,000 samples cut into 400 bins by the conditioning probability, d taken between the means of f and C in each. Bound: 4
     standard errors, of the mean of d and of the bin means of C (their noise s times the derivative of d), and the bias that s

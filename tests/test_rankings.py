@@ -241,12 +241,12 @@ def test_own_estimator_and_any_problems_end_to_end(out, cli, module):
         "n=[50,400]", "reps=12", "name=ranked", "ranking={stream:s,orders:null,reference:l1}", "jobs=1", "engine=serial",
     )  # fmt: skip
     assert "share of trials in the right order" in text and "without a number" in text
-    table = pd.read_csv(out / "ranked" / "ranked.csv").query("estimand == 'l1'").set_index(["estimator", "n"])
+    table = pd.read_csv(out / "variations" / "ranked" / "ranked.csv").query("estimand == 'l1'").set_index(["estimator", "n"])
     assert set(table["models"]) == {"beta_calibrated < beta_overconfident"} and (table["trials"] == 12).all()
     assert table.loc[("mine", 50), "incomplete"] > 0 and (table.loc["binned15", "incomplete"] == 0).all()
     assert table.loc[("binned15", 400), "share"] > 0.7
-    page = (out / "ranked" / "ranked.html").read_text()
-    assert "Equal values are no order" in page and (out / "ranked" / "ranked.png").is_file()
+    page = (out / "variations" / "ranked" / "ranked.html").read_text()
+    assert "Equal values are no order" in page and (out / "variations" / "ranked" / "ranked.png").is_file()
 
 
 def test_the_order_on_all_rows_is_the_estimators_own(out, tmp_path):

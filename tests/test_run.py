@@ -186,7 +186,7 @@ def test_own_estimator_runs_against_all_and_only_it_is_computed(out, module):
         "experiment=smoke",
         "reps=2",
         "n=100",
-        "jobs=2",
+        "jobs=1",
         "+estimator.mine._target_=my_module.Mine",
         "+estimator.bare._target_=my_module.bare",
     ]
@@ -255,7 +255,7 @@ def _disturbed(module, out, parts, number, *extra):
     return process.returncode, err
 
 
-@pytest.mark.parametrize("parts", [1, 6])
+@pytest.mark.parametrize("parts", [pytest.param(1, marks=pytest.mark.slow), 6])
 def test_sigkill_then_run_again_gives_the_undisturbed_records(out, module, tmp_path, parts):
     disturbed = tmp_path / "disturbed"
     _disturbed(module, disturbed, parts, signal.SIGKILL)

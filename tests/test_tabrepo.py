@@ -391,7 +391,7 @@ def test_a_family_through_the_command_line(out, cli, monkeypatch):
     assert code == 0 and "16 cells" in text
     code, text, _ = cli(*asked)
     assert code == 0 and "16 cells, 0 done before, 12 computed, 4 skipped" in text
-    assert "wine/0/LinearModel_c1_BAG_L1" in (out / "family" / "family.csv").read_text()
+    assert "wine/0/LinearModel_c1_BAG_L1" in (out / "variations" / "family" / "family.csv").read_text()
     code, text, _ = cli(*asked)
     assert code == 0 and "12 done before, 0 computed" in text
     found = harness.load_records(out)

@@ -166,6 +166,7 @@ def test_an_interrupted_make_goes_on(tmp_path, monkeypatch):
     assert not list(tmp_path.rglob("model_predictions/*/.*"))
 
 
+@pytest.mark.slow
 def test_other_rows_or_more_models_are_trained_anew(tmp_path, capsys):
     table = blobs()
     tabular.make([table], [0], ("LinearModel",), tmp_path)

@@ -114,7 +114,7 @@ def _sound(name, e):
     """The estimate with plain floats; WrongAnswer where kind, bounds and value do not fit together."""
     try:
         low, high, level = (None if x is None else number(x) for x in (e.low, e.high, e.level))
-        parts = {str(k): number(v) for k, v in e.parts.items()} if e.parts else None
+        parts = {str(k): float(v) if isinstance(v, (bool, np.bool_)) else number(v) for k, v in (e.parts or {}).items()} or None
         e = Estimate(number(e.value), low, high, level, e.kind, parts)
     except (TypeError, ValueError, AttributeError) as error:
         raise WrongAnswer(f"{name} is {e}; value, low, high, level and parts must be numbers.") from error

@@ -205,6 +205,11 @@ class Predictions:
         """One line: how the file was understood; or why it cannot be read here."""
         return self.unavailable or self._load().described
 
+    @property
+    def names(self) -> tuple | None:
+        """The names of the classes, if the file has any."""
+        return self._load().names
+
     def sample(self, n, rng):
         p, y = self._load()[:2]
         if n > len(y):
@@ -224,6 +229,7 @@ class Loaded(NamedTuple):
     sha256: str
     content: str
     described: str
+    names: tuple | None
 
 
 @lru_cache(maxsize=8)
@@ -231,9 +237,9 @@ def _read(path, split, asked, stamp):
     from harness.notions import checked
     from harness.sources import files
 
-    p, y, described = files.read(path, split, **asked._asdict())
+    p, y, described, names = files.read(path, split, **asked._asdict())
     p, y = checked(p, y)
-    return Loaded(p, y, files.sha256(path), _content(p, y, asked.top_label), described)
+    return Loaded(p, y, files.sha256(path), _content(p, y, asked.top_label), described, names)
 
 
 def _content(p, y, top_label):

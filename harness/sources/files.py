@@ -66,8 +66,8 @@ def sha256(path) -> str:
         return hashlib.file_digest(f, "sha256").hexdigest()
 
 
-def read(path, split="test", **options) -> tuple[np.ndarray, np.ndarray, str]:
-    """(p, y, what was understood) of a file or folder; `options` are those of `forms.Asked`.
+def read(path, split="test", **options) -> tuple[np.ndarray, np.ndarray, str, tuple | None]:
+    """(p, y, what was understood, names of the classes or None) of a file or folder; `options` are those of `forms.Asked`.
 
     .npz, .csv (also .tsv, and either with .gz) and .parquet hold arrays or columns by name (`forms.understood`).
     .p and .pkl: ((logits, labels) of validation, (logits, labels) of test); .safetensors: logits_test and labels_test, or
@@ -78,8 +78,8 @@ def read(path, split="test", **options) -> tuple[np.ndarray, np.ndarray, str]:
     if not path.is_dir() and path.stat().st_size == 0:
         raise BadInput(f"{path} is an empty file; probabilities and labels are needed.")
     arrays, notes = _arrays(path, split)
-    p, y, line = forms.understood(arrays, path, asked)
-    return p, y, "; ".join([f"{path.name}: {line}", *notes])
+    p, y, line, names = forms.understood(arrays, path, asked)
+    return p, y, "; ".join([f"{path.name}: {line}", *notes]), names
 
 
 def read_predictions(path, probabilities=None, logits=None, labels=None, **options):

@@ -74,7 +74,8 @@ class Labels(NamedTuple):
 
 
 def understood(arrays: dict[str, np.ndarray], path, asked: Asked):
-    """(p, y, line) of the arrays of a file, in their order. p: (n,) or (n, k) float64; y: (n,) int64 in 0..k-1.
+    """(p, y, line, names of the classes or None) of the arrays of a file, in their order. p: (n,) or (n, k) float64; y: (n,)
+    int64 in 0..k-1.
     Raises BadInput that names the array, what was found and the option or change that mends it."""
     arrays = dict(arrays)
     everything = list(arrays)
@@ -114,7 +115,8 @@ def understood(arrays: dict[str, np.ndarray], path, asked: Asked):
     stored = None if asked.class_names else _stored_classes(rest, p, labels)
     if stored:
         asked = asked._replace(class_names=tuple(map(_text, rest[stored].tolist())))
-    y, classes, meaning = _encode(labels, columns, p, asked, path)
+    y, names, meaning = _encode(labels, columns, p, asked, path)
+    classes = f"classes: {_few(names)}" if names else f"{2 if p.ndim == 1 else p.shape[1]} classes"
     used = {*taken, *columns.names, *([stored] if stored else [])}
     if "correct" in taken and "correct" not in everything:
         taken = ("pred_label", "true_label")
@@ -128,7 +130,7 @@ def understood(arrays: dict[str, np.ndarray], path, asked: Asked):
         f"classes named by {stored}" if stored else "",
         _ignored([name for name in everything if name not in used]),
     ]
-    return p, y, "; ".join(part for part in parts if part)
+    return p, y, "; ".join(part for part in parts if part), tuple(map(str, names)) if names else None
 
 
 def softmax(z, path="logits"):
@@ -487,7 +489,7 @@ def _refuse_values(p, columns, path):
 
 
 def _encode(labels, columns, p, asked, path):
-    """(y in 0..k-1, what is said of the classes, what is said of the labels)."""
+    """(y in 0..k-1, the names of the classes or None, what is said of the labels)."""
     k = 2 if p.ndim == 1 else p.shape[1]
     bad = next((v for v in labels.values if v is None or isinstance(v, float)), 0)
     if bad is None or isinstance(bad, float):
@@ -509,9 +511,8 @@ def _encode(labels, columns, p, asked, path):
         raise BadInput(f"{path}: {labels.title} is one-hot of {labels.one_hot} classes, but p has {k}; they must be as many.")
     codes, names, meaning = (_one_column if p.ndim == 1 else _matrix)(labels, columns, k, asked, path)
     y = np.array(codes, dtype=np.int64)[labels.index]
-    classes = f"classes: {_few(names)}" if names else f"{k} classes"
     notes = ", ".join(note for note in ("one-hot" if labels.one_hot else "", meaning) if note)
-    return y, classes, f" ({notes})" if notes else ""
+    return y, names, f" ({notes})" if notes else ""
 
 
 def _one_column(labels, columns, k, asked, path):
