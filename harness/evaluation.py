@@ -20,8 +20,8 @@ def evaluate(records, files=(), apart=()):
     bounds), low and high (their means), kind, and cpu_seconds (mean of a cell). Cells without any estimate (failed, skipped,
     undefined as a whole) form rows with an empty estimand, counted in `cells` by `status`; nothing is dropped.
 
-    files: the pairs (problem, n) whose replications are the same rows again. They are no sample: se is NaN, and sd is the spread
-    over the estimator's own randomness.
+    files: the pairs (problem, n) whose replications are the same rows of a file again, or subsets of them that share rows. They
+    are no sample: se is NaN, and sd is the spread over the estimator's own randomness, and over the subsets.
     """
     import numpy as np
     import pandas as pd
@@ -66,11 +66,11 @@ def evaluate(records, files=(), apart=()):
     table = pd.concat([table.reset_index(), without.reset_index()], ignore_index=True)
     table["reps"] = table["reps"].fillna(0).astype(int)
     table["undefined"] = table["undefined"].fillna(0).astype(int)
-    table.loc[same_rows(table, files), "se"] = np.nan
+    table.loc[are_of(table, files), "se"] = np.nan
     return table.sort_values([*apart, *GROUP], kind="stable").reindex(columns=[*apart, *COLUMNS]).reset_index(drop=True)
 
 
-def same_rows(table, files) -> list[bool]:
+def are_of(table, files) -> list[bool]:
     """Of every row of a table with columns problem and n whether it is of one of `files`, as in `evaluate`."""
     chosen = set(map(tuple, files))
     return [pair in chosen for pair in zip(table["problem"], table["n"])]

@@ -263,8 +263,16 @@ class Experiment:
         return found
 
     def shown_config(self) -> dict:
-        """The configuration for what draws: also with `files`, [(problem, n)] whose replications are the same rows again."""
-        return {**self.config, "files": sorted({(self.plan.problems[name].id, n) for name, n in self.plan.all_rows})}
+        """The configuration for what draws: also with `files`, [(problem, n)] whose replications are no samples, as they share
+        rows of a file, and `subsets`, those of them with fewer rows than the file has. To a paper or a ranking its files are the
+        population, and only all rows are no sample."""
+        held = {name for name, problem in self.plan.problems.items() if getattr(problem.object, "rows_of_a_file", False)}
+        population = self.paper or self.config["ranking"]
+        drawn = set() if population else {(c.problem, c.n) for c in self.plan.cells if c.problem in held}
+        ids = {True: set(), False: set()}
+        for name, n in drawn | self.plan.all_rows:
+            ids[(name, n) in self.plan.all_rows].add((self.plan.problems[name].id, n))
+        return {**self.config, "files": sorted(ids[True] | ids[False]), "subsets": sorted(ids[False])}
 
     @staticmethod
     def has_numbers(frame) -> bool:

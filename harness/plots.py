@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.errors import BadInput
-from harness.evaluation import evaluate, same_rows
+from harness.evaluation import are_of, evaluate
 from harness.notions import NOTIONS
 from harness.records import whole_file
 from harness.tables import OWN_RANDOMNESS, figure_estimands, label
@@ -234,11 +234,11 @@ def _caption(table, series, config, view):
     if not series:
         return "No cell gave a number to draw."
     table = table[table["estimator"].isin(series)]
-    files = np.array(same_rows(table, config.get("files", ())), dtype=bool)
+    files, subsets = (np.array(are_of(table, config.get(name, ())), dtype=bool) for name in ("files", "subsets"))
+    whole = files & ~subsets
     if view is across_problems:
-        return _of_distribution(table, files)
-    own, same = table[~files], table[files]
-    sentences = _of_means(own, same, dots=view is side_by_side)
+        return _of_distribution(table, whole)
+    sentences = _of_means(table[~files], table[whole], table[subsets], dots=view is side_by_side)
     bounds = table[_has_ends(table, config)]
     if len(bounds):
         sides = "lower bound" if bounds["high"].isna().all() else "upper bound" if bounds["low"].isna().all() else "bounds"
@@ -250,8 +250,9 @@ def _caption(table, series, config, view):
     return " ".join(sentences)
 
 
-def _of_means(own, same, dots):
-    """Sentences on what is averaged, and on error bars: `own` of replications, `same` of the same rows again."""
+def _of_means(own, same, subsets, dots):
+    """Sentences on what is averaged, and on error bars: `own` of replications, `same` of all rows of a file again, `subsets` of
+    some of them."""
     sentences = []
     if len(own):
         reps = _range(own["reps"])
@@ -268,7 +269,13 @@ def _of_means(own, same, dots):
             sentences.append(f"{again}: their {OWN_RANDOMNESS} is no standard error, and there are no error bars of it.")
         else:
             sentences.append(f"{where}, one run on all rows, without error bars.")
-    points = [frame for frame in (own, same) if len(frame) and (frame["reps"].max() > 1 and frame["kind"].ne("interval").any())]
+    if len(subsets):
+        where = "On random subsets of a file's rows" if subsets["problem"].nunique() == 1 else "On random subsets of files' rows"
+        several = subsets["reps"].max() > 1
+        runs = f"mean over {_range(subsets['reps'])} of them, whose spread is no standard error" if several else "one of them"
+        sentences.append(f"{where}, {runs}, without error bars.")
+    held = [frame for frame in (own, same, subsets) if len(frame)]
+    points = [frame for frame in held if frame["reps"].max() > 1 and frame["kind"].ne("interval").any()]
     if dots and points:
         sentences.append("Dots: the single replications." if len(own) else "Dots: the single runs.")
     return sentences

@@ -169,7 +169,7 @@ class View:
                     line = here[[key in chosen for key in self._kinds(here, beside)]]
                     self._draw(ax, line, x, at, position, config, name)
                     costs.setdefault(position, []).append(line[line[x].notna()])
-                self._truth(ax, here, x, at)
+                self._truth(ax, here, x, at, beside)
                 words = [label(config, "problem", row[0]), *([row[1].replace("_", "-")] if several else [])]
                 words += [f"n = {n:,}"] if len(sizes) > 1 or across is None else []
                 words += [f"{across} = {sweeps.said(column)}"] if across is not None else []
@@ -234,18 +234,23 @@ class View:
             points = sorted((at[value], 1e3 * seconds) for value, seconds in mean.items())
             ax.plot(*zip(*points), **plots._style(position))
 
-    def _truth(self, ax, part, x, at):
-        """The true value, a dashed level, or a dashed line where it changes with the parameter."""
+    def _truth(self, ax, part, x, at, beside):
+        """The true value, a dashed level, or a dashed line where it changes with the parameter; one for each value of the
+        parameters `beside`, where it changes with these too."""
         known = part[part["truth"].notna()]
         if not len(known):
             return
         dashed = {"color": "0.2", "linestyle": "--", "linewidth": 1.0, "label": "true value", "zorder": 2}
         moving = known[known[x].notna()]
-        if moving["truth"].nunique() > 1:
-            points = sorted({(at[_rank(value)], truth) for value, truth in zip(moving[x], moving["truth"])})
-            ax.plot(*zip(*points), **dashed)
-        else:
+        if moving["truth"].nunique() <= 1:
             ax.axhline(known["truth"].iloc[0], **dashed)
+            return
+        lines: dict[tuple, dict] = {}
+        one = moving["truth"].groupby([_rank(value) for value in moving[x]]).nunique().max() == 1
+        for kind, value, truth in zip(self._kinds(moving, beside), moving[x], moving["truth"]):
+            lines.setdefault(() if one else kind[1:], {})[at[_rank(value)]] = truth
+        for points in lines.values():
+            ax.plot(*zip(*sorted(points.items())), **dashed)
 
     def _positions(self, name):
         """{value: its place on the axis}: the number itself, or the names one after the other."""
@@ -307,10 +312,10 @@ class View:
         """What the figure shows, in words."""
         names = ", ".join(self.plan.swept.values())
         return (
-            f"Estimates against {names}: mean over the replications, bars one standard error (none with a single replication); "
-            "dotted levels are estimators that the parameter does not change; dashed: the true value, where it is known. Below: "
-            "CPU time of a cell (median over the replications, mean over the panels above). A heat map shows the root mean "
-            "squared error, or the mean where no truth is known."
+            f"Estimates against {names}: mean over the replications, bars one standard error (none with a single replication, "
+            "and on files); dotted levels are estimators that the parameter does not change; dashed: the true value, where it is "
+            "known. Below: CPU time of a cell (median over the replications, mean over the panels above). A heat map shows the "
+            "root mean squared error, or the mean where no truth is known."
         )
 
 

@@ -7,13 +7,14 @@ import textwrap
 import unicodedata
 from pathlib import Path
 
-from harness.evaluation import evaluate, same_rows
+from harness.evaluation import are_of, evaluate
 from harness.records import whole_file
 
 BOUNDS = {"upper": "≤ ", "lower": "≥ "}
 DASH = "–"
 ROUNDING = 1e-12  # a smaller spread is that of equal numbers
 OWN_RANDOMNESS = "spread over the estimator's own randomness"  # the same rows again are no replication
+SUBSETS = "spread over random subsets of the rows"  # nor are subsets that share rows
 
 
 def label(config, group: str, name: str) -> str:
@@ -71,9 +72,9 @@ def wide(records, config, apart=()):
 
     A point is 'mean ± se', with the means of its ends where it has an interval ('0.0713 [0.0612, 0.0809]') or one bound
     ('0.0713 (≥ 0.0300)'); a bound is '≤ 0.2100' or '≥ 0.0300', an interval '[0.0612, 0.0809]', a cell that has no number its
-    status, and what is not estimated a dash. On all rows of a file (config["files"], pairs of problem and n) replications are the
-    same rows again: there is no standard error, and the spread is the estimator's own. The name of the columns says which of
-    these there are.
+    status, and what is not estimated a dash. On rows of a file (config["files"], pairs of problem and n) replications are no
+    samples: there is no standard error, and the spread is the estimator's own or (config["subsets"]) of subsets of the rows. The
+    name of the columns says which of these there are.
     """
     import pandas as pd
 
@@ -104,7 +105,7 @@ def wide(records, config, apart=()):
         level=list(range(len(levels))), key=lambda level: level.map(ranks[level.name]) if level.name in ranks else level
     )
     of = frame[frame["status"].eq("ok") & frame["estimand"].isin(shown)]
-    table.columns.name = ("" if len(shown) > 1 else f"{shown[0]}: ") + _entries_are(of, files)
+    table.columns.name = ("" if len(shown) > 1 else f"{shown[0]}: ") + _entries_are(of, files, config.get("subsets", ()))
     return table
 
 
@@ -139,16 +140,17 @@ def _entry(r, of_file):
     return text + spread
 
 
-def _entries_are(table, files) -> str:
+def _entries_are(table, files, subsets) -> str:
     """What the entries of the wide table are, composed of what is there."""
     import pandas as pd
 
-    same = pd.Series(same_rows(table, files), index=table.index, dtype=bool)
+    same = pd.Series(are_of(table, files), index=table.index, dtype=bool)
     own, of_file = table[~same], table[same]
     parts = [_means(own)] if len(own) or not len(of_file) else []
     if len(of_file):
-        spread = f", {OWN_RANDOMNESS}" if ((of_file["reps"] > 1) & (of_file["sd"] > ROUNDING)).any() else ""
-        parts.append(("of files: " if parts else "") + "value" + _ends(of_file) + spread)
+        spread = are_of(of_file[(of_file["reps"] > 1) & (of_file["sd"] > ROUNDING)], subsets)
+        said = [SUBSETS] * (True in spread) + [OWN_RANDOMNESS] * (False in spread)
+        parts.append(("of files: " if parts else "") + ", ".join(["value" + _ends(of_file), *said]))
     return "; ".join(parts)
 
 

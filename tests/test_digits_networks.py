@@ -241,6 +241,16 @@ def test_members_are_the_matching_files_by_name(tmp_path):
     assert sorted(y) == sorted(held["test_labels"])
 
 
+def test_members_are_seeded_by_id_as_when_the_papers_results_were_computed(tmp_path):
+    """Their keys and streams are those of before files were seeded by their content."""
+    write(tmp_path, "one.npz")
+    (config,) = PredictionFiles(str(tmp_path), part="test").members().values()
+    member = build("problem", "x", config)
+    assert member.version == 1 and member.content is None
+    own = build("problem", "x", {**config, "by_content": True})
+    assert own.version == 2 and len(own.content) == 16 and own.fingerprint == member.fingerprint
+
+
 def test_arrays_may_be_named_and_the_folder_gives_the_name(tmp_path):
     write(tmp_path / "mine", "one.npz", q=np.array([[0.2, 0.8], [0.6, 0.4]]), truth=np.array([1, 0]))
     ((name, config),) = PredictionFiles(str(tmp_path / "mine"), probabilities="q", labels="truth").members().items()

@@ -81,6 +81,13 @@ def test_the_same_rows_again_have_no_standard_error():
     assert some["se"].isna().tolist() == [False, True, False, False]  # fewer rows are other rows in every replication
     alone = tables.wide(both[both["problem"] == "file"], config).columns.name
     assert alone == "l1: value [interval], spread over the estimator's own randomness" and "standard" not in alone
+    fewer = {**config, "subsets": config["files"]}
+    assert tables.wide(both[both["problem"] == "file"], fewer).columns.name == (
+        "l1: value [interval], spread over random subsets of the rows"
+    )
+    assert "random subsets of a file's rows, mean over 2 of them, whose spread is no standard error" in plots.caption(
+        both[both["problem"] == "file"], fewer
+    )
     steady = tables.wide(rows("e", [0.1, 0.1, 0.1 + 1e-16], problem="file"), config)
     assert steady["e"].item() == "0.1000" and steady.columns.name == "l1: value"
     caption = plots.caption(both[both["problem"] == "file"], config)

@@ -19,8 +19,8 @@ class PredictionFiles:
     `part` (train, val or test) takes the arrays <part>_logits and <part>_labels of every file; else `probabilities`, `logits`
     and `labels` name the arrays as in Predictions. Ids are <name>/<file without ending>, with /<part> where one is given;
     `name` defaults to the folder's last part. The folder is looked for in the working folder, below CALHARNESS_DATA and in the
-    project's cache folder. Without such files the family is a single problem, <name>/absent[/<part>], whose cells are skipped;
-    `source` is what its reason says of how to get them.
+    project's cache folder. What is random is seeded by ids and checksums. Without such files the family is a single problem,
+    <name>/absent[/<part>], whose cells are skipped; `source` is what its reason says of how to get them.
     """
 
     folder: str = ""
@@ -53,10 +53,8 @@ class PredictionFiles:
         arrays = {"probabilities": self.probabilities, "logits": self.logits, "labels": self.labels}
         if self.part:
             arrays = {"probabilities": None, "logits": f"{self.part}_logits", "labels": f"{self.part}_labels"}
-        return {
-            f"{name}/{path.stem}{end}": {"_target_": "harness.problems.Predictions", "path": str(path), **arrays}
-            for path in paths
-        }
+        one = {"_target_": "harness.problems.Predictions", **arrays, "by_content": False}
+        return {f"{name}/{path.stem}{end}": {**one, "path": str(path)} for path in paths}
 
     def paths(self) -> list[Path]:
         """The files, of the first place that has any."""

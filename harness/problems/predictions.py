@@ -61,11 +61,13 @@ class Predictions:
     | order                 | random; file: the rows as the file has them, the first n, in every rep                           |
     | float32               | true computes the softmax in 32 bits, as published pipelines did (confidences near 1 become 1);  |
     |                       | probabilities are rounded to them                                                                |
+    | by_content            | false seeds what is random by id and checksum instead                                            |
 
     A rep is a random order of the rows and n its first n rows, without replacement: n = all rows makes every rep the same
     sample. The file's sha256 identifies the problem, not its path. What is random is seeded by `content`, the probabilities and
     labels as read: the same data give the same numbers in every format, under every id, in every folder. (Published files,
-    those of `calharness data list`, are seeded by id and checksum, as they were when the results of the papers were computed.)
+    those of `calharness data list`, and families of files are seeded by id and checksum, as they were when the results of the
+    papers were computed.)
     A path of data/packs.yaml whose file is absent, or has another checksum, makes the problem `unavailable`: its cells are
     skipped with the reason, and its size is what the listing says.
     """
@@ -81,6 +83,7 @@ class Predictions:
     renormalise: bool = False
     positive: Any = None
     class_names: Any = None
+    by_content: bool = True
 
     default_reps = 1
     rows_of_a_file = True
@@ -89,7 +92,7 @@ class Predictions:
         for name, value, allowed in (("split", self.split, ("test", "validation")), ("order", self.order, ("random", "file"))):
             if value not in allowed:
                 raise BadInput(f"{name} is {value!r}; allowed are {', '.join(allowed)}.")
-        for name in ("top_label", "float32", "renormalise"):
+        for name in ("top_label", "float32", "renormalise", "by_content"):
             if not isinstance(getattr(self, name), bool):
                 raise BadInput(f"{name} is {getattr(self, name)!r}; allowed are true, false.")
         for name in ("probabilities", "logits", "labels"):
@@ -119,7 +122,7 @@ class Predictions:
     @property
     def version(self):
         """2: seeded by content. Published files stay as they were, and with them the records and results of the papers."""
-        return 1 if self._published else 2
+        return 2 if self.by_content and not self._published else 1
 
     @property
     def unavailable(self) -> str | None:
@@ -197,8 +200,9 @@ class Predictions:
     @property
     def content(self) -> str | None:
         """16 hexadecimal digits of the probabilities and labels as they were read, in their order, and of `top_label`: what the
-        random streams are seeded by (harness.seeds). None for a published file, whose streams are seeded by its key."""
-        return None if self._published else self._load().content
+        random streams are seeded by (harness.seeds). None for a published file, or without `by_content`: the streams are then
+        seeded by its key."""
+        return self._load().content if self.by_content and not self._published else None
 
     @property
     def described(self) -> str:
