@@ -107,9 +107,7 @@ def _run_config(config: dict) -> int:
 
     experiment = Experiment.of_config(config)
     if experiment.is_variation:
-        from harness import variations
-
-        print(f"{variations.sentence(config, experiment.differs)}; its results go to {_short(experiment.folder)}")
+        print(f"{experiment.sentence}; its results go to {_short(experiment.folder)}")
     for note in experiment.notes():
         print(note)
     return _compute(experiment, finish=True)
@@ -182,6 +180,8 @@ def _print_table(experiment, frame):
     wide = experiment.wide(frame)
     if wide.size <= 200:
         print(f"\n{wide.columns.name}\n{wide.rename_axis(columns=None).to_string()}\n")
+    else:
+        print(f"  {len(wide):,} rows and {len(wide.columns)} columns are too many to be shown here; table and page have them")
     for line in tables.reasons(frame, experiment.shown_config()):
         print(f"  {line}")
 
@@ -206,6 +206,8 @@ def _print_files(experiment, frame):
 
 
 def _through_hydra(arguments):
+    import logging
+
     import hydra
     from hydra._internal.utils import get_args_parser
 
@@ -219,7 +221,7 @@ def _through_hydra(arguments):
         multirun.current = multirun.Multirun(given.overrides, _finish_job)
         for experiment in multirun.current.experiments:
             if experiment.is_variation:
-                print(f"{'a sweep' if experiment.is_sweep else 'a variation'}; its results go to {_short(experiment.folder)}")
+                print(f"{experiment.sentence}; its results go to {_short(experiment.folder)}")
     failed = []
 
     @hydra.main(config_path=str(CONF), config_name="config", version_base="1.3")
@@ -234,6 +236,7 @@ def _through_hydra(arguments):
             return _job(config, list(own.overrides.task), own.job.num)
 
     sys.argv = [sys.argv[0], *free_paths(arguments)]
+    logging.getLogger("hydra").setLevel(logging.WARNING)  # a job says itself that it has run
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors reach us whole, to be told in our way
     try:
         with hydra_mistakes(arguments):

@@ -127,7 +127,7 @@ def _plan(config: dict) -> Plan:
     problems = _nodes("problem", config.get("problem"))
     plain = _nodes("estimator", config.get("estimator"))
     settings = _settings(config)
-    _check_estimands(config, plain)
+    check_estimands("estimand", config["estimand"], plain)
     if config["ranking"]:
         problems = _paired(problems, config["ranking"])
     cells: list[Cell] = []
@@ -162,6 +162,11 @@ def _plan(config: dict) -> Plan:
                     cells.append(cell)
                     if limits[notion, n, eid]:
                         skips[cell.key] = limits[notion, n, eid]
+    if config["bootstrap"] and not any(getattr(p.object, "rows_of_a_file", False) for p in problems.values()):
+        raise BadInput(
+            f"bootstrap is {config['bootstrap']}, but no problem of this run is a file whose rows could be resampled; leave it "
+            f"out: the replications (reps=) of other problems are samples."
+        )
     return Plan(config, problems, used, cells, skips, all_rows=frozenset(all_rows))
 
 
@@ -281,23 +286,27 @@ def _settings(config):
     if config["reliability"] not in ("overall", "classes", "none"):
         raise BadInput(f"reliability is {config['reliability']!r}; allowed are overall, classes, none.")
     figure = checked_figure(config["figure"])
-    unknown = [e for e in as_list(figure["estimators"]) if e not in config.get("estimator", {})]
-    if unknown and len(unknown) == len(as_list(figure["estimators"])):
-        raise BadInput(f"figure.estimators is {', '.join(unknown)}, none of which is in this run.")
+    have = list(config.get("estimator") or {})
+    unknown = [e for e in as_list(figure["estimators"]) if e not in have]
+    if unknown:
+        raise BadInput(
+            f"figure.estimators has {', '.join(map(str, unknown))}, which is not in this run; its estimators are "
+            f"{', '.join(have)}."
+        )
     if not all(isinstance((config["labels"] or {}).get(g, {}), dict) for g in ("problem", "estimator")):
         raise BadInput("labels must map problem and estimator ids to texts.")
     return config
 
 
-def _check_estimands(config, estimators):
+def check_estimands(option, wanted, estimators):
     """An estimand that no estimator of the run declares is refused before anything is computed."""
     declared = [getattr(e.object, "estimands", None) for e in estimators.values()]
     if any(names is None for names in declared):
         return
     have = sorted({name for names in declared for name in names})
-    for name in as_list(config["estimand"]):
+    for name in as_list(wanted):
         if name not in have:
-            raise BadInput(f"estimand is {name!r}, which no estimator of this run gives; they give {', '.join(have)}.")
+            raise BadInput(f"{option} is {name!r}, which no estimator of this run gives; they give {', '.join(have)}.")
 
 
 def as_list(value) -> list:

@@ -66,7 +66,8 @@ def plain(composed, experiment: str | None) -> dict:
     from omegaconf import OmegaConf
 
     own = OmegaConf.masked_copy(composed, [key for key in composed if key != "hydra"])
-    return {**OmegaConf.to_container(own, resolve=True), "experiment": experiment}
+    chosen = {"problem": {}, "estimator": {}}  # a group of which nothing is selected is not composed
+    return {**chosen, **OmegaConf.to_container(own, resolve=True), "experiment": experiment}
 
 
 def free_paths(overrides: list[str]) -> list[str]:

@@ -44,6 +44,8 @@ class Experiment:
             config = {**config, "figure": {**config["figure"], "estimators": None}}  # those of the run, not the experiment's
         points = sweeps.points(config) if points is None and config["sweep"] else points
         plan = cells.plan(config) if points is None else cells.union(config, points)
+        if not reference or "figure.estimand" in differs:  # that of an experiment is a wish: its variations show what they have
+            cells.check_estimands("figure.estimand", config["figure"]["estimand"], plan.estimators)
         own = sweeps.points(reference) if reference and reference["sweep"] else []
         return cls(config, plan, out_folder(config["out"]), differs, [values for values, _ in own])
 
@@ -66,6 +68,15 @@ class Experiment:
     def is_variation(self) -> bool:
         """Whether it is something else than an experiment as configured: its results are its own."""
         return self.is_sweep or not self.config["experiment"] or bool(self.differs)
+
+    @property
+    def sentence(self) -> str:
+        """What it is, in words: 'a sweep over bins of a variation of smoke (n)'."""
+        base = variations.sentence(self.config, self.differs) if self.differs or not self.config["experiment"] else None
+        if not self.is_sweep:
+            return base or self.config["experiment"]
+        over = f"a sweep over {', '.join(self.plan.swept.values())}"
+        return f"{over} of {base or self.config['experiment']}" if self.config["experiment"] else over
 
     @property
     def stem(self) -> str:
@@ -169,7 +180,6 @@ class Experiment:
         if self.is_sweep:
             view = sweep_report.View(self.plan)
             figure = view.render(shown, config)
-            figure.set_label(view.caption(shown, config))
             return figure, view.summary(shown, config), view.table(shown, config), None
         item = load_item(self.paper, config["item"]) if config["item"] and variations.same_quantities(self.differs) else None
         view = item or (rankings if config["ranking"] else None)
@@ -254,8 +264,8 @@ class Experiment:
         if wrapped:
             one = wrapped[0].object
             found.append(
-                f"intervals: {one.level:.0%}, from {one.resamples} random halves of the rows; they are for what the estimator "
-                "tends to as n grows, so that the value of a biased estimator may lie outside"
+                f"intervals: {one.level:.0%}, from {one.resamples} random halves of the rows, for what the estimator tends to as n "
+                "grows"
             )
         costly = [name for name, e in self.plan.estimators.items() if e.id not in with_intervals]
         if files and costly and self.config["bootstrap"] is None:

@@ -6,9 +6,10 @@ from harness.errors import BadInput
 
 MAIN = """calharness: estimators of calibration error against problems with known truth
 
-  calharness experiment=berta2026_fig1                 run, resume, draw (Hydra overrides; -m sweeps over jobs)
+  calharness experiment=berta2026_fig1                 run, resume, draw (Hydra overrides)
   calharness experiment=arena problem=[a,b] n=[500,5000] reps=20
   calharness experiment=arena +estimator.mine._target_=my_module.Mine
+  calharness -m experiment=smoke estimator.binned15.bins=5,10,20,50     a sweep: one table, one figure with bins as its axis
 
   your own predictions (npz, csv, parquet), under a minute for 10,000 rows of two or ten classes:
   calharness problem=predictions problem.predictions.path=preds.npz \\
@@ -39,7 +40,8 @@ TEXTS = {
 An override is NAME=VALUE. A list is in brackets and quoted, 'n=[500,2000]'; a text with spaces or signs has quotes of its own,
 "title='a = b'"; a parameter that the YAML of an id leaves out is added with +; +estimator=kde adds to the experiment's own.
 Interrupted? The same command goes on.
-  -m, --multirun    sweep over values with commas: calharness -m experiment=smoke seed=0,1,2
+  -m, --multirun    sweep over values with commas: calharness -m experiment=smoke seed=0,1,2; a job for each
+  sweep.PATH=[...]  the same in one job: 'sweep.estimator.binned15.bins=[5,10,20]'; results/sweeps/ has table and figure
   --cfg job         print the composed configuration, run nothing
   --traceback       the whole trace of an error
   --help            this text

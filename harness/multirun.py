@@ -100,9 +100,22 @@ def results(overrides: list[str]) -> list[Experiment]:
     wrong = next((key for key in swept if key.split(".")[0] in UNSWEPT), None)
     if wrong:
         raise BadInput(f"{wrong} cannot be swept by -m; parameters, n, seed, problems, estimators and experiments can.")
+    whole = next((key for key in swept if key.endswith("._target_") and key.count(".") == 2), None)
+    if whole:
+        group = whole.lstrip("+").split(".")[0]
+        raise BadInput(
+            f"{whole} cannot be swept by -m; several of one's own take part in one run, each under a name: "
+            f"+{group}.a._target_=module.A +{group}.b._target_=module.B."
+        )
     experiments = swept.pop("experiment", [None])
     groups = {key: swept.pop(key) for key in ("problem", "estimator") if key in swept}
     parts = {key: swept.pop(key) for key in OF_ONE_RUN if key in swept}
+    if "shard" in parts:
+        given = next((text.partition("=")[2] for text in constant if text.startswith("shards=")), None)
+        most = max((int(text) for text in parts.get("shards", [given or "1"]) if text.isdigit()), default=1)
+        wrong = next((text for text in parts["shard"] if not text.isdigit() or int(text) >= most), None)
+        if wrong is not None:
+            raise BadInput(f"shard is {wrong} of shards={most}; shards are counted from 0: shards=2 shard=0,1.")
     constant = [text for text in constant if text.split("=")[0] not in OF_ONE_RUN] if parts else constant
     paths = {key.lstrip("+"): [_value(f"{key}={value}") for value in values] for key, values in swept.items()}
     grid = {key: _together(key, paths.pop(key)) for key in sweeps.GRID if key in paths}
@@ -111,7 +124,7 @@ def results(overrides: list[str]) -> list[Experiment]:
     for experiment in experiments:
         chosen = [*constant, *([f"experiment={experiment}"] if experiment else [])]
         bases = [{**compose([*chosen, *choice]), **grid} for choice in _choices(groups)]
-        config = {**bases[0], **{group: _merged(base[group] for base in bases) for group in ("problem", "estimator")}}
+        config = {**bases[0], **{group: _merged(base.get(group) for base in bases) for group in ("problem", "estimator")}}
         if paths or len(bases) > 1:
             every = [{**base, "sweep": {**sweeps.flatten(base["sweep"]), **paths}} for base in bases]
             points = [point for base in every for point in sweeps.points(base)]
@@ -161,9 +174,9 @@ def _together(key, values):
 
 
 def _choices(groups):
-    return [
-        [f"{group}={value}" for group, value in zip(groups, values)] for values in itertools.product(*groups.values())
-    ] or [[]]
+    return [[f"{group}={value}" for group, value in zip(groups, values)] for values in itertools.product(*groups.values())] or [
+        []
+    ]
 
 
 def _merged(nodes):

@@ -84,9 +84,8 @@ def _build(value, where):
         unknown = [name for name in given if known and name not in known] or list(given)
         close = guess(unknown[0], known) if unknown else ""
         listed = f"; its parameters are {', '.join(known)}" if known else ""
-        raise BadInput(
-            f"{where}: {value['_target_']} does not take {', '.join(unknown) or 'no parameters'}{close}{listed} ({error})."
-        ) from error
+        taken = f"does not take {', '.join(unknown)}{close}" if unknown else "needs parameters"
+        raise BadInput(f"{where}: {value['_target_']} {taken}{listed} ({error}).") from error
     except ValueError:  # a class without a signature: its own call decides
         pass
     try:
@@ -105,6 +104,13 @@ def _import(path, where):
         found = current(module)
     except (Exception, SystemExit) as error:
         absent = error.name if isinstance(error, ModuleNotFoundError) else None
+        outer = module.rpartition(".")[0]
+        if absent and "is not a package" in str(error) and outer == absent.rpartition(".")[0]:
+            inner = path.removeprefix(f"{outer}.")
+            raise BadInput(
+                f"{where}: {outer!r} is a module, in which {inner!r} cannot be found; a class or function is named module.Name: "
+                f"give one within a class a name at the end of its module, {name} = {inner}."
+            ) from error
         if absent and f"{module}.".startswith(f"{absent}."):
             raise BadInput(f"{where}: cannot import {module!r} ({error}); is it in this folder or installed?") from error
         raise BadInput(f"{where}: importing {module!r} failed ({said(error)}).") from error

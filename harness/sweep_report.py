@@ -83,37 +83,74 @@ class View:
         return frame
 
     def table(self, records, config):
-        """Rows (swept parameters, problem, notion if several, n), one column per estimator (harness.tables.wide)."""
+        """Rows (problem, notion and estimand if several, n, swept parameters), a column per estimator (harness.tables.wide). A
+        row holds all that its values bear on, so that an estimator that a parameter does not change has the same entry at each of
+        its values; where a parameter does not bear on a problem at all, its value is 'all'."""
         import pandas as pd
 
         from harness import tables
 
-        long, combinations = self._by_point(records)
+        long, points = self._at_every_point(records)
         table = tables.wide(long, config, apart=["point"])
         if not len(table):
             return table
         rows = table.index.to_frame(index=False)
-        there = {(point, tables.label(config, "estimator", e)) for point, e in zip(long["point"], long["estimator"])}
-        for column in table.columns.drop("truth", errors="ignore"):  # no dash where a point changes no such estimator
-            table[column] = [e if (point, column) in there else "" for point, e in zip(rows["point"], table[column])]
-        points = [combinations[i] for i in rows.pop("point")]
-        for position, name in enumerate(self.plan.swept.values()):
-            rows.insert(position, name, [sweeps.said(point[name]) if name in point else "" for point in points])
-        table.index = pd.MultiIndex.from_frame(rows)
+        order = [name for name in rows if name not in ("n", "point")]
+        values = [points[i] for i in rows["point"]]
+        for name in self.plan.swept.values():
+            rows[name] = [sweeps.said(point[name]) if name in point else "all" for point in values]
+        first = {name: {v: i for i, v in enumerate(dict.fromkeys(rows[name]))} for name in order}
+        places = rows[order].apply(lambda column: column.map(first[column.name])).assign(n=rows["n"], point=rows.pop("point"))
+        sorting = places.sort_values(list(places)).index
+        name, table = table.columns.name, table.reset_index(drop=True).loc[sorting]
+        table.index = pd.MultiIndex.from_frame(rows.loc[sorting])
         numbers = table.map(lambda entry: any(character.isdigit() for character in entry)).drop(columns="truth", errors="ignore")
         empty = [column for column in numbers if not numbers[column].any()]
-        return table[numbers.any(axis=1)].drop(columns=empty)  # tables.reasons says what gave no number
+        table = table[numbers.any(axis=1)].drop(columns=empty)  # tables.reasons says what gave no number
+        table.columns.name = name
+        return table
+
+    def _at_every_point(self, records):
+        """(the records with a column `point`, a row for each point of their problem that agrees with the values that bear on
+        their cell; the points that it counts). The points of a problem are of the values that bear on any of its cells."""
+        import pandas as pd
+
+        long, bearing = self._by_point(records)
+        every: dict[tuple, dict] = {}
+        found = []
+        for _, mine in long.groupby("problem", sort=False):
+            held = [bearing[i] for i in mine["point"].unique()]
+            names = [name for name in self.plan.swept.values() if any(name in values for values in held)]
+            paths = {path: name for path, name in self.plan.swept.items() if name in names}
+            points = [{name: point[path] for path, name in paths.items() if path in point} for point in self.plan.points]
+            own = {_identity(point): point for point in points}
+            every |= own
+            agreeing: dict[tuple, list] = {}
+            for shape in {tuple(values) for values in held}:
+                for identity, point in own.items():
+                    agreeing.setdefault(_identity({name: point.get(name) for name in shape}), []).append(identity)
+            points = [agreeing[_identity(bearing[i])] for i in mine["point"]]
+            many = mine.loc[mine.index.repeat([len(one) for one in points])]
+            found.append(many.assign(point=[identity for one in points for identity in one]))
+        ranks = dict(zip(every, self._ranked(every.values())))
+        order = sorted(every, key=ranks.get)
+        number = {identity: i for i, identity in enumerate(order)}
+        long = pd.concat(found, ignore_index=True) if found else long
+        return long.assign(point=long["point"].map(number) if found else []), [every[identity] for identity in order]
 
     def render(self, records, config):
         """Estimates (mean and standard error) and CPU time against the swept parameter with the most values; a panel per problem,
-        notion, n and value of the other parameters, or a heat map over two of many values each."""
+        notion, n, estimand and value of the other parameters, or a heat map over two of many values each. The figure bears its
+        caption as its label."""
         from harness import plots
         from harness.tables import figure_estimands
 
         plt = plots.pyplot()
-        estimand = figure_estimands(records, config)[0]
-        frame = self.rows(records[records["estimand"].eq(estimand)], config)
+        estimands = figure_estimands(records, config)
+        frame = self.rows(records[records["estimand"].isin(estimands)], config)
         frame = frame[frame["status"].eq("ok")]
+        chosen = config["figure"]["estimators"]
+        frame = frame[frame["estimator"].isin(chosen)] if chosen and len(frame) else frame
         axes = self._axes(frame)
         if not len(frame) or not axes:
             return plots.overview(records, config)
@@ -121,15 +158,15 @@ class View:
         crossed = [name for name in others if frame[[x, name]].notna().all(axis=1).any()]
         wide = [name for name in crossed if len(self._values(name)) > PANEL_VALUES]
         if wide and len(axes) == 2:
-            return self._heat_maps(plt, frame, x, wide[0], estimand, config)
-        return self._lines(plt, frame, x, others, estimand, config)
+            return self._heat_maps(plt, frame, x, wide[0], config)
+        return self._lines(plt, frame, x, others, [e for e in estimands if frame["estimand"].eq(e).any()], config)
 
     def _axes(self, frame):
         """The swept parameters that bear on the frame: numbers before names, then by how many values they have."""
         names = [name for name in self.plan.swept.values() if name in frame and frame[name].notna().any()]
         return sorted(names, key=lambda name: (not _numbers(self._values(name)), -len(self._values(name))))
 
-    def _lines(self, plt, frame, x, others, estimand, config):
+    def _lines(self, plt, frame, x, others, estimands, config):
         from harness import plots
         from harness.tables import label
 
@@ -138,11 +175,13 @@ class View:
         across = max((name for name in others if count[name] <= PANEL_VALUES), key=count.get, default=None)
         beside = [name for name in others if name != across]
         order = {name: i for i, name in enumerate(config["problem"])}
-        rows = {tuple(row) for row in swept[PLACE].itertuples(index=False)}
-        rows = sorted(rows, key=lambda row: (order.get(row[0], len(order)), NOTIONS.index(row[1]), row[2]))
+        rows = {tuple(row) for row in swept[["estimand", *PLACE]].itertuples(index=False)}
+        rows = sorted(
+            rows, key=lambda row: (estimands.index(row[0]), order.get(row[1], len(order)), NOTIONS.index(row[2]), row[3])
+        )
         sizes = sorted({n for *_, n in rows})
         if across is None:  # the sample sizes stand side by side
-            rows, columns = list(dict.fromkeys((problem, notion) for problem, notion, _ in rows)), sizes
+            rows, columns = list(dict.fromkeys(row[:3] for row in rows)), sizes
         else:
             columns = [v for v in self._values(across) if any(_rank(v) == _rank(held) for held in swept[across])]
         series = self._series(frame, beside, config)
@@ -157,12 +196,13 @@ class View:
             sharey="row",
             layout="constrained",
         )
-        several = len({notion for _, notion, *_ in rows}) > 1
+        several = len({row[2] for row in rows}) > 1
+        drawn = []
         for j, column in enumerate(columns):
             costs: dict[int, list] = {}
             for i, row in enumerate(rows):
-                ax, n = grid[i, j], column if across is None else row[2]
-                here = frame[frame["problem"].eq(row[0]) & frame["notion"].eq(row[1]) & frame["n"].eq(n)]
+                ax, n = grid[i, j], column if across is None else row[3]
+                here = frame[frame[["estimand", *PLACE]].eq([*row[:3], n]).all(axis=1)]
                 if across is not None:
                     here = here[[_rank(value) in (None, _rank(column)) for value in here[across]]]
                 for position, (name, chosen) in enumerate(series.items()):
@@ -170,7 +210,8 @@ class View:
                     self._draw(ax, line, x, at, position, config, name)
                     costs.setdefault(position, []).append(line[line[x].notna()])
                 self._truth(ax, here, x, at, beside)
-                words = [label(config, "problem", row[0]), *([row[1].replace("_", "-")] if several else [])]
+                drawn.append(here)
+                words = [label(config, "problem", row[1]), *([row[2].replace("_", "-")] if several else [])]
                 words += [f"n = {n:,}"] if len(sizes) > 1 or across is None else []
                 words += [f"{across} = {sweeps.said(column)}"] if across is not None else []
                 ax.set_title(_folded(words, 34 if len(columns) < 4 else 26))
@@ -178,11 +219,12 @@ class View:
                 self._cost(grid[-1, j], lines, x, at, position)
             grid[-1, j].set(xlabel=x, yscale="log")
             self._scale(grid[-1, j], x, at)
-        for ax in grid[:-1, 0]:
-            ax.set_ylabel(plots.NAMES.get(estimand, estimand))
+        for ax, row in zip(grid[:-1, 0], rows):
+            ax.set_ylabel(plots.NAMES.get(row[0], row[0]))
         grid[-1, 0].set_ylabel("CPU time of a cell [ms]")
         _room(grid[-1, 0])
         plots._legend(figure, grid[:-1].flat, list(series), config, swept)
+        figure.set_label(self._caption(drawn, x, across, beside, config))
         return figure
 
     def _series(self, frame, beside, config):
@@ -270,19 +312,21 @@ class View:
             ax.set_xticks(sorted(places)[::step], [sweeps.said(v) for v in sorted(values)[::step]])
             ax.minorticks_off()
 
-    def _heat_maps(self, plt, frame, x, y, estimand, config):
+    def _heat_maps(self, plt, frame, x, y, config):
         from harness import plots
         from harness.tables import label
 
-        frame = frame[frame[[x, y]].notna().all(axis=1)]
+        crossed = frame[[x, y]].notna().all(axis=1)
+        frame = frame[crossed]
+        estimand, *more = dict.fromkeys(frame["estimand"])  # one scale of colours is of one quantity
+        frame = frame[frame["estimand"].eq(estimand)]
         known = frame["truth"].notna().all()
         what = "rmse" if known else "mean"
         panels = [tuple(row) for row in frame[[*PLACE, "estimator"]].drop_duplicates().itertuples(index=False)]
         columns = min(len(panels), config["figure"]["panels_per_row"])
         rows = -(-len(panels) // columns)
-        figure, grid = plt.subplots(
-            rows, columns, figsize=(max(plots.WIDTH, 2.6 * columns), 0.4 + 2.4 * rows), squeeze=False, layout="constrained"
-        )
+        size = config["figure"]["size"] or (max(plots.WIDTH, 2.6 * columns), 0.4 + 2.4 * rows)
+        figure, grid = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
         xs, ys = self._values(x), self._values(y)
         low, high = frame[what].min(), frame[what].max()
         for panel, ax in zip(panels, grid.flat):
@@ -306,17 +350,39 @@ class View:
             ax.set_visible(False)
         name = plots.NAMES.get(estimand, estimand)
         figure.colorbar(image, ax=grid, label=f"RMSE of the {name}" if known else name, shrink=0.8)
+        said = f"Root mean squared error of {estimand}" if known else f"Mean of {estimand}, whose truth is not known everywhere,"
+        sentences = [f"{said} by {x} and {y}, over {plots._range(frame['reps'])} replications."]
+        if more:
+            sentences.append(f"Not drawn, but in the table: {', '.join(more)}.")
+        if not crossed.all():
+            sentences.append(f"Drawn is what both {x} and {y} change; the table has the rest.")
+        figure.set_label(" ".join(sentences))
         return figure
 
-    def caption(self, records, config) -> str:
-        """What the figure shows, in words."""
-        names = ", ".join(self.plan.swept.values())
-        return (
-            f"Estimates against {names}: mean over the replications, bars one standard error (none with a single replication, "
-            "and on files); dotted levels are estimators that the parameter does not change; dashed: the true value, where it is "
-            "known. Below: CPU time of a cell (median over the replications, mean over the panels above). A heat map shows the "
-            "root mean squared error, or the mean where no truth is known."
-        )
+    def _caption(self, drawn, x, across, beside, config):
+        """What the panels show, in words."""
+        import pandas as pd
+
+        from harness import plots
+        from harness.evaluation import are_of
+
+        table = pd.concat(drawn)
+        files, subsets = (np.array(are_of(table, config.get(name, ())), dtype=bool) for name in ("files", "subsets"))
+        panels = f", a column of panels for each {across}" if across else ""
+        lines = f", a line for each {' and '.join(beside)}" if beside else ""
+        sentences = [f"Estimates against {x}{panels}{lines}."]
+        sentences += plots._of_means(table[~files], table[files & ~subsets], table[subsets], dots=False)
+        bounds = table[plots._has_ends(table, config) & table[x].notna()]
+        if len(bounds):
+            sentences.append("Pale bars: from an estimate to its own bounds.")
+        sentences += plots._of_bounds(table[table[x].notna()], upright=True)
+        if table[x].isna().any():
+            sentences.append(f"Dotted levels: what {x} does not change.")
+        if table["truth"].notna().any():
+            sentences.append("Dashed: the true value.")
+        several = " (median over the replications)" if table["reps"].max() > 1 else ""
+        above = ", mean over the panels above" if len(table[["problem", "notion"]].drop_duplicates()) > 1 else ""
+        return " ".join([*sentences, f"Below: CPU time of a cell{several}{above}."])
 
 
 def _folded(words, width):

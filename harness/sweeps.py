@@ -56,6 +56,9 @@ def _check(path, values, config):
     head, *rest = path.split(".")
     if config["ranking"]:
         raise BadInput(f"sweep.{path} is given in a run that ranks models; a sweep is of a run without ranking.")
+    if path == "estimand":
+        given = ",".join(map(str, values))
+        raise BadInput(f"estimand cannot be swept; estimand=[{given}] shows several, of one computation.")
     if head in FIXED:
         raise BadInput(f"{head} cannot be swept; parameters of problems and estimators, seed and bootstrap can.")
     if head in GRID:
@@ -73,11 +76,17 @@ def _check(path, values, config):
         raise BadInput(f"there is no option {path!r} to sweep{guess(path, known)}; options are {', '.join(known)}.")
     if not values:
         raise BadInput(f"sweep.{path} is an empty list; give at least one value.")
-    texts: set[str] = set()
-    for text in map(said, values):
-        if text in texts:
-            raise BadInput(f"sweep.{path} holds {text} twice; give every value once.")
-        texts.add(text)
+    seen: set[str] = set()
+    for value in values:
+        if _same(value) in seen or said(value) in seen:
+            raise BadInput(f"sweep.{path} holds {said(value)} twice; give every value once.")
+        seen |= {_same(value), said(value)}
+
+
+def _same(value):
+    """Equal for values that are one point of a sweep: 5 and 5.0."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return json.dumps(float(value) if number else value, sort_keys=True, default=str)
 
 
 def placed(config: dict, values: dict) -> dict:

@@ -28,7 +28,7 @@ def shown_estimands(records, config) -> list[str]:
     from harness.cells import as_list
 
     have = set(records.loc[records["status"].eq("ok"), "estimand"])
-    chosen = [str(name) for name in as_list(config.get("estimand"))]
+    chosen = list(dict.fromkeys(str(name) for name in as_list(config.get("estimand"))))
     return [name for name in chosen if name in have] or chosen[:1] or _of_figure(records, config)
 
 
@@ -105,8 +105,16 @@ def wide(records, config, apart=()):
         level=list(range(len(levels))), key=lambda level: level.map(ranks[level.name]) if level.name in ranks else level
     )
     of = frame[frame["status"].eq("ok") & frame["estimand"].isin(shown)]
-    table.columns.name = ("" if len(shown) > 1 else f"{shown[0]}: ") + _entries_are(of, files, config.get("subsets", ()))
+    name = ("" if len(shown) > 1 else f"{shown[0]}: ") + _entries_are(of, files, config.get("subsets", ()))
+    table.columns.name = name.replace("[interval]", f"[{_level(records, shown)}interval]")
     return table
+
+
+def _level(records, shown):
+    """'95% ' where all intervals of the shown estimands are of that level."""
+    both = records["low"].notna() & records["high"].notna() & records["status"].eq("ok") & records["estimand"].isin(shown)
+    levels = records.loc[both, "level"].unique() if "level" in records else []
+    return f"{100 * levels[0]:g}% " if len(levels) == 1 and levels[0] == levels[0] else ""
 
 
 def _levels(frame, shown):
@@ -189,12 +197,14 @@ def dashes(records, config) -> list[tuple[str, str, int, str]]:
     levels = ["problem", "notion", "estimand", "n"]
     places: dict[tuple, dict] = {}
     truths: dict[tuple, bool] = {}
-    gives: dict[tuple, list] = {}
+    numbers: set[tuple] = set()
+    gives: dict[tuple, dict] = {}
     for key, estimator, r in _entries(frame, shown, levels, {"labels": {}}):
         places.setdefault(key, {})[estimator] = places.get(key, {}).get(estimator) or r is not None
         truths[key] = truths.get(key, False) or (r is not None and r["status"] == "ok" and r["truth"] == r["truth"])
+        numbers |= {key} if r is not None and r["status"] == "ok" else set()
     for r in frame[frame["status"].eq("ok")].itertuples():
-        gives.setdefault((r.problem, r.notion, r.n, r.estimator), []).append(r.estimand)
+        gives.setdefault((r.problem, r.notion, r.n, r.estimator), {})[r.estimand] = None
     found: dict[tuple, int] = {}
     for (problem, notion, estimand, n), there in places.items():
         for estimator in estimators(records, config):
@@ -203,7 +213,9 @@ def dashes(records, config) -> list[tuple[str, str, int, str]]:
                 reason = f"it gives no {estimand} (but {', '.join(others)})" if others else "no cell of it is recorded yet"
                 found[estimator, reason] = found.get((estimator, reason), 0) + 1
         if any(truths.values()) and not truths[problem, notion, estimand, n]:
-            reason = f"the true {estimand} of {label(config, 'problem', problem)} is not known"
+            of = f"{estimand} of {label(config, 'problem', problem)}"
+            known = (problem, notion, estimand, n) in numbers
+            reason = f"the true {of} is not known" if known else f"no estimate of the {of} to compare it with"
             found["truth", reason] = found.get(("truth", reason), 0) + 1
     return [(DASH, estimator, count, reason) for (estimator, reason), count in found.items()]
 
@@ -220,7 +232,16 @@ def reasons(records, config) -> list[str]:
         names, total = lines.get((status, reason), ([], 0))
         name = estimator if (status, estimator) == (DASH, "truth") else label(config, "estimator", estimator)
         lines[status, reason] = ([*names, name], total + count)
-    return [_line(status, names, reason, count) for (status, reason), (names, count) in lines.items()]
+    said = [_line(status, names, reason, count) for (status, reason), (names, count) in lines.items()]
+    points = records[records["status"].eq("ok") & records["kind"].eq("point") & records["problem"].isin(config.get("files", ()))]
+    beside = points[shown[points.index] & ((points["value"] < points["low"]) | (points["value"] > points["high"]))]
+    if len(beside):
+        names = ", ".join(label(config, "estimator", name) for name in dict.fromkeys(beside["estimator"]))
+        said.append(
+            f"{names}: a value lies outside its interval, as that is corrected for the bias which smaller samples show "
+            f"(`calharness info predictions`)"
+        )
+    return said
 
 
 def _line(status, names, reason, count):

@@ -74,7 +74,16 @@ MISTAKES = [
     ((S, "+figure.dpi=300"), "figure.dpi is there already; give figure.dpi=300, without the +"),
     ((S, "figure=3"), "figure is 3; it holds settings by name: figure.estimand"),
     ((S, "figure.caption=[a]"), "figure.caption is ['a']; a text is needed"),
-    ((S, "figure.estimators=[kde]"), "none of which is in this run"),
+    ((S, "figure.estimators=[kde]"), "figure.estimators has kde, which is not in this run; its estimators are binned15"),
+    ((S, "figure.estimators=[binned15,binned51]"), "figure.estimators has binned51, which is not in this run"),
+    ((S, "estimator=[binned15]", "figure.estimand=kl"), "figure.estimand is 'kl', which no estimator of this run gives"),
+    ((S, "figure.estimand=ece"), "estimand is 'ece'; allowed are l1"),
+    ((S, "figure.size=[0,3]"), "width and height in inches, 0.5 to 40"),
+    ((S, "figure.size=[a,b]"), "as in 'figure.size=[6.75,3]'"),
+    ((S, "figure.format=tiff"), "give a list of png, svg, pdf, eps, ps, jpg, tif, webp"),
+    ((S, "figure.format="), "as in 'figure.format=[png,pdf]'"),
+    ((S, "figure.dpi=1"), "figure.dpi is 1; give a number from 30 to 1200"),
+    ((S, "figure.font=big"), "figure.font is 'big'; give a number from 4 to 30"),
     ((S, "figure.panels_per_row=0"), "at least 1"),
     ((S, "reasons=3"), "reasons is 3; it holds settings by name"),
     ((S, "sweep=3"), "sweep is 3; it holds settings by name"),
@@ -82,6 +91,42 @@ MISTAKES = [
     ((S, "compare=3"), "compare is 3; a list of items of reported.csv is needed"),
     ((S, "paired=maybe"), "paired is 'maybe'; allowed are true, false"),
     ((S, "refresh=1"), "refresh is 1; allowed are true, false"),
+    ((S, "refresh=[true]"), "refresh is [True]; allowed are true, false"),
+    ((S, "bootstrap=5"), "bootstrap is 5; a number of resamples of at least 20, 0 for none, or null is needed"),
+    ((S, "bootstrap=1.5"), "bootstrap is 1.5; a number of resamples"),
+    ((S, "bootstrap=200"), "no problem of this run is a file whose rows could be resampled; leave it out"),
+    ((S, "reliability=clases"), "reliability is 'clases'; allowed are overall, classes, none"),
+    ((S, "estimand=[l1,ece]"), "estimand is 'ece'; allowed are l1"),
+    ((S, "estimator=[binned15]", "estimand=kl"), "no estimator of this run gives; they give l1, l2"),
+    # sweeps
+    ((S, f"sweep.{BINNED}.bins=[]"), f"sweep.{BINNED}.bins is an empty list; give at least one value"),
+    ((S, f"sweep.{BINNED}.bins=[5,5.0]"), f"sweep.{BINNED}.bins holds 5 twice; give every value once"),
+    ((S, f"sweep.{BINNED}.bins=[5,0]"), "bins is 0; an integer of at least 1"),
+    ((S, f"sweep.{BINNED}.bins=[5,null]"), "bins is None; an integer of at least 1"),
+    ((S, f"sweep.{BINNED}.binz=[5,6]"), "parameters are bins, rule, legacy_seed"),
+    ((S, f"sweep.{BINNED}.rule=[width,mess]"), "rule is 'mess'; allowed are width, mass, kmeans"),
+    ((S, f"sweep.{BINNED}=[5,6]"), "sweep.estimator.ID.PARAMETER=[values] is needed"),
+    ((S, "sweep.bins=[5,6]"), "there is no option 'bins' to sweep; options are seed, bootstrap"),
+    ((S, "sweep.sed=[5,6]"), "did you mean 'seed'?"),
+    ((S, "sweep.seed=[-1,0]"), "seed is -1"),
+    ((S, "sweep.reps=[1,2]"), "give reps=[1, 2]"),
+    ((S, "sweep.jobs=[1,2]"), "jobs cannot be swept; parameters of problems and estimators"),
+    ((S, "sweep.estimand=[l1,kl]"), "estimand cannot be swept; estimand=[l1,kl] shows several"),
+    ((S, "sweep.estimator.kde.bandwidth=[0.1,0.2]"), "add it to estimator=[...]"),
+    ((S, "sweep.problem.beta_overconfident.a=[-1,1]"), "both must be positive"),
+    ((S, f"sweep.{BINNED}.bins=range(1,200)", "sweep.seed=range(0,100)"), "is a sweep; add -m"),
+    (("experiment=ranking_dirichlet10", "sweep.seed=[0,1]"), "a sweep is of a run without ranking"),
+    (("-m", S, f"{BINNED}.bins=5,0"), "bins is 0"),
+    (("-m", S, f"{BINNED}.bins=5,5"), "holds 5 twice"),
+    (("-m", S, f"{BINNED}.bins=interval(2,9)"), "give values, 1,2,5"),
+    (("-m", S, f"{BINNED}.bins=5,6", "name=a,b"), "name cannot be swept by -m"),
+    (("-m", S, "shard=0,1"), "shard is 1 of shards=1; shards are counted from 0: shards=2 shard=0,1"),
+    (("-m", S, "estimand=l1,kl"), "estimand cannot be swept"),
+    (("-m", S, "estimator=[]", "seed=0,1"), "no estimator is selected"),
+    (("-m", S, "+estimator.x._target_=a.B,a.C"), "each under a name: +estimator.a._target_=module.A"),
+    (("-m", S, "problem=beta_wavy,beta_wawy"), "there is no problem 'beta_wawy' (did you mean 'beta_wavy'?)"),
+    (("plan", "-m", S, "sweep.sed=[1,2]"), "did you mean 'seed'?"),
+    (("report", "-m", S, "seed=0,1"), "run it first"),
     ((S, "+n=5"), "n is there already; give n=5, without the +"),
     ((S, "+experiment=smoke"), "give it once, without the +"),
     ((S, "n.a=3"), "n is one value, n=VALUE"),
@@ -118,6 +163,8 @@ MISTAKES = [
     ((S, "+estimator.mine.bins=3"), "estimator 'mine' has no _target_"),
     ((S, "+estimator.mine._target_=nowhere.Mine"), "is it in this folder or installed?"),
     ((S, "+estimator.mine._target_=math.Mine"), "module 'math' has no 'Mine'"),
+    ((S, "+estimator.mine._target_=math.Outer.Inner"), "a name at the end of its module, Inner = Outer.Inner"),
+    ((S, "+estimator.mine._target_=harness.estimators.Bootstrap"), "Bootstrap needs parameters; its parameters are estimator"),
     (("problem=predictions",), "problem.predictions.path is missing"),
     (("problem=predictions", "problem.predictions.path=absent.csv"), "no file absent.csv"),
     # settings of a run
@@ -134,6 +181,9 @@ MISTAKES = [
     ((S, "engine=threads"), "engine is 'threads'; allowed are serial, loky, dask, ray"),
     ((S, "shard=2", "shards=2"), "shards are counted from 0"),
     ((S, "on_error=stop"), "allowed are record, raise"),
+    ((S, "name='a b'"), "letters, digits, '_', '-' and '.' are allowed"),
+    ((S, "name=5"), "name is 5; it becomes a file name"),
+    ((S, "name=records"), "the folder of the records themselves; choose another"),
     ((S, "name=../x"), "it becomes a file name"),
     ((S, "title=[a]"), "title is ['a']; a text is needed"),
     ((S, "out=5"), "out is 5; the path of a folder is needed"),
@@ -197,3 +247,39 @@ def test_one_sentence_with_the_remedy(cli, out, tmp_path, monkeypatch, arguments
     assert code == 2 and len(err.strip().splitlines()) == 1 and "Traceback" not in err
     assert says in err
     assert not out.exists() and [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+ROWS = "p,y\n0.2,0\n0.7,1\n0.4,1\n"
+FILES = {  # name, content, options, a part of the sentence
+    "empty": ("a.csv", "", (), "is an empty file; probabilities and labels are needed"),
+    "a head alone": ("a.csv", "p,y\n", (), "holds no rows; at least one sample is needed"),
+    "no label": ("a.csv", "p,a\n0.2,0\n", (), "name the labels by labels=NAME"),
+    "percent": ("a.csv", "p,y\n20,0\n70,1\n", (), "these look like percent: divide by 100"),
+    "logits as probabilities": ("a.csv", "p,y\n-2.5,0\n3.1,1\n", (), "these look like logits: logits=p"),
+    "probabilities as logits": ("a.csv", "logit_0,logit_1,y\n0.2,0.8,1\n0.7,0.3,0\n", (), "holds no logits but probabilities"),
+    "a missing value": ("a.csv", "p,y\n0.2,0\n,1\n", (), "fill in or leave out the rows that lack one"),
+    "a missing label": ("a.csv", "p,y\n0.2,0\n0.3,\n", (), "leave out such rows, 1 in all"),
+    "labels between": ("a.csv", "p,y\n0.2,0.5\n0.3,0.25\n0.3,1\n", (), "y holds 0.5 at row 0; labels must be integers 0..1"),
+    "rounded": ("a.csv", "p0,p1,p2,y\n0.33,0.33,0.33,0\n", (), "renormalise=true divides each row by its sum"),
+    "labels out of range": ("a.csv", "p,y\n0.2,0\n0.3,3\n", (), "labels must be integers 0..1"),
+    "no archive": ("a.npz", "PK and so on", (), "np.savez('preds.npz', probs=p, labels=y) writes one"),
+    "no parquet": ("a.parquet", "PAR1", (), "write it anew, frame.to_parquet('preds.parquet')"),
+    "a sheet": ("a.xlsx", "PK", (), "save the sheet as .csv"),
+    "one array": ("a.npy", "x", (), "np.savez('preds.npz', probs=p, labels=y)"),
+    "json": ("a.json", "{}", (), "pandas.read_json(...).to_csv('preds.csv', index=False)"),
+    "no such column": ("a.csv", ROWS, ("problem.predictions.labels=z",), "z"),
+    "more samples than rows": ("a.csv", ROWS, ("n=9",), "holds 3 samples; n can be at most that"),
+    "few resamples": ("a.csv", ROWS, ("bootstrap=3",), "of at least 20, 0 for none, or null"),
+    "one file of two": ("a.csv", ROWS, ("sweep.problem.predictions.path=[a.csv,b.csv]",), "no file b.csv here"),
+    "two parts": ("a.csv", ROWS, ("problem.predictions.split=validation",), "has one part"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", FILES)
+def test_a_file_that_cannot_be_judged_is_one_sentence(cli, out, tmp_path, monkeypatch, what):
+    name, content, options, says = FILES[what]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_text(content)
+    code, _, err = cli("problem=predictions", f"problem.predictions.path={name}", "estimator=[binned15]", *options)
+    assert code == 2 and len(err.strip().splitlines()) == 1 and "Traceback" not in err
+    assert says in err and not out.exists()

@@ -65,7 +65,7 @@ def test_a_table_of_many_points_is_evaluated_once(out, monkeypatch):
     frame, calls, plain = found.records(), [], evaluation.evaluate
     for module in (evaluation, tables):
         monkeypatch.setattr(module, "evaluate", lambda *a, **k: calls.append(a) or plain(*a, **k))
-    assert len(found.wide(frame)) == 30 + 1 and len(calls) == 1
+    assert len(found.wide(frame)) == 30 and len(calls) == 1
     rows = sweep_report.View(found.plan).rows(frame, found.shown_config())
     assert rows["bins"].nunique() == 30 and len(calls) == 2
 
@@ -227,6 +227,39 @@ def test_the_figure_has_the_parameter_on_its_axis(out):
     assert texts[:3] == ["true value", "binned15", "oracle"]
     line = next(c for c in first.containers if c.get_label() == "binned15")
     assert list(line[0].get_xdata()) == [2, 20, 200]
+
+
+def test_the_figure_says_what_it_draws(out):
+    """Its caption has what is there and nothing else; several estimands are panels of their own."""
+    lines = figure_of(out, "sweep.estimator.binned15.bins=[2,20]", "estimand=[l1,l2_squared]")
+    caption = lines.get_label()
+    assert caption.startswith("Estimates against bins. Mean over 2 replications; bars: one standard error.")
+    assert "Dotted levels: what bins does not change." in caption and "Dashed: the true value." in caption
+    assert not any(word in caption.lower() for word in ("root mean", "interval", "lower bound", "file"))
+    names = [ax.get_ylabel().split()[0] for ax in lines.axes if ax.get_ylabel()]
+    assert names == ["$L_1$", "$L_1$", "squared", "squared", "CPU"]
+    alone = figure_of(out, "sweep.estimator.binned15.bins=[2,20]", "figure.estimators=[binned15]", "reps=1").get_label()
+    assert "Dotted" not in alone and "One replication, so no error bars." in alone and "replications)" not in alone
+    two = ("sweep.estimator.binned15.bins=[2,3,4,5,6]", "sweep.problem.beta_overconfident.a=[1,2,3,4,5]")
+    heat = figure_of(out, *two, "estimand=[l1,rms]", "figure.size=[5,4]")
+    assert heat.get_label() == (
+        "Root mean squared error of l1 by bins and a, over 2 replications. Not drawn, but in the table: rms. "
+        "Drawn is what both bins and a change; the table has the rest."
+    )
+    assert tuple(heat.get_size_inches()) == (5, 4) and len(heat.axes) == 2
+
+
+def test_the_table_has_every_estimator_at_every_value(out):
+    """A parameter that does not change an estimator leaves its entry; one that does not bear on a problem is 'all' there."""
+    experiment = Experiment.of([*BASE, BINS, "sweep.problem.beta_overconfident.a=[0.5,2]"])
+    experiment.compute(quiet=True)
+    table = experiment.wide(experiment.records())
+    assert table.index.names == ["problem", "n", "bins", "a"] and list(table.columns) == ["truth", "binned15", "oracle"]
+    calibrated, overconfident = (table.xs(problem) for problem in PAIR[9:-1].split(","))
+    assert list(calibrated.index) == [(60, "5", "all"), (60, "10", "all")] and calibrated["oracle"].nunique() == 1
+    assert list(overconfident.index) == [(60, b, a) for b in ("5", "10") for a in ("0.5", "2")]
+    assert overconfident["binned15"].nunique() == 4 and overconfident["oracle"].nunique() == 2
+    assert table.map(lambda text: any(c.isdigit() for c in text)).all(axis=None)
 
 
 def test_names_and_two_parameters_have_their_figures(out):

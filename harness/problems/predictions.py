@@ -63,6 +63,10 @@ class Predictions:
     |                       | probabilities are rounded to them                                                                |
     | by_content            | false seeds what is random by id and checksum instead                                            |
 
+    Estimators that are cheap enough bear an interval from 200 random halves of the rows (bootstrap=N for another number and
+    for all estimators, 0 for none; harness.estimators.Bootstrap has the form and its measured coverage). It is for the true
+    value, corrected for the bias that shows when rows are fewer: the value of a biased estimator may lie outside of it.
+
     A rep is a random order of the rows and n its first n rows, without replacement: n = all rows makes every rep the same
     sample. The file's sha256 identifies the problem, not its path. What is random is seeded by `content`, the probabilities and
     labels as read: the same data give the same numbers in every format, under every id, in every folder. (Published files,
@@ -247,6 +251,7 @@ def _read(path, split, asked, stamp):
 
 
 def _content(p, y, top_label):
+    p = p[:, 1] if p.ndim == 2 and p.shape[1] == 2 else p  # two columns say what one does
     found = hashlib.blake2b(f"{p.shape} {top_label}".encode(), digest_size=8)
     found.update(np.ascontiguousarray(p, dtype="<f8"))
     found.update(np.ascontiguousarray(y, dtype="<i8"))

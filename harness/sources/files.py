@@ -10,6 +10,7 @@ import hashlib
 import io
 import os
 import re
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -116,7 +117,7 @@ def _arrays(path, split):
         raise
     except Exception as error:
         said = str(error).strip().partition(chr(10))[0].rstrip(".")
-        raise BadInput(f"{path} cannot be read as {kind}: {type(error).__name__}: {said}{_remedy(error)}.") from error
+        raise BadInput(f"{path} cannot be read as {kind}: {type(error).__name__}: {said}{_remedy(error, kind)}.") from error
 
 
 def _kind(path):
@@ -126,15 +127,20 @@ def _kind(path):
     return "".join(packed) if packed else path.suffix.lower()
 
 
-def _remedy(error):
+def _remedy(error, kind):
     if isinstance(error, UnicodeDecodeError):
         return "; save it as UTF-8"
     if "allow_pickle" in str(error):
         return "; save names as text, labels.astype(str), and numbers as numbers"
-    return ""
+    return "; write it anew, frame.to_parquet('preds.parquet')" if kind == ".parquet" else ""
 
 
 def _npz(path):
+    if not zipfile.is_zipfile(path):
+        raise BadInput(
+            f"{path} cannot be read as .npz: it is no archive, or not the whole of one; "
+            f"np.savez('preds.npz', probs=p, labels=y) writes one."
+        )
     with np.load(path, allow_pickle=False) as archive:
         return {name: archive[name] for name in archive.files}
 

@@ -491,14 +491,17 @@ def _refuse_values(p, columns, path):
 def _encode(labels, columns, p, asked, path):
     """(y in 0..k-1, the names of the classes or None, what is said of the labels)."""
     k = 2 if p.ndim == 1 else p.shape[1]
-    bad = next((v for v in labels.values if v is None or isinstance(v, float)), 0)
-    if bad is None or isinstance(bad, float):
-        many = int((labels.index == labels.values.index(bad)).sum())
+    wrong = [i for i, v in enumerate(labels.values) if v is None] or [
+        i for i, v in enumerate(labels.values) if isinstance(v, float)
+    ]
+    if wrong:
+        rows = np.flatnonzero(np.isin(labels.index, wrong))
+        bad, many = labels.values[labels.index[rows[0]]], len(rows)
         allowed = "names" if any(isinstance(v, str) for v in labels.values) else f"integers 0..{k - 1}"
         remedy = ": leave out such rows" if bad is None else ", names or booleans; mend such rows"
         shown = "nan" if bad is None else f"{bad:.6g}"
         raise BadInput(
-            f"{path}: {labels.title} holds {shown} at row {labels.row(bad)}; labels must be {allowed}{remedy}, {many} in all."
+            f"{path}: {labels.title} holds {shown} at row {rows[0]}; labels must be {allowed}{remedy}, {many:,} in all."
         )
     if p.ndim == 2 and asked.top_label:
         raise BadInput(
