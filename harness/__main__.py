@@ -254,9 +254,8 @@ def _job(config, overrides, number):
     name = going.name(number, overrides) if going else f"job {number + 1} ({', '.join(overrides)})"
     try:
         status = _compute(experiment, finish=False, later=going.later(experiment) if going else 0.0, name=name)
-    except Interrupted:
-        print("interrupted; what was finished is recorded, the same command goes on from there", file=sys.stderr)
-        raise KeyboardInterrupt from None  # an exception would let Hydra start the next job
+    except Interrupted as said:
+        raise KeyboardInterrupt(str(said)) from None  # an exception would let Hydra start the next job
     if going:
         going.ended(experiment, overrides, status)
     return experiment.rmse() if going is None or going.searches else None  # what a sweeper that searches makes small

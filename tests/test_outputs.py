@@ -202,12 +202,12 @@ def test_paper_experiment_end_to_end_on_few_reps(out, cli):
 
 def test_the_experiment_as_configured_fills_the_ledger(out):
     """Every reported number has a verdict in <paper>/reproduction.csv, beside those of the paper's other experiments."""
-    experiment = Experiment.of(["experiment=berta2026_fig2"])
+    experiment = Experiment.of(["experiment=moskvichev2025_fig1"])
     replace(experiment, plan=replace(experiment.plan, cells=[c for c in experiment.plan.cells if c.rep < 2])).compute(quiet=True)
     files, verdicts, notes = experiment.render(experiment.records())
-    assert experiment.folder == out / "berta2026" and not notes and (out / "berta2026" / "fig2.png") in files
-    table = pd.read_csv(out / "berta2026" / "reproduction.csv")
-    assert table["experiment"].eq("berta2026_fig2").all() and len(table) == sum(verdicts.values()) > 0
+    assert experiment.folder == out / "moskvichev2025" and not notes and (out / "moskvichev2025" / "fig1.png") in files
+    table = pd.read_csv(out / "moskvichev2025" / "reproduction.csv")
+    assert table["experiment"].eq("moskvichev2025_fig1").all() and len(table) == sum(verdicts.values()) > 0
 
 
 def test_wide_table_has_the_papers_labels_and_says_what_is_missing(out):

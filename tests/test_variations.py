@@ -150,7 +150,13 @@ def test_what_is_kept_beside_says_what_it_is(cli, out):
     assert content["experiment"] == "berta2026_fig1" and content["differs"]["reps"] == [40, 2]
 
 
-@pytest.mark.parametrize("experiment", ["berta2026_table2", "ciosek2026_coverage_adversarial", "gruber2025_fig1"])
+@pytest.mark.parametrize(
+    "experiment",
+    [
+        "moskvichev2025_fig1",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("berta2026_table2", "ciosek2026_bound", "gruber2025_fig1")),
+    ],
+)
 def test_items_draw_their_variations_in_sampling(cli, out, experiment):
     """An item that cannot draw fewer sizes or replications says so and leaves the drawing to the general figure; none fails."""
     code, text, err = cli(f"experiment={experiment}", "n=[300]", "reps=2", "jobs=1")
