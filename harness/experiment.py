@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import math
@@ -156,15 +157,16 @@ class Experiment:
         shown, config = self._shown(frame), self.shown_config()
         figure, summary, wide, compared = self._drawn(frame, shown, config, notes)
         stem = self.folder / self.stem
-        files = plots.save(figure, stem, config)
-        files += tables.save(summary, wide, stem)
-        if compared is not None:
-            files += reproduction.save(compared, self.name, self.folder)
-        diagrams = list(self._reliability())
-        for _, _, drawn in diagrams:
-            files += drawn
-        page = self.folder / f"{self.stem}.html"
-        files.append(report.save(self, frame, files, wide, compared, page, self._caption(figure), diagrams))
+        with variations.undisturbed(self.folder, self.stem, self.identity) if self.is_variation else contextlib.nullcontext():
+            files = plots.save(figure, stem, config)
+            files += tables.save(summary, wide, stem)
+            if compared is not None:
+                files += reproduction.save(compared, self.name, self.folder)
+            diagrams = list(self._reliability())
+            for _, _, drawn in diagrams:
+                files += drawn
+            page = self.folder / f"{self.stem}.html"
+            files.append(report.save(self, frame, files, wide, compared, page, self._caption(figure), diagrams))
         return files, reproduction.counts(compared) if compared is not None else {}, notes
 
     def _caption(self, figure) -> str:

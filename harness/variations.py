@@ -6,12 +6,14 @@ that has no experiment, is a result of its own, below results/variations/.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import json
 import re
 from pathlib import Path
 
+from harness.errors import BadInput
 from harness.seeds import digest
 
 # how and where a run is done, not what it is; `experiment` says which one, and is none of its settings
@@ -102,11 +104,7 @@ def keep_other(folder: Path, stem: str, content: dict) -> Path | None:
     <folder>~<identity of what it holds>, and return that path. `content` is what <stem>.json is to say of the new ones."""
     from harness.records import write_json
 
-    record = folder / f"{stem}.json"
-    try:
-        held = json.loads(record.read_text())
-    except (OSError, ValueError):
-        held = None
+    held = kept(folder, stem)
     moved = None
     if held is not None and held.get("identity") != content["identity"]:
         moved = folder.with_name(f"{folder.name}~{held.get('identity')}")
@@ -119,8 +117,31 @@ def keep_other(folder: Path, stem: str, content: dict) -> Path | None:
         except FileNotFoundError:  # another run, at the same time, has moved it
             moved = None
     if held != content or moved:
-        write_json(record, content)
+        write_json(folder / f"{stem}.json", content)
     return moved
+
+
+@contextlib.contextmanager
+def undisturbed(folder: Path, stem: str, identity: str):
+    """While results are written to a folder: raise BadInput if another run takes it, by the same name at the same time."""
+    try:
+        yield
+    except FileNotFoundError:  # moved aside
+        if (kept(folder, stem) or {}).get("identity") == identity:
+            raise
+    if (kept(folder, stem) or {}).get("identity") != identity:
+        raise BadInput(
+            f"another run of that name wrote to {folder} meanwhile; nothing recorded is lost: `calharness report` with the same "
+            "options and another name= draws this one."
+        )
+
+
+def kept(folder: Path, stem: str) -> dict | None:
+    """What <stem>.json says of the results in a folder, None without it."""
+    try:
+        return json.loads((folder / f"{stem}.json").read_text())
+    except (OSError, ValueError):
+        return None
 
 
 def brief(value, most: int = 60) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from harness import variations
 from harness.config import compose
+from harness.errors import BadInput
 from harness.experiment import Experiment
 
 FIG1 = ("experiment=berta2026_fig1", "jobs=1")
@@ -114,6 +115,19 @@ def test_one_name_for_two_configurations_loses_neither(cli, out):
     assert now == "mine" and kept.startswith("mine~")
     assert (out / "variations" / kept / "mine.csv").read_bytes() == first
     assert (out / "variations" / "mine" / "mine.csv").read_bytes() != first
+
+
+def test_two_runs_of_one_name_at_once_are_told(out, monkeypatch):
+    """The later takes the folder while the earlier is drawing."""
+    from harness import tables
+
+    first, second = (Experiment.of([*SMALL, "name=mine", f"seed={seed}", f"out={out}"]) for seed in (1, 2))
+    first.compute(quiet=True)
+    content = {"identity": second.identity}
+    save = tables.save
+    monkeypatch.setattr(tables, "save", lambda *a: variations.keep_other(first.folder, "mine", content) and save(*a))
+    with pytest.raises(BadInput, match="another run of that name wrote to .*name="):
+        first.render(first.records())
 
 
 def test_a_run_without_experiment_is_its_own_result_too(cli, out):
