@@ -266,8 +266,8 @@ class Experiment:
         if wrapped:
             one = wrapped[0].object
             found.append(
-                f"intervals: {one.level:.0%}, from {one.resamples} random halves of the rows, for what the estimator tends to as n "
-                "grows"
+                f"intervals: {one.level:.0%}, from {one.resamples} random halves of the rows, for what the estimator tends to as "
+                "n grows"
             )
         costly = [name for name, e in self.plan.estimators.items() if e.id not in with_intervals]
         if files and costly and self.config["bootstrap"] is None:
