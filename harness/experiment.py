@@ -202,6 +202,8 @@ class Experiment:
             return plots.overview(shown, config), tables.summary(shown, config), tables.wide(shown, config), None
         if compared is not None and self.differs:
             compared = variations.comparable(compared, self.differs)
+            why = compared.loc[compared["verdict"].eq("not reproducible here"), "reason"].unique()
+            notes += [f"not judged against the paper: {reason}" for reason in why if isinstance(reason, str) and reason]
         return figure, summary, wide, compared if compared is not None and len(compared) else None
 
     def wide(self, frame):

@@ -168,6 +168,7 @@ def side_by_side(records, config):
         _truth_line(ax, part, horizontal=False)
         ax.set_yticks(range(len(series)), [label(config, "estimator", e) for e in reversed(series)])
         ax.set_ylim(-0.6, len(series) - 0.4)
+        ax.locator_params(axis="x", nbins=8 if columns == 1 else 4)  # more would run into each other
         ax.set_title(_panel_title(panel, panels, config))
         below = panels[places.index((place[0] + 1, place[1]))] if (place[0] + 1, place[1]) in places else None
         if below is None or below[0] != panel[0]:
@@ -241,8 +242,7 @@ def _caption(table, series, config, view):
     sentences = _of_means(table[~files], table[whole], table[subsets], dots=view is side_by_side)
     bounds = table[_has_ends(table, config)]
     if len(bounds):
-        sides = "lower bound" if bounds["high"].isna().all() else "upper bound" if bounds["low"].isna().all() else "bounds"
-        sentences.append(f"Pale bars: from an estimate to its own {sides}{_averaged(bounds)}.")
+        sentences.append(_of_ends(bounds))
     sentences += _of_bounds(table, view is convergence)
     if table["truth"].notna().any():
         band = ", its band the error of the truth" if (table["truth_error"] > 0).any() else ""
@@ -279,6 +279,15 @@ def _of_means(own, same, subsets, dots):
     if dots and points:
         sentences.append("Dots: the single replications." if len(own) else "Dots: the single runs.")
     return sentences
+
+
+def _of_ends(bounds):
+    """The sentence on the bounds that estimates have besides: an interval may leave its estimate outside."""
+    low, high = bounds["low"].notna(), bounds["high"].notna()
+    if (low & high).all():
+        return f"Pale bars: the intervals of the estimates{_averaged(bounds)}."
+    sides = "lower bound" if not high.any() else "upper bound" if not low.any() else "bounds"
+    return f"Pale bars: from an estimate to its own {sides}{_averaged(bounds)}."
 
 
 def _of_bounds(table, upright):

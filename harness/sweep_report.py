@@ -374,7 +374,7 @@ class View:
         sentences += plots._of_means(table[~files], table[files & ~subsets], table[subsets], dots=False)
         bounds = table[plots._has_ends(table, config) & table[x].notna()]
         if len(bounds):
-            sentences.append("Pale bars: from an estimate to its own bounds.")
+            sentences.append(plots._of_ends(bounds))
         sentences += plots._of_bounds(table[table[x].notna()], upright=True)
         if table[x].isna().any():
             sentences.append(f"Dotted levels: what {x} does not change.")

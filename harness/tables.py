@@ -233,8 +233,9 @@ def reasons(records, config) -> list[str]:
         name = estimator if (status, estimator) == (DASH, "truth") else label(config, "estimator", estimator)
         lines[status, reason] = ([*names, name], total + count)
     said = [_line(status, names, reason, count) for (status, reason), (names, count) in lines.items()]
-    points = records[records["status"].eq("ok") & records["kind"].eq("point") & records["problem"].isin(config.get("files", ()))]
-    beside = points[shown[points.index] & ((points["value"] < points["low"]) | (points["value"] > points["high"]))]
+    of_files = records[shown & records["status"].eq("ok") & records["problem"].isin(config.get("files", ()))]
+    both = of_files[of_files["kind"].eq("point") & of_files["low"].notna() & of_files["high"].notna()]
+    beside = both[(both["value"] < both["low"]) | (both["value"] > both["high"])]
     if len(beside):
         names = ", ".join(label(config, "estimator", name) for name in dict.fromkeys(beside["estimator"]))
         said.append(

@@ -137,13 +137,13 @@ def test_the_selection_of_published_runs_is_what_it_was():
     assert len(published()) == 5 * 2 + 4 * 2 + 3 and sum(map(len, published().values())) == 51 + 188
 
 
-def slow_but_two(case):
-    """One problem of two classes and one of three are quick."""
-    quick = case in (("beta_shifted", 0), ("dirichlet3_harmonic", 0))
+def slow_but_one(case):
+    """One problem of two classes is quick."""
+    quick = case == ("beta_shifted", 0)
     return pytest.param(case, marks=() if quick else pytest.mark.slow, id=f"{case[0]}-{case[1]}")
 
 
-@pytest.mark.parametrize("case", [slow_but_two(case) for case in published()])
+@pytest.mark.parametrize("case", [slow_but_one(case) for case in published()])
 def test_published_runs_come_back(case):
     name, seed = case
     problem, done = harness.load_problem(f"{name}_legacy"), {}
@@ -510,6 +510,7 @@ def test_the_models_are_asked_for_one_thread(monkeypatch):
     ],
     ids=["lightgbm", "catboost"],
 )
+@pytest.mark.slow
 def test_shared_bins_estimate_alike(one, other):
     """Bins of all samples or of those that are learned from: estimates on the same folds differ by less than another partition
     changes them."""

@@ -62,6 +62,7 @@ AGAIN = (
     "variational_lightgbm", "variational_random_forest", "variational_extra_trees", "ckce_low_rank", "ckce_features",
     "skce_biased", "skce_features", "nw_jensen_histogram", "kmeans15_berta2026", "tuned_binned_gruber2025",
     "monte_carlo_truth_berta2026", "extra_trees_insample", "schedule_popordanoska2024",
+    "variational_catboost_ws", "random_forest_insample",
 )  # fmt: skip
 
 

@@ -251,12 +251,10 @@ def test_module_entry_point_and_light_start():
     )
 
 
-def test_hydra_multirun_over_shards(out, tmp_path):
+def test_hydra_multirun_over_shards(cli, tmp_path):
     """-m runs the shards as Hydra jobs; what they add up to is drawn once, when the last one has ended."""
-    command = [sys.executable, "-m", "harness", "-m", *SMOKE, "shards=2", "shard=0,1", f"out={tmp_path / 'shared'}"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "job 2 of 2 (shard=1)" in done.stdout and done.stdout.count("  page ") == 1
-    assert "96 of 96 cells are recorded" in done.stdout
+    code, text, err = cli("-m", *SMOKE, "shards=2", "shard=0,1", f"out={tmp_path / 'shared'}")
+    assert code == 0, err
+    assert "job 2 of 2 (shard=1)" in text and text.count("  page ") == 1 and "96 of 96 cells are recorded" in text
     (folder,) = (tmp_path / "shared" / "variations").iterdir()
     assert (folder / f"{folder.name}.html").is_file()

@@ -1,6 +1,7 @@
 """Prediction files: what is read, what it means, and one sentence for every file that cannot be used."""
 
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -582,3 +583,16 @@ def test_published_errors_of_a_real_network_come_back():
         p, y = problem.sample(problem.n_max, np.random.default_rng(0))
         got = estimate(harness.load_estimator("binned15"), p, y, "top_label", np.random.default_rng(0))["l1"].value
         assert got == pytest.approx(published, abs=1e-6)
+
+
+def test_a_value_outside_its_interval_is_explained(cli, tmp_path, monkeypatch):
+    """The interval of a plug-in error is for the truth, and names its level."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([1, 1, 1], 400)
+    write(tmp_path / "a.npz", p=p, y=np.array([rng.choice(3, p=row) for row in p]))
+    command = ("problem=predictions", "problem.predictions.path=a.npz", "notion=[classwise]", "jobs=1", "bootstrap=20")
+    code, text, _ = cli(*command, "estimator=[binned15,certified_interval]")
+    assert code == 0 and "l1: value [95% interval]" in text
+    value, low, high = map(float, re.search(r"(0\.\d+) \[(0\.\d+), (0\.\d+)\]", text).groups())
+    assert ("binned15: a value lies outside its interval" in text) == (not low <= value <= high)

@@ -45,7 +45,10 @@ def test_truths_of_two_classes_equal_an_independent_quadrature():
 
 @pytest.mark.parametrize(
     "classes, notions",
-    [(3, ["canonical", "classwise", "of_vector"]), (5, ["classwise"]), pytest.param(20, ["classwise"], marks=pytest.mark.slow)],
+    [
+        (3, ["canonical", "classwise", "of_vector"]),
+        *(pytest.param(classes, ["classwise"], marks=pytest.mark.slow) for classes in (5, 20)),
+    ],
 )
 def test_truths_of_more_classes_equal_an_independent_integration(classes, notions):
     """4 standard errors, theirs and ours; quadratures have none of their own."""

@@ -517,7 +517,7 @@ def test_folds_need_a_generator():
             harness.load_estimator(name)(p, y)
 
 
-@pytest.mark.parametrize("name", ["lightgbm_ws", "catboost_ws", "partition"])
+@pytest.mark.parametrize("name", ["lightgbm_ws", pytest.param("catboost_ws", marks=pytest.mark.slow), "partition"])
 def test_a_model_differs_by_nothing_from_itself(name):
     p, y = harness.load_problem("beta_wavy").sample(120, np.random.default_rng(0))
     estimator = harness.load_estimator(f"variational_{name}", repeats=2)
