@@ -233,7 +233,7 @@ def reasons(records, config) -> list[str]:
         name = estimator if (status, estimator) == (DASH, "truth") else label(config, "estimator", estimator)
         lines[status, reason] = ([*names, name], total + count)
     said = [_line(status, names, reason, count) for (status, reason), (names, count) in lines.items()]
-    of_files = records[shown & records["status"].eq("ok") & records["problem"].isin(config.get("files", ()))]
+    of_files = records[shown & records["status"].eq("ok") & are_of(records, config.get("files", ()))]
     both = of_files[of_files["kind"].eq("point") & of_files["low"].notna() & of_files["high"].notna()]
     beside = both[(both["value"] < both["low"]) | (both["value"] > both["high"])]
     if len(beside):
