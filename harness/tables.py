@@ -223,6 +223,8 @@ def dashes(records, config) -> list[tuple[str, str, int, str]]:
 def reasons(records, config) -> list[str]:
     """Why the wide table has no number where it has none: a line per status, or dash, and reason, with the estimators that it is
     the reason of and how often, as in 'skipped oracle: the problem's true posterior is not known (6 cells)'."""
+    import pandas as pd
+
     if not len(records):
         return []
     shown = records["estimand"].isna() | records["estimand"].isin(["", *shown_estimands(records, config)])
@@ -233,7 +235,8 @@ def reasons(records, config) -> list[str]:
         name = estimator if (status, estimator) == (DASH, "truth") else label(config, "estimator", estimator)
         lines[status, reason] = ([*names, name], total + count)
     said = [_line(status, names, reason, count) for (status, reason), (names, count) in lines.items()]
-    of_files = records[shown & records["status"].eq("ok") & are_of(records, config.get("files", ()))]
+    on_file = pd.Series(are_of(records, config.get("files", ())), index=records.index, dtype=bool)
+    of_files = records[shown & on_file & records["status"].eq("ok")]
     both = of_files[of_files["kind"].eq("point") & of_files["low"].notna() & of_files["high"].notna()]
     beside = both[(both["value"] < both["low"]) | (both["value"] > both["high"])]
     if len(beside):
