@@ -145,7 +145,8 @@ def _plan(config: dict) -> Plan:
         all_rows |= {(pid, n) for n in sizes if traits.rows_of_a_file and n == traits.n_max}
         estimators = plain
         if traits.rows_of_a_file and not traits.unavailable:
-            estimators = _with_intervals(config, plain, max(n for _, n in draws), wrapped)
+            per_class = traits.classes if set(notions) & {"classwise", "canonical"} else 1
+            estimators = _with_intervals(config, plain, max(n for _, n in draws) * per_class, wrapped)
         used |= estimators
         stem = f"{problem.key}|{settings['seed']}"
         limits = {
@@ -170,9 +171,10 @@ def _plan(config: dict) -> Plan:
     return Plan(config, problems, used, cells, skips, all_rows=frozenset(all_rows))
 
 
-def _with_intervals(config, estimators, n, made):
+def _with_intervals(config, estimators, size, made):
     """The estimators for a file's rows, which are one sample: with a bootstrap of them where that is asked for, or, by default in
-    runs that are no paper's and rank nothing, where it is cheap. `made` holds those that are wrapped already."""
+    runs that are no paper's and rank nothing, where it is cheap. size: rows, times classes where each class is judged; `made`
+    holds the estimators that are wrapped already."""
     resamples = config["bootstrap"]
     if resamples is None:
         resamples = 0 if config["paper"] or config["ranking"] else DEFAULT_RESAMPLES
@@ -184,7 +186,7 @@ def _with_intervals(config, estimators, n, made):
         if key not in made:
             wrapper = {"_target_": "harness.estimators.Bootstrap", "estimator": plain.config, "resamples": resamples}
             made[key] = node("estimator", plain.id, wrapper)._replace(origin=plain.origin)
-        cheap = made[key].object.seconds * max(1.0, n / 1000) <= CHEAP_SECONDS
+        cheap = made[key].object.seconds * max(1.0, size / 1000) <= CHEAP_SECONDS
         found |= {key: made[key]} if cheap or config["bootstrap"] else {name: plain}
     return found
 

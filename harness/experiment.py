@@ -162,6 +162,9 @@ class Experiment:
             files += tables.save(summary, wide, stem)
             if compared is not None:
                 files += reproduction.save(compared, self.name, self.folder)
+            elif self.is_variation:  # what an earlier drawing compared is not of this one
+                for old in self.folder.glob("reproduction*.csv"):
+                    old.unlink()
             diagrams = list(self._reliability())
             for _, _, drawn in diagrams:
                 files += drawn
