@@ -172,10 +172,15 @@ def _finish(experiment, frame, fresh: bool) -> int:
 
 
 def _print_table(experiment, frame):
-    """The wide table of a run that is no paper's, if it fits on a screen, and the reasons of what is not in it."""
+    """The wide table of a run that is no paper's, if it fits on a screen, and the reasons of what is not in it; of a paper's
+    item, whose table is its page's, the reasons of cells without a number."""
     from harness import tables
 
-    if experiment.paper and not experiment.is_variation or not experiment.has_numbers(frame):
+    if not experiment.has_numbers(frame):
+        return
+    if experiment.paper and not experiment.is_variation:
+        for line in tables.reasons(frame, experiment.shown_config(), of_table=False):
+            print(f"  {line}")
         return
     wide = experiment.wide(frame)
     if wide.size <= 200:

@@ -25,6 +25,7 @@ from harness.records import whole_file
 
 KEY = ["item", "row", "column"]
 COLUMNS = [*KEY, "unit", "reported", "plus_minus", "ours", "error", "reps", "difference", "z", "verdict", "reason"]
+NUMBERS = ["value", "plus_minus", "reps", "precision"]  # columns of reported.csv
 TAIL = 0.001
 TRUTH = "True value"
 
@@ -34,16 +35,47 @@ def reported(paper: str, items):
     import pandas as pd
 
     folder = EXPERIMENTS / paper
-    frames = [pd.read_csv(folder / "reported.csv")]
+    frames = [_read(folder / "reported.csv", pd.read_csv)]
     runs = folder / "reported_runs.parquet"
     if runs.is_file():
-        frames.append(pd.read_parquet(runs, filters=[("item", "in", list(items))]))
+        frames.append(_read(runs, lambda path: pd.read_parquet(path, filters=[("item", "in", list(items))])))
     frames = [frame[frame["item"].isin(list(items))] for frame in frames]
     frame = pd.concat([f for f in frames if len(f)] or frames[:1], ignore_index=True)
     absent = set(items) - set(frame["item"])
     if absent:
         raise BadInput(f"compare is {', '.join(sorted(absent))}, of which {paper}'s reported numbers hold nothing.")
     return frame
+
+
+def _read(path, reader):
+    """A table of reported numbers. Raises BadInput, with the remedy, if it cannot be read, lacks a column, holds text where
+    numbers belong, or the same number twice."""
+    mend = "mend the file, or put back the one of the repository"
+    if not path.is_file():
+        raise BadInput(f"{path} is not there; {mend}.")
+    try:
+        frame = reader(path)
+    except Exception as error:
+        raise BadInput(f"{path} cannot be read ({type(error).__name__}: {str(error).splitlines()[0][:120]}); {mend}.") from error
+    absent = [name for name in (*KEY, *NUMBERS, "unit") if name not in frame]
+    if absent:
+        raise BadInput(f"{path} lacks the column{'s' if len(absent) > 1 else ''} {', '.join(absent)}; {mend}.")
+    texts = [name for name in NUMBERS if frame[name].dtype.kind not in "fiu"]
+    if texts and len(frame):
+        wrong = next(value for value in frame[texts[0]] if not _is_number(value))
+        raise BadInput(f"{path} holds {wrong!r} in the column {texts[0]}, where numbers belong; {mend}.")
+    twice = frame.duplicated(KEY)
+    if twice.any():
+        raise BadInput(f"{path} holds {frame.loc[twice, KEY].iloc[0].tolist()} twice; {mend}.")
+    return frame
+
+
+def _is_number(value):
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def compare(ours, paper: str, items, reasons=None, computed=(), paired=False):

@@ -220,17 +220,19 @@ def dashes(records, config) -> list[tuple[str, str, int, str]]:
     return [(DASH, estimator, count, reason) for (estimator, reason), count in found.items()]
 
 
-def reasons(records, config) -> list[str]:
+def reasons(records, config, of_table: bool = True) -> list[str]:
     """Why the wide table has no number where it has none: a line per status, or dash, and reason, with the estimators that it is
-    the reason of and how often, as in 'skipped oracle: the problem's true posterior is not known (6 cells)'."""
+    the reason of and how often, as in 'skipped oracle: the problem's true posterior is not known (6 cells)'. With of_table false
+    of all cells without a number, and not of dashes: the table is another one."""
     import pandas as pd
 
     if not len(records):
         return []
     shown = records["estimand"].isna() | records["estimand"].isin(["", *shown_estimands(records, config)])
-    found = without_number(records if config["ranking"] else records[shown])
+    whole = config["ranking"] or not of_table
+    found = without_number(records if whole else records[shown])
     lines: dict[tuple, tuple] = {}
-    for status, estimator, count, reason in found + ([] if config["ranking"] else dashes(records, config)):
+    for status, estimator, count, reason in found + ([] if whole else dashes(records, config)):
         names, total = lines.get((status, reason), ([], 0))
         name = estimator if (status, estimator) == (DASH, "truth") else label(config, "estimator", estimator)
         lines[status, reason] = ([*names, name], total + count)

@@ -146,22 +146,26 @@ def test_figure_2_end_to_end(out):
     assert share["ours"].item() == 1.0 and share["error"].item() > 0.0  # five of five is no certainty
 
 
-@pytest.mark.slow
-def test_figure_4a_end_to_end_at_three_locations(out):
-    """Another number of locations is a variation that answers to nothing, so the item is asked itself."""
-    overrides = ["reps=3", "problem.shift.count=3", "estimator=[ckce,simplex_ece]", "n=200", "jobs=1"]
-    experiment = Experiment.of(["experiment=moskvichev2025_fig4a", *overrides])
+def ask(name, *overrides):
+    """What the item itself answers in a variation that changes what its numbers are of, and so answers to nothing."""
+    experiment = Experiment.of([f"experiment=moskvichev2025_{name}", "jobs=1", "engine=serial", *overrides])
     experiment.compute(quiet=True)
     assert experiment.render(experiment.records())[1] == {}
-    ours = load_item("moskvichev2025", "fig4a").reproduced(experiment.records(), experiment.config)
-    table = reproduction.compare(ours, "moskvichev2025", experiment.config["compare"])
+    ours = load_item("moskvichev2025", name).reproduced(experiment.records(), experiment.config)
+    table = reproduction.compare(ours, "moskvichev2025", experiment.config["compare"], experiment.config["reasons"])
+    return table, reproduction.counts(table)
+
+
+@pytest.mark.slow
+def test_figure_4a_end_to_end_at_three_locations(out):
+    table, _ = ask("fig4a", "reps=3", "problem.shift.count=3", "estimator=[ckce,simplex_ece]", "n=200")
     exact = table[table["item"].eq("fig4a_population") & table["ours"].notna()]
     assert len(exact) == 3 * 6 and exact["verdict"].eq("identical").all()
 
 
 @pytest.mark.slow
 def test_appendix_a_end_to_end(out):
-    table, verdicts = run("appendix_a", "reps=2", "n=[100]")
+    table, verdicts = ask("appendix_a", "reps=2", "n=[100]")
     assert verdicts["not reproducible here"] == 0
     assert set(table.loc[table["verdict"].eq("differs"), "column"]) == {"ECE"}
     assert table["verdict"].eq("differs").sum() == 18 and table.loc[table["verdict"].eq("differs"), "reason"].notna().all()
