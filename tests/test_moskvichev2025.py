@@ -147,10 +147,9 @@ def test_figure_2_end_to_end(out):
 
 
 def ask(name, *overrides):
-    """What the item itself answers in a variation that changes what its numbers are of, and so answers to nothing."""
+    """What the item itself answers, also where a variation changes what its numbers are of, so that rows are not compared."""
     experiment = Experiment.of([f"experiment=moskvichev2025_{name}", "jobs=1", "engine=serial", *overrides])
     experiment.compute(quiet=True)
-    assert experiment.render(experiment.records())[1] == {}
     ours = load_item("moskvichev2025", name).reproduced(experiment.records(), experiment.config)
     table = reproduction.compare(ours, "moskvichev2025", experiment.config["compare"], experiment.config["reasons"])
     return table, reproduction.counts(table)
