@@ -18,7 +18,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np  # noqa: E402
 
 from harness.estimators import CKCE, MMCE, SKCE, UCME, SimplexECE  # noqa: E402
-from harness.kernels import median_distance  # noqa: E402
+from harness.math.kernels import median_distance  # noqa: E402
 
 
 def drawn(n, classes=10):

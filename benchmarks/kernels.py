@@ -23,8 +23,8 @@ from harness.estimators import DirichletKernelPopordanoska2024  # noqa: E402
 from harness.estimators.base import apply  # noqa: E402
 from harness.estimators.gruber2025 import TunedGruber2025  # noqa: E402
 from harness.estimators.kernel_ridge import GRIDS, POWERS, KernelRidge  # noqa: E402
-from harness.kernels import pivoted_cholesky, rbf  # noqa: E402
-from harness.risk import residuals  # noqa: E402
+from harness.math.kernels import pivoted_cholesky, rbf  # noqa: E402
+from harness.math.risk import residuals  # noqa: E402
 
 AUTHORS = {
     ("kkr", 1000): 1.36, ("kkr", 2000): 9.56, ("kkr", 5000): 150.6, ("ukkr", 1000): 3.07, ("ukkr", 2000): 22.9,

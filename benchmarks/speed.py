@@ -20,10 +20,10 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 from harness import load_estimator, load_problem  # noqa: E402
 from harness.__main__ import main  # noqa: E402
-from harness.cells import plan  # noqa: E402
-from harness.config import compose  # noqa: E402
-from harness.experiment import Experiment  # noqa: E402
-from harness.runner import pending  # noqa: E402
+from harness.commands.experiment import Experiment  # noqa: E402
+from harness.runs.config import compose  # noqa: E402
+from harness.runs.plan import plan  # noqa: E402
+from harness.runs.runner import pending  # noqa: E402
 
 
 def cpu(work, times=3):

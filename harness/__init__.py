@@ -12,25 +12,25 @@ harness.evaluate(records) -> bias, sd, rmse, coverage ... by problem, notion, n,
 
 import importlib
 
-from harness.errors import BadInput, Undefined
+from harness.errors import BadInputError, UndefinedError
 
 __version__ = "0.1.0"
 __all__ = [
-    "BadInput", "Estimate", "Truth", "Undefined", "evaluate", "list_estimators", "list_experiments", "list_problems",
+    "BadInputError", "Estimate", "Truth", "UndefinedError", "evaluate", "list_estimators", "list_experiments", "list_problems",
     "load_estimator", "load_problem", "load_records", "paired_difference", "perturb", "reduce", "run",
 ]  # fmt: skip
 
 
 # where the rest of __all__ is defined: imported when first asked for, so that the command line completes and helps at once
 _LAZY = {
-    "Estimate": "harness.estimators.base", "Truth": "harness.problems.base", "evaluate": "harness.evaluation",
-    "load_records": "harness.records", "paired_difference": "harness.estimators.variational", "perturb": "harness.perturbation",
-    "reduce": "harness.notions",
+    "Estimate": "harness.estimators.base", "Truth": "harness.problems.base", "evaluate": "harness.report.evaluation",
+    "load_records": "harness.runs.records", "paired_difference": "harness.estimators.variational", "perturb": "harness.math.sech_noise",
+    "reduce": "harness.math.notions",
 }  # fmt: skip
 
 
 def __getattr__(name: str):
-    """A name of __all__, or a module of the package (`harness.divergences`), imported when first asked for."""
+    """A name of __all__, or a module of the package (`harness.math.divergences`), imported when first asked for."""
     if name in _LAZY:
         found = getattr(importlib.import_module(_LAZY[name]), name)
     else:
@@ -50,35 +50,35 @@ def __dir__() -> list[str]:
 
 def load_problem(name: str, **overrides):
     """The problem of conf/problem/<name>.yaml, with fields replaced: load_problem("beta_overconfident", a=1.0, b=1.0)."""
-    from harness.nodes import load
+    from harness.runs.components import load
 
     return load("problem", name, overrides)
 
 
 def load_estimator(name: str, **overrides):
     """The estimator of conf/estimator/<name>.yaml, with fields replaced: load_estimator("binned15", bins=30)."""
-    from harness.nodes import load
+    from harness.runs.components import load
 
     return load("estimator", name, overrides)
 
 
 def list_problems() -> list[str]:
     """Ids of all problems, for load_problem."""
-    from harness.config import ids
+    from harness.runs.config import ids
 
     return ids("problem")
 
 
 def list_estimators() -> list[str]:
     """Ids of all estimators, for load_estimator."""
-    from harness.config import ids
+    from harness.runs.config import ids
 
     return ids("estimator")
 
 
 def list_experiments() -> list[str]:
     """Ids of all experiments, for run(["experiment=ID"])."""
-    from harness.config import ids
+    from harness.runs.config import ids
 
     return ids("experiment")
 
@@ -86,7 +86,7 @@ def list_experiments() -> list[str]:
 def run(overrides: list[str], quiet: bool = True):
     """Run a configuration (overrides in Hydra's grammar, as on the command line) and return its records as a DataFrame, one row
     per estimate, with the experiment's name. Cells that the results folder already holds are not computed again."""
-    from harness.experiment import Experiment
+    from harness.commands.experiment import Experiment
 
     experiment = Experiment.of(overrides)
     experiment.compute(quiet=quiet)

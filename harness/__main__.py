@@ -33,11 +33,18 @@ def main(argv: list[str] | None = None) -> int:
 
 def _exit_code(error):
     """The exit status of an error that is told in a sentence; None for one that is a defect of ours."""
-    from harness.errors import BadInput
-    from harness.runner import Interrupted, WorkerDied
-    from harness.worker import CellFailed
+    from harness.errors import BadInputError
+    from harness.runs.runner import RunInterruptedError, WorkerDiedError
+    from harness.runs.worker import CellFailedError
 
-    codes = ((BadInput, 2), (OSError, 2), (CellFailed, 1), (WorkerDied, 1), (Interrupted, 130), (KeyboardInterrupt, 130))
+    codes = (
+        (BadInputError, 2),
+        (OSError, 2),
+        (CellFailedError, 1),
+        (WorkerDiedError, 1),
+        (RunInterruptedError, 130),
+        (KeyboardInterrupt, 130),
+    )
     return next((code for kind, code in codes if isinstance(error, kind)), None)
 
 
@@ -49,7 +56,7 @@ def dispatch(arguments: list[str]) -> int:
         return 0
     if arguments[:2] == ["completion", "words"]:  # at every tab; --help may be one of the words
         return completion(arguments[1:])
-    from harness import help as texts
+    from harness.commands import help as texts
 
     wanted = texts.asked(arguments, COMMANDS)
     if wanted is not None:
@@ -68,28 +75,28 @@ def dispatch(arguments: list[str]) -> int:
 
 
 def no_command(word):
-    from harness.config import GROUPS, guess, ids
-    from harness.errors import BadInput
+    from harness.errors import BadInputError
+    from harness.runs.config import GROUPS, guess, ids
 
     group = next((g for g in GROUPS if word in ids(g)), None)
     hint = f" (did you mean {group}={word}?)" if group else guess(word, [*COMMANDS, "help"])
-    return BadInput(f"there is no command {word!r}{hint}; commands are {', '.join(COMMANDS)}, and options are NAME=VALUE.")
+    return BadInputError(f"there is no command {word!r}{hint}; commands are {', '.join(COMMANDS)}, and options are NAME=VALUE.")
 
 
 def list_(arguments: list[str]) -> int:
-    from harness import listing
+    from harness.commands import listing
 
     return listing.command(arguments)
 
 
 def info(arguments: list[str]) -> int:
-    from harness import info as described
+    from harness.commands import info as described
 
     return described.command(arguments)
 
 
 def completion(arguments: list[str]) -> int:
-    from harness import completion as shell
+    from harness.commands import completion as shell
 
     return shell.command(arguments)
 
@@ -97,13 +104,13 @@ def completion(arguments: list[str]) -> int:
 def run(overrides: list[str]) -> int:
     if any(a.startswith("-") for a in overrides):
         return _through_hydra(overrides)
-    from harness.config import compose
+    from harness.runs.config import compose
 
     return _run_config(compose(overrides))
 
 
 def _run_config(config: dict) -> int:
-    from harness.experiment import Experiment
+    from harness.commands.experiment import Experiment
 
     experiment = Experiment.of_config(config)
     if experiment.is_variation:
@@ -153,7 +160,7 @@ def _end(reason):
 
 def _finish(experiment, frame, fresh: bool) -> int:
     """Draw a result unless it is drawn already, and print its table. Returns the exit status: 1 where no cell has a number."""
-    from harness import tables
+    from harness.report import tables
 
     if not experiment.has_numbers(frame):
         for line in tables.reasons(frame, experiment.shown_config()):
@@ -174,7 +181,7 @@ def _finish(experiment, frame, fresh: bool) -> int:
 def _print_table(experiment, frame):
     """The wide table of a run that is no paper's, if it fits on a screen, and the reasons of what is not in it; of a paper's
     item, whose table is its page's, the reasons of cells without a number."""
-    from harness import tables
+    from harness.report import tables
 
     if not experiment.has_numbers(frame):
         return
@@ -193,7 +200,7 @@ def _print_table(experiment, frame):
 
 def _print_files(experiment, frame):
     """Draw and write everything, and say where it is."""
-    from harness.plots import FORMATS
+    from harness.report.plots import FORMATS
 
     _print_table(experiment, frame)
     files, verdicts, notes = experiment.render(frame)
@@ -216,8 +223,9 @@ def _through_hydra(arguments):
     import hydra
     from hydra._internal.utils import get_args_parser
 
-    from harness import multirun
-    from harness.config import CONF, check_flags, check_known, free_paths, hydra_mistakes, plain
+    from harness.commands import multirun
+    from harness.common.paths import CONF
+    from harness.runs.config import check_flags, check_known, free_paths, hydra_mistakes, plain
 
     arguments = check_flags(arguments)
 
@@ -253,16 +261,16 @@ def _through_hydra(arguments):
 
 def _job(config, overrides, number):
     """One job of a multirun: compute its cells; what several jobs add up to is drawn by the process that was called."""
-    from harness import multirun
-    from harness.experiment import Experiment
-    from harness.runner import Interrupted
+    from harness.commands import multirun
+    from harness.commands.experiment import Experiment
+    from harness.runs.runner import RunInterruptedError
 
     experiment = Experiment.of_config(config)
     going = multirun.current
     name = going.name(number, overrides) if going else f"job {number + 1} ({', '.join(overrides)})"
     try:
         status = _compute(experiment, finish=False, later=going.later(experiment) if going else 0.0, name=name)
-    except Interrupted as said:
+    except RunInterruptedError as said:
         raise KeyboardInterrupt(str(said)) from None  # an exception would let Hydra start the next job
     if going:
         going.ended(experiment, overrides, status)
@@ -277,8 +285,9 @@ def _finish_job(experiment) -> int:
 
 
 def plan(overrides: list[str]) -> int:
-    from harness import multirun, runner
-    from harness.experiment import Experiment
+    from harness.commands import multirun
+    from harness.commands.experiment import Experiment
+    from harness.runs import runner
 
     several = [text for text in overrides if text in ("-m", "--multirun")]
     own = [text for text in overrides if text not in several]
@@ -289,15 +298,15 @@ def plan(overrides: list[str]) -> int:
 
 
 def status(overrides: list[str]) -> int:
-    from harness.doctor import status_text
+    from harness.commands.doctor import status_text
 
     print(status_text(_out(overrides)))
     return 0
 
 
 def report(overrides: list[str]) -> int:
-    from harness import multirun
-    from harness.experiment import Experiment
+    from harness.commands import multirun
+    from harness.commands.experiment import Experiment
 
     several = [text for text in overrides if text in ("-m", "--multirun")]
     own = [text for text in overrides if text not in several]
@@ -313,26 +322,26 @@ def report(overrides: list[str]) -> int:
 
 
 def check(arguments: list[str]) -> int:
-    from harness import check as contract
-    from harness.errors import BadInput
+    from harness.commands import check as contract
+    from harness.errors import BadInputError
 
     if len(arguments) != 1:
-        raise BadInput(f"check takes one estimator, problem or calibrator, module.Name or an id, found {len(arguments)}.")
+        raise BadInputError(f"check takes one estimator, problem or calibrator, module.Name or an id, found {len(arguments)}.")
     findings = contract.check(arguments[0])
     print(contract.report(findings))
     return int(any(f.outcome == "failed" for f in findings))
 
 
 def doctor(arguments: list[str]) -> int:
-    from harness.config import compose, out_folder
-    from harness.doctor import examine
-    from harness.errors import BadInput
+    from harness.commands.doctor import examine
+    from harness.errors import BadInputError
+    from harness.runs.config import compose, out_folder
 
     overrides = [a for a in arguments if a != "--compact"]
     only_out = all(a.startswith("out=") for a in overrides)
     unknown = [a for a in overrides if a.startswith("-")]
     if unknown:
-        raise BadInput(f"doctor has no option {unknown[0]!r}; it takes --compact and overrides NAME=VALUE.")
+        raise BadInputError(f"doctor has no option {unknown[0]!r}; it takes --compact and overrides NAME=VALUE.")
     out = _out(overrides) if only_out else out_folder(compose(overrides)["out"])
     text, problems = examine(out, None if only_out else overrides, compact="--compact" in arguments)
     print(text)
@@ -346,15 +355,15 @@ def data(arguments: list[str]) -> int:
 
 
 def _out(overrides) -> Path:
-    from harness.config import compose, out_folder
-    from harness.errors import BadInput
+    from harness.errors import BadInputError
+    from harness.runs.config import compose, out_folder
 
     wrong = [text for text in overrides if not text.startswith("out=")]
     if wrong:
-        raise BadInput(f"{wrong[0]!r} is no option here; only out=DIR is.")
+        raise BadInputError(f"{wrong[0]!r} is no option here; only out=DIR is.")
     folder = out_folder(compose(overrides)["out"] if overrides else None)
     if overrides and not folder.is_dir():
-        raise BadInput(f"out is {str(folder)!r}, where there is no folder; give one that a run wrote to.")
+        raise BadInputError(f"out is {str(folder)!r}, where there is no folder; give one that a run wrote to.")
     return folder
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import harness
-from harness import BadInput
+from harness import BadInputError
 from harness.estimators import Binned, Debiased
 from harness.estimators.binned import cells
 
@@ -227,14 +227,14 @@ def test_binned_estimators_equal_the_authors_on_their_inputs():
     ],
 )
 def test_impossible_parameters_are_refused(make, parameters, words):
-    with pytest.raises(BadInput) as caught:
+    with pytest.raises(BadInputError) as caught:
         make(**parameters)
     assert all(word in str(caught.value) for word in words)
 
 
 @pytest.mark.parametrize("rule", ["width", "mass"])
 def test_vectors_need_kmeans(rule):
-    with pytest.raises(BadInput, match=r"p has shape \(1, 3\).*use rule='kmeans'"):
+    with pytest.raises(BadInputError, match=r"p has shape \(1, 3\).*use rule='kmeans'"):
         Binned(15, rule)([[0.2, 0.3, 0.5]], [1], None)
     assert "canonical" not in Binned(15, rule).notions and "canonical" in Binned(15, "kmeans").notions
 

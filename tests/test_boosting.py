@@ -10,12 +10,12 @@ from golden_data import arrays, rows
 from scipy.special import expit, logit
 
 import harness
-from harness import BadInput
+from harness import BadInputError
 from harness.calibrators import CatBoost, LightGBM, boosting
 from harness.estimators import Variational
 from harness.estimators.base import apply
-from harness.folds import fold_of
-from harness.losses import LogLoss, Lp, OneSided, Squared
+from harness.math.folds import fold_of
+from harness.math.losses import LogLoss, Lp, OneSided, Squared
 
 # Few trees: enough for everything but the numbers themselves
 FEW = {
@@ -535,13 +535,13 @@ def test_shared_bins_estimate_alike(one, other):
     ],
 )
 def test_settings_out_of_range_are_refused(kind, settings, says):
-    with pytest.raises(BadInput, match=says):
+    with pytest.raises(BadInputError, match=says):
         kind(**settings)
 
 
 def test_a_missing_stream_is_bad_input():
     for calibrator in (FEW["catboost"], FEW["lightgbm"]):
-        with pytest.raises(BadInput, match="rng is missing"):
+        with pytest.raises(BadInputError, match="rng is missing"):
             calibrator.fit(*scalars(20), None)
 
 

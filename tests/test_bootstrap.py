@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import harness
-from harness import BadInput, Undefined
+from harness import BadInputError, UndefinedError
 from harness.estimators import Binned, Bootstrap, Brier, Debiased, Estimate, Oracle, TVKfold, Variational
 from harness.estimators.base import apply
 from harness.estimators.bootstrap import OWN_REVISION, calibrated_labels
-from harness.nodes import node
-from harness.notions import reduce
+from harness.math.notions import reduce
 from harness.problems import Beta, Dirichlet
 from harness.problems.maps import LogitAffine
+from harness.runs.components import node
 
 
 def sample(n, k=2, seed=0):
@@ -39,7 +39,7 @@ def test_values_and_own_bounds_are_those_of_the_estimator_to_the_last_bit(estima
         if e.low is not None:
             assert w == e
         else:
-            assert w.low <= w.high and w.level == 0.95 and w.parts["resamples"] == 20
+            assert w.low <= w.high and w.level == 0.95 and w.diagnostics["resamples"] == 20
 
 
 @pytest.mark.parametrize("form", ["half", "pivotal"])
@@ -115,16 +115,16 @@ def test_halves_without_a_value_are_counted_and_many_of_them_leave_no_interval()
         return bootstrapped(estimate, p, y, resamples=200)["l1"]
 
     def undefined():
-        raise Undefined("too few")
+        raise UndefinedError("too few")
 
     def refused():
         raise ValueError("one class only")
 
     for wrong in (undefined, refused, lambda: float("nan")):
         few, many, all_ = (of_share(share, wrong) for share in (0.01, 0.3, 1.0))
-        assert 0 < few.parts["undefined_resamples"] <= 10 and few.low < few.high
-        assert 20 < many.parts["undefined_resamples"] < 100 and many.low is many.high is many.level is None
-        assert all_.parts == {"resamples": 200.0, "undefined_resamples": 200.0} and all_.high is None
+        assert 0 < few.diagnostics["undefined_resamples"] <= 10 and few.low < few.high
+        assert 20 < many.diagnostics["undefined_resamples"] < 100 and many.low is many.high is many.level is None
+        assert all_.diagnostics == {"resamples": 200.0, "undefined_resamples": 200.0} and all_.high is None
 
     def broken(p, y):
         raise TypeError("a mistake in the code")
@@ -143,14 +143,14 @@ def test_nothing_is_drawn_for_bounds_alone_few_rows_and_values_that_are_not_fini
 
     assert bootstrapped(bound, p, y)["l1"] == Estimate(0.3, None, 0.3, 0.95, "upper") and calls == [100]
     few = bootstrapped(Binned(), p[:19], y[:19])["l1"]
-    assert few.high is None and few.parts == {"resamples": 0.0}
+    assert few.high is None and few.diagnostics == {"resamples": 0.0}
 
 
 def test_values_that_do_not_vary_have_no_interval():
     """All right with p of 0 and 1: every half says 0, which is no certainty."""
     y = np.arange(100) % 2
     e = bootstrapped(Binned(), y.astype(float), y)["l1"]
-    assert (e.value, e.low, e.high, e.level, e.parts["bootstrap_se"]) == (0.0, None, None, None, 0.0)
+    assert (e.value, e.low, e.high, e.level, e.diagnostics["bootstrap_se"]) == (0.0, None, None, None, 0.0)
 
 
 def test_errors_are_at_least_zero_and_scores_are_not_cut():
@@ -224,11 +224,11 @@ def test_key_knows_the_estimator_inside():
     ],
 )
 def test_bad_input(fields, said):
-    with pytest.raises(BadInput, match=said):
+    with pytest.raises(BadInputError, match=said):
         Bootstrap(Binned(), **fields)
-    with pytest.raises(BadInput, match="estimator is a int"):
+    with pytest.raises(BadInputError, match="estimator is a int"):
         Bootstrap(3)
-    with pytest.raises(BadInput, match="rng is missing"):
+    with pytest.raises(BadInputError, match="rng is missing"):
         Bootstrap(Binned())(*sample(50))
 
 

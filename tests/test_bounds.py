@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from scipy.special import expit, logit
 
 import harness
-from harness import BadInput
+from harness import BadInputError
 from harness.calibrators import Isotonic, QuadraticScaling, Temperature
-from harness.estimators import Variational, bounds
-from harness.losses import LogLoss, Lp, Squared
+from harness.estimators import Variational
+from harness.estimators.certified import interval as bounds
+from harness.math.losses import LogLoss, Lp, Squared
 
 L1 = (Lp(1.0),)
 EXPECTED_ABSOLUTE_NORMAL = math.sqrt(2.0 / math.pi)
@@ -481,7 +482,7 @@ def test_the_difference_is_that_of_the_estimates_on_the_same_folds(notion):
         alone = [estimator(*of_one, 5, notion=notion) for of_one in own]
         for name, e in difference.items():
             assert e.value == pytest.approx(alone[0][name].value - alone[1][name].value, abs=1e-12), name
-            assert (e.parts is None) == (repeats == 1) and (repeats == 1 or e.parts["split_sd"] >= 0.0)
+            assert (e.diagnostics is None) == (repeats == 1) and (repeats == 1 or e.diagnostics["split_sd"] >= 0.0)
 
 
 def test_the_interval_covers_a_known_difference():
@@ -539,13 +540,13 @@ def test_tiny_folds_give_a_point():
 )
 def test_impossible_pairs_are_refused(change, words):
     usual = {"p_first": np.full(30, 0.5), "p_second": np.full(30, 0.4), "y": np.arange(30) % 2, "rng": np.random.default_rng(0)}
-    with pytest.raises(BadInput, match=words):
+    with pytest.raises(BadInputError, match=words):
         harness.paired_difference(**{**usual, **change})
 
 
 def test_pairs_of_different_classes_are_refused():
     first, second = np.full((30, 2), 1 / 2), np.full((30, 3), 1 / 3)
-    with pytest.raises(BadInput, match=r"p_second reduces to shape \(30, 3\), p_first to \(30, 2\)"):
+    with pytest.raises(BadInputError, match=r"p_second reduces to shape \(30, 3\), p_first to \(30, 2\)"):
         harness.paired_difference(first, second, np.arange(30) % 2, np.random.default_rng(0), notion="canonical")
 
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import BadInput, Undefined, load_estimator, load_problem
-from harness.concentration import dkw, empirical_bernstein, hoeffding, kl_lower, kl_upper
+from harness import BadInputError, UndefinedError, load_estimator, load_problem
 from harness.estimators import (
     BVWindow,
     CertifiedInterval,
@@ -20,9 +19,10 @@ from harness.estimators import (
     TVInsample,
     TVKfold,
 )
-from harness.estimators.certified import in_order, tvb
-from harness.total_variation import optimality_gap, tv_denoise
-from harness.windows import rank_windows, smooth_ranks
+from harness.estimators.certified.bounds import in_order, tvb
+from harness.estimators.certified.total_variation import optimality_gap, tv_denoise
+from harness.estimators.certified.windows import rank_windows, smooth_ranks
+from harness.math.concentration import dkw, empirical_bernstein, hoeffding, kl_lower, kl_upper
 
 UPPER = (
     "tv_kfold", "tv_kfold_basic", "tv_insample", "bv_window", "nw_kfold", "nw_kfold_ciosek2026", "nw_kfold_first_order",
@@ -100,15 +100,15 @@ def test_runs_of_equal_labels_change_nothing():
     groups, counts = np.unique(scores, return_counts=True)
     means = np.bincount(np.searchsorted(groups, scores), labels) / counts
     e = TVInsample()(scores, labels.astype(int))["l1"]
-    v = tv_denoise(means, counts, 400 * e.parts["lambda"])
-    assert e.parts["empirical"] == pytest.approx(counts @ np.abs(v - groups) / 400, abs=1e-12)
-    assert e.parts["variation_fitted"] == pytest.approx(np.abs(np.diff(v)).sum(), abs=1e-12)
-    assert e.parts["lambda"] == pytest.approx(math.sqrt(math.log(4 * (len(groups) - 1) / 0.045) / 3200))
+    v = tv_denoise(means, counts, 400 * e.diagnostics["lambda"])
+    assert e.diagnostics["empirical"] == pytest.approx(counts @ np.abs(v - groups) / 400, abs=1e-12)
+    assert e.diagnostics["variation_fitted"] == pytest.approx(np.abs(np.diff(v)).sum(), abs=1e-12)
+    assert e.diagnostics["lambda"] == pytest.approx(math.sqrt(math.log(4 * (len(groups) - 1) / 0.045) / 3200))
 
 
 def test_bad_denoising():
     for wrong in ({"y": []}, {"y": [0.1, np.nan]}, {"weights": [1.0, 0.0]}, {"strength": -1.0}, {"strength": math.nan}):
-        with pytest.raises(BadInput):
+        with pytest.raises(BadInputError):
             tv_denoise(**{"y": [0.0, 1.0], "weights": [1.0, 1.0], "strength": 1.0, **wrong})
 
 
@@ -186,7 +186,7 @@ def test_bias_bounds_hold_for_any_eta():
         assert bias <= smooth_ranks(s, np.zeros(300, np.uint8), 20)[1] + 1e-12
     h, b = 1 / 16, 0.05
     for form in ({}, {"histogram": 12}):
-        bound = NWJensen(h=h, bandwidth=b, **form)(s, np.zeros(300, int))["l1"].parts["bias"]
+        bound = NWJensen(h=h, bandwidth=b, **form)(s, np.zeros(300, int))["l1"].diagnostics["bias"]
         worst = 0.0
         for phase in np.linspace(0, 6, 30):
             eta = 0.5 + 0.5 * np.sin(s / h + phase) * min(1.0, h * 16)  # |eta'| <= 1/(2h), |eta''| <= 1/(2h^2)
@@ -208,11 +208,13 @@ def test_edges(name):
     for p, y in cases.values():
         try:
             e = of(name, p, y)
-        except Undefined as reason:
+        except UndefinedError as reason:
             assert len(p) < 5 and "fold" in str(reason)
             continue
         ends = [x for x in (e.low, e.high) if x is not None]
-        assert all(0.0 <= x <= 1.0 for x in ends) and ends == sorted(ends) and all(math.isfinite(x) for x in e.parts.values())
+        assert (
+            all(0.0 <= x <= 1.0 for x in ends) and ends == sorted(ends) and all(math.isfinite(x) for x in e.diagnostics.values())
+        )
 
 
 @pytest.mark.parametrize("name", [name for name in ALL if load_estimator(name).determinism == "rounding"])
@@ -231,12 +233,12 @@ def test_ingredients_add_up(name):
     """The bound is made of its parts, and grows with the level."""
     p, y = load_problem("score_sine_perturbed").sample(3000, rng(4))
     e = of(name, p, y)
-    if "before_transfer" in e.parts:
-        x = e.parts
+    if "before_transfer" in e.diagnostics:
+        x = e.diagnostics
         assert x["before_transfer"] == pytest.approx(min(1.0, x["empirical"] + x["bias"] + x["deviation"]))
         assert e.high == pytest.approx(kl_upper(x["before_transfer"], math.log(1 / x["delta_2"]) / 3000))
     else:
-        assert e.high == pytest.approx(sum(e.parts.get(k, 0.0) for k in ("empirical", "bernstein", "bias", "deviation")))
+        assert e.high == pytest.approx(sum(e.diagnostics.get(k, 0.0) for k in ("empirical", "bernstein", "bias", "deviation")))
     assert of(name, p, y, level=0.5).high < e.high < of(name, p, y, level=0.999).high
     assert e.kind == "upper" and e.value == e.high and e.level == 0.95
 
@@ -264,14 +266,14 @@ def test_derived_bounds_are_tighter():
 def test_nothing_is_certified_by_a_false_assumption():
     waves, steps = load_problem("score_waves_perturbed"), load_problem("score_steps")
     p, y = waves.sample(200, rng())
-    with pytest.raises(Undefined, match="variation of at most 1, but that of this problem is 1"):
+    with pytest.raises(UndefinedError, match="variation of at most 1, but that of this problem is 1"):
         BVWindow()(p, y, rng(), problem=waves)
-    assert BVWindow(variation=None)(p, y, rng(), problem=waves)["l1"].parts["variation"] == waves.variation
-    with pytest.raises(Undefined, match="declares none"):
+    assert BVWindow(variation=None)(p, y, rng(), problem=waves)["l1"].diagnostics["variation"] == waves.variation
+    with pytest.raises(UndefinedError, match="declares none"):
         TVInsample(variation=None)(p, y)
-    with pytest.raises(Undefined, match="h of at least 0.03"):
+    with pytest.raises(UndefinedError, match="h of at least 0.03"):
         NWJensen(h=1 / 32)(p, y, rng(), problem=waves)
-    with pytest.raises(Undefined, match="not at all|declares no perturbation"):
+    with pytest.raises(UndefinedError, match="not at all|declares no perturbation"):
         NWKfold(h=None if not hasattr(steps, "perturbation") else 1 / 64)(p, y, rng(), problem=steps)
 
 
@@ -286,7 +288,7 @@ def test_nothing_is_certified_by_a_false_assumption():
     ],
 )  # fmt: skip
 def test_bad_settings(make):
-    with pytest.raises(BadInput, match=r" is .*; "):
+    with pytest.raises(BadInputError, match=r" is .*; "):
         make()
 
 
@@ -322,8 +324,8 @@ def test_coverage(name):
 
 def ablated(e, *terms, n):
     """The upper bound recomputed from its parts, without the terms."""
-    before = sum(e.parts[k] for k in ("empirical", "bias", "deviation") if k not in terms)
-    return min(1.0, before) if "transfer" in terms else kl_upper(before, math.log(1 / e.parts["delta_2"]) / n)
+    before = sum(e.diagnostics[k] for k in ("empirical", "bias", "deviation") if k not in terms)
+    return min(1.0, before) if "transfer" in terms else kl_upper(before, math.log(1 / e.diagnostics["delta_2"]) / n)
 
 
 ABLATIONS = {
@@ -368,7 +370,7 @@ def test_a_lower_bound_without_its_margin_is_seen():
     for rep in range(150):
         e = LowerPreq()(*problem.sample(1000, rng([11, rep])), rng([12, rep]))["l1"]
         assert e.low == 0.0
-        missed += e.parts["empirical"] > 0.0
+        missed += e.diagnostics["empirical"] > 0.0
     assert missed > 0.05 * 150 + 3 * math.sqrt(150 * 0.05 * 0.95)
 
 
@@ -394,7 +396,7 @@ def test_crossing_ends_refute_the_assumption():
     """An upper bound of smooth scores, told 64 times too few a variation, and the lower bound, which assumes nothing."""
     p = rng(3).random(100_000)
     y = (rng(4).random(100_000) < p + p * (1 - p) * np.sin(16 * np.pi * p)).astype(int)
-    with pytest.raises(Undefined, match="above the upper bound.*refuted"):
+    with pytest.raises(UndefinedError, match="above the upper bound.*refuted"):
         CertifiedInterval(uppers=(NWJensen(h=10.0, bandwidth=0.125),))(p, y, rng(5))
 
 
@@ -404,14 +406,14 @@ def test_revision_of_an_interval_is_that_of_its_bounds():
 
 
 def test_unreduced_scores_and_whole_floats():
-    with pytest.raises(BadInput, match=r"p has shape \(2, 2\); certified bounds judge scores"):
+    with pytest.raises(BadInputError, match=r"p has shape \(2, 2\); certified bounds judge scores"):
         BVWindow()(np.array([[0.5, 0.5], [0.1, 0.9]]), [0, 1])
     p, y = rng().random(200), rng().integers(0, 2, 200)
     assert LipBkt(buckets=7.0)(p, y)["l1"].high == LipBkt(buckets=7)(p, y)["l1"].high
     assert NWJensen(histogram=10.0)(p, y)["l1"].high == NWJensen(histogram=10)(p, y)["l1"].high
-    assert LipBkt(h=1e-300)(p, y)["l1"].high == 1.0 and LipBkt(h=1e-300, form="jensen")(p, y)["l1"].parts["bias"] == 0.0
-    assert BVWindow(variation=1e-310)(p, y)["l1"].parts["window"] == 200
-    with pytest.raises(BadInput, match="gives no upper bound"):
+    assert LipBkt(h=1e-300)(p, y)["l1"].high == 1.0 and LipBkt(h=1e-300, form="jensen")(p, y)["l1"].diagnostics["bias"] == 0.0
+    assert BVWindow(variation=1e-310)(p, y)["l1"].diagnostics["window"] == 200
+    with pytest.raises(BadInputError, match="gives no upper bound"):
         CertifiedInterval(uppers=(LowerPreq(),))(p, y, rng())
-    with pytest.raises(BadInput, match="uppers is None"):
+    with pytest.raises(BadInputError, match="uppers is None"):
         CertifiedInterval(uppers=None)

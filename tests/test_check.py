@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-import harness.check
-from harness import BadInput, Estimate, Undefined, list_estimators, load_estimator
+import harness.commands.check
+from harness import BadInputError, Estimate, UndefinedError, list_estimators, load_estimator
 from harness.calibrators import CatBoost, ExtraTrees, LightGBM, RandomForest
-from harness.check import ITEMS, NULL_REPS, Finding, check, report
+from harness.commands.check import ITEMS, NULL_REPS, Finding, check, report
 from harness.estimators import Variational
 from harness.estimators.base import takes_rng
-from harness.notions import checked
+from harness.math.notions import checked
 
 # What our own estimators are known not to keep, and why.
 KNOWN = {
@@ -85,13 +85,13 @@ OF_ALL_PAIRS = ("kde", "ukkr")  # and their null_bias, declared for 2,000 sample
 
 @pytest.fixture
 def few_seeds(monkeypatch):
-    monkeypatch.setattr(harness.check, "SEEDS", (6, 24))
+    monkeypatch.setattr(harness.commands.check, "SEEDS", (6, 24))
 
 
 @pytest.mark.parametrize("name", [name for name in list_estimators() if not of_trees(name) and not again(name)])
 def test_own_estimators_keep_the_contract(name, few_seeds, monkeypatch):
     if name in OF_ALL_PAIRS:
-        monkeypatch.setattr(harness.check, "NULL_N", 500)
+        monkeypatch.setattr(harness.commands.check, "NULL_N", 500)
     keeps_the_contract(name, name)
 
 
@@ -165,7 +165,7 @@ class Bounds:
 def few_are_undefined(p, y):
     """Says so where it cannot."""
     if len(p) < 10 or len(np.unique(p)) < 10:
-        raise Undefined("too few distinct predictions")
+        raise UndefinedError("too few distinct predictions")
     return plain(p, y)
 
 
@@ -446,7 +446,7 @@ def test_broken_is_caught_by_its_item(name):
 @pytest.mark.parametrize("name", ["no_bound", "upper_is_not_value", "turned_round"])
 def test_malformed_bounds_fail_wherever_they_are_returned(name):
     failed = {f.item: f.detail for f in check(f"{__name__}.{name}") if f.outcome == "failed"}
-    assert "BadInput: l1" in failed["returns numbers"] and "one sample" in failed
+    assert "BadInputError: l1" in failed["returns numbers"] and "one sample" in failed
 
 
 def test_every_item_is_failed_by_somebody():
@@ -594,7 +594,7 @@ a_number = 3.0
     ],
 )
 def test_what_cannot_be_made_is_bad_input(target):
-    with pytest.raises(BadInput, match=target.rpartition(".")[2]):
+    with pytest.raises(BadInputError, match=target.rpartition(".")[2]):
         check(target)
 
 

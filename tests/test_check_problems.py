@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from harness import Truth, calibrators, check_calibrators, check_problems
+from harness import Truth, calibrators
 from harness.calibrators import CatBoost, ExtraTrees, LightGBM, RandomForest
-from harness.check import check, report
+from harness.commands import check_calibrators, check_problems
+from harness.commands.check import check, report
 
 PROBLEMS = (
     "beta_overconfident", "beta_calibrated", "beta_wavy_legacy", "dirichlet2_flat_overconfident", "score_rare_atom_perturbed",

@@ -1,5 +1,6 @@
 """Items of ciosek2026: slopes, ratios, coverage, terms left out, costs, reported numbers; records made by hand, small runs."""
 
+import importlib
 import json
 
 import numpy as np
@@ -7,17 +8,14 @@ import pandas as pd
 import pytest
 
 import harness
-from harness import reproduction
-from harness.cells import plan
-from harness.config import compose, ids
+from experiments.ciosek2026 import ablations, bound, bounds, convergence, coverage, ece, study, tighter
 from harness.estimators.base import apply
-from harness.experiment import load_item
-from harness.records import COLUMNS as RECORD_COLUMNS
+from harness.report import reproduction
+from harness.runs.config import compose, ids
+from harness.runs.plan import plan
+from harness.runs.records import COLUMNS as RECORD_COLUMNS
 
 PAPER = "ciosek2026"
-bounds, convergence, tighter, ece, coverage, ablations, study, bound = (
-    load_item(PAPER, item) for item in ("bounds", "convergence", "tighter", "ece", "coverage", "ablations", "study", "bound")
-)
 SINE, NW, TV = "score_sine_perturbed", "nw_kfold_first_order", "tv_kfold"
 REPORTED = pd.read_csv(reproduction.EXPERIMENTS / PAPER / "reported.csv")
 
@@ -72,7 +70,7 @@ def test_every_experiment_composes_and_finds_its_reported_items():
     for name in names:
         config = compose([f"experiment={name}"])
         assert config["name"] == name and set(config["compare"]) <= set(REPORTED["item"]), name
-        assert load_item(PAPER, config["item"]).render
+        assert importlib.import_module(f"experiments.{PAPER}.{config['item']}").render
 
 
 def test_items_on_the_same_numbers_share_their_cells():
@@ -227,10 +225,10 @@ def test_a_bound_is_recomputed_from_its_parts(estimator):
     problem = harness.load_problem(SINE)
     p, y = problem.sample(3000, np.random.default_rng(1))
     e = apply(harness.load_estimator(estimator), p, y, "binary", np.random.default_rng(2), problem)["l1"]
-    found = ablations.without({**e.parts, "level": e.level})
+    found = ablations.without({**e.diagnostics, "level": e.level})
     assert found.pop(ablations.FULL) == pytest.approx(e.high, abs=1e-12)
     assert len(found) >= 3 and all(value <= e.high + 1e-12 for value in found.values())
-    assert found[ablations.NOTHING] == e.parts["empirical"] < e.high
+    assert found[ablations.NOTHING] == e.diagnostics["empirical"] < e.high
 
 
 def test_a_missing_bias_term_loses_coverage_where_windows_erase_the_waves():
@@ -244,7 +242,7 @@ def test_a_missing_bias_term_loses_coverage_where_windows_erase_the_waves():
             e = apply(harness.load_estimator("bv_window", variation=9.0, window=window), p, y, "binary", None, problem)["l1"]
             name = "bv_window_wide" if window else "bv_window"
             row = {"problem": "score_square12", "estimator": name, "n": n, "rep": rep, "value": e.high, "truth": truth}
-            rows.append({**row, "parts": json.dumps(e.parts)})
+            rows.append({**row, "diagnostics": json.dumps(e.diagnostics)})
     frame, config = records(rows), configured("ablations")
     found = ablations.measured(frame).set_index(["estimator", "variant"])["coverage"]
     assert found["bv_window_wide", ablations.FULL] == found["bv_window", ablations.FULL] == 1.0
@@ -258,7 +256,7 @@ def test_the_transfer_alone_is_recomputed_at_both_levels():
     """kl+(0.049, ln 20 / 500) = 0.076 holds the truth 0.07, kl+(0.049, ln 2 / 500) = 0.061 does not."""
     parts = {"empirical": 0.049, "bias": 0.0, "deviation": 0.0, "before_transfer": 0.049, "delta_2": 0.025, "n": 500}
     row = {"problem": "score_rare_atom", "estimator": "bv_window", "n": 500, "value": 0.09, "truth": 0.07}
-    frame = records([{**row, "parts": json.dumps(parts)}])
+    frame = records([{**row, "diagnostics": json.dumps(parts)}])
     found = ablations.reproduced(frame, configured("ablations")).set_index(["row", "column"])["value"]
     assert found["score_rare_atom, n = 500, level 0.95", "bv_window, transfer alone"] == 1.0
     assert found["score_rare_atom, n = 500, level 0.5", "bv_window, transfer alone"] == 0.0

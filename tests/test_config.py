@@ -8,10 +8,11 @@ import sys
 
 import pytest
 
-from harness import BadInput, list_estimators, list_experiments, list_problems, load_estimator, load_problem
-from harness.cells import plan
-from harness.config import CONF, compose, expand_globs
-from harness.nodes import build, node
+from harness import BadInputError, list_estimators, list_experiments, list_problems, load_estimator, load_problem
+from harness.common.paths import CONF
+from harness.runs.components import build, node
+from harness.runs.config import compose, expand_globs
+from harness.runs.plan import plan
 
 PROMISED_PROBLEMS = """beta_calibrated beta_overconfident beta_shifted beta_overconfident_centred beta_underconfident_centred
 beta_mixed beta_underconfident beta_wavy dirichlet3_calibrated dirichlet3_overconfident dirichlet3_underconfident
@@ -62,7 +63,7 @@ def test_experiment_composes_and_plans(name):
         pytest.skip("CALHARNESS_DATA is not set")
     try:
         planned = plan(config)
-    except BadInput as reason:
+    except BadInputError as reason:
         assert name.startswith("berta2026_table1") and "calharness data" in str(reason)
         pytest.skip(str(reason))
     assert planned.cells and len({c.key for c in planned.cells}) == len(planned.cells)
@@ -102,7 +103,7 @@ def test_globs_expand_without_a_sweep():
     ],
 )
 def test_composition_mistakes(overrides, says):
-    with pytest.raises(BadInput) as error:
+    with pytest.raises(BadInputError) as error:
         compose(overrides)
     assert says in str(error.value) and "\n" not in str(error.value)
 
@@ -133,7 +134,7 @@ def test_composition_mistakes(overrides, says):
     ],
 )
 def test_plan_mistakes(overrides, says):
-    with pytest.raises(BadInput) as error:
+    with pytest.raises(BadInputError) as error:
         plan(compose(overrides))
     assert says in str(error.value) and "\n" not in str(error.value)
 

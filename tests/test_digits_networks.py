@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from harness import BadInput
-from harness.cells import plan
-from harness.config import compose
-from harness.nodes import build
+from harness import BadInputError
 from harness.problems import PredictionFiles
-from harness.sources import digits_networks as made
-from harness.sources.digits_networks import Training
+from harness.runs.components import build
+from harness.runs.config import compose
+from harness.runs.plan import plan
+from harness.sources.make import digits_networks as made
+from harness.sources.make.digits_networks import Training
 
 TINY = Training("snapshots", "tiny", 3, (4,), 0.1, (0, 2), train=40, validation=50, batch=16)
 LAYERS = Training("layers", "tiny", 3, (4, 3), 0.1, (1,), train=40)
@@ -194,7 +194,7 @@ def test_mnist_is_found_scaled_and_cut_at_its_own_split(tmp_path, monkeypatch):
 
 def test_mnist_without_an_array_is_refused(tmp_path):
     write_mnist(tmp_path, y_test=None)
-    with pytest.raises(BadInput, match="no array y_test"):
+    with pytest.raises(BadInputError, match="no array y_test"):
         made.images("layers_mnist", tmp_path / "mnist.npz")
 
 
@@ -291,19 +291,19 @@ def test_without_files_the_family_is_one_problem_that_is_skipped_with_the_way_to
     ],
 )
 def test_mistakes_are_told(given, told):
-    with pytest.raises(BadInput, match=told):
+    with pytest.raises(BadInputError, match=told):
         PredictionFiles(**given)
 
 
 def test_one_name_with_two_endings_is_refused(tmp_path):
     write(tmp_path, "a.npz")
     (tmp_path / "a.csv").write_text("p,y\n0.5,1\n")
-    with pytest.raises(BadInput, match="several files a"):
+    with pytest.raises(BadInputError, match="several files a"):
         PredictionFiles(str(tmp_path), pattern="*").members()
 
 
 def test_a_file_that_is_moved_stays_the_same_problem(tmp_path):
-    from harness.nodes import node
+    from harness.runs.components import node
 
     write(tmp_path / "one", "a.npz")
     write(tmp_path / "two", "a.npz")

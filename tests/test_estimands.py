@@ -6,7 +6,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from harness import BadInput, estimands
+from harness import BadInputError
+from harness.math import estimands
 
 # two equally likely predictions; f is over-confident in the first (0.8 against 0.6) and under-confident in the second
 F, C = np.array([0.8, 0.3]), np.array([0.6, 0.2])
@@ -228,7 +229,7 @@ def test_refinement_and_sharpness_at_the_ends():
 @pytest.mark.parametrize("name", ["rms", "sharpness_l2_squared", "sharpness_kl"])
 def test_what_is_no_mean_over_samples_has_no_samples(name):
     for f, c, notion in ((F, C, "binary"), (FV, CV, "canonical")):
-        with pytest.raises(BadInput, match=f"'{name}', which is no mean over samples"):
+        with pytest.raises(BadInputError, match=f"'{name}', which is no mean over samples"):
             estimands.pointwise(name, f, c, notion)
 
 
@@ -254,7 +255,7 @@ def test_norm_names_are_read_as_they_are_written():
     [("ece", None), ("l0.5", None), ("l1_5", None), ("top_class_l1", "binary"), ("l1_over", "canonical"), ("CE2", "top_label")],
 )
 def test_unknown_names_are_refused_with_the_known_ones(name, notion):
-    with pytest.raises(BadInput) as caught:
+    with pytest.raises(BadInputError) as caught:
         estimands.check_name(name, notion)
     message = str(caught.value)
     assert f"estimand is {name!r}" in message and "l2_squared" in message and "l<p> for a number p >= 1" in message

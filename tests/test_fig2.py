@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 
 import harness
-from harness import reproduction
-from harness.config import compose
-from harness.experiment import Experiment, load_item
-from harness.records import COLUMNS as RECORD_COLUMNS
+from experiments.berta2026 import fig2, table2
+from harness.commands.experiment import Experiment
+from harness.report import reproduction
+from harness.runs.config import compose
+from harness.runs.records import COLUMNS as RECORD_COLUMNS
 
-fig2, table2 = (load_item("berta2026", item) for item in ("fig2", "table2"))
 FAITHFUL, PLAIN = "variational_catboost_ws_berta2026", "variational_catboost_ws"
 VALUES = {"l1_over": [0.12, 0.14], "l1_under": [-0.003, 0.001], "l1": [0.117, 0.141]}
 

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 import harness
-from harness import plots, tables
-from harness.errors import BadInput
+from harness.errors import BadInputError
+from harness.report import plots, tables
 
 FIGURE = {"estimand": None, "panels_per_row": 3, "estimators": None, "caption": None, "size": None, "format": ["pdf"], "dpi": 80,
           "font": None}  # fmt: skip
@@ -205,7 +205,7 @@ def test_no_two_of_many_series_look_alike():
     ],
 )
 def test_a_figure_that_cannot_be_drawn_is_refused(name, value):
-    with pytest.raises(BadInput, match=f"figure.{name} is"):
+    with pytest.raises(BadInputError, match=f"figure.{name} is"):
         plots.checked_figure({**FIGURE, name: value})
 
 
@@ -227,7 +227,7 @@ def test_size_format_dpi_and_font_are_what_was_asked(kinds, tmp_path):
     assert imread(tmp_path / "a" / "f.png").shape[:2] == (150, 198)
     for name in ("f.png", "f.eps", "f.svg"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-    with pytest.raises(BadInput, match="figure.size is 0.6 x 0.5 inches"):
+    with pytest.raises(BadInputError, match="figure.size is 0.6 x 0.5 inches"):
         plots.save(plots.overview(kinds, config), tmp_path / "g", config_of(kinds, size=[0.6, 0.5]))
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import harness
-from harness import BadInput
+from harness import BadInputError
 from harness.estimators.base import apply
 from harness.problems import Predictions
 from harness.sources.files import find, read_predictions, sha256, softmax
@@ -105,11 +105,11 @@ def test_a_file_is_found_here_or_in_the_data_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("CALHARNESS_DATA", raising=False)
     assert find("data/a.npz") == (tmp_path / "data" / "a.npz").resolve()
-    with pytest.raises(BadInput, match="no file a.npz here; CALHARNESS_DATA, .* is not set"):
+    with pytest.raises(BadInputError, match="no file a.npz here; CALHARNESS_DATA, .* is not set"):
         find("a.npz")
     monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path / "data"))
     assert find("a.npz") == (tmp_path / "data" / "a.npz").resolve()
-    with pytest.raises(BadInput, match="no file b.npz here or below the folder that CALHARNESS_DATA names"):
+    with pytest.raises(BadInputError, match="no file b.npz here or below the folder that CALHARNESS_DATA names"):
         find("b.npz")
 
 
@@ -126,7 +126,7 @@ def test_a_rep_is_an_order_of_the_rows_and_n_its_beginning(path):
         np.testing.assert_array_equal(y, Y[rows])  # labels move with their rows
         for n in (1, 3):
             np.testing.assert_array_equal(problem.sample(n, np.random.default_rng(seed))[0], p[:n])
-    with pytest.raises(BadInput, match="n is 5, but .* holds 4 rows"):
+    with pytest.raises(BadInputError, match="n is 5, but .* holds 4 rows"):
         problem.sample(5, np.random.default_rng(0))
     assert problem.truth("l1") is None
 
@@ -156,7 +156,7 @@ def test_the_content_identifies_a_file_and_not_its_path(tmp_path):
 
 
 def refusal(path, **options):
-    with pytest.raises(BadInput) as caught:
+    with pytest.raises(BadInputError) as caught:
         Predictions(str(path), **options).sample(1, np.random.default_rng(0))
     message = str(caught.value)
     assert message.endswith(".") and "\n" not in message, message
@@ -439,7 +439,7 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_form_that_could_be_misread_is_refused_with_the_remedy(tmp_path, case):
     content, options, words = REFUSED[case]
-    with pytest.raises(BadInput) as caught:
+    with pytest.raises(BadInputError) as caught:
         Predictions(str(stored(tmp_path, content)), **options).sample(1, np.random.default_rng(0))
     message = str(caught.value)
     assert message.endswith(".") and "\n" not in message, message
@@ -508,7 +508,7 @@ def test_content_is_what_was_read(tmp_path):
     contents = [Predictions(str(path)).content for path in changed]
     assert len({base.content, Predictions(base.path, top_label=True).content, *contents}) == 5
     assert base.version == 2
-    assert harness.seeds.identity(base, "ab") == base.content and harness.seeds.identity(object(), "ab") == "ab"
+    assert harness.common.seeds.identity(base, "ab") == base.content and harness.common.seeds.identity(object(), "ab") == "ab"
 
 
 def test_a_published_file_keeps_its_streams(tmp_path, monkeypatch):

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from tiny_checkpoints import write_tabicl, write_tabpfn
 
-import harness.check
-from harness import BadInput, Undefined
+import harness.commands.check
+from harness import BadInputError, UndefinedError
 from harness.calibrators import TabICL, TabPFN, foundation
-from harness.check import ITEMS, check
+from harness.commands.check import ITEMS, check
 from harness.estimators import Variational
-from harness.nodes import node
 from harness.problems import Dirichlet
+from harness.runs.components import node
 
 NAMES = {"tabpfn": "tabpfn-v2.5-classifier-v2.5_default.ckpt", "tabicl": "tabicl-classifier-v2-20260212.ckpt"}
 KINDS = {"tabpfn": TabPFN, "tabicl": TabICL}
@@ -187,7 +187,7 @@ def test_an_answer_that_is_no_number_is_undefined(data, name, monkeypatch):
             return np.full((len(x), 2), np.nan)
 
     monkeypatch.setattr(KINDS[name], "model", lambda self, path, seed: Broken())
-    with pytest.raises(Undefined, match="gave 8 values that are not finite"):
+    with pytest.raises(UndefinedError, match="gave 8 values that are not finite"):
         KINDS[name]().fit(*sample(2, 20), rng())(np.linspace(0.1, 0.9, 4))
 
 
@@ -195,7 +195,7 @@ def test_an_answer_that_is_no_number_is_undefined(data, name, monkeypatch):
 def test_the_contract_is_kept(data, monkeypatch, name):
     """All items but two that need many fits, and the closeness to zero, which a random checkpoint cannot give."""
     left_out = ("sample order", "class relabelling", "near zero if calibrated")
-    monkeypatch.setattr(harness.check, "ITEMS", {k: v for k, v in ITEMS.items() if k not in left_out})
+    monkeypatch.setattr(harness.commands.check, "ITEMS", {k: v for k, v in ITEMS.items() if k not in left_out})
     findings = check(f"{__name__}.{KINDS[name].__name__}InTwoFolds")
     assert len(findings) == len(ITEMS) - 3
     assert not [f for f in findings if f.outcome == "failed"]
@@ -303,7 +303,7 @@ def test_weights_that_change_under_an_estimator_are_refused(data, name, tmp_path
     calibrator = KINDS[name](weights=str(path), seed=0)
     before = calibrator.checksum
     shutil.copy(data / "other" / NAMES[name], path)
-    with pytest.raises(BadInput, match="changed since this estimator was made"):
+    with pytest.raises(BadInputError, match="changed since this estimator was made"):
         calibrator.fit(*sample(2, 20), rng())
     again = KINDS[name](weights=str(path), seed=0)
     assert again.checksum != before
@@ -343,7 +343,7 @@ def test_weights_hold_numbers_and_run_no_code(data, name, tmp_path):
 )
 def test_bad_parameters(fields, says):
     for kind in KINDS.values():
-        with pytest.raises(BadInput, match=says):
+        with pytest.raises(BadInputError, match=says):
             kind(**fields)
 
 
@@ -413,7 +413,7 @@ def test_more_than_ten_classes(no_data, out):
 
 @each
 def test_a_call_without_weights_is_refused(no_data, name):
-    with pytest.raises(BadInput, match=f"{KINDS[name].__name__} cannot run: no file foundation/"):
+    with pytest.raises(BadInputError, match=f"{KINDS[name].__name__} cannot run: no file foundation/"):
         harness.load_estimator(f"variational_{name}")(*sample(2, 20), rng())
 
 
@@ -430,7 +430,7 @@ def test_planning_imports_nothing_heavy(no_data, name):
     import sys
 
     code = (
-        "import sys; from harness.cells import plan; from harness.config import compose;"
+        "import sys; from harness.runs.plan import plan; from harness.runs.config import compose;"
         f"plan(compose(['problem=beta_wavy', 'estimator=variational_{name}']));"
         "print([m for m in ('torch', 'tabpfn', 'tabicl', 'huggingface_hub', 'sklearn') if m in sys.modules])"
     )

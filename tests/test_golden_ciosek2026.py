@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.concentration import dkw, empirical_bernstein, hoeffding, kl_lower, kl_upper
 from harness.estimators import Binned, BVWindow, LipBkt, LowerPreq, NWJensen, NWKfold, TVInsample, TVKfold
-from harness.estimators.certified import epoch_ends, tv_lambda, tvb
-from harness.total_variation import optimality_gap, tv_denoise
-from harness.windows import rank_windows
+from harness.estimators.certified.bounds import epoch_ends, tv_lambda, tvb
+from harness.estimators.certified.total_variation import optimality_gap, tv_denoise
+from harness.estimators.certified.windows import rank_windows
+from harness.math.concentration import dkw, empirical_bernstein, hoeffding, kl_lower, kl_upper
 
 FOLDER = Path(__file__).parent / "golden" / "ciosek2026"
 RAW = ("F1_smooth raw", "F3_step raw")
@@ -83,20 +83,24 @@ def test_bounded_variation(data):
     share = np.bincount(fold) / len(p)
     for ours, theirs in {"lambda": "lam", "tvb": "tvb", "ptb": "ptb", "empirical": "mean", "bernstein": "eb"}.items():
         of_folds = np.array([of_data(data, f"tv_kfold.fold{k}.{theirs}") for k in range(5)])
-        assert sharp.parts[ours] == pytest.approx(share @ of_folds, **CLOSE)
+        assert sharp.diagnostics[ours] == pytest.approx(share @ of_folds, **CLOSE)
     e = TVInsample()(p, y)["l1"]
     for name, value in {
-        "U": e.high, "lam": e.parts["lambda"], "emp": e.parts["empirical"], "tvb": e.parts["tvb"],
-        "tvhat": e.parts["variation_fitted"], "pieces": e.parts["pieces"],
+        "U": e.high, "lam": e.diagnostics["lambda"], "emp": e.diagnostics["empirical"], "tvb": e.diagnostics["tvb"],
+        "tvhat": e.diagnostics["variation_fitted"], "pieces": e.diagnostics["pieces"],
     }.items():  # fmt: skip
         assert value == pytest.approx(of_data(data, f"tv_insample.{name}"), **CLOSE)
     fixed, chosen = BVWindow(window=40)(p, y)["l1"], BVWindow()(p, y)["l1"]
     low, high = rank_windows(scores, 40)
     assert (low == z["bv_lo"]).all() and (high == z["bv_hi"]).all()
-    for name, value in {"emp": fixed.parts["empirical"], "maxA": fixed.parts["largest_share"], "U": fixed.high}.items():
+    for name, value in {
+        "emp": fixed.diagnostics["empirical"],
+        "maxA": fixed.diagnostics["largest_share"],
+        "U": fixed.high,
+    }.items():
         assert value == pytest.approx(of_data(data, f"bv(w=40).{name}"), **CLOSE)
-    assert fixed.parts["deviation"] == pytest.approx(math.sqrt(math.log(40) * of_data(data, "bv(w=40).sumc2") / 2), **CLOSE)
-    assert chosen.parts["window"] == of_data(data, "bv(auto).w")
+    assert fixed.diagnostics["deviation"] == pytest.approx(math.sqrt(math.log(40) * of_data(data, "bv(w=40).sumc2") / 2), **CLOSE)
+    assert chosen.diagnostics["window"] == of_data(data, "bv(auto).w")
     assert chosen.high == pytest.approx(of_data(data, "bv(auto).U"), **CLOSE)
 
 
@@ -107,8 +111,8 @@ def test_lower_bound_and_binning(data):
     epoch[order] = np.searchsorted(epoch_ends(len(p)), np.arange(len(p)), side="right")
     e = LowerPreq().of_epochs(p, y, epoch)["l1"]
     assert e.low == pytest.approx(of_data(data, "lower.L"), **CLOSE)
-    assert e.parts["empirical"] == pytest.approx(of_data(data, "lower.z"), **CLOSE)
-    assert e.parts["deviation"] == pytest.approx(of_data(data, "lower.hoef"), **CLOSE)
+    assert e.diagnostics["empirical"] == pytest.approx(of_data(data, "lower.z"), **CLOSE)
+    assert e.diagnostics["deviation"] == pytest.approx(of_data(data, "lower.hoef"), **CLOSE)
     for bins in (10, 15):
         assert Binned(bins)(p, y)["l1"].value == pytest.approx(of_data(data, f"ece{bins}"), **CLOSE)
 
@@ -120,12 +124,12 @@ def test_bounded_derivatives(data, bandwidth):
     e = NWJensen(bandwidth=bandwidth)(p, y)["l1"]
     ours = {"emp": "empirical", "bias": "bias", "mcd": "deviation", "u": "before_transfer", "b": "bandwidth"}
     for theirs, name in ours.items():
-        assert e.parts[name] == pytest.approx(of_data(data, f"nw_jensen(b={bandwidth}).{theirs}"), **CLOSE)
+        assert e.diagnostics[name] == pytest.approx(of_data(data, f"nw_jensen(b={bandwidth}).{theirs}"), **CLOSE)
     assert e.high == pytest.approx(of_data(data, f"nw_jensen(b={bandwidth}).U"), **CLOSE)
     for second in ("sharp", "paper"):
         e = NWKfold(second=second, bandwidth=bandwidth).of_sorted(scores, labels, fold, 1 / 64)["l1"]
         for theirs, name in {"emp": "empirical", "g": "bias", "mcd": "deviation", "u": "before_transfer"}.items():
-            assert e.parts[name] == pytest.approx(of_data(data, f"nw_kfold_{second}(b={bandwidth}).{theirs}"), **CLOSE)
+            assert e.diagnostics[name] == pytest.approx(of_data(data, f"nw_kfold_{second}(b={bandwidth}).{theirs}"), **CLOSE)
         assert e.high == pytest.approx(of_data(data, f"nw_kfold_{second}(b={bandwidth}).U"), **CLOSE)
 
 
@@ -139,6 +143,6 @@ def test_buckets_and_cells(data):
         (jensen, "lip_bkt_jensen", {"emp": "empirical", "mcd": "deviation"}),
     ):
         for theirs, name in {**names, **own}.items():
-            value = e.high if name is None else e.parts[name]
+            value = e.high if name is None else e.diagnostics[name]
             assert value == pytest.approx(of_data(data, f"{prefix}.{theirs}"), **CLOSE)
     assert NWJensen(histogram=20)(p, y)["l1"].high == pytest.approx(of_data(data, "hist_nw(bits=20).U"), **CLOSE)

@@ -17,9 +17,9 @@ from harness.estimators import (
     KernelRidge,
     TunedGruber2025,
 )
-from harness.kernels import dirichlet_sums
-from harness.notions import one_hot
-from harness.risk import Products, residuals, risk
+from harness.math.kernels import dirichlet_sums
+from harness.math.notions import one_hot
+from harness.math.risk import ResidualGram, residuals, risk
 
 FOLDER = Path(__file__).parent / "golden" / "gruber2025"
 NOTION = {"TCE": "top_label", "CCE": "canonical"}
@@ -60,7 +60,7 @@ def statistic(name, products, u):
     h = products.weighted() @ products.features.T
     seen = np.isfinite(products.features).all(axis=1)
     if name == "risk_eq20":
-        return risk(u[seen], Products(products.features[seen], products.core)) if seen.sum() > 1 else np.nan
+        return risk(u[seen], ResidualGram(products.features[seen], products.core)) if seen.sum() > 1 else np.nan
     pairs = {"H[0,1]": (0, 1), "H[2,2]": (2, 2)}
     if name in pairs:
         return h[pairs[name]]
@@ -79,7 +79,7 @@ def test_the_risk_of_nothing_is_that_of_the_residuals(case, kind):
     train_n = int(arrays(case)["n_train"])
     u = residuals(p, y)[train_n:]
     (theirs,) = rows(case=case, function="risk_h0", params=kind)
-    assert close(risk(u, Products(np.zeros((len(u), 1)))), theirs["value"], 1e-12)
+    assert close(risk(u, ResidualGram(np.zeros((len(u), 1)))), theirs["value"], 1e-12)
 
 
 @pytest.mark.parametrize("case", ["K3", "K100"])
@@ -133,11 +133,11 @@ def test_their_whole_pipeline(case, pipeline):
     found, (settings, risks, tests, _) = estimator(p, y)["rms"], estimator.path(p, y)
     chosen = int(risks.mean(axis=1).argmin())
     ours = {
-        ("notebook aggregation", "eta_selected"): next(iter(settings[found.parts["choice"]].values())),
-        ("notebook aggregation", "sqrt_risk_mean"): found.parts["root_risk"],
-        ("notebook aggregation", "sqrt_risk_sd_ddof1"): found.parts["root_risk_se"] * 5**0.5,
+        ("notebook aggregation", "eta_selected"): next(iter(settings[found.diagnostics["choice"]].values())),
+        ("notebook aggregation", "sqrt_risk_mean"): found.diagnostics["root_risk"],
+        ("notebook aggregation", "sqrt_risk_sd_ddof1"): found.diagnostics["root_risk_se"] * 5**0.5,
         ("notebook aggregation", "CE_mean_of_sqrt"): found.value,
-        ("notebook aggregation", "CE_sd"): found.parts["rms_sd"],
+        ("notebook aggregation", "CE_sd"): found.diagnostics["rms_sd"],
         ("Algorithm 1 aggregation", "eta_selected"): next(iter(settings[chosen].values())),
         ("Algorithm 1 aggregation", "mean_val_risk"): risks[chosen].mean(),
         ("Algorithm 1 aggregation", "CE_sqrt_of_mean"): tests[chosen].mean() ** 0.5,

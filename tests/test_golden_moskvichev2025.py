@@ -11,7 +11,7 @@ import pytest
 from harness import load_problem
 from harness.estimators import CKCE, SKCE, SimplexECE
 from harness.estimators.ckce import System
-from harness.kernels import median_distance
+from harness.math.kernels import median_distance
 
 FOLDER = Path(__file__).parent / "golden" / "moskvichev2025"
 METHODS = ("cholesky", "low_rank", "auto")
@@ -58,7 +58,7 @@ def test_six_samples_and_every_median_rule(rule):
 def test_six_samples_with_a_given_width_and_ridge():
     q, y = six()
     case = golden("G1_n6_m3")
-    assert CKCE()(q, y)["ckce"].parts["ridge"] == close(case["lam"])
+    assert CKCE()(q, y)["ckce"].diagnostics["ridge"] == close(case["lam"])
     for method in METHODS:
         assert ckce(q, y, gamma=1.0, method=method) == close(case["ckce_gamma1"])
         assert ckce(q, y, gamma=1.0, ridge=1e-3, method=method) == close(case["ckce_gamma1_lam1e-3"])
@@ -163,7 +163,7 @@ def test_the_expectation_if_calibrated():
     case = golden("G7_noise_floor")
     p = np.random.default_rng(1).dirichlet(np.full(10, 0.1), 300)
     y = np.zeros(300, dtype=int)  # no matter which
-    found = CKCE()(p, y)["ckce"].parts
+    found = CKCE()(p, y)["ckce"].diagnostics
     assert found["gamma"] == close(case["gamma"])
     assert found["noise_floor"] == close(case["expected_ckce_if_calibrated"])
-    assert CKCE(method="low_rank")(p, y)["ckce"].parts["noise_floor"] == close(case["expected_ckce_if_calibrated"], 0.01)
+    assert CKCE(method="low_rank")(p, y)["ckce"].diagnostics["noise_floor"] == close(case["expected_ckce_if_calibrated"], 0.01)

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness import BadInput, reduce
+from harness import BadInputError, reduce
 from harness.estimators import BinnedKLPopordanoska2024, BinnedPopordanoska2024, DirichletKernelPopordanoska2024
 from harness.estimators.base import apply
-from harness.kernels import dirichlet_sums
-from harness.notions import one_hot
+from harness.math.kernels import dirichlet_sums
+from harness.math.notions import one_hot
 
 FOLDER = Path(__file__).parent / "golden" / "popordanoska2024"
 CASES = ("K2", "K3", "K10", "K30", "missing_class")
@@ -140,5 +140,5 @@ def test_the_numbers_of_table_2_on_recalibrated_networks(method):
 @pytest.mark.parametrize("kind", [BinnedKLPopordanoska2024, BinnedPopordanoska2024])
 def test_bins_are_checked(kind):
     for bins in (0, -1, 2.5):
-        with pytest.raises(BadInput, match="bins is"):
+        with pytest.raises(BadInputError, match="bins is"):
             kind(bins)

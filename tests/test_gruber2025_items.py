@@ -8,13 +8,15 @@ import pandas as pd
 import pytest
 
 import harness
-from harness import BadInput, reproduction
-from harness.config import EXPERIMENTS, compose
+from experiments.gruber2025 import estimates, fig1, risk_table, runtime
+from harness import BadInputError
+from harness.commands.experiment import Experiment
+from harness.common.paths import EXPERIMENTS
 from harness.estimators.risk_curve import candidate, risk_name
-from harness.experiment import Experiment, load_item
-from harness.records import COLUMNS as RECORD_COLUMNS
+from harness.report import reproduction
+from harness.runs.config import compose
+from harness.runs.records import COLUMNS as RECORD_COLUMNS
 
-fig1, risk_table, estimates, runtime = (load_item("gruber2025", i) for i in ("fig1", "risk_table", "estimates", "runtime"))
 REPORTED = pd.read_csv(EXPERIMENTS / "gruber2025" / "reported.csv")
 TRUTH = 0.06329356262852  # squared calibration error of the simulation, by quadrature
 
@@ -42,8 +44,10 @@ def test_two_points_by_hand():
     """p = (1/2, 1/2) twice, y = 0, 1: <u, u'> = -1/2. C = (4/5, 1/5): v_1 = (-0.3, 0.3), h = 0.18, risk 0.68^2; at t = 1/2 C^t
     is (2/3, 1/3), h = 1/18, risk (10/18)^2, which is less."""
     found = curve([[0.5, 0.5]] * 2, [0, 1], [[0.8, 0.2]] * 2, low=-1.0, high=1.0, per_octave=1)
-    assert found.parts[risk_name(1.0)] == pytest.approx(0.68**2) and found.parts[risk_name(0.5)] == pytest.approx((10 / 18) ** 2)
-    assert found.parts["theta"] == 0.5 and found.parts["risk"] == found.parts[risk_name(0.5)]
+    assert found.diagnostics[risk_name(1.0)] == pytest.approx(0.68**2) and found.diagnostics[risk_name(0.5)] == pytest.approx(
+        (10 / 18) ** 2
+    )
+    assert found.diagnostics["theta"] == 0.5 and found.diagnostics["risk"] == found.diagnostics[risk_name(0.5)]
     assert found.value == pytest.approx(1 / 18)
 
 
@@ -65,17 +69,17 @@ def test_the_grid_is_the_papers():
 
 def test_powers_of_a_posterior_with_tiny_entries_keep_their_rows():
     found = curve([[0.5, 0.5]] * 3, [0, 1, 1], [[1.0, 1e-300]] * 3, low=4.0, high=5.0)
-    assert np.isfinite(list(found.parts.values())).all()
+    assert np.isfinite(list(found.diagnostics.values())).all()
 
 
 @pytest.mark.parametrize("fields", [{"low": 1.0, "high": 1.0}, {"per_octave": 0}, {"per_octave": 1.5}])
 def test_a_grid_without_points_is_refused(fields):
-    with pytest.raises(BadInput, match="low < high"):
+    with pytest.raises(BadInputError, match="low < high"):
         harness.load_estimator("risk_curve", **fields)
 
 
 def test_without_a_posterior_there_is_no_curve():
-    with pytest.raises(BadInput, match="posterior"):
+    with pytest.raises(BadInputError, match="posterior"):
         harness.load_estimator("risk_curve")(np.full((2, 2), 0.5), np.array([0, 1]), None, object())
 
 
@@ -85,9 +89,9 @@ def test_one_large_sample_finds_the_truth_and_the_exact_curve():
     p, y = problem.sample(50_000, np.random.default_rng(3))
     found = harness.load_estimator("risk_curve")(p, y, None, problem)["l2_squared"]
     exact = fig1.population()
-    risks = [found.parts[risk_name(t)] for t in harness.load_estimator("risk_curve").exponents()]
+    risks = [found.diagnostics[risk_name(t)] for t in harness.load_estimator("risk_curve").exponents()]
     np.testing.assert_allclose(risks, exact["risk"], rtol=0.025)
-    assert abs(np.log2(found.parts["theta"])) < 0.11
+    assert abs(np.log2(found.diagnostics["theta"])) < 0.11
     assert found.value == pytest.approx(TRUTH, rel=0.03)
 
 
@@ -120,7 +124,7 @@ def test_figure_1_end_to_end(out, result, cli, monkeypatch):
 def test_figure_1_reads_between_the_candidates():
     """Linear in log theta: half way between two candidates the mean of their risks."""
     parts = [{"theta": 1.0, "risk": 1.0, "risk at 0.01": a, "risk at 100": 3.0} for a in (1.0, 2.0)]
-    rows = {"status": "ok", "estimand": "l2_squared", "rep": [0, 1], "parts": [json.dumps(p) for p in parts]}
+    rows = {"status": "ok", "estimand": "l2_squared", "rep": [0, 1], "diagnostics": [json.dumps(p) for p in parts]}
     found = fig1.reproduced(pd.DataFrame(rows), {"compare": ["fig1_authors_code"]}).set_index("row")
     at_one = found.loc["theta = 1"]
     assert at_one["value"] == pytest.approx((2.0 + 2.5) / 2) and at_one["error"] == pytest.approx(0.25) and at_one["reps"] == 2
@@ -144,7 +148,7 @@ def record(estimator, problem=NETWORK, status="ok", reason=None, cpu=1.0, folds=
         "key": f"{estimator}|{problem}", "problem": problem, "problem_key": problem, "notion": "top_label", "n": 10_000, "rep": 0,
         "estimator": estimator, "estimator_key": estimator, "estimator_parameters": json.dumps({"folds": folds}),
         "estimand": "rms" if status == "ok" else None, "value": 0.146 if status == "ok" else np.nan, "status": status,
-        "reason": reason, "parts": json.dumps(given) if status == "ok" else None, "cpu_seconds": cpu,
+        "reason": reason, "diagnostics": json.dumps(given) if status == "ok" else None, "cpu_seconds": cpu,
     }  # fmt: skip
 
 
@@ -163,7 +167,9 @@ def test_the_labels_end_says_which_variant(config):
 
 def test_only_the_published_variant_answers_for_the_paper_and_in_units_of_a_hundredth(config):
     ours = risk_table.reproduced(frame(record(PUBLISHED), record(SAME, root_risk=0.06), record(OWN, root_risk=0.05)), config)
-    found = reproduction.compare(ours, "gruber2025", ["table1"], config["reasons"], (), paired=True).set_index(["row", "column"])
+    found = reproduction.compare(ours, "gruber2025", ["table1"], config["reasons"], (), same_draws_as_paper=True).set_index(
+        ["row", "column"]
+    )
     kde = found.loc[("DenseNet-40", "kde")]
     assert (kde["reported"], kde["verdict"], kde["reps"]) == (13.7, "identical", 5) and kde["ours"] == pytest.approx(13.70)
     assert found.loc[("DenseNet-40", "kde, standard error"), "verdict"] == "identical"
@@ -172,7 +178,9 @@ def test_only_the_published_variant_answers_for_the_paper_and_in_units_of_a_hund
 
 def test_a_paired_number_that_differs_says_why(config):
     ours = risk_table.reproduced(frame(record(PUBLISHED, root_risk=0.1374)), config)
-    found = reproduction.compare(ours, "gruber2025", ["table1"], config["reasons"], (), paired=True).set_index(["row", "column"])
+    found = reproduction.compare(ours, "gruber2025", ["table1"], config["reasons"], (), same_draws_as_paper=True).set_index(
+        ["row", "column"]
+    )
     assert found.loc[("DenseNet-40", "kde"), ["verdict", "reason"]].to_list() == ["differs", config["reasons"]["kde"]]
 
 
@@ -189,7 +197,9 @@ def test_an_absent_file_is_the_reason_of_all_its_rows(config):
 def test_without_any_file_the_papers_numbers_stand_alone(module):
     config = compose([f"experiment=gruber2025_{'table2' if module is risk_table else 'fig2b'}"])
     nothing = frame(record(PUBLISHED, problem="cifar100_lenet5_kull_gruber2025", status="skipped", reason="no file x"))
-    found = reproduction.compare(module.reproduced(nothing, config), "gruber2025", config["compare"], {}, (), config["paired"])
+    found = reproduction.compare(
+        module.reproduced(nothing, config), "gruber2025", config["compare"], {}, (), config["same_draws_as_paper"]
+    )
     assert len(found) and set(found["verdict"]) == {"not reproducible here"}
     assert "skipped: no file x" in set(found["reason"])
     assert module.render(nothing, config).axes and list(module.table(nothing, config).columns) == ["paper"]
@@ -226,7 +236,7 @@ def test_table_1_digit_by_digit_on_the_published_files(out):
     experiment = Experiment.of(asked)
     experiment.compute(quiet=True)
     ours = risk_table.reproduced(experiment.records(), experiment.config)
-    found = reproduction.compare(ours, "gruber2025", ["table1"], {}, (), paired=True)
+    found = reproduction.compare(ours, "gruber2025", ["table1"], {}, (), same_draws_as_paper=True)
     mine = found[found["ours"].notna()]
     assert len(mine) == 8 and mine["verdict"].eq("identical").all()
 

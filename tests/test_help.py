@@ -10,9 +10,10 @@ import pytest
 import harness
 from harness import list_estimators, list_experiments, list_problems
 from harness.__main__ import COMMANDS
-from harness.completion import candidates
-from harness.config import CHECKOUT, out_folder
-from harness.info import _meaning
+from harness.commands.completion import candidates
+from harness.commands.info import _meaning
+from harness.common.paths import CHECKOUT
+from harness.runs.config import out_folder
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -159,7 +160,7 @@ print([name for name in ("numpy", "hydra", "omegaconf", "scipy", "pandas") if na
 
 def test_the_package_gives_its_whole_surface_when_asked():
     assert set(harness.__all__) <= set(dir(harness)) and all(hasattr(harness, name) for name in harness.__all__)
-    assert harness.divergences.__name__ == "harness.divergences"
+    assert harness.math.divergences.__name__ == "harness.math.divergences"
     with pytest.raises(AttributeError, match="no attribute 'no_such_name'"):
         harness.no_such_name  # noqa: B018
     with pytest.raises(ImportError):

@@ -6,14 +6,12 @@ import types
 import numpy as np
 import pytest
 
-from harness import BadInput
-from harness.config import compose
-from harness.experiment import load_item
-from harness.nodes import load
-from harness.sources import digits_networks
-from harness.sources import imagenet_brightness as made
-
-item = load_item("moskvichev2025", "fig4b")
+from experiments.moskvichev2025 import fig4b as item
+from harness import BadInputError
+from harness.runs.components import load
+from harness.runs.config import compose
+from harness.sources.make import digits_networks
+from harness.sources.make import imagenet_brightness as made
 
 
 def test_brightness_multiplies_pixels_and_stops_at_white():
@@ -109,7 +107,7 @@ def test_the_job_goes_on_where_it_was(images, timm, tmp_path, capsys):
 
 def test_a_head_gives_classes_to_features(images, timm, tmp_path):
     out, head = tmp_path / "out", tmp_path / "head.npz"
-    with pytest.raises(BadInput, match="features has 0 classes.*--head features=FILE"):
+    with pytest.raises(BadInputError, match="features has 0 classes.*--head features=FILE"):
         made.make(job(images, "features"), out)
     weight = np.random.default_rng(0).normal(size=(made.CLASSES, 2))
     np.savez(head, weight=weight, bias=np.ones(made.CLASSES), normalise=1)
@@ -117,7 +115,7 @@ def test_a_head_gives_classes_to_features(images, timm, tmp_path):
     expected = weight @ np.array([1.0, 2.0]) / np.sqrt(5.0) + 1.0  # every feature vector is a multiple of (1, 2)
     np.testing.assert_allclose(stored(out, "features", 0)[0], np.tile(expected, (3, 1)), rtol=1e-6)
     np.savez(head, weight=weight[:, :1])
-    with pytest.raises(BadInput, match="weights for 1 features, the network gives 2"):
+    with pytest.raises(BadInputError, match="weights for 1 features, the network gives 2"):
         made.make(job(images, "features", heads={"features": head}), out)
 
 
@@ -131,7 +129,7 @@ def test_nothing_is_downloaded_unasked(images, timm, tmp_path):
     os.environ["HF_HUB_OFFLINE"] = "0"
     made.load(job(images, "light", download=True), "light")
     assert os.environ["HF_HUB_OFFLINE"] == "0"
-    with pytest.raises(BadInput, match="weights of nonsense cannot be had.*--weights NAME=FILE.*--download"):
+    with pytest.raises(BadInputError, match="weights of nonsense cannot be had.*--weights NAME=FILE.*--download"):
         made.load(job(images, "nonsense"), "nonsense")
 
 
@@ -143,12 +141,12 @@ def test_images_are_drawn_by_the_seed(images):
 
 def test_what_is_missing_is_said_in_one_sentence(cli, images, tmp_path, monkeypatch):
     make = ("data", "make", "imagenet_brightness")
-    with pytest.raises(BadInput, match="holds 3 images; n can be at most that"):
+    with pytest.raises(BadInputError, match="holds 3 images; n can be at most that"):
         len(job(images, "light", n=4).chosen)
-    with pytest.raises(BadInput, match="is no folder"):
+    with pytest.raises(BadInputError, match="is no folder"):
         len(job(tmp_path / "nowhere", "light").chosen)
     (images / "n00000000").rmdir()
-    with pytest.raises(BadInput, match="999 folders; 1,000 are needed"):
+    with pytest.raises(BadInputError, match="999 folders; 1,000 are needed"):
         len(job(images, "light").chosen)
     for wrong, told in (
         ((), "--images"),
@@ -166,7 +164,7 @@ def test_what_is_missing_is_said_in_one_sentence(cli, images, tmp_path, monkeypa
 
 def test_an_image_that_is_none_is_named(images, timm, tmp_path):
     (images / "n00000007" / "c.jpg").write_text("no image")
-    with pytest.raises(BadInput, match="c.jpg is no image that can be read"):
+    with pytest.raises(BadInputError, match="c.jpg is no image that can be read"):
         made.make(job(images, "light"), tmp_path / "out")
 
 

@@ -9,14 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import kernels, list_estimators, load_estimator, reduce
-from harness.errors import BadInput, Undefined
-from harness.estimands import check_name, has_truth
+from harness import list_estimators, load_estimator, reduce
+from harness.errors import BadInputError, UndefinedError
 from harness.estimators import CKCE, MMCE, SKCE, UCME, Binned, SimplexECE
 from harness.estimators.ckce import by_cholesky, by_low_rank
 from harness.estimators.kernel_errors import at_places
-from harness.kernels import median_distance, rbf, rbf_times
-from harness.notions import one_hot
+from harness.math import kernels
+from harness.math.estimands import check_name, has_truth
+from harness.math.kernels import median_distance, rbf, rbf_times
+from harness.math.notions import one_hot
 
 METHODS = ("cholesky", "low_rank", "auto")
 
@@ -121,7 +122,7 @@ def test_kronecker_is_the_limit_of_the_trace():
     h = same * (r @ r.T)
     assert value(SKCE(kernel="kronecker"), q, y) == pytest.approx((h.sum() - h.trace()) / (30 * 29))
     a = np.linalg.inv(same + 0.2 * 30 * np.eye(30))
-    floor = CKCE(ridge=0.2, kernel="kronecker")(q, y)["ckce"].parts["noise_floor"]
+    floor = CKCE(ridge=0.2, kernel="kronecker")(q, y)["ckce"].diagnostics["noise_floor"]
     assert floor == pytest.approx((a @ same @ a).diagonal() @ (1 - (q * q).sum(axis=1)))
 
 
@@ -132,8 +133,8 @@ def test_low_rank_is_cholesky_within_its_bound(k, alpha, power, ridge):
     exact = value(CKCE(ridge=ridge, method="cholesky"), q, y)
     for accuracy in (1e-2, 1e-6, 1e-9):
         found = CKCE(ridge=ridge, method="low_rank", accuracy=accuracy)(q, y)["ckce"]
-        assert abs(found.value - exact) <= found.parts["error"] + 1e-11 * exact  # rounding, of Cholesky too
-        assert found.parts["error"] <= accuracy * found.value
+        assert abs(found.value - exact) <= found.diagnostics["error"] + 1e-11 * exact  # rounding, of Cholesky too
+        assert found.diagnostics["error"] <= accuracy * found.value
     assert found.value == pytest.approx(exact, rel=1e-9) == value(CKCE(ridge=ridge), q, y)
 
 
@@ -141,19 +142,19 @@ def test_the_bound_without_products_holds():
     """Scalars of one width: the rank that is left out at most e (1 + e / c)^2 ||X||^2."""
     q, y = sample(600, 2, 3, 0.5)
     found = CKCE(1.0, method="low_rank")(q, y)["ckce"]
-    assert found.parts["products"] == 0 and found.parts["rank"] < 20 and found.parts["residual"] < 1e-13
+    assert found.diagnostics["products"] == 0 and found.diagnostics["rank"] < 20 and found.diagnostics["residual"] < 1e-13
     assert found.value == pytest.approx(value(CKCE(1.0, method="cholesky"), q, y), rel=1e-9)
 
 
 def test_a_loose_accuracy_takes_fewer_products():
     q, y = sample(1000, 10, 2, power=1.0)
-    counts = [CKCE(method="low_rank", accuracy=a)(q, y)["ckce"].parts["products"] for a in (1e-2, 1e-6, 1e-12)]
+    counts = [CKCE(method="low_rank", accuracy=a)(q, y)["ckce"].diagnostics["products"] for a in (1e-2, 1e-6, 1e-12)]
     assert counts == sorted(counts) and counts[0] < counts[2] <= 6
 
 
 def test_a_tiny_ridge_is_undefined_in_low_rank_and_left_to_cholesky():
     q, y = sample(700, 10, 0)
-    with pytest.raises(Undefined, match="the ridge is too small for rank"):
+    with pytest.raises(UndefinedError, match="the ridge is too small for rank"):
         CKCE(ridge=1e-13, method="low_rank")(q, y)
     assert value(CKCE(ridge=1e-13), q, y) == value(CKCE(ridge=1e-13, method="cholesky"), q, y)
 
@@ -183,10 +184,10 @@ def test_of_a_calibrated_model_it_is_the_noise_floor_on_average():
     for _ in range(400):
         y = (p.cumsum(axis=1)[:, :2] < rng.random((60, 1))).sum(axis=1)
         found.append(CKCE()(p, y)["ckce"])
-    floor = found[0].parts["noise_floor"]
+    floor = found[0].diagnostics["noise_floor"]
     values = np.array([e.value for e in found])
     assert abs(values.mean() - floor) < 4 * values.std(ddof=1) / 20
-    assert floor == pytest.approx(CKCE(method="low_rank")(p, y)["ckce"].parts["noise_floor"], rel=0.02)
+    assert floor == pytest.approx(CKCE(method="low_rank")(p, y)["ckce"].diagnostics["noise_floor"], rel=0.02)
 
 
 def test_noise_floor_is_the_diagonal_of_the_trace():
@@ -194,7 +195,7 @@ def test_noise_floor_is_the_diagonal_of_the_trace():
     k, spread = gram(q, 0.5), 1 - (q * q).sum(axis=1)
     a = np.linalg.inv(k + 5.0 * np.eye(50))
     expected = (a @ k @ a).diagonal() @ spread
-    assert CKCE(0.5, 0.1)(q, y)["ckce"].parts["noise_floor"] == pytest.approx(expected, rel=1e-9)
+    assert CKCE(0.5, 0.1)(q, y)["ckce"].diagnostics["noise_floor"] == pytest.approx(expected, rel=1e-9)
     r = one_hot(y, 4) - q
     assert by_cholesky(q, r, 0.5, 5.0, spread)[0] == pytest.approx(by_low_rank(q, r, 0.5, 5.0, spread, 1e-9)[0], rel=1e-9)
 
@@ -203,7 +204,7 @@ def test_values_depend_on_n():
     """c = n lambda, lambda = n^-1/4: the same samples ten times over are more miscalibrated. Only values of one n compare."""
     q, y = sample(50, 10)
     many = np.tile(q, (10, 1)), np.tile(y, 10)
-    assert CKCE()(*many)["ckce"].parts["ridge"] == pytest.approx(500**-0.25)
+    assert CKCE()(*many)["ckce"].diagnostics["ridge"] == pytest.approx(500**-0.25)
     assert value(CKCE(0.7), *many) > 1.5 * value(CKCE(0.7), q, y)
     assert value(CKCE(0.7, 0.3), *many) == pytest.approx(value(CKCE(0.7, 0.3), q, y), rel=1e-9)
 
@@ -303,7 +304,7 @@ def test_fourier_features_vary_about_the_exact_value():
 def test_features_need_a_stream():
     q, y = sample(10, 3)
     for estimator in (CKCE(method="features"), SKCE(method="features"), SKCE(form="block"), UCME()):
-        with pytest.raises(BadInput, match="rng is missing"):
+        with pytest.raises(BadInputError, match="rng is missing"):
             estimator(q, y)
         assert estimator.determinism == "statistical"
 
@@ -319,7 +320,7 @@ def test_two_samples():
     diagonal = 1.54 * (0.09 + 0.04 + 0.01) + 1.66 * (0.81 + 0.64 + 0.01)
     assert value(SKCE(1.0, form="biased"), q, y) == pytest.approx((2 * k12 * inner + diagonal) / 4)
     assert value(SKCE(1.0, form="block"), q, y) == pytest.approx(k12 * inner)
-    with pytest.raises(Undefined, match="2 samples are needed, and there are 1"):
+    with pytest.raises(UndefinedError, match="2 samples are needed, and there are 1"):
         SKCE()(q[:1], y[:1])
     assert value(SKCE(1.0, form="biased"), q[:1], y[:1]) == pytest.approx(1.54 * 0.14)
 
@@ -346,22 +347,22 @@ def test_the_unbiased_form_is_0_on_average_over_all_outcomes():
 def test_low_rank_and_tiles_give_one_sum(monkeypatch):
     q, y = sample(300, 2, alpha=0.5)
     found = SKCE(0.5)(q, y)["skce"]
-    assert found.parts["rank"] < 30
+    assert found.diagnostics["rank"] < 30
     monkeypatch.setattr("harness.estimators.kernel_errors.COMPLETE", 1e-300)
     tiles = SKCE(0.5)(q, y)["skce"]
-    assert "rank" not in tiles.parts and tiles.value == pytest.approx(found.value, rel=1e-9)
+    assert "rank" not in tiles.diagnostics and tiles.value == pytest.approx(found.value, rel=1e-9)
 
 
 def test_blocks():
     q, y = sample(501, 3, alpha=0.5)
     found = SKCE(form="block", blocksize=10)(q, y, np.random.default_rng(0))["skce"]
-    assert (found.parts["blocks"], found.parts["left_out"]) == (50, 1)
+    assert (found.diagnostics["blocks"], found.diagnostics["left_out"]) == (50, 1)
     whole = value(SKCE(), q, y)
     many = [SKCE(form="block", blocksize=10)(q, y, seed)["skce"] for seed in range(60)]
     values = np.array([e.value for e in many])
     assert abs(values.mean() - whole) < 4 * values.std(ddof=1) / math.sqrt(60)
-    assert np.mean([e.parts["standard_error"] for e in many]) == pytest.approx(values.std(ddof=1), rel=0.5)
-    with pytest.raises(Undefined, match="10 samples"):
+    assert np.mean([e.diagnostics["standard_error"] for e in many]) == pytest.approx(values.std(ddof=1), rel=0.5)
+    with pytest.raises(UndefinedError, match="10 samples"):
         SKCE(form="block", blocksize=10)(q[:9], y[:9], 0)
 
 
@@ -415,7 +416,7 @@ def test_mmce_is_the_sum_over_pairs(n, seed, width):
 
 
 def test_mmce_is_of_scalars():
-    with pytest.raises(BadInput, match="one probability per sample"):
+    with pytest.raises(BadInputError, match="one probability per sample"):
         MMCE()(np.array([[0.4, 0.6]]), np.array([1]))
 
 
@@ -428,14 +429,14 @@ def test_cells_by_hand():
     y = np.array([0, 1, 1, 2])
     sums = [[1 - 1.5, 1 - 0.3, -0.2], [-0.2, 1 - 0.7, -0.1], [-0.4, -0.4, 1 - 0.2]]
     found = SimplexECE()(q, y)["l1"]
-    assert found.value == pytest.approx(np.abs(sums).sum() / 4) and found.parts == {"cells": 3}
+    assert found.value == pytest.approx(np.abs(sums).sum() / 4) and found.diagnostics == {"cells": 3}
 
 
 def test_an_edge_is_in_the_upper_cell_and_1_in_the_last():
     third = 1 / 3
     q = np.array([[third, 1 - third], [0.34, 0.66], [1.0, 0.0], [0.7, 0.3]])
-    assert SimplexECE()(q, np.zeros(4, dtype=int))["l1"].parts == {"cells": 3}  # 2/3 opens the last interval, 0.66 is below
-    assert SimplexECE(1)(q, np.zeros(4, dtype=int))["l1"].parts == {"cells": 1}
+    assert SimplexECE()(q, np.zeros(4, dtype=int))["l1"].diagnostics == {"cells": 3}  # 2/3 opens the last interval, 0.66 is below
+    assert SimplexECE(1)(q, np.zeros(4, dtype=int))["l1"].diagnostics == {"cells": 1}
 
 
 def test_two_columns_are_twice_the_binned_error_of_one():
@@ -449,7 +450,7 @@ def test_only_occupied_cells_are_held():
     """3^1000 cells."""
     q = np.random.default_rng(0).dirichlet(np.full(1000, 0.01), 50)
     y = np.arange(50)
-    assert SimplexECE()(q, y)["l1"].parts["cells"] <= 50
+    assert SimplexECE()(q, y)["l1"].diagnostics["cells"] <= 50
     assert value(SimplexECE(), np.full((1000, 1000), 1e-3), np.arange(1000)) == pytest.approx(0.0, abs=1e-12)
 
 
@@ -554,5 +555,5 @@ def test_every_configured_one_gives_its_estimand():
     ],
 )
 def test_bad_fields(make, message):
-    with pytest.raises(BadInput, match=message):
+    with pytest.raises(BadInputError, match=message):
         make()

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from harness import load_estimator, load_problem, reduce
 from harness.calibrators import Isotonic, Temperature
-from harness.divergences import ENTROPY, SQUARED, Bregman
-from harness.errors import BadInput, Undefined
+from harness.errors import BadInputError, UndefinedError
 from harness.estimators import (
     Binned,
     BinningKernel,
@@ -23,9 +22,10 @@ from harness.estimators import (
 )
 from harness.estimators.kernel_ridge import GRIDS, POWERS
 from harness.estimators.selection import settings_of, validation_risks
-from harness.kernels import rbf
-from harness.notions import one_hot
-from harness.risk import residuals, risk
+from harness.math.divergences import ENTROPY, SQUARED, Bregman
+from harness.math.kernels import rbf
+from harness.math.notions import one_hot
+from harness.math.risk import residuals, risk
 
 
 def values(found):
@@ -135,7 +135,7 @@ def test_predictions_of_exactly_0_and_1():
 
 def test_one_sample_has_no_others():
     for estimator in (DirichletKernel(), BinningKernel()):
-        with pytest.raises(Undefined, match="leaves none"):
+        with pytest.raises(UndefinedError, match="leaves none"):
             estimator(np.array([0.3]), np.array([1]))
 
 
@@ -160,7 +160,7 @@ def test_an_own_divergence_in_a_run(out, module):
     module(
         "own_divergence",
         """
-from harness.divergences import Bregman
+from harness.math.divergences import Bregman
 from harness.estimators import DirichletKernel
 
 def kernel(p, y):
@@ -200,12 +200,12 @@ def test_bandwidth_rules():
     tuned = DirichletKernel("risk")
     b = tuned.chosen_bandwidth(p, y, np.random.default_rng(0))
     assert 1e-3 < b < 0.3  # smooth map: neither end of the grid
-    assert tuned(p, y, np.random.default_rng(0))["kl"].parts == {"bandwidth": b}
+    assert tuned(p, y, np.random.default_rng(0))["kl"].diagnostics == {"bandwidth": b}
 
 
 @pytest.mark.parametrize("bad", [{"bandwidth": 0}, {"bandwidth": "silverman"}, {"form": "both"}, {"floor": 0.0}])
 def test_bad_parameters_of_the_kernel(bad):
-    with pytest.raises(BadInput, match=next(iter(bad))):
+    with pytest.raises(BadInputError, match=next(iter(bad))):
         DirichletKernel(**bad)
 
 
@@ -311,7 +311,7 @@ def near(found, truth, bias):
      {"max_rank": 2.5}, {"tolerance": 2.0}],
 )  # fmt: skip
 def test_bad_parameters_of_kernel_ridge(bad):
-    with pytest.raises(BadInput, match=next(iter(bad))):
+    with pytest.raises(BadInputError, match=next(iter(bad))):
         KernelRidge(**bad)
 
 
@@ -346,10 +346,10 @@ def test_tuned_by_hand():
             means[i, j] = (gap[cell[test]] ** 2).mean()
     best = risks.mean(axis=1).argmin()
     assert found.value == pytest.approx(means[best].mean())
-    assert found.parts["choice"] == best and found.parts["bins"] == (2, 8)[best]
-    assert found.parts["risk"] == pytest.approx(risks[best].mean())
-    assert found.parts["root_risk_se"] == pytest.approx(np.sqrt(risks[best]).std(ddof=1) / 2)
-    assert found.parts["rms_sd"] == pytest.approx(np.sqrt(means[best]).std(ddof=1))
+    assert found.diagnostics["choice"] == best and found.diagnostics["bins"] == (2, 8)[best]
+    assert found.diagnostics["risk"] == pytest.approx(risks[best].mean())
+    assert found.diagnostics["root_risk_se"] == pytest.approx(np.sqrt(risks[best]).std(ddof=1) / 2)
+    assert found.diagnostics["rms_sd"] == pytest.approx(np.sqrt(means[best]).std(ddof=1))
 
 
 @pytest.mark.parametrize("name", ["tuned_binned", "tuned_kde", "tuned_kkr", "tuned_ukkr", "tuned_variational"])
@@ -371,7 +371,7 @@ def test_the_better_calibrator_is_chosen():
     risks = validation_risks(Variational(), settings_of(grid), p, y, np.arange(8000) % 5, np.random.default_rng(0))
     assert risks.mean(axis=1).argmin() == 1
     found = Tuned(Variational(), grid)(p, y, np.random.default_rng(0))["l2_squared"]
-    assert found.parts["choice"] == 1
+    assert found.diagnostics["choice"] == 1
 
 
 def test_vectors_by_kmeans_cells():
@@ -401,21 +401,21 @@ def test_calibrated_predictions_are_near_zero_and_tuning_helps():
 
 def test_too_few_samples():
     p, y = sample("beta_overconfident", 11)
-    with pytest.raises(Undefined, match="need more than 11"):
+    with pytest.raises(UndefinedError, match="need more than 11"):
         Tuned(Binned())(p, y, np.random.default_rng(0))
-    with pytest.raises(Undefined, match="need 10"):
+    with pytest.raises(UndefinedError, match="need 10"):
         KernelRidge()(p[:9], y[:9], np.random.default_rng(0))
-    with pytest.raises(Undefined, match="more than 9"):
+    with pytest.raises(UndefinedError, match="more than 9"):
         TunedGruber2025(Binned())(p[:9], y[:9])
 
 
 def test_bad_input_of_tuned():
-    with pytest.raises(BadInput, match="Debiased, which offers no residual products"):
+    with pytest.raises(BadInputError, match="Debiased, which offers no residual products"):
         Tuned(Debiased())
     for bad in ({"folds": 1}, {"test_share": 1.0}, {"test_share": "a"}):
-        with pytest.raises(BadInput, match=next(iter(bad))):
+        with pytest.raises(BadInputError, match=next(iter(bad))):
             Tuned(Binned(), **bad)
-    with pytest.raises(BadInput, match="rng is missing"):
+    with pytest.raises(BadInputError, match="rng is missing"):
         Tuned(Binned())(*sample("beta_overconfident", 100))
 
 
@@ -436,7 +436,7 @@ def test_bad_input_of_tuned():
 )
 def test_a_grid_is_checked_when_it_is_made(estimator, grid, says):
     for wrapper in (Tuned, TunedGruber2025):
-        with pytest.raises(BadInput) as raised:
+        with pytest.raises(BadInputError) as raised:
             wrapper(estimator, grid)
         assert says in str(raised.value)
 
@@ -444,7 +444,7 @@ def test_a_grid_is_checked_when_it_is_made(estimator, grid, says):
 def test_a_setting_needs_a_number():
     p, y = sample("beta_overconfident", 100)
     for estimator, grid in ((DirichletKernel(), {"bandwidth": ("risk",)}), (KernelRidge(), {"gamma": (0.5,)})):
-        with pytest.raises(BadInput, match="a setting of a grid needs a number"):
+        with pytest.raises(BadInputError, match="a setting of a grid needs a number"):
             Tuned(estimator, grid)(p, y, np.random.default_rng(0))
 
 
@@ -455,9 +455,9 @@ def test_every_field_of_a_grid_is_used():
         in_grid = Tuned(KernelRidge(), {"ridge": (1e-3,), "gamma": (gamma,)})(p, y, np.random.default_rng(0))
         assert in_grid["l2_squared"].value == alone["l2_squared"].value
     both = Tuned(KernelRidge(), {"gamma": (0.5, 50.0), "ridge": (1e-3,)})(p, y, np.random.default_rng(0))["l2_squared"]
-    assert both.parts["gamma"] in (0.5, 50.0)
+    assert both.diagnostics["gamma"] in (0.5, 50.0)
     given = Tuned(KernelRidge(ridge=1e8))(p, y, np.random.default_rng(0))["l2_squared"]
-    assert given.parts["ridge"] == 1e8 and given.value < 1e-9
+    assert given.diagnostics["ridge"] == 1e8 and given.value < 1e-9
 
 
 def test_what_the_rank_leaves_out_is_reported():
@@ -465,10 +465,10 @@ def test_what_the_rank_leaves_out_is_reported():
     p, y = sample("dirichlet10_overconfident", 800)
     exact = KernelRidge(ridge=1e-3)(p, y, np.random.default_rng(0))["l2_squared"]
     capped = KernelRidge(ridge=1e-3, max_rank=40)(p, y, np.random.default_rng(0))["l2_squared"]
-    assert exact.parts["rank"] > 500 and exact.parts["residual"] <= 1e-14
-    assert capped.parts["rank"] == 40 and capped.parts["residual"] > 1e-4 and capped.value != exact.value
+    assert exact.diagnostics["rank"] > 500 and exact.diagnostics["residual"] <= 1e-14
+    assert capped.diagnostics["rank"] == 40 and capped.diagnostics["residual"] > 1e-4 and capped.value != exact.value
     tuned = Tuned(KernelRidge(max_rank=40))(p, y, np.random.default_rng(0))["l2_squared"]
-    assert tuned.parts["rank"] == 40 and tuned.parts["residual"] > 1e-4
+    assert tuned.diagnostics["rank"] == 40 and tuned.diagnostics["residual"] > 1e-4
 
 
 def test_tuned_is_as_available_as_its_calibrators():
@@ -500,10 +500,10 @@ def test_own_divergences_and_norms_are_checked():
     cubes = Bregman("kl", lambda p: (p**3).sum(axis=1), lambda p: 3 * p**2)
     for bad, says in (((cubes,), "one of the name 'kl'"), ((3,), "generators holds 3")):
         for kind in (DirichletKernel, BinningKernel):
-            with pytest.raises(BadInput, match=says):
+            with pytest.raises(BadInputError, match=says):
                 kind(generators=bad)
     for norms in ((0.5,), (-1,), (float("nan"),), 2):
-        with pytest.raises(BadInput, match="norms is"):
+        with pytest.raises(BadInputError, match="norms is"):
             DirichletKernel(norms=norms)
     p, y = np.array([0.2, 0.6]), np.array([1, 0])
     assert "linf" not in DirichletKernel(0.1, norms=(math.inf,))(p, y)  # a supremum for scalars, and no mean
@@ -519,7 +519,7 @@ def test_a_class_never_seen_and_constant_predictions():
 
 
 def test_keys_tell_grids_and_calibrators_apart():
-    from harness.nodes import load, node
+    from harness.runs.components import load, node
 
     def key(grid):
         config = {

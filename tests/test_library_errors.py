@@ -10,7 +10,7 @@ import pytest
 from golden_data import rows
 
 import harness
-from harness.losses import CANONICAL_LOSSES, Lp, OneSided, TopClass
+from harness.math.losses import CANONICAL_LOSSES, Lp, OneSided, TopClass
 
 N = 200_000
 ORDERS = [1.0, 2.0, np.inf]

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import harness
-from harness import BadInput
-from harness.cells import plan
-from harness.config import compose
-from harness.nodes import node
+from harness import BadInputError
 from harness.problems import Predictions
+from harness.runs.components import node
+from harness.runs.config import compose
+from harness.runs.plan import plan
 from harness.sources import logits as published
 from harness.sources import packs
 from harness.sources.files import read_predictions, softmax
@@ -285,7 +285,7 @@ def test_changed_bytes_are_arrays_or_one_sentence(tmp_path, protocol):
             changed[place] = draw.integers(256)
         try:
             parts = read_parts(stored(tmp_path, bytes(changed)))
-        except BadInput:
+        except BadInputError:
             continue
         assert all(array.dtype.kind in "iufb" for part in parts.values() for array in part.values())
 
@@ -301,7 +301,7 @@ def test_damaged_and_too_large(tmp_path, monkeypatch):
 
 
 def refusal(path, read=read_parts):
-    with pytest.raises(BadInput) as caught:
+    with pytest.raises(BadInputError) as caught:
         read(path)
     message = str(caught.value)
     assert message.endswith(".") and "\n" not in message and len(message) < 600, message
@@ -336,7 +336,7 @@ def test_tensors_come_back(tmp_path):
     p, y = read_predictions(path)
     np.testing.assert_allclose(p, softmax(logits.astype(float)), rtol=1e-15)
     np.testing.assert_array_equal(y, labels)
-    with pytest.raises(BadInput, match="holds logits_test, labels_test, half; names that end in _val are needed"):
+    with pytest.raises(BadInputError, match="holds logits_test, labels_test, half; names that end in _val are needed"):
         read_predictions(path, split="validation")
 
 
@@ -373,7 +373,7 @@ def test_a_broken_safetensors_file(tmp_path, case):
 
 def test_a_folder_of_npy_files(tmp_path, monkeypatch):
     np.save(tmp_path / "nll_logits.npy", TEST[0])
-    with pytest.raises(BadInput, match="no file"):
+    with pytest.raises(BadInputError, match="no file"):
         Predictions(str(tmp_path)).sample(1, None)  # the labels are not there
     np.save(tmp_path / "nll_labels.npy", TEST[1])
     np.save(tmp_path / "nll_scores.npy", np.zeros(3))
@@ -397,7 +397,7 @@ def test_confidences_of_predicted_labels(tmp_path):
     np.testing.assert_array_equal(p, confidence)
     np.testing.assert_array_equal(y, [1, 0, 1])
     assert problem.notions == ("top_label",) and p.dtype == np.float64
-    with pytest.raises(BadInput, match="holds confidences of predicted labels; they are judged with top_label=true"):
+    with pytest.raises(BadInputError, match="holds confidences of predicted labels; they are judged with top_label=true"):
         Predictions(str(path)).sample(1, None)
 
 
@@ -424,7 +424,7 @@ def test_the_two_parts_of_a_pickle(tmp_path):
         np.testing.assert_allclose(p, softmax(logits[:4].astype(float)), rtol=1e-15)
         np.testing.assert_array_equal(y, labels[:4, 0])
     np.savez(tmp_path / "one.npz", p=np.array([0.5]), y=np.array([1]))
-    with pytest.raises(BadInput, match="split is 'validation', but one.npz has one part"):
+    with pytest.raises(BadInputError, match="split is 'validation', but one.npz has one part"):
         Predictions(str(tmp_path / "one.npz"), split="validation").sample(1, None)
 
 
@@ -449,7 +449,7 @@ def test_rows_of_a_random_order_are_rows_of_the_file(tmp_path):
     ],
 )
 def test_options_that_are_none(options, says):
-    with pytest.raises(BadInput, match=says):
+    with pytest.raises(BadInputError, match=says):
         Predictions("a.npz", **options)
 
 
@@ -509,7 +509,7 @@ def test_an_absent_published_file_skips_its_cells(listing, monkeypatch):
     assert problem.notions == problem.default_notions == ("top_label", "classwise", "canonical")
     assert dataclasses.replace(problem, split="validation").n_max == 5
     assert dataclasses.replace(problem, top_label=True).notions == ("top_label",)
-    with pytest.raises(BadInput, match="`calharness data fetch mine` gets it"):
+    with pytest.raises(BadInputError, match="`calharness data fetch mine` gets it"):
         problem.sample(2, np.random.default_rng(0))
     monkeypatch.delenv("CALHARNESS_DATA")
     assert "CALHARNESS_DATA, the folder of downloaded data, is not set" in problem.unavailable
@@ -524,7 +524,7 @@ def test_cells_of_absent_packs_are_planned_and_skipped(monkeypatch, tmp_path):
         ("imagenet_pnasnet5_nll", 25000),
     ]  # fmt: skip
     assert all("no file" in planned.skips[c.key] for c in planned.cells)
-    with pytest.raises(BadInput, match="no file mine.p here"):  # a file of the user's own
+    with pytest.raises(BadInputError, match="no file mine.p here"):  # a file of the user's own
         plan(compose(["problem=[derma_vit]", "problem.derma_vit.path=mine.p", "estimator=[binned15]"]))
 
 
@@ -539,7 +539,7 @@ def test_only_the_published_file_itself_is_used(listing, tmp_path):
     problem = Predictions("logits/a.p")
     assert f"is not the published file, whose sha256 is {digest}; move it away" in problem.unavailable
     assert problem.n_max == 7 and problem.fingerprint["sha256"] == digest
-    with pytest.raises(BadInput, match="is not the published file"):
+    with pytest.raises(BadInputError, match="is not the published file"):
         problem.sample(1, np.random.default_rng(0))
     (data / "logits" / "a.p").write_bytes(good)
     assert problem.unavailable is None and problem.sample(7, np.random.default_rng(0))[0].shape == (7, 3)

@@ -7,9 +7,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from harness import BadInput, estimands
-from harness.losses import CANONICAL_LOSSES, HEDGE, SCALAR_LOSSES, LogLoss, Lp, OneSided, Squared, TopClass
-from harness.notions import one_hot
+from harness import BadInputError
+from harness.math import estimands
+from harness.math.losses import CANONICAL_LOSSES, HEDGE, SCALAR_LOSSES, LogLoss, Lp, OneSided, Squared, TopClass
+from harness.math.notions import one_hot
 
 # The golden values are losses of g. For Lp they are anchored at f, where they are 0, so contribution = -loss; Brier and
 # log-loss are not anchored, so contribution = loss(f) - loss(g). Scalar rows (2 classes) are on the second column.
@@ -261,6 +262,6 @@ def test_names_are_estimands():
     ],
 )
 def test_impossible_parameters_are_refused(make, words):
-    with pytest.raises(BadInput) as caught:
+    with pytest.raises(BadInputError) as caught:
         make()
     assert all(word in str(caught.value) for word in words)

@@ -1,6 +1,7 @@
 """moskvichev2025's items: exact values, the reliability diagram, who answers what, and small runs end to end."""
 
 import csv
+import importlib
 from pathlib import Path
 
 import numpy as np
@@ -8,13 +9,14 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 
-from harness import reproduction
-from harness.config import EXPERIMENTS, compose
-from harness.experiment import Experiment, load_item
+from experiments.moskvichev2025 import appendix_a, fig1, fig4a, population, table1
+from harness.commands.experiment import Experiment
+from harness.common.paths import EXPERIMENTS
 from harness.problems import CovariateShift
+from harness.report import reproduction
+from harness.runs.config import compose
 
 GOLDEN = Path(__file__).parent / "golden" / "moskvichev2025"
-population = load_item("moskvichev2025", "population")
 
 
 def rows(name):
@@ -29,7 +31,7 @@ def test_bins_of_the_reliability_diagram(model, power):
     p = rng.dirichlet([1.0, 1.0], 1000)
     y = (rng.random(1000) > p[:, 0]).astype(int)
     q = p**power / (p**power).sum(axis=1, keepdims=True)
-    count, confidence, frequency = load_item("moskvichev2025", "fig1").bins(q, y)
+    count, confidence, frequency = fig1.bins(q, y)
     golden = [row for row in rows("fig1_bins_seed0.csv") if row["model"] == model]
     assert [int(r["count"]) for r in golden] == count.tolist()
     assert np.allclose([float(r["conf"]) for r in golden], confidence, atol=1e-12)
@@ -39,7 +41,7 @@ def test_bins_of_the_reliability_diagram(model, power):
 @pytest.mark.parametrize("p", [0.05, 0.3, 0.5, 0.95])
 def test_appendix_a_by_hand(p):
     """||d||^2 is 0.08 at the prediction 0.3 and 0.02 at 0.6; with a ridge each is shrunk by (w / (w + ridge))^2."""
-    found = load_item("moskvichev2025", "appendix_a").exact(p)
+    found = appendix_a.exact(p)
     assert found["CKCE"] == pytest.approx(0.1)
     assert found["JKCE"] == pytest.approx(0.08 * p**2 + 0.02 * (1 - p) ** 2) == pytest.approx(0.1 * p**2 - 0.04 * p + 0.02)
     assert found["ECE"] == pytest.approx(0.2 + 0.2 * p)
@@ -52,10 +54,10 @@ def test_appendix_a_by_hand(p):
 def test_the_papers_line_for_ece_has_its_weights_exchanged():
     """Right at p = 1/2 alone; CKCE and JKCE are right everywhere."""
     config = compose(["experiment=moskvichev2025_appendix_a"])
-    found = load_item("moskvichev2025", "appendix_a").printed(config)
+    found = appendix_a.printed(config)
     for metric, right in (("CKCE", True), ("JKCE", True), ("ECE", False)):
         p, values = found[metric]
-        exact = np.array([load_item("moskvichev2025", "appendix_a").exact(at)[metric] for at in p])
+        exact = np.array([appendix_a.exact(at)[metric] for at in p])
         agree = np.isclose(values, exact)
         assert agree.all() if right else agree.tolist() == np.isclose(p, 0.5).tolist()
     p, values = found["ECE"]
@@ -67,7 +69,7 @@ def test_population_values_are_limits_of_the_estimators():
     """60,000 rows with the ridge and bandwidth of the quadrature; four standard deviations of one draw are 8 %."""
     from harness import load_estimator, reduce
 
-    item = load_item("moskvichev2025", "fig4a")
+    item = fig4a
     for location in (-0.5, 0.3):
         shift = CovariateShift(location)
         x, w = shift.nodes(24, item.THIRDS)
@@ -94,7 +96,7 @@ def test_the_marginal_model_of_table_1():
     """n = 4, k = 2 by the sum over pairs, k(f, f) = 1/k + 1: (||sum r||^2 - sum ||r||^2) (1 + 1/k) / (n (n - 1))."""
     from harness import load_estimator
 
-    marginal = load_item("moskvichev2025", "table1").marginal
+    marginal = table1.marginal
     f, y = np.full((4, 2), 0.5), np.array([0, 1, 0, 1])
     assert (
         marginal(4, 2)["JKCE"] == pytest.approx(-1.5 * 4 * 0.5 / 12) == pytest.approx(load_estimator("skce")(f, y)["skce"].value)
@@ -150,7 +152,7 @@ def ask(name, *overrides):
     """What the item itself answers, also where a variation changes what its numbers are of, so that rows are not compared."""
     experiment = Experiment.of([f"experiment=moskvichev2025_{name}", "jobs=1", "engine=serial", *overrides])
     experiment.compute(quiet=True)
-    ours = load_item("moskvichev2025", name).reproduced(experiment.records(), experiment.config)
+    ours = importlib.import_module(f"experiments.moskvichev2025.{name}").reproduced(experiment.records(), experiment.config)
     table = reproduction.compare(ours, "moskvichev2025", experiment.config["compare"], experiment.config["reasons"])
     return table, reproduction.counts(table)
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from harness import BadInput, reduce
-from harness.notions import NOTIONS, checked, one_hot
+from harness import BadInputError, reduce
+from harness.math.notions import NOTIONS, checked, one_hot
 
 P3 = np.array([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8], [0.2, 0.7, 0.1], [0.4, 0.4, 0.2]])
 Y3 = np.array([0, 1, 1, 1])
@@ -144,7 +144,7 @@ BAD = {
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_named_in_one_sentence(case):
     p, y, words = BAD[case]
-    with pytest.raises(BadInput) as caught:
+    with pytest.raises(BadInputError) as caught:
         reduce(p, y, "canonical")
     message = str(caught.value)
     assert all(word in message for word in words), message
@@ -152,10 +152,10 @@ def test_bad_input_is_named_in_one_sentence(case):
 
 
 def test_binary_refuses_more_than_two_classes():
-    with pytest.raises(BadInput, match=r"p has 3 classes; the binary notion needs \(n,\) or \(n, 2\)\."):
+    with pytest.raises(BadInputError, match=r"p has 3 classes; the binary notion needs \(n,\) or \(n, 2\)\."):
         reduce(P3, Y3, "binary")
 
 
 def test_an_unknown_notion_is_answered_with_the_known_ones():
-    with pytest.raises(BadInput, match="notion is 'confidence'; allowed are binary, top_label, classwise, canonical"):
+    with pytest.raises(BadInputError, match="notion is 'confidence'; allowed are binary, top_label, classwise, canonical"):
         reduce(P3, Y3, "confidence")

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 import harness
-from harness import plots, reproduction, tables
-from harness.config import EXPERIMENTS, compose
-from harness.errors import BadInput
-from harness.experiment import Experiment
-from harness.report import inline, number
+from harness.commands.experiment import Experiment
+from harness.common.paths import EXPERIMENTS
+from harness.errors import BadInputError
+from harness.report.page import inline, number, plots, reproduction, tables
+from harness.runs.config import compose
 
 
 def frame(values, truth=0.5, low=None, high=None, status="ok", **more):
@@ -140,7 +140,7 @@ def test_one_replication_is_not_judged(ours):
 
 def test_on_the_same_draws_only_equality_is_agreement(ours):
     table = ours.assign(value=reported_value()["value"] + 1e-6, reps=9)
-    row = reproduction.compare(table, "berta2026", ["fig1"], paired=True).dropna(subset="ours").iloc[0]
+    row = reproduction.compare(table, "berta2026", ["fig1"], same_draws_as_paper=True).dropna(subset="ours").iloc[0]
     assert row["verdict"] == "differs" and row["reason"] == "their mean is over 10 runs, ours over 9"
 
 
@@ -160,9 +160,9 @@ def test_why_a_number_is_missing(ours):
 
 
 def test_two_numbers_for_one_label_are_refused(ours):
-    with pytest.raises(BadInput, match="must be unique"):
+    with pytest.raises(BadInputError, match="must be unique"):
         reproduction.compare(pd.concat([ours, ours]), "berta2026", ["fig1"])
-    with pytest.raises(BadInput, match="hold nothing"):
+    with pytest.raises(BadInputError, match="hold nothing"):
         reproduction.compare(ours, "berta2026", ["fig99"])
 
 

@@ -5,9 +5,9 @@ import sys
 import pytest
 
 import harness
-from harness import BadInput
-from harness.nodes import node
-from harness.strangers import said, sources, where
+from harness import BadInputError
+from harness.common.strangers import said, sources, where
+from harness.runs.components import node
 
 RUN = ["problem=beta_wavy", "estimator=[]", "n=20", "reps=2", "jobs=1"]
 
@@ -96,7 +96,7 @@ def test_helpers_that_change_places_are_told_apart(files):
 
 def test_what_is_not_the_strangers_own_is_no_part_of_the_key(files):
     """Neither the standard library, nor installed packages, nor the harness, nor what is not there."""
-    files({"own_main.py": "import json, numpy as np\nimport harness.notions\nimport own_absent\n"})
+    files({"own_main.py": "import json, numpy as np\nimport harness.math.notions\nimport own_absent\n"})
     assert [text.split(":")[0] for text in sources("own_main")] == ["own_main"]
 
 
@@ -133,7 +133,9 @@ def test_an_edit_that_cannot_be_read_is_said_and_its_repair_runs(out, files):
     files({"own_main.py": ASKS, "own_helper.py": "def number():\n    return 0.1\n"})
     assert value("own_main.mine")[0] == 0.1
     files({"own_helper.py": "def number(:\n    return 0.2\n"})
-    with pytest.raises(BadInput, match=r"importing 'own_main' failed \(SyntaxError: .* \(own_helper.py, line 1: def number\(:\)"):
+    with pytest.raises(
+        BadInputError, match=r"importing 'own_main' failed \(SyntaxError: .* \(own_helper.py, line 1: def number\(:\)"
+    ):
         value("own_main.mine")
     files({"own_helper.py": "def number():\n    return 0.3\n"})
     assert value("own_main.mine")[0] == 0.3
@@ -182,7 +184,7 @@ def test_a_long_message_is_kept_whole_in_the_record(out, files):
 )
 def test_a_module_that_cannot_be_imported_says_where(files, source, says):
     files({"own_wrong.py": source})
-    with pytest.raises(BadInput) as error:
+    with pytest.raises(BadInputError) as error:
         node("estimator", "mine", {"_target_": "own_wrong.mine"})
     assert says in str(error.value) and "\n" not in str(error.value)
 
@@ -202,14 +204,14 @@ def test_refresh_computes_every_cell_again_and_the_latest_counts(out, files, cli
     code, text, err = cli(*run, "refresh=true")
     assert code == 1 and "2 computed" in text and "2 failed" in text
     assert "2 cells failed when they were computed again, the first with: FileNotFoundError" in err and "recorded before" in err
-    with pytest.raises(BadInput, match="refresh is 'often'; allowed are true"):
+    with pytest.raises(BadInputError, match="refresh is 'often'; allowed are true"):
         harness.run([*run, "refresh=often"])
 
 
 def test_refresh_leaves_skips_as_they_are(out):
     run = ["problem=dirichlet3_calibrated", "estimator=[binned15,variational_temperature]", "n=30", "reps=2", "jobs=1"]
     harness.run(run)
-    from harness.experiment import Experiment
+    from harness.commands.experiment import Experiment
 
     counts = Experiment.of([*run, "refresh=true"]).compute(quiet=True)
     assert (counts["todo"], counts["skipped"], counts["new_skips"], counts["done"]) == (2, 2, 0, 0)
@@ -282,7 +284,7 @@ ESTIMATORS = {
     "listed": "the estimator returned a list; allowed are a float",
     "text": "l1 is Estimate(value='0.5'",
     "complex_": "l1 is Estimate(value=(0.5+0.1j)",
-    "bool_": "value, low, high, level and parts must be numbers",
+    "bool_": "value, low, high, level and diagnostics must be numbers",
     "unknown": "estimand is 'ece'; allowed for the binary notion are l1",
     "canonical_only": "estimand is 'top_class_l1'; allowed for the binary notion",
     "one": "it takes (p), but is called as (p, y) or (p, y, rng)",
@@ -326,7 +328,7 @@ def test_a_wrong_contract_is_found_before_anything_is_computed(out, files, name)
     else:
         given = [*RUN[:1], CALIBRATOR[0], f"{CALIBRATOR[1]}.{name}"]
         says = {"NoFit": "without a method fit(p, y, rng)", "FitOfTwo": "fit takes (p, y), but is called as (p, y, rng)"}[name]
-    with pytest.raises(BadInput) as error:
+    with pytest.raises(BadInputError) as error:
         harness.run([*given, "jobs=1"])
     text = str(error.value)
     assert says in text and f"`calharness check own_wrong.{name}` tells more." in text and "\n" not in text

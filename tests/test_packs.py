@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from harness.errors import BadInput
+from harness.errors import BadInputError
 from harness.sources import packs
 
 CONTENT = bytes(range(256)) * 40
@@ -69,7 +69,7 @@ def test_the_next_mirror_is_tried(address, tmp_path):
 
 
 def test_a_wrong_checksum_is_no_file(address, tmp_path):
-    with pytest.raises(BadInput, match="sha256 is"):
+    with pytest.raises(BadInputError, match="sha256 is"):
         packs.fetch(pack(f"{address}/wrong"), tmp_path)
     assert not list(tmp_path.rglob("one.bin*"))
 
@@ -77,20 +77,20 @@ def test_a_wrong_checksum_is_no_file(address, tmp_path):
 def test_a_present_file_with_another_checksum_is_left_alone(address, tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "one.bin").write_bytes(b"mine")
-    with pytest.raises(BadInput, match="left as it is"):
+    with pytest.raises(BadInputError, match="left as it is"):
         packs.fetch(pack(f"{address}/one"), tmp_path)
     assert (tmp_path / "folder" / "one.bin").read_bytes() == b"mine" and not Server.asked
 
 
 def test_a_pack_without_address_says_what_to_do(tmp_path):
-    with pytest.raises(BadInput, match="not published as a single file.*Put it at"):
+    with pytest.raises(BadInputError, match="not published as a single file.*Put it at"):
         packs.fetch(pack(), tmp_path)
 
 
 def test_a_pack_without_known_checksum_is_the_users_to_bring(tmp_path, monkeypatch, capsys):
     """Never downloaded, an address or not; once it is there it is taken, and its checksum shown."""
     own = packs.Pack("one", "folder/one.bin", None, None, "MIT", "nobody", ("http://127.0.0.1:9/one",), "Ask nobody.")
-    with pytest.raises(BadInput, match="is not downloaded, for no checksum of it is known; Ask nobody. Put it at"):
+    with pytest.raises(BadInputError, match="is not downloaded, for no checksum of it is known; Ask nobody. Put it at"):
         packs.fetch(own, tmp_path)
     assert packs.verify([own], tmp_path) == 0 and "absent" in capsys.readouterr().out
     path = tmp_path / "folder" / "one.bin"

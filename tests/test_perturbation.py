@@ -11,9 +11,9 @@ from scipy.integrate import quad
 from scipy.stats import kstest
 
 import harness
-from harness import BadInput
-from harness import perturbation as sech
-from harness.perturbation import cdf, mean_shift, normaliser, path_derivative, perturbed
+from harness import BadInputError
+from harness.math import sech_noise as sech
+from harness.math.sech_noise import cdf, mean_shift, normaliser, path_derivative, perturbed
 
 H = (2.0**-10, 2.0**-6, 0.0625, 0.3, 1.0, 20.0)
 S0 = (0.0, 0.003, 0.3, 0.5, 0.97, 1.0)
@@ -257,6 +257,6 @@ def test_the_mean_shift_is_an_integral_below_its_bound(s0, h):
     ],
 )
 def test_what_does_not_fit_is_refused(call, words):
-    with pytest.raises(BadInput) as caught:
+    with pytest.raises(BadInputError) as caught:
         call()
     assert all(word in str(caught.value) for word in words), str(caught.value)

@@ -6,17 +6,17 @@ from itertools import product
 import numpy as np
 import pytest
 
-from harness import BadInput, estimands, load_estimator, load_problem
-from harness.config import compose
-from harness.errors import Undefined
-from harness.experiment import load_item
-from harness.nodes import build
+from experiments.ciosek2026 import perturbation as item
+from harness import BadInputError, load_estimator, load_problem
+from harness.errors import UndefinedError
+from harness.math import estimands
 from harness.problems import Beta, Perturbations, PerturbedNetworks, Relabelled
 from harness.problems.perturbations import width_name
-from harness.sources import perturbed_networks as made
-from harness.sources.perturbed_networks import Training
+from harness.runs.components import build
+from harness.runs.config import compose
+from harness.sources.make import perturbed_networks as made
+from harness.sources.make.perturbed_networks import Training
 
-item = load_item("ciosek2026", "perturbation")
 TINY = Training("digits_odd", "mlp", 0, (8,), epochs=2)
 
 
@@ -49,16 +49,16 @@ def test_auroc_counts_pairs_and_sees_ranks_alone():
 
 
 def test_auroc_of_one_outcome_is_undefined():
-    with pytest.raises(Undefined, match="all 2 labels are 1"):
+    with pytest.raises(UndefinedError, match="all 2 labels are 1"):
         auroc((0.2, 0.4), (1, 1))
 
 
 def test_auroc_is_no_distance_and_has_no_truth():
     assert estimands.check_name("auroc", "binary") == "auroc" and not estimands.has_truth("auroc")
     assert Relabelled(Beta()).truth("auroc") is None  # not the 0 of a calibration error
-    with pytest.raises(BadInput, match="no distance"):
+    with pytest.raises(BadInputError, match="no distance"):
         estimands.value("auroc", np.array([0.5]), np.array([0.5]))
-    with pytest.raises(BadInput, match="canonical"):
+    with pytest.raises(BadInputError, match="canonical"):
         estimands.check_name("auroc", "canonical")
 
 
@@ -75,7 +75,7 @@ def test_a_problem_under_several_widths():
     one = build("problem", "beta/h2^-3", found["beta/h2^-3"])
     assert one.h == 0.125 and one.problem == Beta()
     for wrong in ((), (0.0,), (0.25, 0.25)):
-        with pytest.raises(BadInput, match="widths is"):
+        with pytest.raises(BadInputError, match="widths is"):
             Perturbations(Beta(), wrong)
 
 
@@ -170,7 +170,7 @@ def test_command_stores_every_training_once(cli, tmp_path, monkeypatch):
 
 def test_a_table_that_is_not_at_hand_is_refused(monkeypatch):
     monkeypatch.delenv("CALHARNESS_DATA", raising=False)
-    with pytest.raises(BadInput, match="uci_csv/spambase.csv"):
+    with pytest.raises(BadInputError, match="uci_csv/spambase.csv"):
         made.rows_of("spambase")
 
 
@@ -233,8 +233,8 @@ def test_an_item_without_predictions_says_so(found):
 
 
 def test_a_family_without_its_files_is_skipped_with_the_reason(monkeypatch, tmp_path):
-    from harness.cells import plan
-    from harness.config import compose
+    from harness.runs.config import compose
+    from harness.runs.plan import plan
 
     monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path))
     repository = "problem.tabular_perturbed.problem.repository=no_such_folder"

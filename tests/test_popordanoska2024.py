@@ -8,18 +8,18 @@ import pytest
 from scipy.special import expit, rel_entr
 
 import harness
-from harness import BadInput, reproduction
-from harness.cells import plan
-from harness.config import compose
+from experiments.popordanoska2024 import bias_rate, curves, fig4, fig5, networks, table2, table4, table5
+from harness import BadInputError
+from harness.commands.experiment import Experiment
 from harness.estimators.base import apply
-from harness.experiment import Experiment, load_item
 from harness.problems import AbsentFiles, Dirichlet, EachClass, OneClass, Predictions, RecalibratedFiles, Relabelled
-from harness.records import COLUMNS as RECORD_COLUMNS
+from harness.report import reproduction
+from harness.runs.config import compose
+from harness.runs.plan import plan
+from harness.runs.records import COLUMNS as RECORD_COLUMNS
 
 PAPER = "popordanoska2024"
-curves, networks = load_item(PAPER, "curves"), load_item(PAPER, "networks")
-fig4, fig5, bias_rate, as_published = (load_item(PAPER, item) for item in ("fig4", "fig5", "bias_rate", "as_published"))
-table2, table4, table5 = (load_item(PAPER, item) for item in ("table2", "table4", "table5"))
+
 RISK, SCHEDULE = "kde_popordanoska2024", "kde_risk_schedule_popordanoska2024"
 
 
@@ -240,14 +240,14 @@ def test_each_class_names_its_members_and_stays_one_where_nothing_is(file):
     assert list(members) == ["net/class0", "net/class1", "net/class2"]
     absent = EachClass(AbsentFiles("no such file"), "net").members()
     assert list(absent) == ["net/class0"]
-    one = harness.nodes.build("problem", "net/class0", absent["net/class0"])
+    one = harness.runs.components.build("problem", "net/class0", absent["net/class0"])
     assert one.unavailable == "no such file" and one.n_max is None
 
 
 def test_a_class_that_is_not_there_is_refused(file):
-    with pytest.raises(BadInput, match="label is 3, but the problem has 3 classes"):
+    with pytest.raises(BadInputError, match="label is 3, but the problem has 3 classes"):
         OneClass(of_file(file), 3).sample(5, np.random.default_rng(0))
-    with pytest.raises(BadInput, match="label is -1"):
+    with pytest.raises(BadInputError, match="label is -1"):
         OneClass(of_file(file), -1)
 
 
@@ -282,17 +282,21 @@ def test_files_stand_beside_their_recalibrations(file):
     members = RecalibratedFiles(folder=str(file.parent), name="small", calibrators=calibrators).members()
     assert list(members)[:3] == ["small/small_seed10", "small/small_seed10/temperature",
                                  "small/small_seed10/isotonic_popordanoska2024"]  # fmt: skip
-    made = {name: harness.nodes.build("problem", name, one) for name, one in members.items()}
+    made = {name: harness.runs.components.build("problem", name, one) for name, one in members.items()}
     p, y = made["small/small_seed5"].sample(60, np.random.default_rng(0))
     q, z = made["small/small_seed5/temperature"].sample(60, np.random.default_rng(0))
     assert sorted(y) == sorted(z) and q.max(axis=1).mean() < p.max(axis=1).mean()  # labels are random, so the best T is large
-    with pytest.raises(BadInput, match="calibrators.x is 3"):
+    with pytest.raises(BadInputError, match="calibrators.x is 3"):
         RecalibratedFiles(folder="x", calibrators={"x": 3})
 
 
 def test_absent_files_are_one_problem_with_a_reason():
     (name, config), *rest = RecalibratedFiles(folder="nowhere", name="nets", source="ask for them").members().items()
-    assert name == "nets/absent" and not rest and "ask for them" in harness.nodes.build("problem", name, config).unavailable
+    assert (
+        name == "nets/absent"
+        and not rest
+        and "ask for them" in harness.runs.components.build("problem", name, config).unavailable
+    )
 
 
 def test_ids_name_network_method_and_class():

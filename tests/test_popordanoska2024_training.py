@@ -5,12 +5,13 @@ import pandas as pd
 import pytest
 from scipy.special import softmax
 
-from harness import BadInput, reproduction
-from harness.config import compose
-from harness.experiment import Experiment, load_item
-from harness.records import COLUMNS as RECORD_COLUMNS
+from experiments.popordanoska2024 import fig3, fig6, fig7, fig8, runs
+from harness import BadInputError
+from harness.commands.experiment import Experiment
+from harness.report import reproduction
+from harness.runs.config import compose
+from harness.runs.records import COLUMNS as RECORD_COLUMNS
 
-runs, fig3, fig6, fig7, fig8 = (load_item("popordanoska2024", name) for name in ("runs", "fig3", "fig6", "fig7", "fig8"))
 SPLIT, BOUND = "kde_popordanoska2024", "variational_temperature"
 
 
@@ -56,7 +57,7 @@ def test_names_say_network_seed_epoch_layer_and_part():
     family, network, seed, epoch, layer, part = found.loc["a/b/wide_net_seed10/test"]
     assert (family, network, seed, part) == ("a/b", "wide_net", 10, "test") and np.isnan(epoch) and pd.isna(layer)
     assert len(found) == 2
-    with pytest.raises(BadInput, match="is not named"):
+    with pytest.raises(BadInputError, match="is not named"):
         runs.named(["digits/net"])
 
 

@@ -9,12 +9,13 @@ from scipy.integrate import quad
 from scipy.special import betaln, expit, logit
 
 import harness
-from harness import BadInput, estimands
-from harness.nodes import node
-from harness.problems import Beta, Dirichlet, PoweredDirichlet
+from harness import BadInputError
+from harness.common.seeds import data_rng
+from harness.math import estimands
+from harness.problems import Beta, Dirichlet, TemperedDirichlet
 from harness.problems.maps import LogitAffine, Power
 from harness.problems.powered import classwise_of_vector
-from harness.seeds import data_rng
+from harness.runs.components import node
 
 SIMPLEX = [f"simplex{k}_popordanoska2024" for k in (2, 3, 4, 5, 10, 20)] + ["simplex5_gruber2025"]
 PEAKED = pytest.param("simplex5_gruber2025", marks=pytest.mark.slow)  # whose truths take long
@@ -72,7 +73,7 @@ def test_truths_of_five_peaked_classes_equal_an_independent_integration():
 
 def test_two_classes_are_a_beta_problem():
     """Dir(alpha 1_2) with prediction power 1 is Beta(alpha, alpha), and C = f^a, normalised, is sigma(a logit f)."""
-    ours, beta = PoweredDirichlet(2, 0.5, 0.4, 1.0), Beta(0.5, 0.5, LogitAffine(0.4))
+    ours, beta = TemperedDirichlet(2, 0.5, 0.4, 1.0), Beta(0.5, 0.5, LogitAffine(0.4))
     for notion in beta.notions:
         for name in (*estimands.names(notion), "l3"):
             a, b = ours.truth(name, notion), beta.truth(name, notion)
@@ -81,7 +82,7 @@ def test_two_classes_are_a_beta_problem():
 
 @pytest.mark.parametrize("alpha, a, b", [(0.04, 1.0, 0.3), (1.0, 1 / 0.9, 1 / 0.54), (2.0, 0.5, 3.0)])
 def test_two_classes_equal_scipy_quad(alpha, a, b):
-    problem = PoweredDirichlet(2, alpha, a, b)
+    problem = TemperedDirichlet(2, alpha, a, b)
 
     def of_upper_half(d):
         """E d(f, C), d symmetric, over x = log(s_2 / s_1) > 0, in the coordinate e^(-alpha x / 2)"""
@@ -108,7 +109,7 @@ def test_two_classes_equal_scipy_quad(alpha, a, b):
 @pytest.mark.slow
 def test_three_classes_are_a_dirichlet_problem():
     """With prediction power 1, f is the Dirichlet draw itself: 4 common standard errors; 1e-3 for suprema, found on nodes."""
-    ours, theirs = PoweredDirichlet(3, 0.5, 0.3, 1.0), Dirichlet(3, 0.5, Power(0.3))
+    ours, theirs = TemperedDirichlet(3, 0.5, 0.3, 1.0), Dirichlet(3, 0.5, Power(0.3))
     for notion in theirs.notions:
         for name in estimands.names(notion):
             a, b = ours.truth(name, notion), theirs.truth(name, notion)
@@ -140,7 +141,7 @@ def test_refinement_and_sharpness_of_two_classes_sum_to_the_uncertainty_of_a_coi
 @pytest.mark.slow
 def test_equal_powers_are_calibrated_but_neither_refined_nor_sharp():
     """C ~ Dir(1_3): E ||C||^2 = 1/2; C_1 ~ Beta(1, 2) has variance 1/18."""
-    problem = PoweredDirichlet(3)
+    problem = TemperedDirichlet(3)
     for notion in problem.notions:
         for name in estimands.names(notion):
             assert (problem.truth(name, notion).value == 0) == (name not in estimands.SCORES), (notion, name)
@@ -234,14 +235,14 @@ def test_predictions_are_probabilities_and_powers_of_each_other(name):
 def test_draws_are_those_of_a_dirichlet():
     """With prediction power 1 and alpha = 0.5, f_1 ~ Beta(1/2, 1): f_1^(1/2) is uniform; Kolmogorov's distance of 20,000 samples
     is below 1.95 / sqrt(n) but for one in 1,000."""
-    p, _ = PoweredDirichlet(3, 0.5, 1.0, 1.0).sample(20_000, data_rng(3, "00", 0))
+    p, _ = TemperedDirichlet(3, 0.5, 1.0, 1.0).sample(20_000, data_rng(3, "00", 0))
     u = np.sort(np.sqrt(p[:, 0]))
     assert np.abs(u - (np.arange(20_000) + 0.5) / 20_000).max() < 1.95 / np.sqrt(20_000)
 
 
 def test_powers_of_tiny_draws_neither_vanish_nor_fail():
     """alpha = 0.002: log s is about -500 and less; s itself would be 0 / 0 in whole rows."""
-    problem = PoweredDirichlet(4, 0.002, 1.0, 0.01)
+    problem = TemperedDirichlet(4, 0.002, 1.0, 0.01)
     p, _ = problem.sample(5000, data_rng(0, "00", 0))
     assert np.isfinite(p).all() and p.max(axis=1).min() >= 0.25
     assert np.isfinite(problem.posterior(np.eye(4))).all()
@@ -284,7 +285,7 @@ FROZEN = (
 
 
 def test_the_notions_that_a_run_takes_by_default_do_not_identify_the_problem():
-    config = {"_target_": "harness.problems.PoweredDirichlet", "classes": 2}
+    config = {"_target_": "harness.problems.TemperedDirichlet", "classes": 2}
     one = node("problem", "x", config)
     other = node("problem", "x", {**config, "default_notions": ["binary", "classwise"]})
     assert one.key == other.key and other.object.default_notions == ("binary", "classwise")
@@ -294,27 +295,27 @@ def test_the_notions_that_a_run_takes_by_default_do_not_identify_the_problem():
 @pytest.mark.parametrize(
     "make, words",
     [
-        (lambda: PoweredDirichlet(1), ["classes=1", "classes >= 2"]),
-        (lambda: PoweredDirichlet(3, 0.0), ["alpha=0.0", "positive"]),
-        (lambda: PoweredDirichlet(3, 1.0, 1.0, -1.0), ["prediction_power=-1.0", "positive"]),
-        (lambda: PoweredDirichlet(3, default_notions=("binary",)), ["('binary',)", "canonical, top_label, classwise"]),
-        (lambda: PoweredDirichlet(3).truth("ece"), ["'ece'", "l2_squared"]),
-        (lambda: classwise_of_vector(PoweredDirichlet(3), "l1"), ["'l1'", "l2_squared, kl"]),
+        (lambda: TemperedDirichlet(1), ["classes=1", "classes >= 2"]),
+        (lambda: TemperedDirichlet(3, 0.0), ["alpha=0.0", "positive"]),
+        (lambda: TemperedDirichlet(3, 1.0, 1.0, -1.0), ["prediction_power=-1.0", "positive"]),
+        (lambda: TemperedDirichlet(3, default_notions=("binary",)), ["('binary',)", "canonical, top_label, classwise"]),
+        (lambda: TemperedDirichlet(3).truth("ece"), ["'ece'", "l2_squared"]),
+        (lambda: classwise_of_vector(TemperedDirichlet(3), "l1"), ["'l1'", "l2_squared, kl"]),
     ],
 )
 def test_impossible_parameters_are_refused(make, words):
-    with pytest.raises(BadInput) as caught:
+    with pytest.raises(BadInputError) as caught:
         make()
     assert all(word in str(caught.value) for word in words), str(caught.value)
 
 
 def test_a_notion_that_it_has_not_has_no_truth():
-    assert PoweredDirichlet(3, 1.0, 2.0).truth("l1", "binary") is None
+    assert TemperedDirichlet(3, 1.0, 2.0).truth("l1", "binary") is None
 
 
 @pytest.mark.slow
 def test_no_truth_where_predictions_underflow():
     """f prop. to s^3 with s ~ Dir(0.02): one prediction in 200 is below all floating-point numbers, and log f is not known."""
-    problem = PoweredDirichlet(5, 0.02, 1.0, 3.0)
+    problem = TemperedDirichlet(5, 0.02, 1.0, 3.0)
     assert problem.truth("kl", "canonical") is None and problem.truth("logloss", "canonical") is None
     assert np.isfinite(problem.truth("l2_squared", "canonical").error)

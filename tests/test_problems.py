@@ -8,11 +8,12 @@ from scipy.optimize import brentq
 from scipy.special import betaln, logit, xlogy
 
 import harness
-from harness import BadInput, estimands
+from harness import BadInputError
+from harness.common.seeds import data_rng
+from harness.math import estimands
 from harness.problems import Beta, Dirichlet, LegacyStream
 from harness.problems.legacy import GRID
 from harness.problems.maps import Harmonic, Identity, LogitAffine, Piecewise, Power, Shifted, Wavy
-from harness.seeds import data_rng
 
 BINARY = {
     "perfectly_calibrated_bin": "beta_calibrated",
@@ -401,7 +402,7 @@ def test_truths_beyond_floating_point_are_not_claimed():
     ],
 )
 def test_impossible_parameters_are_refused(make, words):
-    with pytest.raises(BadInput) as caught:
+    with pytest.raises(BadInputError) as caught:
         make()
     assert all(word in str(caught.value) for word in words), str(caught.value)
 
@@ -411,9 +412,9 @@ def test_impossible_parameters_are_refused(make, words):
 
 def test_the_legacy_stream_refuses_what_the_authors_never_drew():
     problem = harness.load_problem("beta_overconfident_legacy")
-    with pytest.raises(BadInput, match="n is 1000; the legacy stream exists for n in 200, 264, .*, 10000"):
+    with pytest.raises(BadInputError, match="n is 1000; the legacy stream exists for n in 200, 264, .*, 10000"):
         problem.sample(1000, 0)
-    with pytest.raises(BadInput, match="rng is a Generator; the legacy stream takes the authors' integer seed"):
+    with pytest.raises(BadInputError, match="rng is a Generator; the legacy stream takes the authors' integer seed"):
         problem.sample(200, np.random.default_rng(0))
 
 

@@ -5,13 +5,13 @@ import pandas as pd
 import pytest
 
 import harness
-from harness import rankings
-from harness.cells import plan
-from harness.config import compose
-from harness.errors import BadInput
-from harness.experiment import Experiment
-from harness.problems import Beta, CovariateShift, CovariateShifts, Paired, Points, PoweredDirichlet, Uniform
-from harness.seeds import data_rng, problem_rng
+from harness.commands.experiment import Experiment
+from harness.common.seeds import data_rng, problem_rng
+from harness.errors import BadInputError
+from harness.problems import Beta, CovariateShift, CovariateShifts, Paired, Points, TemperedDirichlet, Uniform
+from harness.report import rankings
+from harness.runs.config import compose
+from harness.runs.plan import plan
 
 
 def records(values, estimand="l1", estimator="e", n=10, status=None):
@@ -116,9 +116,9 @@ def test_the_order_of_values_and_an_estimators_own_order():
     ],
 )
 def test_a_wrong_ranking_is_one_sentence(ranking, says):
-    with pytest.raises(BadInput, match=says):
+    with pytest.raises(BadInputError, match=says):
         rankings.checked(ranking, {"a", "b"})
-    with pytest.raises(BadInput, match="at least two are needed"):
+    with pytest.raises(BadInputError, match="at least two are needed"):
         rankings.checked({"reference": "l1"}, {"a"})
 
 
@@ -128,12 +128,12 @@ def draw(problem, n=50, rep=3):
 
 def test_problems_of_one_stream_share_their_draws():
     """Powers of the same Dirichlet draw: sharpened predictions are the normalised squares of the true ones, labels are equal."""
-    true, sharp = (Paired(PoweredDirichlet(4, 0.1, 1.0, power), "s") for power in (1.0, 2.0))
+    true, sharp = (Paired(TemperedDirichlet(4, 0.1, 1.0, power), "s") for power in (1.0, 2.0))
     (p, y), (q, z) = draw(true), draw(sharp)
     assert (y == z).all() and np.allclose(q, p**2 / (p**2).sum(axis=1, keepdims=True))
-    u, v = draw(Paired(Uniform(PoweredDirichlet(4, 0.1, 1.0, 1.0)), "s"))
+    u, v = draw(Paired(Uniform(TemperedDirichlet(4, 0.1, 1.0, 1.0)), "s"))
     assert (v == y).all() and (u == 0.25).all()
-    assert (draw(Paired(PoweredDirichlet(4, 0.1), "t"))[1] != y).any() and (draw(true, rep=4)[1] != y).any()
+    assert (draw(Paired(TemperedDirichlet(4, 0.1), "t"))[1] != y).any() and (draw(true, rep=4)[1] != y).any()
 
 
 def test_files_of_one_stream_give_the_same_rows(tmp_path):
@@ -162,16 +162,16 @@ def test_a_family_is_paired_by_member():
 
 @pytest.mark.parametrize(("problem", "stream"), [(Beta(), ""), (Beta(), "legacy"), (Paired(Beta(), "s"), "t")])
 def test_a_stream_has_a_name_and_there_is_one(problem, stream):
-    with pytest.raises(BadInput, match="stream"):
+    with pytest.raises(BadInputError, match="stream"):
         Paired(problem, stream)
 
 
 def test_the_uniform_model_of_balanced_classes_is_calibrated():
-    problem = Uniform(PoweredDirichlet(5, 0.1), balanced=True)
+    problem = Uniform(TemperedDirichlet(5, 0.1), balanced=True)
     assert problem.truth("l1", "canonical").value == 0.0 and problem.truth("kl", "top_label").value == 0.0
     assert problem.truth("brier", "canonical").value == pytest.approx(0.8)
     assert problem.truth("logloss", "canonical").value == pytest.approx(np.log(5))
-    assert Uniform(PoweredDirichlet(5, 0.1)).truth("l1", "canonical") is None
+    assert Uniform(TemperedDirichlet(5, 0.1)).truth("l1", "canonical") is None
 
 
 def test_covariate_shift_samples_the_law_that_its_quadrature_has():
@@ -203,7 +203,7 @@ def test_points_are_sums():
     p, y = problem.sample(40_000, np.random.default_rng(0))
     assert set(p) == {0.3, 0.6} and (p == 0.3).mean() == pytest.approx(0.25, abs=0.01)
     assert (problem.posterior(p) == 0.5).all()
-    with pytest.raises(BadInput, match="sum to 1"):
+    with pytest.raises(BadInputError, match="sum to 1"):
         Points((0.5, 0.6), (0.3, 0.6), (0.5, 0.5))
 
 
@@ -214,9 +214,9 @@ def test_a_ranking_pairs_plain_problems_and_keys_of_other_runs_stay():
     assert {type(p.object).__name__ for p in ranked.problems.values()} == {"Paired"}
     assert {p.object.stream for p in ranked.problems.values()} == {"s"}
     assert not {c.key for c in plain.cells} & {c.key for c in ranked.cells}
-    with pytest.raises(BadInput, match="generator"):
+    with pytest.raises(BadInputError, match="generator"):
         plan(compose([*base, "ranking={stream:s,orders:null,reference:full}"]))
-    with pytest.raises(BadInput, match="one is needed"):
+    with pytest.raises(BadInputError, match="one is needed"):
         plan(compose([*base, "problem=[dirichlet2_flat_true,beta_calibrated]", "ranking={stream:s,orders:null,reference:l1}"]))
 
 
@@ -226,7 +226,7 @@ def test_models_of_different_rows_are_refused(tmp_path):
     files = [
         f"+problem.{name}={{_target_:harness.problems.Predictions,path:{tmp_path / name}.npz}}" for name in ("short", "long")
     ]
-    with pytest.raises(BadInput, match=r"short \(40 rows\), long \(50 rows\); they must predict the same rows"):
+    with pytest.raises(BadInputError, match=r"short \(40 rows\), long \(50 rows\); they must predict the same rows"):
         plan(compose([*files, "estimator=[binned15]", "n=[10]", "ranking={stream:s,orders:null,reference:full}"]))
 
 

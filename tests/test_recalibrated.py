@@ -8,12 +8,12 @@ from golden_data import FOLDER
 from scipy.special import expit, logit, softmax
 
 import harness
-from harness import BadInput
+from harness import BadInputError
 from harness.calibrators import Isotonic, IsotonicScaled, Temperature, TemperatureGrid
-from harness.nodes import node
+from harness.common.seeds import data_rng
 from harness.problems import Beta, Dirichlet, Predictions, Recalibrated
 from harness.problems.maps import LogitAffine, Power
-from harness.seeds import data_rng
+from harness.runs.components import node
 
 THEIRS = FOLDER.parent / "popordanoska2024"
 
@@ -94,7 +94,7 @@ def test_rows_are_renormalised_unless_it_is_refused():
     halved = f * [0.5, 1.0, 1.0]
     np.testing.assert_array_equal(as_is[0], halved)
     np.testing.assert_allclose(once[0], halved / halved.sum(axis=1, keepdims=True), rtol=1e-15)
-    with pytest.raises(BadInput, match="every row must sum to 1"):
+    with pytest.raises(BadInputError, match="every row must sum to 1"):
         harness.reduce(*as_is, "canonical")
 
 
@@ -166,7 +166,7 @@ def test_what_a_part_lacks_makes_the_whole_unavailable():
     ],
 )
 def test_what_does_not_fit_is_refused(problem, words):
-    with pytest.raises(BadInput) as caught:
+    with pytest.raises(BadInputError) as caught:
         problem().sample(5, data_rng(0, "00", 0))
     assert all(word in str(caught.value) for word in words), str(caught.value)
 
@@ -176,7 +176,7 @@ def test_a_row_of_nothing_cannot_be_renormalised():
         def fit(self, p, y, rng):
             return np.zeros_like
 
-    with pytest.raises(BadInput, match="row 0 the sum 0"):
+    with pytest.raises(BadInputError, match="row 0 the sum 0"):
         Recalibrated(Dirichlet(3), Dirichlet(3), Nothing(), 9).sample(5, data_rng(0, "00", 0))
 
 
@@ -202,7 +202,7 @@ def test_the_temperature_stays_on_the_grid():
     p = np.array([0.9, 0.8, 0.3, 0.2])
     assert TemperatureGrid().temperature(p, np.array([1, 1, 0, 0])) <= 0.05  # all right: the sharper the better
     assert TemperatureGrid().temperature(p, np.array([0, 0, 1, 1])) == 5.0  # all wrong: the flatter the better
-    with pytest.raises(BadInput, match="objective is 'l2'; allowed are nll, brier"):
+    with pytest.raises(BadInputError, match="objective is 'l2'; allowed are nll, brier"):
         TemperatureGrid("l2")
 
 
@@ -295,7 +295,7 @@ def test_recalibration_of_a_network_lowers_its_log_loss_or_brier_score(kind):
     problem = harness.load_problem(f"cifar10_resnet110_{kind}")
     try:
         p, y = problem.sample(10_000, data_rng(0, "00", 0))
-    except BadInput as reason:
+    except BadInputError as reason:
         pytest.skip(str(reason))
     f, hit = problem.test.sample(10_000, data_rng(0, "00", 0))
     np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=1e-12)

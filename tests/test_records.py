@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import harness
-from harness import records
-from harness.doctor import examine, status_text
-from harness.errors import BadInput
-from harness.experiment import Experiment
+from harness.commands.doctor import examine, status_text
+from harness.commands.experiment import Experiment
+from harness.errors import BadInputError
+from harness.runs import records
 
 RUN = ["problem=[beta_wavy]", "estimator=[binned15,debiased15]", "n=[50,100]", "reps=3", "jobs=1", "name=store"]
 
@@ -53,7 +53,7 @@ def test_load_from_folder_records_folder_or_file(out):
     harness.run(RUN)
     whole = harness.load_records(out)
     assert len(whole) == len(harness.load_records(out / "records"))
-    one = harness.load_records(records.parts(out)[0])
+    one = harness.load_records(records.part_files(out)[0])
     assert 0 < len(one) <= len(whole) and one["truth"].notna().all()
     assert len(harness.load_records(out, keys=list(whole["key"])[:1])["key"].unique()) == 1
 
@@ -61,7 +61,7 @@ def test_load_from_folder_records_folder_or_file(out):
 def test_empty_and_missing_folders(out):
     out.mkdir()
     assert len(harness.load_records(out)) == 0 and "truth" in harness.load_records(out)
-    with pytest.raises(BadInput, match="does not exist"):
+    with pytest.raises(BadInputError, match="does not exist"):
         harness.load_records(out / "nothing")
 
 
@@ -80,7 +80,7 @@ def test_truths_are_stored_once_per_problem(out):
 @pytest.mark.parametrize("damage", ["cut", "garbage", "columns"])
 def test_a_corrupt_part_stops_with_its_name_and_nothing_is_overwritten(out, cli, damage):
     harness.run(RUN)
-    victim = records.parts(out)[0]
+    victim = records.part_files(out)[0]
     if damage == "cut":
         victim.write_bytes(victim.read_bytes()[:-100])
     elif damage == "garbage":
@@ -104,11 +104,11 @@ def test_compaction_keeps_every_row(out):
     for reps in (1, 2, 3):
         harness.run([*RUN[:3], f"reps={reps}", *RUN[4:]])
     before = harness.run(RUN)
-    assert len(records.parts(out)) > 1
+    assert len(records.part_files(out)) > 1
     text, problems = examine(out, compact=True)
-    assert problems == 0 and "compacted" in text and len(records.parts(out)) == 1
+    assert problems == 0 and "compacted" in text and len(records.part_files(out)) == 1
     after = harness.run(RUN)
-    assert before["value"].tolist() == after["value"].tolist() and len(records.parts(out)) == 1
+    assert before["value"].tolist() == after["value"].tolist() and len(records.part_files(out)) == 1
 
 
 def test_doctor_finds_what_is_wrong(out):
@@ -157,10 +157,10 @@ def without_parts(path):
 
 def test_parts_are_recorded_as_json(out):
     common, (of_row,) = row("a", "ok", 0.1, "l1")
-    write(out, (common, [{**of_row, "parts": json.dumps({"split_sd": 0.25})}, {**of_row, "estimand": "kl"}]))
-    found = records.load_records(out).set_index("estimand")["parts"]
+    write(out, (common, [{**of_row, "diagnostics": json.dumps({"split_sd": 0.25})}, {**of_row, "estimand": "kl"}]))
+    found = records.load_records(out).set_index("estimand")["diagnostics"]
     assert json.loads(found["l1"]) == {"split_sd": 0.25} and found.isna().tolist() == [True, False]
-    assert records.LATER == ("parts",) and records.LATER[0] in records.COLUMNS
+    assert records.LATER == ("diagnostics",) and records.LATER[0] in records.COLUMNS
 
 
 def test_an_estimator_of_a_strangers_may_give_parts(out, module):
@@ -168,29 +168,29 @@ def test_an_estimator_of_a_strangers_may_give_parts(out, module):
         "in_parts",
         "from harness import Estimate\n"
         "def whole(p, y):\n"
-        "    return {'l1': Estimate(0.5, parts={'first': 0.2, 'second': 0.3}), 'kl': Estimate(1.0, parts={})}\n"
+        "    return {'l1': Estimate(0.5, diagnostics={'first': 0.2, 'second': 0.3}), 'kl': Estimate(1.0, diagnostics={})}\n"
         "def odd(p, y):\n"
-        "    return {'l1': Estimate(0.5, parts={'first': 'much' if len(p) > 16 else 0.5})}\n",
+        "    return {'l1': Estimate(0.5, diagnostics={'first': 'much' if len(p) > 16 else 0.5})}\n",
     )
     targets = [f"+estimator.{name}._target_=in_parts.{name}" for name in ("whole", "odd")]
     frame = harness.run(["problem=[beta_wavy]", "estimator=[binned15]", *targets, "n=[20]", "reps=1", "jobs=1", "name=parts"])
     of = {name: group.set_index("estimand") for name, group in frame.groupby("estimator")}
     assert json.loads(of["whole"].loc["l1", "parts"]) == {"first": 0.2, "second": 0.3}
-    assert of["whole"]["parts"].notna().sum() == 1 and of["binned15"]["parts"].isna().all()
+    assert of["whole"]["diagnostics"].notna().sum() == 1 and of["binned15"]["diagnostics"].isna().all()
     assert set(of["odd"]["status"]) == {"failed"} and "parts must be numbers" in of["odd"]["reason"].iloc[0]
 
 
 def test_records_without_parts_stay_readable(out):
     new = harness.run(RUN)
-    before = records.parts(out)
+    before = records.part_files(out)
     for path in before:
         without_parts(path)
         assert records.broken_reason(path) is None
     old = harness.load_records(out)
-    assert list(old.columns) == [*records.COLUMNS, "truth", "truth_error"] and old["parts"].isna().all()
+    assert list(old.columns) == [*records.COLUMNS, "truth", "truth_error"] and old["diagnostics"].isna().all()
     assert old["value"].tolist() == new["value"].tolist()
     assert len(records.cell_states(out)) == 12 and len(harness.run(RUN)) == len(new)
-    assert records.parts(out) == before  # nothing was computed again
+    assert records.part_files(out) == before  # nothing was computed again
     assert examine(out, RUN)[1] == 0
 
 
@@ -198,18 +198,21 @@ def test_records_without_parts_stay_readable(out):
 def test_records_with_and_without_parts_go_together(out, newer_first):
     """Whichever file is read first, and compacted too."""
     write(out, row("a", "ok", 0.1, "l1"))
-    without_parts(records.parts(out)[0])
+    without_parts(records.part_files(out)[0])
     common, (of_row,) = row("b", "ok", 0.2, "l1")
     write(out, (common, [{**of_row, "parts": '{"split_sd": 0.5}'}]))
-    older = next(path for path in records.parts(out) if "a" in records.query([path], "select key from r").fetchall()[0])
+    older = next(path for path in records.part_files(out) if "a" in records.query([path], "select key from r").fetchall()[0])
     older.rename(older.with_name("part-z.parquet" if newer_first else "part-0.parquet"))
     for _ in range(2):
         found = records.load_records(out).set_index("key")
         assert found["value"].to_dict() == {"a": 0.1, "b": 0.2}
-        assert found.loc["b", "parts"] == '{"split_sd": 0.5}' and found["parts"].isna().to_dict() == {"a": True, "b": False}
+        assert found.loc["b", "diagnostics"] == '{"split_sd": 0.5}' and found["diagnostics"].isna().to_dict() == {
+            "a": True,
+            "b": False,
+        }
         assert records.cell_states(out) == {"a": "ok", "b": "ok"}
         records.compact(out)
-    assert len(records.parts(out)) == 1
+    assert len(records.part_files(out)) == 1
 
 
 def test_another_missing_column_is_a_broken_part(out):
@@ -218,10 +221,10 @@ def test_another_missing_column_is_a_broken_part(out):
 
     write(out, row("a", "ok", 0.1, "l1"))
     write(out, row("b", "ok", 0.2, "l1"))
-    victim = records.parts(out)[1]
+    victim = records.part_files(out)[1]
     pq.write_table(pq.read_table(victim).drop_columns(["low", "rep"]), victim)
     assert records.broken_reason(victim) == "columns rep, low are missing"
     for read in (records.load_records, records.cell_states, records.status_counts):
-        with pytest.raises(BadInput, match=f"{victim.name} is not a readable record part .columns rep, low are missing"):
+        with pytest.raises(BadInputError, match=f"{victim.name} is not a readable record part .columns rep, low are missing"):
             read(out)
-    assert records.compact(out) == (1, 0) and len(records.parts(out)) == 2
+    assert records.compact(out) == (1, 0) and len(records.part_files(out)) == 2

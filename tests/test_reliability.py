@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from harness import BadInput, reliability
-from harness.reliability import band_of, caption_of, corp, panels, table_of
+from harness import BadInputError
+from harness.report import reliability
+from harness.report.reliability import band_of, caption_of, corp, panels, table_of
 
 EDGE_CASES = {
     "one row": ([0.4], [1]),
@@ -165,7 +166,7 @@ def test_table_and_figure_of_one_file():
     ],
 )
 def test_bad_input(options, said):
-    with pytest.raises(BadInput, match=said):
+    with pytest.raises(BadInputError, match=said):
         reliability.draw(*sample(50, 3), **options)
 
 

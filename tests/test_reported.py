@@ -2,8 +2,8 @@
 
 import pytest
 
-from harness import reproduction
-from harness.errors import BadInput
+from harness.errors import BadInputError
+from harness.report import reproduction
 
 HEAD = "item,row,column,value,unit,plus_minus,reps,precision\n"
 
@@ -26,7 +26,7 @@ def test_one_sentence(tmp_path, monkeypatch, text, says):
     (tmp_path / "paper").mkdir()
     if text is not None:
         (tmp_path / "paper" / "reported.csv").write_text(text)
-    with pytest.raises(BadInput) as error:
+    with pytest.raises(BadInputError) as error:
         reproduction.reported("paper", ["fig1"])
     assert says in str(error.value) and "\n" not in str(error.value)
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy.stats import beta as beta_law
 from scipy.stats import dirichlet as dirichlet_law
 
-from harness import kernels
-from harness.errors import BadInput, Undefined
-from harness.kernels import dirichlet_sums, pivoted_cholesky, rbf, two_columns
-from harness.risk import Products, residuals, risk, risk_linear
+from harness.errors import BadInputError, UndefinedError
+from harness.math import kernels
+from harness.math.kernels import dirichlet_sums, pivoted_cholesky, rbf, two_columns
+from harness.math.risk import ResidualGram, residuals, risk, risk_linear
 
 
 def by_hand(u, h):
@@ -23,17 +23,17 @@ def by_hand(u, h):
 def test_two_samples():
     u = np.array([[0.5], [-0.25]])
     v = np.array([[0.1], [0.2]])
-    assert risk(u, Products(v)) == pytest.approx((0.5 * -0.25 - 0.1 * 0.2) ** 2)
-    assert risk_linear(u, Products(v)) == pytest.approx(risk(u, Products(v)))
+    assert risk(u, ResidualGram(v)) == pytest.approx((0.5 * -0.25 - 0.1 * 0.2) ** 2)
+    assert risk_linear(u, ResidualGram(v)) == pytest.approx(risk(u, ResidualGram(v)))
 
 
 def test_three_samples_with_a_core_that_is_not_positive():
     u = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.5]])
     f = np.array([[1.0, 2.0], [0.5, -1.0], [0.0, 3.0]])
     core = np.array([[0.0, 1.0], [1.0, -0.5]])
-    assert risk(u, Products(f, core)) == pytest.approx(by_hand(u, f @ core @ f.T))
-    assert risk(u, Products(f, np.array([2.0, -1.0]))) == pytest.approx(by_hand(u, f @ np.diag([2.0, -1.0]) @ f.T))
-    assert Products(f, core).diagonal() == pytest.approx(np.diag(f @ core @ f.T))
+    assert risk(u, ResidualGram(f, core)) == pytest.approx(by_hand(u, f @ core @ f.T))
+    assert risk(u, ResidualGram(f, np.array([2.0, -1.0]))) == pytest.approx(by_hand(u, f @ np.diag([2.0, -1.0]) @ f.T))
+    assert ResidualGram(f, core).diagonal() == pytest.approx(np.diag(f @ core @ f.T))
 
 
 @given(st.integers(2, 12), st.integers(1, 15), st.integers(1, 4), st.integers(0, 1000))
@@ -42,30 +42,30 @@ def test_moments_and_blocks_give_the_sum_over_pairs(n, r, d, seed):
     u, f = rng.normal(size=(n, d)), rng.normal(size=(n, r))
     core = rng.normal(size=(r, r))
     core = core + core.T
-    for products in (Products(f), Products(f, core), Products(f, core[0])):
+    for products in (ResidualGram(f), ResidualGram(f, core), ResidualGram(f, core[0])):
         h = products.weighted() @ f.T
         assert risk(u, products) == pytest.approx(by_hand(u, h), rel=1e-9)
         order = rng.permutation(n)
-        assert risk(u[order], Products(f[order], products.core)) == pytest.approx(risk(u, products), rel=1e-9)
+        assert risk(u[order], ResidualGram(f[order], products.core)) == pytest.approx(risk(u, products), rel=1e-9)
 
 
 def test_blocks_do_not_depend_on_their_size(monkeypatch):
     rng = np.random.default_rng(0)
     u, f = rng.normal(size=(30, 2)), rng.normal(size=(30, 50))
-    whole = risk(u, Products(f))
-    monkeypatch.setattr("harness.risk.BLOCK", 70)
-    assert risk(u, Products(f)) == pytest.approx(whole, rel=1e-12)
+    whole = risk(u, ResidualGram(f))
+    monkeypatch.setattr("harness.math.risk.BLOCK", 70)
+    assert risk(u, ResidualGram(f)) == pytest.approx(whole, rel=1e-12)
 
 
 def test_fewer_than_two_samples_have_no_pair():
     for function in (risk, risk_linear):
-        with pytest.raises(Undefined, match="pairs"):
-            function(np.ones((1, 1)), Products(np.ones((1, 1))))
+        with pytest.raises(UndefinedError, match="pairs"):
+            function(np.ones((1, 1)), ResidualGram(np.ones((1, 1))))
 
 
 def test_the_linear_form_is_over_disjoint_pairs():
     u, v = np.arange(1.0, 6.0)[:, None], np.zeros((5, 1))
-    assert risk_linear(u, Products(v)) == pytest.approx(((1 * 2) ** 2 + (3 * 4) ** 2) / 2)  # the fifth has no partner
+    assert risk_linear(u, ResidualGram(v)) == pytest.approx(((1 * 2) ** 2 + (3 * 4) ** 2) / 2)  # the fifth has no partner
 
 
 def test_both_forms_are_unbiased():
@@ -76,7 +76,7 @@ def test_both_forms_are_unbiased():
         found = []
         for _ in range(2000):
             u = np.where(rng.random(10) < 0.7, 1.0, -1.0)[:, None]
-            found.append(function(u, Products(np.full((10, 1), math.sqrt(0.1)))))
+            found.append(function(u, ResidualGram(np.full((10, 1), math.sqrt(0.1)))))
         error = np.std(found, ddof=1) / math.sqrt(len(found))
         assert abs(np.mean(found) - truth) < 4 * error
 
@@ -87,7 +87,7 @@ def test_the_least_risk_is_at_the_truth():
     p = rng.random(20_000)
     y = (rng.random(20_000) < p**2).astype(int)
     u, v = residuals(p, y), (p - p**2)[:, None]
-    found = {t: risk(u, Products(t * v)) for t in (0.0, 0.5, 0.9, 1.0, 1.1, 1.5)}
+    found = {t: risk(u, ResidualGram(t * v)) for t in (0.0, 0.5, 0.9, 1.0, 1.1, 1.5)}
     assert min(found, key=found.get) in (0.9, 1.0, 1.1)
     assert found[0.5] > found[1.0] < found[1.5]
 
@@ -167,5 +167,5 @@ def test_rank_is_capped_and_the_rest_reported():
 
 
 def test_gamma_must_be_positive():
-    with pytest.raises(BadInput, match="gamma is 0"):
+    with pytest.raises(BadInputError, match="gamma is 0"):
         pivoted_cholesky(np.array([0.1, 0.2]), 0)

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 import harness
-from harness import records
-from harness.experiment import Experiment
-from harness.worker import CellFailed
+from harness.commands.experiment import Experiment
+from harness.runs import records
+from harness.runs.worker import CellFailedError
 
 SMALL = [
     "problem=[beta_overconfident,dirichlet3_overconfident]",
@@ -63,8 +63,8 @@ def test_same_values_for_any_engine_workers_and_order(out, tmp_path):
 def test_all_estimators_see_the_same_prefix(out):
     """A small n is a prefix of a larger n: the binned estimate at n = 50 is that of the first 50 of the larger sample."""
     problem = harness.load_problem("beta_overconfident")
-    from harness.nodes import node
-    from harness.seeds import data_rng
+    from harness.common.seeds import data_rng
+    from harness.runs.components import node
 
     key = node(
         "problem",
@@ -107,14 +107,14 @@ def test_shards_partition_the_cells(out, tmp_path):
 
 
 BROKEN = """
-from harness import Undefined
+from harness import UndefinedError
 class Fails:
     notions = ("binary",)
     def __call__(self, p, y, rng):
         if len(p) > 60: raise RuntimeError("no memory of this")
         return {"l1": 0.5}
 class NotThere:
-    def __call__(self, p, y, rng): raise Undefined("too dull a sample")
+    def __call__(self, p, y, rng): raise UndefinedError("too dull a sample")
 class Infinite:
     def __call__(self, p, y, rng): return {"l1": 0.25, "kl": float("inf")}
 class Unknown:
@@ -163,7 +163,7 @@ def test_on_error_raise_stops_with_the_reason_and_keeps_what_is_done(out, module
         "on_error=raise",
         "+estimator.fails._target_=broken3.Fails",
     ]
-    with pytest.raises(CellFailed, match="fails on beta_wavy, n = 100"):
+    with pytest.raises(CellFailedError, match="fails on beta_wavy, n = 100"):
         Experiment.of(mine).compute(quiet=True)
     assert set(records.load_records(out)["status"]) == {"ok", "failed"}
 
@@ -203,9 +203,9 @@ def test_own_estimator_runs_against_all_and_only_it_is_computed(out, module):
 
 
 def _draw(problem, experiment, n, rep):
-    from harness.cells import plan
-    from harness.config import compose
-    from harness.seeds import data_rng
+    from harness.common.seeds import data_rng
+    from harness.runs.config import compose
+    from harness.runs.plan import plan
 
     node = plan(compose([f"experiment={experiment}"])).problems[problem]
     return node.object.sample(n, data_rng(0, node.key, rep))
@@ -248,7 +248,7 @@ def _disturbed(module, out, parts, number, *extra):
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     end = time.monotonic() + PATIENCE
-    while len(records.parts(out)) < parts and process.poll() is None and time.monotonic() < end:
+    while len(records.part_files(out)) < parts and process.poll() is None and time.monotonic() < end:
         time.sleep(0.02)
     os.killpg(process.pid, number)
     _, err = process.communicate(timeout=PATIENCE)
@@ -400,7 +400,7 @@ def test_an_output_folder_that_cannot_be_is_one_sentence(out, tmp_path, cli):
 
 
 def test_a_finished_cell_that_would_now_be_skipped_stays_finished(out, monkeypatch):
-    from harness import cells
+    from harness.runs import plan as cells
 
     command = ["problem=beta_wavy", "estimator=binned15", "n=50", "reps=2", "jobs=1", f"out={out}"]
     harness.run(command)

@@ -7,9 +7,9 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, logit
 
 import harness
-from harness import BadInput
+from harness import BadInputError
 from harness.calibrators import QuadraticScaling, StructuredMatrixScaling, Temperature, scaling
-from harness.losses import LogLoss, Lp, Squared
+from harness.math.losses import LogLoss, Lp, Squared
 
 SEEDS = [0, 1, 2]
 
@@ -123,7 +123,7 @@ def test_quadratic_two_columns_are_one(scikit_learn):
 
 def test_quadratic_is_of_two_classes():
     p, y = vectors(20, 3)
-    with pytest.raises(BadInput, match="p has 3 columns; quadratic scaling is of two classes"):
+    with pytest.raises(BadInputError, match="p has 3 columns; quadratic scaling is of two classes"):
         QuadraticScaling().fit(p, y)
 
 

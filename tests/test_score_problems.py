@@ -9,13 +9,14 @@ from golden_data import FOLDER
 from scipy.special import logit
 
 import harness
-from harness import BadInput, estimands
-from harness.nodes import node
-from harness.perturbation import normaliser, perturbed, shift_bound
+from harness import BadInputError
+from harness.common.seeds import data_rng
+from harness.math import estimands
+from harness.math.sech_noise import normaliser, perturbed, shift_bound
 from harness.problems import Beta, Dirichlet, Perturbed, Predictions, Score
 from harness.problems.maps import Affine, Identity, SquareWave, Steps, Wave
 from harness.problems.scores import BetaLaw, TwoNormals
-from harness.seeds import data_rng
+from harness.runs.components import node
 
 SCORES = [name for name in harness.list_problems() if name.startswith("score_")]
 PERTURBED = [name for name in SCORES if name.endswith("_perturbed")]
@@ -382,6 +383,6 @@ def test_a_run_stores_the_truth_and_the_oracle_finds_it(out):
     ],
 )
 def test_what_does_not_fit_is_refused(make, words):
-    with pytest.raises(BadInput) as caught:
+    with pytest.raises(BadInputError) as caught:
         make()
     assert all(word in str(caught.value) for word in words), str(caught.value)

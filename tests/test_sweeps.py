@@ -7,12 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness import multirun, sweep_report, sweeps
-from harness.cells import plan
-from harness.config import compose
-from harness.errors import BadInput
-from harness.experiment import Experiment
-from harness.progress import Progress
+from harness.commands import multirun
+from harness.commands.experiment import Experiment
+from harness.common.progress import Progress
+from harness.errors import BadInputError
+from harness.report import sweep_report
+from harness.runs import sweeps
+from harness.runs.config import compose
+from harness.runs.plan import plan
 
 PAIR = "problem=[beta_calibrated,beta_overconfident]"
 BASE = ("experiment=smoke", PAIR, "estimator=[binned15,oracle]", "n=[60]", "reps=2", "jobs=1")
@@ -58,7 +60,7 @@ def test_seeds_are_of_the_cell():
 
 def test_a_table_of_many_points_is_evaluated_once(out, monkeypatch):
     """Not once per point: 2,000 points took ten minutes."""
-    from harness import evaluation, tables
+    from harness.report import evaluation, tables
 
     found = Experiment.of([*BASE, f"sweep.estimator.binned15.bins={list(range(2, 32))}", f"out={out}", "problem=[beta_wavy]"])
     found.compute(quiet=True)
@@ -103,7 +105,7 @@ def test_numbers_of_resamples_are_apart(out, tmp_path):
 
 
 def test_values_that_read_alike_are_refused():
-    with pytest.raises(BadInput, match="holds 1 twice"):
+    with pytest.raises(BadInputError, match="holds 1 twice"):
         sweeps.points(compose([*BASE, "sweep.seed=[1,1.0]"]))
 
 
@@ -154,7 +156,7 @@ def test_experiments_and_sizes_by_multirun_are_results_not_sweeps(out):
 
 def test_an_interrupted_multirun_goes_on(cli, out, monkeypatch):
     """Ctrl-C in the second job starts no third one, and the same command computes what is left."""
-    from harness import runner
+    from harness.runs import runner
 
     compute, calls = runner._compute, []
 
@@ -301,5 +303,5 @@ def test_jobs_in_other_processes_add_up_to_the_same(out, tmp_path):
 
 
 def test_a_ranking_is_not_swept():
-    with pytest.raises(BadInput, match="ranks models"):
+    with pytest.raises(BadInputError, match="ranks models"):
         plan(compose(["experiment=ranking_dirichlet10", "sweep.seed=[0,1]"]))

@@ -8,14 +8,13 @@ import pytest
 import yaml
 from matplotlib.text import Text
 
-from harness import reproduction
-from harness.aggregation import group_means, mean_and_errors, shares_of_largest
-from harness.config import CONF, EXPERIMENTS
-from harness.errors import BadInput
-from harness.experiment import load_item
-from harness.records import COLUMNS as RECORD_COLUMNS
+from experiments.berta2026 import table1
+from harness.common.paths import CONF, EXPERIMENTS
+from harness.errors import BadInputError
+from harness.math.aggregation import group_means, mean_and_errors, shares_of_largest
+from harness.report import reproduction
+from harness.runs.records import COLUMNS as RECORD_COLUMNS
 
-table1 = load_item("berta2026", "table1")
 TS, ISO = "variational_temperature_berta2026", "variational_isotonic_berta2026"
 LABELS = {TS: "TS", ISO: "Isotonic", "variational_tabicl_berta2026": "TabICLv2", "mine": "Mine"}
 CONFIG = {
@@ -58,7 +57,7 @@ def frame_of(values, by=("dataset",)):
     return pd.DataFrame(rows, columns=[*by, "sample", "estimator", "value"])
 
 
-# ---------------------------------------------------------------- harness.aggregation
+# ---------------------------------------------------------------- harness.math.aggregation
 
 
 def test_group_means_average_the_samples_of_a_group():
@@ -84,7 +83,7 @@ def test_a_sample_that_no_estimator_could_use_is_no_part_of_its_group():
 
 def test_one_value_by_sample_and_estimator():
     cells = frame_of({(("d",), "1"): (0.1, 0.5)})
-    with pytest.raises(BadInput, match="twice"):
+    with pytest.raises(BadInputError, match="twice"):
         group_means(pd.concat([cells, cells]), ["dataset"])
 
 
@@ -186,7 +185,7 @@ def test_tasks_of_at_most_300_samples_are_left_out():
     data = records(*pair("a/0/M", (0.1, 0.1), (0.2, 0.1), n=301), *pair("b/0/M", (0.2, 0.1), (0.1, 0.1), n=300))
     r = entry(table1.summary(data, CONFIG), "TS", "binary L1 (%)")
     assert r["mean"] == pytest.approx(50) and r["groups"] == 1
-    with pytest.raises(BadInput, match="more than 300"):
+    with pytest.raises(BadInputError, match="more than 300"):
         table1.summary(data[data["n"] == 300], CONFIG)
 
 
@@ -246,7 +245,7 @@ def test_an_estimator_of_ones_own_takes_no_part_in_the_maximum():
     found = table1.summary(data, config)
     assert entry(found, "Mine", "binary L1 (%)")["mean"] == pytest.approx(200)
     assert entry(found, "TS", "binary L1 (%)")["mean"] == pytest.approx(100)
-    with pytest.raises(BadInput, match="no estimator of this run"):
+    with pytest.raises(BadInputError, match="no estimator of this run"):
         table1.summary(records(cell("a/0/M", "mine", l1=0.4, l2_squared=0.1)), config)
 
 
@@ -258,7 +257,7 @@ def test_the_order_of_the_records_changes_nothing():
 
 def test_problems_that_are_no_tasks_are_refused():
     data = two_groups().assign(problem_parameters=json.dumps({"a": 0.5}))
-    with pytest.raises(BadInput, match="has no dataset, fold, config"):
+    with pytest.raises(BadInputError, match="has no dataset, fold, config"):
         table1.summary(data, CONFIG)
 
 

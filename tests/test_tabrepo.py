@@ -15,11 +15,11 @@ import pandas as pd
 import pytest
 
 import harness
-from harness import BadInput
-from harness.cells import plan
-from harness.config import compose
-from harness.nodes import node
+from harness import BadInputError
 from harness.problems import TabRepoTask, TabRepoTasks
+from harness.runs.components import node
+from harness.runs.config import compose
+from harness.runs.plan import plan
 from harness.sources import tabrepo, tabrepo_fetch
 from harness.sources.tabrepo import Repository
 
@@ -98,13 +98,13 @@ def test_vectors_are_float64_and_sum_to_one(tmp_path, dtype, off):
 def test_vectors_that_are_no_probabilities_are_refused(tmp_path, row):
     write_task(tmp_path, "t", 0, ["A"], np.array([[row, [1, 0, 0]]], dtype=np.float32), [0, 1])
     write_index(tmp_path, t="multiclass")
-    with pytest.raises(BadInput, match="t, fold 0, A.*(row 0 sums to 0.95|must lie in)"):
+    with pytest.raises(BadInputError, match="t, fold 0, A.*(row 0 sums to 0.95|must lie in)"):
         Repository(tmp_path).predict_val("t", 0, "A")
 
 
 def test_regression_is_refused_with_its_name(tiny):
     for ask in (lambda r: r.predict_val("amount", 0, "A_1"), lambda r: r.labels_val("amount", 0)):
-        with pytest.raises(BadInput, match="amount is a regression data set"):
+        with pytest.raises(BadInputError, match="amount is a regression data set"):
             ask(Repository(tiny))
 
 
@@ -142,7 +142,7 @@ def _describe(**changes):
 def test_damage_is_told_in_a_sentence(tiny, name, spoil, said):
     spoil(tiny / "model_predictions" / "two" / "0" / name)
     held = Repository(tiny)
-    with pytest.raises(BadInput, match=said) as error:
+    with pytest.raises(BadInputError, match=said) as error:
         held.predict_val("two", 0, "A_1")
         held.labels_val("two", 0)
     assert "\n" not in str(error.value) and str(error.value).endswith(".")
@@ -150,11 +150,11 @@ def test_damage_is_told_in_a_sentence(tiny, name, spoil, said):
 
 def test_what_is_asked_for_must_be_there(tiny):
     held = Repository(tiny)
-    with pytest.raises(BadInput, match="no config 'C_1'; it has 2, e.g. A_1"):
+    with pytest.raises(BadInputError, match="no config 'C_1'; it has 2, e.g. A_1"):
         held.predict_val("two", 0, "C_1")
-    with pytest.raises(BadInput, match="no data set 'four'"):
+    with pytest.raises(BadInputError, match="no data set 'four'"):
         held.folds("four")
-    with pytest.raises(BadInput, match="no folder model_predictions"):
+    with pytest.raises(BadInputError, match="no folder model_predictions"):
         Repository(tiny.parent)
 
 
@@ -167,14 +167,14 @@ def test_where_a_repository_is_looked_for(tiny, tmp_path, monkeypatch):
     monkeypatch.setenv("CALHARNESS_DATA", str(data))
     monkeypatch.setattr(tabrepo, "CACHE", cache)
     with pytest.raises(
-        BadInput, match="no repository tabrepo, looked for at .*working/tabrepo, .*data/tabrepo, .*cache/tabrepo; "
+        BadInputError, match="no repository tabrepo, looked for at .*working/tabrepo, .*data/tabrepo, .*cache/tabrepo; "
     ):
         tabrepo.find("tabrepo")
     for place in (cache / "mine", data / "mine" / "results" / "context", working / "mine" / "results" / "context"):
         shutil.copytree(tiny, place)
         assert tabrepo.find("mine").root == place.resolve()
     shutil.copytree(tiny, working / "mine" / "results" / "another")
-    with pytest.raises(BadInput, match="contexts another, context; give one"):
+    with pytest.raises(BadInputError, match="contexts another, context; give one"):
         tabrepo.find("mine")
 
 
@@ -221,7 +221,7 @@ def test_legal_irregularities():
         for config in ragged.configs(dataset, fold):
             difference = np.abs(ragged.predict_val(dataset, fold, config) - plain.predict_val(dataset, fold, config))
             assert difference.max() <= allowed
-    with pytest.raises(BadInput, match="iris, fold 1 has no config 'LightGBM_c1_BAG_L1'"):
+    with pytest.raises(BadInputError, match="iris, fold 1 has no config 'LightGBM_c1_BAG_L1'"):
         ragged.predict_val("iris", 1, "LightGBM_c1_BAG_L1")
     assert ragged.problem_type("diabetes_reg") == "regression"
 
@@ -246,7 +246,7 @@ def test_a_rep_is_an_order_of_the_rows_and_a_small_n_its_beginning(tiny):
     assert sorted(zip(p, y)) == [(np.float32(0.1), 0), (np.float32(0.2), 0), (np.float32(0.7), 1), (1.0, 1)]
     q, z = task(tiny).sample(2, np.random.default_rng(1))
     assert q.tolist() == p[:2].tolist() and z.tolist() == y[:2].tolist()
-    with pytest.raises(BadInput, match="n is 5, but two, fold 0 holds 4 rows"):
+    with pytest.raises(BadInputError, match="n is 5, but two, fold 0 holds 4 rows"):
         task(tiny).sample(5, np.random.default_rng(1))
 
 
@@ -314,7 +314,7 @@ def test_a_family_stands_for_its_members(tiny):
     ],
 )
 def test_a_choice_of_nothing_is_refused(tiny, given, said):
-    with pytest.raises(BadInput, match=said):
+    with pytest.raises(BadInputError, match=said):
         TabRepoTasks(str(tiny), **given).members()
 
 
@@ -370,7 +370,7 @@ def test_a_skip_of_the_same_cell_counts_only_while_its_reason_holds(out, module,
     first = harness.run(asked)
     assert set(first["status"]) == {"skipped"} and set(first["reason"]) == {"the package is not installed"}
     monkeypatch.delenv("MISSING_PACKAGE")
-    from harness.experiment import Experiment
+    from harness.commands.experiment import Experiment
 
     assert len(Experiment.of(asked).records()) == 0 and Experiment.of(asked).missing(Experiment.of(asked).records()) == 3
     second = harness.run(asked)
@@ -414,7 +414,7 @@ def test_workers_rebuild_members_from_their_configuration(out):
 def test_two_problems_of_one_id_are_refused(tiny):
     config = compose(family(tiny))
     config["problem"]["other"] = dict(config["problem"]["tabular_oof"])
-    with pytest.raises(BadInput, match="problem 'amount/0/A_1' comes from two of tabular_oof, other"):
+    with pytest.raises(BadInputError, match="problem 'amount/0/A_1' comes from two of tabular_oof, other"):
         plan(config)
 
 
@@ -614,7 +614,7 @@ def test_what_table_1_needs():
     assert tabrepo_fetch._tasks(False, ["x", "y"], [1]) == [("x", 1), ("y", 1)]
     assert set(tabrepo_fetch._tasks(True, ["Australian"], None)) == {p for p in pairs if p[0] == "Australian"}
     assert set(tabrepo_fetch._tasks(False, None, [2])) == {p for p in pairs if p[1] == 2}
-    with pytest.raises(BadInput, match="--datasets has x, which Table 1 does not"):
+    with pytest.raises(BadInputError, match="--datasets has x, which Table 1 does not"):
         tabrepo_fetch._tasks(True, ["x"], None)
 
 

@@ -10,8 +10,9 @@ import pytest
 from test_tabrepo import write_index, write_task
 
 import harness
-from harness import BadInput
-from harness.sources import tabrepo_fetch, tabular
+from harness import BadInputError
+from harness.sources import tabrepo_fetch
+from harness.sources.make import tabular
 from harness.sources.tabrepo import Repository
 
 DATA = os.environ.get("CALHARNESS_DATA")
@@ -253,7 +254,7 @@ def test_long_tables_are_cut_to_a_random_part_which_is_always_the_same():
     ],
 )
 def test_what_is_no_classification_table_is_refused(labels, said):
-    with pytest.raises(BadInput, match=said):
+    with pytest.raises(BadInputError, match=said):
         tabular.prepared("t", frame(x=[1.0, 2.0]), list(labels) * (120 // len(labels)), 5000)
 
 
@@ -272,7 +273,7 @@ def test_a_folder_of_files_is_gone_through_with_reasons(tmp_path, capsys):
     told = capsys.readouterr().err
     for name in ("wine", "index", "sanity_check", "broken", "short"):
         assert told.count(f"{name}.csv is not taken: ") == 1
-    with pytest.raises(BadInput, match="--tables has nothing"):
+    with pytest.raises(BadInputError, match="--tables has nothing"):
         tabular.gather([tmp_path], [], 5000, ["second", "nothing"])
 
 

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import harness
-from harness import BadInput, Undefined
+from harness import BadInputError, UndefinedError
 from harness.calibrators import Isotonic, NadarayaWatson, Partition, Temperature
 from harness.estimators import Variational
 from harness.estimators.base import Estimate, apply
 from harness.estimators.variational import cross_fit
-from harness.folds import fold_of
-from harness.losses import LogLoss, Lp, OneSided, Squared, TopClass
+from harness.math.folds import fold_of
+from harness.math.losses import LogLoss, Lp, OneSided, Squared, TopClass
 
 
 def estimate(estimator, p, y, notion, rng, problem=None):
@@ -56,7 +56,7 @@ def test_the_stored_folds_are_those_of_scikit_learn():
 
 
 def test_more_folds_than_samples_are_undefined():
-    with pytest.raises(Undefined, match="4 samples cannot be split into 5 folds"):
+    with pytest.raises(UndefinedError, match="4 samples cannot be split into 5 folds"):
         Variational()(np.full(4, 0.5), np.array([0, 1, 0, 1]), np.random.default_rng(0))
 
 
@@ -138,7 +138,7 @@ def test_every_declared_estimand_comes_back_for_its_notion():
     for notion in ("top_label", "classwise", "canonical"):
         got = estimate(Variational(), p, y, notion, np.random.default_rng(1))
         assert set(got) <= set(Variational().estimands)
-        assert set(got) <= set(harness.estimands.names(notion))
+        assert set(got) <= set(harness.math.estimands.names(notion))
     assert Variational(losses=[Lp(1.5)]).estimands == ("l1.5",)
 
 
@@ -160,19 +160,19 @@ def test_a_training_fold_without_a_class():
 
 @pytest.mark.parametrize("folds", [0, -1, 2.5])
 def test_impossible_folds_are_refused(folds):
-    with pytest.raises(BadInput, match=f"folds is {folds}; an integer of at least 1"):
+    with pytest.raises(BadInputError, match=f"folds is {folds}; an integer of at least 1"):
         Variational(folds=folds)
 
 
 @pytest.mark.parametrize("repeats", [0, -1, 1.5])
 def test_impossible_repeats_are_refused(repeats):
-    with pytest.raises(BadInput, match=f"repeats is {repeats}; an integer of at least 1"):
+    with pytest.raises(BadInputError, match=f"repeats is {repeats}; an integer of at least 1"):
         Variational(repeats=repeats)
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, 95, float("nan")])
 def test_impossible_levels_are_refused(level):
-    with pytest.raises(BadInput, match=f"level is {level}; a number between 0 and 1"):
+    with pytest.raises(BadInputError, match=f"level is {level}; a number between 0 and 1"):
         Variational(level=level)
 
 
@@ -188,8 +188,8 @@ def test_repeats_average_over_partitions():
         values = [one[name].value for one in alone]
         assert len(set(values)) == 3
         assert e.value == pytest.approx(np.mean(values), abs=1e-14)
-        assert e.parts == pytest.approx({"split_sd": np.std(values, ddof=1)}, rel=1e-9) and e.kind == "point"
-        assert all(one[name].parts is None for one in alone)
+        assert e.diagnostics == pytest.approx({"split_sd": np.std(values, ddof=1)}, rel=1e-9) and e.kind == "point"
+        assert all(one[name].diagnostics is None for one in alone)
 
 
 def test_repeats_of_a_generator_are_reproducible_partitions():
@@ -210,7 +210,7 @@ def test_more_partitions_spread_less():
     single = [Variational(losses=(Lp(1.0),))(p, y, np.random.default_rng([1, i]))["l1"].value for i in range(48)]
     many = [Variational(losses=(Lp(1.0),), repeats=8)(p, y, np.random.default_rng([2, i]))["l1"] for i in range(12)]
     assert np.std([e.value for e in many]) < 0.7 * np.std(single)
-    assert np.mean([e.parts["split_sd"] for e in many]) == pytest.approx(np.std(single, ddof=1), rel=0.3)
+    assert np.mean([e.diagnostics["split_sd"] for e in many]) == pytest.approx(np.std(single, ddof=1), rel=0.3)
 
 
 def test_the_bound_of_one_partition_given_twice_is_its_bound():
@@ -222,7 +222,7 @@ def test_the_bound_of_one_partition_given_twice_is_its_bound():
     assert one["l1"].low > 0.0
     for name, e in two.items():
         assert (e.value, e.low) == pytest.approx((one[name].value, one[name].low), abs=1e-12)
-        assert e.parts["split_sd"] == 0.0
+        assert e.diagnostics["split_sd"] == 0.0
 
 
 def test_bounds_grow_as_the_level_falls():
@@ -265,15 +265,20 @@ def test_classwise_bounds_of_a_stranger_without_a_level_are_left_out():
 
 @pytest.mark.parametrize("parts", [{"a": "much"}, {"a": None}, [1.0], "text"])
 def test_parts_are_named_numbers(parts):
-    with pytest.raises(BadInput, match="l1 is .*parts must be numbers"):
-        apply(lambda p, y: Estimate(0.5, parts=parts), np.full(3, 0.5), np.array([0, 1, 1]), "binary", None)
+    with pytest.raises(BadInputError, match="l1 is .*parts must be numbers"):
+        apply(lambda p, y: Estimate(0.5, diagnostics=parts), np.full(3, 0.5), np.array([0, 1, 1]), "binary", None)
 
 
 def test_parts_become_plain_floats():
     given_parts = {"a": np.float32(0.5), 2: 1, "b": True}
-    found = apply(lambda p, y: Estimate(0.5, parts=given_parts), np.full(3, 0.5), np.array([0, 1, 1]), "binary", None)
-    assert found["l1"].parts == {"a": 0.5, "2": 1.0, "b": 1.0} and {type(v) for v in found["l1"].parts.values()} == {float}
-    assert apply(lambda p, y: Estimate(0.5, parts={}), np.full(3, 0.5), np.array([0, 1, 1]), "binary", None)["l1"].parts is None
+    found = apply(lambda p, y: Estimate(0.5, diagnostics=given_parts), np.full(3, 0.5), np.array([0, 1, 1]), "binary", None)
+    assert found["l1"].diagnostics == {"a": 0.5, "2": 1.0, "b": 1.0} and {type(v) for v in found["l1"].diagnostics.values()} == {
+        float
+    }
+    assert (
+        apply(lambda p, y: Estimate(0.5, diagnostics={}), np.full(3, 0.5), np.array([0, 1, 1]), "binary", None)["l1"].diagnostics
+        is None
+    )
 
 
 def test_bounds_and_parts_are_recorded(out):
@@ -284,8 +289,8 @@ def test_bounds_and_parts_are_recorded(out):
     )  # fmt: skip
     ok = frame[frame["status"] == "ok"]
     repeated = ok[(ok["estimator"] == "variational_isotonic") & (ok["notion"] == "binary")]
-    assert len(repeated) == 2 * 7 and all(json.loads(parts)["split_sd"] > 0 for parts in repeated["parts"])
-    assert ok[ok["estimator"] == "variational_temperature"]["parts"].isna().all()
+    assert len(repeated) == 2 * 7 and all(json.loads(parts)["split_sd"] > 0 for parts in repeated["diagnostics"])
+    assert ok[ok["estimator"] == "variational_temperature"]["diagnostics"].isna().all()
     assert set(ok["notion"]) == {"binary", "classwise"} and (ok["level"] == 0.95).all()
     assert ok["low"].notna().all() and ok["high"].isna().all() and (ok["kind"] == "point").all()
     assert (harness.evaluate(frame)["coverage"].dropna() == 1.0).all()
@@ -503,7 +508,7 @@ def test_the_oracle_does_not_judge_a_class_by_itself():
     """Column 0 of a binary problem is P(Y = 0), of which g* knows nothing; of a vector it knows C given the whole vector."""
     assert "classwise" not in harness.load_estimator("oracle").notions
     problem = harness.load_problem("dirichlet3_harmonic")
-    with pytest.raises(Undefined, match="not given one coordinate"):
+    with pytest.raises(UndefinedError, match="not given one coordinate"):
         estimate(harness.load_estimator("oracle"), *problem.sample(5, np.random.default_rng(0)), "top_label", None, problem)
 
 
@@ -513,7 +518,7 @@ def test_folds_need_a_generator():
     assert harness.load_estimator("variational_isotonic_insample")(p, y)["l1"].value > 0
     assert harness.load_estimator("binned15")(p, y)["l1"].value > 0
     for name in ("variational_isotonic", "kmeans15"):
-        with pytest.raises(harness.BadInput, match="rng is missing"):
+        with pytest.raises(harness.BadInputError, match="rng is missing"):
             harness.load_estimator(name)(p, y)
 
 
@@ -535,7 +540,7 @@ def test_an_impossible_outcome_leaves_no_interval():
 
 
 def test_only_variational_estimators_are_paired():
-    with pytest.raises(BadInput, match="estimator is a Binned; a paired interval needs a variational one"):
+    with pytest.raises(BadInputError, match="estimator is a Binned; a paired interval needs a variational one"):
         harness.paired_difference([0.5], [0.5], [1], 0, harness.load_estimator("binned15"))
 
 

@@ -6,10 +6,10 @@ import re
 import pandas as pd
 import pytest
 
-from harness import variations
-from harness.config import compose
-from harness.errors import BadInput
-from harness.experiment import Experiment
+from harness.commands.experiment import Experiment
+from harness.errors import BadInputError
+from harness.runs import variations
+from harness.runs.config import compose
 
 FIG1 = ("experiment=berta2026_fig1", "jobs=1")
 SMALL = (*FIG1, "n=[200]", "reps=2")
@@ -119,14 +119,14 @@ def test_one_name_for_two_configurations_loses_neither(cli, out):
 
 def test_two_runs_of_one_name_at_once_are_told(out, monkeypatch):
     """The later takes the folder while the earlier is drawing."""
-    from harness import tables
+    from harness.report import tables
 
     first, second = (Experiment.of([*SMALL, "name=mine", f"seed={seed}", f"out={out}"]) for seed in (1, 2))
     first.compute(quiet=True)
     content = {"identity": second.identity}
     save = tables.save
     monkeypatch.setattr(tables, "save", lambda *a: variations.keep_other(first.folder, "mine", content) and save(*a))
-    with pytest.raises(BadInput, match="another run of that name wrote to .*name="):
+    with pytest.raises(BadInputError, match="another run of that name wrote to .*name="):
         first.render(first.records())
 
 

@@ -1,7 +1,7 @@
 """Figure 1: isotonic recalibration with and without cross-validation, and equal-mass binning, on three binary problems (L1)."""
 
-from harness import reproduction
-from harness.plots import convergence
+from harness.report import reproduction
+from harness.report.plots import convergence
 
 
 def render(records, config):

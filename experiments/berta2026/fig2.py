@@ -2,14 +2,13 @@
 
 import numpy as np
 
-from harness.experiment import load_item
-from harness.nodes import node
-from harness.plots import WIDTH, pyplot
-from harness.seeds import data_rng
-from harness.tables import label
+from experiments.berta2026 import table2
+from harness.common.seeds import data_rng
+from harness.report.plots import WIDTH, pyplot
+from harness.report.tables import label
+from harness.runs.components import node
 
 POINTS = 500
-table2 = load_item("berta2026", "table2")
 table, reproduced = table2.table, table2.reproduced
 
 

@@ -1,7 +1,7 @@
 """Figure 3: isotonic recalibration and k-means binning on Dirichlet predictions with 3 and 10 classes (L2)."""
 
-from harness import reproduction
-from harness.plots import convergence
+from harness.report import reproduction
+from harness.report.plots import convergence
 
 
 def render(records, config):

@@ -11,11 +11,11 @@ import json
 import numpy as np
 import pandas as pd
 
-from harness import reproduction
-from harness.aggregation import group_means, mean_and_errors, shares_of_largest
-from harness.errors import BadInput
-from harness.plots import COLOURS, WIDTH, pyplot
-from harness.tables import label
+from harness.errors import BadInputError
+from harness.math.aggregation import group_means, mean_and_errors, shares_of_largest
+from harness.report import reproduction
+from harness.report.plots import COLOURS, WIDTH, pyplot
+from harness.report.tables import label
 
 COLUMNS = {
     "binary L1 (%)": ("binary", "l1"), "binary squared (%)": ("binary", "l2_squared"),
@@ -96,7 +96,9 @@ def measured(records, config):
     and seconds per 1,000 samples, NaN where it gave no number; the classifiers of this run that make the paper's maximum."""
     used = records[records["notion"].isin(PRIMARY) & records["n"].gt(SMALLEST)]
     if not len(used):
-        raise BadInput(f"no cell has a binary or canonical notion and more than {SMALLEST} samples; Table 1 is of such only.")
+        raise BadInputError(
+            f"no cell has a binary or canonical notion and more than {SMALLEST} samples; Table 1 is of such only."
+        )
     fine = used[used["status"].eq("ok")]
     values = fine.pivot(index="key", columns="estimand", values="value").reindex(columns=["l1", "l2", "l2_squared"])
     cells = used.drop_duplicates("key")[["key", "problem", "notion", "n", "rep", "estimator", "seconds"]]
@@ -106,7 +108,7 @@ def measured(records, config):
     cells["estimator"] = [label(config, "estimator", e) for e in cells["estimator"]]
     reference = [name for name in dict.fromkeys(_printed()["row"]) if name in set(cells["estimator"])]
     if not reference:
-        raise BadInput("no estimator of this run is one of Table 1's classifiers, whose largest estimate is its 100 %.")
+        raise BadInputError("no estimator of this run is one of Table 1's classifiers, whose largest estimate is its 100 %.")
     return cells, reference
 
 
@@ -235,7 +237,7 @@ def _tasks(records):
     for problem, parameters in zip(once["problem"], known):
         absent = [name for name in BY[APART] if name not in parameters]
         if absent:
-            raise BadInput(f"problem {problem!r} has no {', '.join(absent)}; Table 1 is over tasks of a TabRepo repository.")
+            raise BadInputError(f"problem {problem!r} has no {', '.join(absent)}; Table 1 is over tasks of a TabRepo repository.")
     return pd.DataFrame({"problem": once["problem"], **{name: [p[name] for p in known] for name in BY[APART]}})
 
 

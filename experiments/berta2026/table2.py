@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 
-from harness import reproduction
-from harness.evaluation import evaluate
-from harness.plots import COLOURS, MARKERS, WIDTH, pyplot
-from harness.tables import label
+from harness.report import reproduction
+from harness.report.evaluation import evaluate
+from harness.report.plots import COLOURS, MARKERS, WIDTH, pyplot
+from harness.report.tables import label
 
 PAPER = "WS CatBoost"  # the printed numbers' column in reported.csv
 PARTS = {"l1_over": "over", "l1_under": "under", "l1": "total"}

@@ -10,11 +10,10 @@ import math
 import numpy as np
 import pandas as pd
 
-from harness.concentration import kl_upper
-from harness.experiment import load_item
-from harness.plots import COLOURS, MARKERS
+from experiments.ciosek2026 import bounds, coverage
+from harness.math.concentration import kl_upper
+from harness.report.plots import COLOURS, MARKERS
 
-bounds, coverage = load_item("ciosek2026", "bounds"), load_item("ciosek2026", "coverage")
 FULL, ALONE, NOTHING = "all terms", "transfer alone", "empirical term alone"
 VARIANTS = (
     FULL, "without bias", "without TVB", "without PTB", "without deviation", "without Bernstein", "without transfer",
@@ -55,7 +54,9 @@ def without(row) -> dict[str, float]:
 
 def recomputed(records):
     """The upper bounds' records with a column per variant."""
-    fine = records[records["status"].eq("ok") & records["kind"].eq("upper") & records["parts"].notna() & records["truth"].notna()]
+    fine = records[
+        records["status"].eq("ok") & records["kind"].eq("upper") & records["diagnostics"].notna() & records["truth"].notna()
+    ]
     parts = bounds.parts(fine)
     parts["level"] = fine["level"]
     made = pd.DataFrame([without(row) for row in parts.to_dict("records")], index=fine.index).reindex(columns=VARIANTS)
@@ -161,7 +162,9 @@ def reproduced(records, config):
 
 def measured_alone(records, level):
     """As `measured`, of the transfer alone, at another level than the records'."""
-    fine = records[records["status"].eq("ok") & records["kind"].eq("upper") & records["parts"].notna() & records["truth"].notna()]
+    fine = records[
+        records["status"].eq("ok") & records["kind"].eq("upper") & records["diagnostics"].notna() & records["truth"].notna()
+    ]
     parts = bounds.parts(fine)
     if bounds.JENSEN not in parts:
         return pd.DataFrame(columns=[*BY, "variant", "samples", "coverage"])

@@ -6,11 +6,10 @@ is shown beside the bound, with its largest possible value, 4 G / pi h = 1.166 h
 import numpy as np
 import pandas as pd
 
-from harness import reproduction
-from harness.experiment import load_item
-from harness.nodes import node
+from experiments.ciosek2026 import bounds
+from harness.report import reproduction
+from harness.runs.components import node
 
-bounds = load_item("ciosek2026", "bounds")
 AT = 10_000_000
 
 

@@ -6,10 +6,10 @@ import json
 import numpy as np
 import pandas as pd
 
-from harness import reproduction
-from harness.evaluation import evaluate
-from harness.plots import COLOURS
-from harness.tables import label
+from harness.report import reproduction
+from harness.report.evaluation import evaluate
+from harness.report.plots import COLOURS
+from harness.report.tables import label
 
 PAPER_STYLE = ("nw_kfold_first_order", "tv_kfold", "lip_bkt")
 PAIRS = (  # derived, paper-style
@@ -143,7 +143,7 @@ def _decade(x, y, start):
 
 def parts(records):
     """The named parts of every record, one column each."""
-    made = [json.loads(text) if isinstance(text, str) else {} for text in records["parts"]]
+    made = [json.loads(text) if isinstance(text, str) else {} for text in records["diagnostics"]]
     return pd.DataFrame(made, index=records.index)
 
 
@@ -201,7 +201,7 @@ def legend(figure, axes, columns=4):
 
 def nothing(text="no cell gave a number to draw; the page says why"):
     """A figure that says that there is none."""
-    from harness.plots import WIDTH, pyplot
+    from harness.report.plots import WIDTH, pyplot
 
     plt = pyplot()
     figure, ax = plt.subplots(figsize=(WIDTH, 1.2), layout="constrained")
@@ -212,7 +212,7 @@ def nothing(text="no cell gave a number to draw; the page says why"):
 
 def grid(count, per_row=3, height=2.0, **more):
     """(figure, axes of the panels): `count` panels, the rest hidden."""
-    from harness.plots import WIDTH, pyplot
+    from harness.report.plots import WIDTH, pyplot
 
     columns = max(1, min(per_row, count))
     rows = -(-count // columns)

@@ -5,11 +5,10 @@ are the functions, delta and the number of folds."""
 import numpy as np
 import pandas as pd
 
-from harness import reproduction
-from harness.experiment import load_item
-from harness.tables import summary as plain_summary
+from experiments.ciosek2026 import bounds
+from harness.report import reproduction
+from harness.report.tables import summary as plain_summary
 
-bounds = load_item("ciosek2026", "bounds")
 RANGES = {"nw_kfold_first_order": "NW", "tv_kfold": "TV", "lip_bkt": "Lip+Bkt"}  # rows of the reported item `slopes`
 ENDS = ("slope, steepest", "slope, flattest")
 THEORY = {

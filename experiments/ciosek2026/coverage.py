@@ -7,10 +7,8 @@ Nearly all bounds cover always: they add worst cases of several terms. What this
 import numpy as np
 import pandas as pd
 
-from harness.experiment import load_item
-from harness.plots import COLOURS, MARKERS, WIDTH, pyplot
-
-bounds = load_item("ciosek2026", "bounds")
+from experiments.ciosek2026 import bounds
+from harness.report.plots import COLOURS, MARKERS, WIDTH, pyplot
 
 
 def least(level, count):

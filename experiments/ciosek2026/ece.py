@@ -4,10 +4,9 @@ any n. Beside it the certified interval, which holds the truth, at the price of 
 import numpy as np
 import pandas as pd
 
-from harness.experiment import load_item
-from harness.plots import COLOURS
+from experiments.ciosek2026 import bounds
+from harness.report.plots import COLOURS
 
-bounds = load_item("ciosek2026", "bounds")
 FIXED, GROWING = "binned15", "binned, n^(1/3) bins"
 INTERVALS = ("certified_interval_perturbed", "certified_interval")  # the first that a problem has is drawn
 

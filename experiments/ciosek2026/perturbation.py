@@ -9,9 +9,9 @@ import re
 import numpy as np
 import pandas as pd
 
-from harness import reproduction
-from harness.plots import COLOURS, MARKERS, WIDTH, pyplot
-from harness.tables import label
+from harness.report import reproduction
+from harness.report.plots import COLOURS, MARKERS, WIDTH, pyplot
+from harness.report.tables import label
 
 LIMIT = 0.001  # "< 0.001" at h = 2^-6
 CLAIMED, NOTABLE = 2.0**-6, 2.0**-4

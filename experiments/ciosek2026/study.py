@@ -6,12 +6,11 @@ import json
 import numpy as np
 import pandas as pd
 
-from harness import reproduction
-from harness.config import out_folder
-from harness.experiment import load_item
-from harness.plots import COLOURS, WIDTH, pyplot
+from experiments.ciosek2026 import bounds
+from harness.report import reproduction
+from harness.report.plots import COLOURS, WIDTH, pyplot
+from harness.runs.config import out_folder
 
-bounds = load_item("ciosek2026", "bounds")
 PRINTED = "64 repeats, n up to 10,000,000"
 
 

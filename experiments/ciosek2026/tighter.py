@@ -3,9 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from harness.experiment import load_item
+from experiments.ciosek2026 import bounds
 
-bounds = load_item("ciosek2026", "bounds")
 FROM = 10_000  # the claim is for n from here on
 LINES = ((0, "-", "o"), (5, "--", "^"), (1, "-", "s"), (3, "-", "X"), (2, "-", "D"))  # by pair
 

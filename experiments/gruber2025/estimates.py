@@ -7,12 +7,11 @@ well the error is known.
 import numpy as np
 import pandas as pd
 
-from harness import reproduction
-from harness.experiment import load_item
-from harness.plots import COLOURS, MARKERS, WIDTH, pyplot
-from harness.tables import label
+from experiments.gruber2025 import risk_table
+from harness.report import reproduction
+from harness.report.plots import COLOURS, MARKERS, WIDTH, pyplot
+from harness.report.tables import label
 
-risk_table = load_item("gruber2025", "risk_table")
 measured, summary, BASES = risk_table.measured, risk_table.summary, risk_table.BASES
 SPREAD = ", standard deviation"
 NOTIONS = {"top_label": "top-label", "canonical": "canonical"}

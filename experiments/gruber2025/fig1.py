@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pandas as pd
 
-from harness import reproduction
-from harness.config import EXPERIMENTS
-from harness.errors import BadInput
-from harness.plots import COLOURS, WIDTH, pyplot
-from harness.tables import label
+from harness.common.paths import EXPERIMENTS
+from harness.errors import BadInputError
+from harness.report import reproduction
+from harness.report.plots import COLOURS, WIDTH, pyplot
+from harness.report.tables import label
 
 
 def render(records, config):
@@ -51,10 +51,10 @@ def render(records, config):
 
 def curves(records):
     """(theta (m,), risks (repetitions, m), chosen theta (repetitions,)) of the cells that gave a curve."""
-    fine = records[records["status"].eq("ok") & records["estimand"].eq("l2_squared") & records["parts"].notna()]
-    parts = [json.loads(text) for text in fine.sort_values("rep")["parts"]]
+    fine = records[records["status"].eq("ok") & records["estimand"].eq("l2_squared") & records["diagnostics"].notna()]
+    parts = [json.loads(text) for text in fine.sort_values("rep")["diagnostics"]]
     if not parts:
-        raise BadInput("no cell gave a risk curve; Figure 1 is of risk_curve on a problem with a known posterior.")
+        raise BadInputError("no cell gave a risk curve; Figure 1 is of risk_curve on a problem with a known posterior.")
     names = [name for name in parts[0] if name.startswith("risk at ")]
     thetas = np.array([float(name.removeprefix("risk at ")) for name in names])
     return thetas, np.array([[p[name] for name in names] for p in parts]), np.array([p["theta"] for p in parts])

@@ -11,12 +11,12 @@ import json
 import numpy as np
 import pandas as pd
 
-from harness import reproduction
-from harness.evaluation import evaluate
-from harness.nodes import node
-from harness.plots import COLOURS, WIDTH, pyplot
-from harness.seeds import data_rng
-from harness.tables import label
+from harness.common.seeds import data_rng
+from harness.report import reproduction
+from harness.report.evaluation import evaluate
+from harness.report.plots import COLOURS, WIDTH, pyplot
+from harness.report.tables import label
+from harness.runs.components import node
 
 BASES = ("15 bins", "bins", "kde", "kkr", "ukkr")
 KINDS = {", corrected": "corrected", ", own split": "corrected, own split"}  # by the end of the label; else as published
@@ -84,10 +84,10 @@ def _legend(figure, axes):
 def measured(records, config):
     """One row per network, notion and estimator: model and base (the paper's labels), kind (of STYLES), root_risk
     and root_risk_se (x 100), rms and rms_sd, dropped (share of points lost as NaN), choice, folds, cpu_seconds; reps averaged."""
-    fine = records[records["status"].eq("ok") & records["estimand"].eq("rms") & records["parts"].notna()]
+    fine = records[records["status"].eq("ok") & records["estimand"].eq("rms") & records["diagnostics"].notna()]
     rows = []
     for r in fine.itertuples():
-        parts, name = json.loads(r.parts), label(config, "estimator", r.estimator)
+        parts, name = json.loads(r.diagnostics), label(config, "estimator", r.estimator)
         if "root_risk" not in parts:
             continue
         base, kind = base_and_kind(name)

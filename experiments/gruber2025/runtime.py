@@ -3,12 +3,11 @@
 import numpy as np
 import pandas as pd
 
-from harness import reproduction
-from harness.experiment import load_item
-from harness.plots import WIDTH, pyplot
-from harness.tables import label
+from experiments.gruber2025 import risk_table
+from harness.report import reproduction
+from harness.report.plots import WIDTH, pyplot
+from harness.report.tables import label
 
-risk_table = load_item("gruber2025", "risk_table")
 BASES, STYLES = risk_table.BASES, risk_table.STYLES
 TOTAL = "all of them"
 

@@ -7,12 +7,11 @@ weight p, so ECE = 0.4 p + 0.2 (1 - p) = 0.2 + 0.2 p. Its lines for CKCE (0.1) a
 
 import numpy as np
 
-from harness import reproduction
-from harness.experiment import load_item
-from harness.nodes import build
-from harness.plots import COLOURS, MARKERS, WIDTH, pyplot
+from experiments.moskvichev2025 import metrics, population
+from harness.report import reproduction
+from harness.report.plots import COLOURS, MARKERS, WIDTH, pyplot
+from harness.runs.components import build
 
-metrics, population = load_item("moskvichev2025", "metrics"), load_item("moskvichev2025", "population")
 PREDICTIONS, POSTERIORS = np.array([0.3, 0.6]), np.array([0.5, 0.5])
 SIZES = (100, 1000, 10_000, 10**6, 10**8)
 METRICS = ("CKCE", "JKCE", "ECE")

@@ -6,13 +6,12 @@ which has the flattened model as the worse of the two, JKCE and ECE the sharpene
 
 import numpy as np
 
-from harness.experiment import load_item
-from harness.nodes import node
-from harness.plots import COLOURS, MARKERS, WIDTH, pyplot
-from harness.seeds import problem_rng
-from harness.tables import label
+from experiments.moskvichev2025 import metrics
+from harness.common.seeds import problem_rng
+from harness.report.plots import COLOURS, MARKERS, WIDTH, pyplot
+from harness.report.tables import label
+from harness.runs.components import node
 
-metrics = load_item("moskvichev2025", "metrics")
 BINS = 10
 
 

@@ -1,10 +1,9 @@
 """Figure 2: the share of trials in which the calibrated model has the smaller estimate, against n: two calibrated models (true
 probabilities, 1/10 for every class) by two that are not (flattened, sharpened)."""
 
-from harness import plots, rankings
-from harness.experiment import load_item
+from experiments.moskvichev2025 import metrics
+from harness.report import plots, rankings
 
-metrics = load_item("moskvichev2025", "metrics")
 summary = rankings.summary
 
 

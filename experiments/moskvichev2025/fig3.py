@@ -3,12 +3,11 @@ four as it does on all images."""
 
 import numpy as np
 
-from harness import rankings
-from harness.experiment import load_item
-from harness.plots import COLOURS, WIDTH, pyplot
-from harness.tables import label
+from experiments.moskvichev2025 import metrics
+from harness.report import rankings
+from harness.report.plots import COLOURS, WIDTH, pyplot
+from harness.report.tables import label
 
-metrics = load_item("moskvichev2025", "metrics")
 summary = rankings.summary
 FIRST = "Marginal first"
 MARGINAL = "Marginal"

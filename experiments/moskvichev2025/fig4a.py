@@ -11,11 +11,10 @@ import re
 import numpy as np
 from scipy.special import expit
 
-from harness.experiment import load_item
-from harness.nodes import build
-from harness.plots import COLOURS, MARKERS, WIDTH, pyplot
+from experiments.moskvichev2025 import metrics, population
+from harness.report.plots import COLOURS, MARKERS, WIDTH, pyplot
+from harness.runs.components import build
 
-metrics, population = load_item("moskvichev2025", "metrics"), load_item("moskvichev2025", "population")
 METRICS = ("CKCE", "JKCE", "ECE")
 RIDGES, GAMMA = (0.1, 0.01, 1e-4, 1e-6, 1e-8), 0.5
 NODES = 24  # pieces of the quadrature

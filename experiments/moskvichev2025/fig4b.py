@@ -1,6 +1,6 @@
 """Figure 4b: CKCE and JKCE of two networks on the same images, made darker and brighter. Problems are files named
 
-<family>/<network>[_seed<s>]_brightness<percent>      (harness.sources.imagenet_brightness, digits_networks)
+<family>/<network>[_seed<s>]_brightness<percent>      (harness.sources.make.imagenet_brightness, digits_networks)
 """
 
 import re
@@ -8,9 +8,9 @@ import re
 import numpy as np
 import pandas as pd
 
-from harness import reproduction
-from harness.plots import COLOURS, MARKERS, WIDTH, pyplot
-from harness.tables import label
+from harness.report import reproduction
+from harness.report.plots import COLOURS, MARKERS, WIDTH, pyplot
+from harness.report.tables import label
 
 NAME = re.compile(r"[^/]+/(?P<network>.+?)(?:_seed(?P<seed>\d+))?_brightness(?P<percent>[+-]\d+)")
 SHOWN = {"ckce": "CKCE", "skce": "JKCE"}

@@ -7,9 +7,9 @@ estimator stands for its value.
 import numpy as np
 import pandas as pd
 
-from harness import rankings, reproduction
-from harness.plots import WIDTH, pyplot
-from harness.tables import label
+from harness.report import rankings, reproduction
+from harness.report.plots import WIDTH, pyplot
+from harness.report.tables import label
 
 Z95 = 1.959963984540054
 

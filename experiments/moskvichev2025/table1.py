@@ -6,13 +6,12 @@ sum to 0, which leaves CKCE = ECE = 0 and JKCE = -(1 + 1/k)(1 - 1/k) / (n - 1), 
 
 import numpy as np
 
-from harness import reproduction
-from harness.experiment import load_item
-from harness.nodes import node
-from harness.plots import COLOURS, WIDTH, pyplot
-from harness.tables import label
+from experiments.moskvichev2025 import metrics
+from harness.report import reproduction
+from harness.report.plots import COLOURS, WIDTH, pyplot
+from harness.report.tables import label
+from harness.runs.components import node
 
-metrics = load_item("moskvichev2025", "metrics")
 SCALES = {"accuracy": 1.0, "cross entropy": 1.0, "CKCE": 10.0, "JKCE": 100.0, "ECE": 1.0}
 IMAGENET = "ImageNet, Marginal"
 ROWS_OF_IMAGENET, CLASSES_OF_IMAGENET = 50_000, 1000

@@ -8,14 +8,13 @@
 
 import pandas as pd
 
-from harness import reproduction
-from harness.experiment import load_item
-from harness.nodes import node
-from harness.plots import COLOURS, MARKERS, WIDTH, pyplot
-from harness.problems.powered import PoweredDirichlet, classwise_of_vector
-from harness.tables import label
+from experiments.popordanoska2024 import curves
+from harness.problems.powered import TemperedDirichlet, classwise_of_vector
+from harness.report import reproduction
+from harness.report.plots import COLOURS, MARKERS, WIDTH, pyplot
+from harness.report.tables import label
+from harness.runs.components import node
 
-curves = load_item("popordanoska2024", "curves")
 summary = curves.summary
 
 
@@ -88,7 +87,7 @@ def authors_truths(config):
     found = {}
     for name, settings in config["problem"].items():
         made = node("problem", name, settings).object
-        if isinstance(made, PoweredDirichlet):
+        if isinstance(made, TemperedDirichlet):
             for estimand in curves.SHORT:
                 found[name, estimand] = classwise_of_vector(made, estimand).value * curves.UNIT.get(estimand, (1.0, 0.0))[0]
     return found

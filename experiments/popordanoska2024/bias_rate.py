@@ -10,12 +10,11 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, gammaln, rel_entr
 
-from harness import reproduction
-from harness.experiment import load_item
-from harness.nodes import node
-from harness.plots import COLOURS, MARKERS, WIDTH, pyplot
+from experiments.popordanoska2024 import curves
+from harness.report import reproduction
+from harness.report.plots import COLOURS, MARKERS, WIDTH, pyplot
+from harness.runs.components import node
 
-curves = load_item("popordanoska2024", "curves")
 summary = curves.summary
 FORMS = {"direct": "Direct", "risk": "Via risk"}
 NAMES = {**curves.SHORT, "refinement_kl": "KL", "refinement_l2_squared": "squared L2"}

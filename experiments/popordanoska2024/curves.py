@@ -8,10 +8,10 @@ same on one column and on two. Everything in this folder is shown in their unit.
 import numpy as np
 import pandas as pd
 
-from harness import reproduction
-from harness.evaluation import evaluate
-from harness.plots import COLOURS, MARKERS
-from harness.tables import label
+from harness.report import reproduction
+from harness.report.evaluation import evaluate
+from harness.report.plots import COLOURS, MARKERS
+from harness.report.tables import label
 
 AUTHORS = "_popordanoska2024"  # estimators whose ids end so give the authors' unit already,
 ONE_COLUMN = ("classwise_ece_popordanoska2024",)  # but for their bins, which are of one column

@@ -6,11 +6,10 @@ well, where from 500 samples on bins do better than the kernel.
 
 import pandas as pd
 
-from harness.experiment import load_item
-from harness.plots import COLOURS, MARKERS, WIDTH, pyplot
-from harness.tables import label
+from experiments.popordanoska2024 import curves
+from harness.report.plots import COLOURS, MARKERS, WIDTH, pyplot
+from harness.report.tables import label
 
-curves = load_item("popordanoska2024", "curves")
 summary = curves.summary
 RISK, DIRECT = "kde_risk_schedule_popordanoska2024", "kde_direct_schedule_popordanoska2024"
 BINNED = {"kl": "binned_kl_popordanoska2024", "l2_squared": "binned15"}

@@ -13,12 +13,11 @@ import math
 import numpy as np
 import pandas as pd
 
-from harness import reproduction
-from harness.experiment import load_item
-from harness.notions import one_hot
-from harness.plots import COLOURS, MARKERS, WIDTH, pyplot
+from experiments.popordanoska2024 import runs
+from harness.math.notions import one_hot
+from harness.report import reproduction
+from harness.report.plots import COLOURS, MARKERS, WIDTH, pyplot
 
-runs = load_item("popordanoska2024", "runs")
 HIDDEN = ("layer1", "layer2", "layer3", "layer4")
 NAMES = {**{layer: f"layer {layer[-1]}" for layer in HIDDEN}, "output": "the output"}
 BOUND, NEIGHBOURS, MOST_ROWS = "lower bound (20 neighbours)", 20, 2000

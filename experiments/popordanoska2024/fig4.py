@@ -8,13 +8,12 @@ bias is against the first.
 import numpy as np
 import pandas as pd
 
-from harness.experiment import load_item
-from harness.nodes import node
-from harness.plots import COLOURS, MARKERS, WIDTH, pyplot
+from experiments.popordanoska2024 import curves
 from harness.problems.powered import classwise_of_vector
-from harness.tables import label
+from harness.report.plots import COLOURS, MARKERS, WIDTH, pyplot
+from harness.report.tables import label
+from harness.runs.components import node
 
-curves = load_item("popordanoska2024", "curves")
 summary = curves.summary
 RISK, DIRECT = "kde_risk_schedule_popordanoska2024", "kde_direct_schedule_popordanoska2024"
 SHOWN = (RISK, DIRECT)

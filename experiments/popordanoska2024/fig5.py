@@ -8,11 +8,10 @@ against the truth does not.
 import numpy as np
 import pandas as pd
 
-from harness.experiment import load_item
-from harness.plots import COLOURS, MARKERS, WIDTH, pyplot
-from harness.tables import label
+from experiments.popordanoska2024 import curves, runs
+from harness.report.plots import COLOURS, MARKERS, WIDTH, pyplot
+from harness.report.tables import label
 
-curves, runs = load_item("popordanoska2024", "curves"), load_item("popordanoska2024", "runs")
 summary = curves.summary
 RISK = "kde_popordanoska2024"
 

@@ -7,10 +7,9 @@ one network's curves; here they are means over networks, and nothing is smoothed
 import numpy as np
 import pandas as pd
 
-from harness.experiment import load_item
-from harness.plots import COLOURS, MARKERS, WIDTH, pyplot
+from experiments.popordanoska2024 import runs
+from harness.report.plots import COLOURS, MARKERS, WIDTH, pyplot
 
-runs = load_item("popordanoska2024", "runs")
 PARTS = {"train": "training", "val": "validation"}
 
 

@@ -3,10 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from harness.experiment import load_item
-from harness.plots import COLOURS, WIDTH, pyplot
+from experiments.popordanoska2024 import runs
+from harness.report.plots import COLOURS, WIDTH, pyplot
 
-runs = load_item("popordanoska2024", "runs")
 FAR = 1.6  # snapshots with more than that times the least error, of either kind, are outside of the axes
 
 

@@ -5,11 +5,10 @@ import math
 import numpy as np
 import pandas as pd
 
-from harness.experiment import load_item
-from harness.plots import COLOURS, WIDTH, pyplot
-from harness.tables import label
+from experiments.popordanoska2024 import runs
+from harness.report.plots import COLOURS, WIDTH, pyplot
+from harness.report.tables import label
 
-runs = load_item("popordanoska2024", "runs")
 BINS, PER_ROW = 10, 5
 OVER, UNDER = COLOURS[1], COLOURS[4]
 

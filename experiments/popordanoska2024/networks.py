@@ -10,7 +10,7 @@ import re
 import numpy as np
 import pandas as pd
 
-from harness.tables import label
+from harness.report.tables import label
 
 METHODS = ("none", "isotonic", "temperature", "relabelled")
 OURS, THEIRS = "our defaults", "as published"

@@ -8,11 +8,11 @@ import re
 import numpy as np
 import pandas as pd
 
-from harness import reproduction
-from harness.errors import BadInput
-from harness.nodes import build
-from harness.plots import WIDTH, pyplot
-from harness.tables import label
+from harness.errors import BadInputError
+from harness.report import reproduction
+from harness.report.plots import WIDTH, pyplot
+from harness.report.tables import label
+from harness.runs.components import build
 
 NAME = re.compile(r"(.+)/(.+?)_seed(\d+)(?:_epoch(\d+))?(?:_([a-z]+\d*))?(?:/(\w+))?")
 PARTS = ["family", "network", "seed", "epoch", "layer", "part"]
@@ -28,7 +28,7 @@ def named(problems):
             family, network, seed, epoch, layer, part = found.groups()
             rows[problem] = [family, network, int(seed), np.nan if epoch is None else int(epoch), layer, part]
         elif "/absent" not in problem:
-            raise BadInput(f"problem {problem!r} is not named <family>/<network>_seed<s>[_epoch<e>][_<layer>][/<part>].")
+            raise BadInputError(f"problem {problem!r} is not named <family>/<network>_seed<s>[_epoch<e>][_<layer>][/<part>].")
     return pd.DataFrame.from_dict(rows, orient="index", columns=PARTS).rename_axis("problem")
 
 

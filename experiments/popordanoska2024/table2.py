@@ -9,13 +9,11 @@ a second estimator, the direct form with bandwidth 0.001, stands beside it.
 import numpy as np
 import pandas as pd
 
-from harness import reproduction
-from harness.experiment import load_item
-from harness.plots import COLOURS, MARKERS, WIDTH, pyplot
-from harness.tables import label
+from experiments.popordanoska2024 import curves, networks, runs
+from harness.report import reproduction
+from harness.report.plots import COLOURS, MARKERS, WIDTH, pyplot
+from harness.report.tables import label
 
-curves, runs = load_item("popordanoska2024", "curves"), load_item("popordanoska2024", "runs")
-networks = load_item("popordanoska2024", "networks")
 summary = curves.summary
 PUBLISHED = "kde_popordanoska2024"
 COLUMNS = {"kl": "CE_KL", "l2_squared": "CE_2^2"}

@@ -8,12 +8,10 @@ accuracy is counted here, on the problem's own rows.
 import numpy as np
 import pandas as pd
 
-from harness import reproduction
-from harness.experiment import load_item
-from harness.plots import COLOURS, MARKERS, WIDTH, pyplot
+from experiments.popordanoska2024 import curves, networks, runs
+from harness.report import reproduction
+from harness.report.plots import COLOURS, MARKERS, WIDTH, pyplot
 
-curves, runs = load_item("popordanoska2024", "curves"), load_item("popordanoska2024", "runs")
-networks = load_item("popordanoska2024", "networks")
 COLUMNS = {"accuracy": "Accuracy", "logloss": "NLL", "brier": "Brier"}
 KEY = ["network", "method", "variant"]
 

@@ -7,13 +7,11 @@ bins. Rank 1 is the smallest error. The paper's point is that the three orders a
 import numpy as np
 import pandas as pd
 
-from harness import reproduction
-from harness.experiment import load_item
-from harness.plots import COLOURS, MARKERS, WIDTH, pyplot
-from harness.tables import label
+from experiments.popordanoska2024 import curves, networks, runs
+from harness.report import reproduction
+from harness.report.plots import COLOURS, MARKERS, WIDTH, pyplot
+from harness.report.tables import label
 
-curves, runs = load_item("popordanoska2024", "curves"), load_item("popordanoska2024", "runs")
-networks = load_item("popordanoska2024", "networks")
 summary = curves.summary
 KERNEL, BINS = "kde_popordanoska2024", "classwise_ece_popordanoska2024"
 METRICS = {("CE_KL", "kl"): (KERNEL, 100), ("CE_2^2", "l2_squared"): (KERNEL, 1000), ("CE_1", "l1"): (BINS, 1000)}

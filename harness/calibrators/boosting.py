@@ -20,9 +20,9 @@ from scipy.special import expit
 
 from harness.calibrators.scaling import QuadraticScaling, StructuredMatrixScaling, on_columns
 from harness.calibrators.temperature import _log_odds, _logs, _softmax
-from harness.errors import BadInput
-from harness.folds import fold_of
-from harness.seeds import as_seed
+from harness.common.seeds import as_seed
+from harness.errors import BadInputError
+from harness.math.folds import fold_of
 
 ABSENT_WEIGHT = 1e-8  # of the row that stands for a class without samples
 NO_SAMPLE = 1e-12  # probability up to which a tree may happen to see no sample, which CatBoost refuses
@@ -278,7 +278,7 @@ def _logits(p, init):
 
 def _check(calibrator):
     if calibrator.init not in ("logit", "log"):
-        raise BadInput(f"init is {calibrator.init!r}; allowed are 'logit' and 'log'.")
+        raise BadInputError(f"init is {calibrator.init!r}; allowed are 'logit' and 'log'.")
     for name, least in (("iterations", 1), ("patience", 1), ("inner_folds", 2)):
         if getattr(calibrator, name) < least:
-            raise BadInput(f"{name} is {getattr(calibrator, name)}; at least {least} is needed.")
+            raise BadInputError(f"{name} is {getattr(calibrator, name)}; at least {least} is needed.")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.seeds import as_seed
+from harness.common.seeds import as_seed
 
 
 @dataclass(frozen=True)

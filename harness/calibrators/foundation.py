@@ -21,8 +21,8 @@ from importlib.util import find_spec
 import numpy as np
 
 from harness.calibrators.scaling import on_columns
-from harness.errors import BadInput, Undefined
-from harness.seeds import as_seed
+from harness.common.seeds import as_seed
+from harness.errors import BadInputError, UndefinedError
 from harness.sources import files
 
 MAX_N = {"cpu": 2_000, "cuda": 10_000}  # samples of a cell; on one CPU core a binary cell of 2,000 takes 40 s
@@ -46,15 +46,15 @@ class _Foundation:
 
     def __post_init__(self):
         if self.device not in MAX_N:
-            raise BadInput(f"device is {self.device!r}; allowed are {', '.join(MAX_N)}.")
+            raise BadInputError(f"device is {self.device!r}; allowed are {', '.join(MAX_N)}.")
         if self.max_n is None:
             object.__setattr__(self, "max_n", MAX_N[self.device])
         for name, least in (("seed", 0), ("max_n", 1)):
             value = getattr(self, name)
             if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
-                raise BadInput(f"{name} is {value!r}; an integer of at least {least}, or null, is needed.")
+                raise BadInputError(f"{name} is {value!r}; an integer of at least {least}, or null, is needed.")
         if self.sha256 is not None and not (isinstance(self.sha256, str) and len(self.sha256) == 64):
-            raise BadInput(f"sha256 is {self.sha256!r}; 64 hexadecimal digits, or null for any, are needed.")
+            raise BadInputError(f"sha256 is {self.sha256!r}; 64 hexadecimal digits, or null for any, are needed.")
 
     @property
     def unavailable(self) -> str | None:
@@ -64,7 +64,7 @@ class _Foundation:
                 return f"the package {package} is not installed; install calharness[foundation]"
         try:
             path = files.find(self.weights)
-        except BadInput as absent:
+        except BadInputError as absent:
             return f"{str(absent).rstrip('.')}; `calharness data fetch {self.pack}` says how to get it"
         found = _checksum(path)
         if self.sha256 is not None and found != self.sha256.lower():
@@ -78,7 +78,7 @@ class _Foundation:
         """sha256 of the weights as they were when this was first asked, None without a file."""
         try:
             return _checksum(files.find(self.weights))
-        except BadInput:
+        except BadInputError:
             return None
 
     @property
@@ -87,16 +87,16 @@ class _Foundation:
         return {"weights": self.checksum, "device": self.device, "seed": self.seed}
 
     def fit(self, p, y, rng):
-        """Map of E[Y given p]; `rng` decides the model's seed unless `seed` does. One class: that class. Raises BadInput where
-        the model is unavailable, Undefined where it answers with a NaN."""
+        """Map of E[Y given p]; `rng` decides the model's seed unless `seed` does. One class: that class. Raises BadInputError where
+        the model is unavailable, UndefinedError where it answers with a NaN."""
         if p.ndim == 2 and p.shape[1] == 2:
             return on_columns(self, p, y, rng)
         reason = self.unavailable
         if reason is not None:
-            raise BadInput(f"{type(self).__name__} cannot run: {reason}.")
+            raise BadInputError(f"{type(self).__name__} cannot run: {reason}.")
         path = files.find(self.weights)
         if _checksum(path) != self.checksum:
-            raise BadInput(f"{path} changed since this estimator was made, and its key with it; make it again.")
+            raise BadInputError(f"{path} changed since this estimator was made, and its key with it; make it again.")
         k = 2 if p.ndim == 1 else p.shape[1]
         seed = as_seed(rng) if self.seed is None else self.seed
         share = np.bincount(y, minlength=k) / len(y)
@@ -110,7 +110,7 @@ class _Foundation:
             with _apart():
                 found = np.asarray(model.predict_proba(_columns(x)), dtype=np.float64)
             if not np.isfinite(found).all():
-                raise Undefined(f"{type(self).__name__} gave {int((~np.isfinite(found)).sum())} values that are not finite")
+                raise UndefinedError(f"{type(self).__name__} gave {int((~np.isfinite(found)).sum())} values that are not finite")
             full = np.zeros((len(x), k))
             full[:, np.asarray(model.classes_, dtype=np.int64)] = found / found.sum(axis=1, keepdims=True)
             return full[:, 1] if x.ndim == 1 else full

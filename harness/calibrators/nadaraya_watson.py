@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.notions import one_hot
+from harness.math.notions import one_hot
 
 BLOCK = 4_000_000  # kernel entries held at a time
 DENSE = 200_000  # below this many entries the dense sum is faster than the expansion

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.notions import one_hot
-from harness.seeds import as_seed
+from harness.common.seeds import as_seed
+from harness.math.notions import one_hot
 
 
 @dataclass(frozen=True)

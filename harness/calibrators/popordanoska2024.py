@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.calibrators.temperature import _logs, _softmax
-from harness.errors import BadInput
-from harness.kernels import two_columns
-from harness.notions import one_hot
+from harness.errors import BadInputError
+from harness.math.kernels import two_columns
+from harness.math.notions import one_hot
 
 LEAST = 1e-7  # scores are kept in [LEAST, 1 - LEAST]
 
@@ -28,7 +28,7 @@ class TemperatureGrid:
 
     def __post_init__(self):
         if self.objective not in ("nll", "brier"):
-            raise BadInput(f"objective is {self.objective!r}; allowed are nll, brier.")
+            raise BadInputError(f"objective is {self.objective!r}; allowed are nll, brier.")
 
     def temperature(self, p, y) -> float:
         """The T that is chosen on p (n, k) or (n,), y (n,)."""

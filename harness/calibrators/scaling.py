@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 from harness.calibrators.temperature import Temperature, _log_odds, _logs, _softmax
-from harness.errors import BadInput
+from harness.errors import BadInputError
 
 RIDGE = 1e-6  # on the distance from the identity map: keeps separable samples finite
 DENSE_CLASSES = 30  # up to here a Hessian of k (k + 1) coordinates is formed
@@ -42,7 +42,7 @@ class QuadraticScaling:
     def fit(self, p, y, rng=None):
         if p.ndim == 2:
             if p.shape[1] != 2:
-                raise BadInput(f"p has {p.shape[1]} columns; quadratic scaling is of two classes.")
+                raise BadInputError(f"p has {p.shape[1]} columns; quadratic scaling is of two classes.")
             return on_columns(self, p, y, rng)
         w = self._by_scikit_learn(p, y) if self.scikit_learn else _quadratic(self._features(p), y)
         n = len(p)

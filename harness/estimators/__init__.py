@@ -22,7 +22,7 @@ from harness.estimators.auroc import Auroc
 from harness.estimators.base import Estimate
 from harness.estimators.binned import Binned, Debiased
 from harness.estimators.bootstrap import Bootstrap
-from harness.estimators.certified import (
+from harness.estimators.certified.bounds import (
     BVWindow,
     CertifiedInterval,
     LipBkt,

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness import estimands
-from harness.errors import BadInput, Undefined
+from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate
-from harness.notions import checked, one_hot
+from harness.math import estimands
+from harness.math.notions import checked, one_hot
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,9 @@ class Oracle:
     def __call__(self, p, y, rng=None, notion=None, problem=None):
         p, y = checked(p, y)
         if not hasattr(problem, "posterior"):
-            raise BadInput("problem is missing or has no known posterior; the oracle needs problem=, one with posterior(p).")
+            raise BadInputError("problem is missing or has no known posterior; the oracle needs problem=, one with posterior(p).")
         if p.ndim == 1 and problem.classes > 2:
-            raise Undefined("the oracle knows E[Y given the whole vector], not given one coordinate")
+            raise UndefinedError("the oracle knows E[Y given the whole vector], not given one coordinate")
         notion = notion or ("binary" if p.ndim == 1 else "canonical")
         c = problem.posterior(p)
         wanted = [name for name in estimands.names(notion) if name in self.estimands]
@@ -91,6 +91,6 @@ class MonteCarloTruth:
     def __call__(self, p, y, rng, problem=None):
         p, y = checked(p, y)
         if not hasattr(problem, "authors_truth"):
-            raise Undefined("the problem is no legacy stream; only there did the authors draw a truth")
+            raise UndefinedError("the problem is no legacy stream; only there did the authors draw a truth")
         names = self.estimands[: 1 if p.ndim == 1 else 2]
         return {name: Estimate(problem.authors_truth(name, rng)) for name in names}

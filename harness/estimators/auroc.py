@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.errors import Undefined
+from harness.errors import UndefinedError
 from harness.estimators.base import Estimate
-from harness.notions import checked
+from harness.math.notions import checked
 
 
 @dataclass(frozen=True)
 class Auroc:
     """auroc = P(p > p') + P(p = p') / 2 over the pairs of a sample with y = 1 and one with y = 0 (Mann and Whitney's statistic).
     1/2 for predictions that say nothing, 1 for those that order all pairs; under top_label of the confidences, between right and
-    wrong predictions. Unbiased. Undefined where one of the outcomes is not there. Classwise: the mean over one class against the
+    wrong predictions. Unbiased. UndefinedError where one of the outcomes is not there. Classwise: the mean over one class against the
     others. O(n log n)."""
 
     notions = ("binary", "top_label", "classwise")
@@ -29,7 +29,7 @@ class Auroc:
         ones = int(y.sum())
         zeros = len(y) - ones
         if not (ones and zeros):
-            raise Undefined(f"all {len(y)} labels are {y[0]}; pairs of both outcomes are needed")
+            raise UndefinedError(f"all {len(y)} labels are {y[0]}; pairs of both outcomes are needed")
         _, at, counts = np.unique(p, return_inverse=True, return_counts=True)
         twice_rank = 2 * np.cumsum(counts) - counts + 1  # of ties the mean; integers, so exact
         wins = int(twice_rank[at][y == 1].sum()) - ones * (ones + 1)

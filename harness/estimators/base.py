@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.errors import BadInput, Undefined
-from harness.notions import number
+from harness.errors import BadInputError, UndefinedError
+from harness.math.notions import number
 
 KINDS = ("point", "lower", "upper", "interval")
 
@@ -18,17 +18,17 @@ KINDS = ("point", "lower", "upper", "interval")
 @dataclass(frozen=True)
 class Estimate:
     """A value, or a bound. kind: point | lower (carries low) | upper (carries high, value = high) | interval (both).
-    level is the confidence level of low and high; a point may carry them too. parts: named ingredients, numbers."""
+    level is the confidence level of low and high; a point may carry them too. diagnostics: named ingredients, numbers."""
 
     value: float
     low: float | None = None
     high: float | None = None
     level: float | None = None
     kind: str = "point"
-    parts: dict[str, float] | None = None
+    diagnostics: dict[str, float] | None = None
 
 
-class WrongAnswer(BadInput):
+class WrongAnswerError(BadInputError):
     """What an estimator returned is no estimate."""
 
 
@@ -52,7 +52,7 @@ def apply(estimator, p, y, notion, rng, problem=None) -> dict[str, Estimate]:
         estimator = dataclasses.replace(estimator, level=1.0 - (1.0 - level) / p.shape[1])
     per_class = [_normal(_call(estimator, p[:, j], y[:, j], rng, extra)) for j in range(p.shape[1])]
     if any(e.kind != "point" for e in per_class[0].values()):
-        raise Undefined("a mean over classes of bounds is no bound; only point estimates are averaged classwise")
+        raise UndefinedError("a mean over classes of bounds is no bound; only point estimates are averaged classwise")
     return {name: _mean([e[name] for e in per_class], level) for name in per_class[0]}
 
 
@@ -64,7 +64,7 @@ def _level_of(estimator):
 
 
 def _mean(estimates, level):
-    """Mean of points, and of their bounds if they were asked for at a common level; parts are of single classes, and left out."""
+    """Mean of points, and of their bounds if they were asked for at a common level; diagnostics are of single classes, and left out."""
 
     def mean(name):
         values = [getattr(e, name) for e in estimates]
@@ -106,26 +106,28 @@ def _normal(result):
         result = {"l1": result}
     else:
         found = "None" if result is None else f"a {type(result).__name__}"
-        raise WrongAnswer(f"the estimator returned {found}; allowed are a float or {{estimand: Estimate}}.")
+        raise WrongAnswerError(f"the estimator returned {found}; allowed are a float or {{estimand: Estimate}}.")
     return {str(k): _sound(str(k), v if isinstance(v, Estimate) else Estimate(v)) for k, v in result.items()}
 
 
 def _sound(name, e):
-    """The estimate with plain floats; WrongAnswer where kind, bounds and value do not fit together."""
+    """The estimate with plain floats; WrongAnswerError where kind, bounds and value do not fit together."""
     try:
         low, high, level = (None if x is None else number(x) for x in (e.low, e.high, e.level))
-        parts = {str(k): float(v) if isinstance(v, (bool, np.bool_)) else number(v) for k, v in (e.parts or {}).items()} or None
-        e = Estimate(number(e.value), low, high, level, e.kind, parts)
+        diagnostics = {
+            str(k): float(v) if isinstance(v, (bool, np.bool_)) else number(v) for k, v in (e.diagnostics or {}).items()
+        } or None
+        e = Estimate(number(e.value), low, high, level, e.kind, diagnostics)
     except (TypeError, ValueError, AttributeError) as error:
-        raise WrongAnswer(f"{name} is {e}; value, low, high, level and parts must be numbers.") from error
+        raise WrongAnswerError(f"{name} is {e}; value, low, high, level and diagnostics must be numbers.") from error
     if e.kind not in KINDS:
-        raise WrongAnswer(f"the kind of {name} is {e.kind!r}; allowed are {', '.join(KINDS)}.")
+        raise WrongAnswerError(f"the kind of {name} is {e.kind!r}; allowed are {', '.join(KINDS)}.")
     if e.kind in ("lower", "interval") and low is None or e.kind in ("upper", "interval") and high is None:
-        raise WrongAnswer(f"{name} is of kind {e.kind} but low = {low}, high = {high}; lower needs low, upper needs high.")
+        raise WrongAnswerError(f"{name} is of kind {e.kind} but low = {low}, high = {high}; lower needs low, upper needs high.")
     if e.kind == "upper" and not (e.value == high or math.isnan(e.value)):
-        raise WrongAnswer(f"{name} is an upper bound of value {e.value} and high {high}; they must be equal.")
+        raise WrongAnswerError(f"{name} is an upper bound of value {e.value} and high {high}; they must be equal.")
     if low is not None and high is not None and low > high:
-        raise WrongAnswer(f"{name} has low {low} above high {high}.")
+        raise WrongAnswerError(f"{name} has low {low} above high {high}.")
     return e
 
 

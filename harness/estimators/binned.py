@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness import estimands
 from harness.calibrators.partition import kmeans
-from harness.errors import BadInput
+from harness.common.seeds import as_seed
+from harness.errors import BadInputError
 from harness.estimators.base import Estimate, is_positive
-from harness.notions import checked, one_hot
-from harness.risk import Products, residuals
-from harness.seeds import as_seed
+from harness.math import estimands
+from harness.math.notions import checked, one_hot
+from harness.math.risk import ResidualGram, residuals
 
 RULES = ("width", "mass", "kmeans")
 
@@ -39,7 +39,7 @@ class Binned:
 
     def __post_init__(self):
         if self.rule not in RULES:
-            raise BadInput(f"rule is {self.rule!r}; allowed are {', '.join(RULES)}.")
+            raise BadInputError(f"rule is {self.rule!r}; allowed are {', '.join(RULES)}.")
         check_bins(self.bins)
 
     @property
@@ -77,7 +77,7 @@ class Binned:
             own = dataclasses.replace(self, **one)
             cell_of, count = partition(p, own.bins, own.rule, rng)
             mean = cell_residuals(p, y, cell_of, count)
-            yield [Products(mean[cell_of(x)]) for x in points]
+            yield [ResidualGram(mean[cell_of(x)]) for x in points]
 
 
 @dataclass(frozen=True)
@@ -106,9 +106,9 @@ class Debiased:
 
 
 def check_bins(bins):
-    """Raise BadInput unless it is a positive integer."""
+    """Raise BadInputError unless it is a positive integer."""
     if not (is_positive(bins) and int(bins) == bins):
-        raise BadInput(f"bins is {bins!r}; an integer of at least 1 is needed.")
+        raise BadInputError(f"bins is {bins!r}; an integer of at least 1 is needed.")
 
 
 def cells(p, y, bins, rule, rng=None):
@@ -123,7 +123,7 @@ def partition(p, bins, rule, rng=None):
         cell_of, count = kmeans(p if p.ndim == 2 else p[:, None], bins, as_seed(rng))
         return (lambda x: cell_of(x if x.ndim == 2 else x[:, None])), count
     if p.ndim != 1:
-        raise BadInput(f"p has shape {p.shape}, but rule {rule!r} cuts one probability; use rule='kmeans'.")
+        raise BadInputError(f"p has shape {p.shape}, but rule {rule!r} cuts one probability; use rule='kmeans'.")
     edges = np.arange(1, bins) / bins if rule == "width" else _equal_mass(p, bins)
     return (lambda x: np.searchsorted(edges, x, side="right")), len(edges) + 1
 

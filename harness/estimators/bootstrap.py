@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from harness import estimands
-from harness.errors import BadInput, Undefined
+from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, apply, is_finite, property_of
-from harness.notions import SCALAR_NOTIONS, one_hot
+from harness.math import estimands
+from harness.math.notions import SCALAR_NOTIONS, one_hot
 
 OWN_REVISION = 1
 FORMS = ("half", "pivotal")
@@ -68,7 +68,7 @@ class Bootstrap:
     Also of l1 by binned15 on dirichlet3_calibrated and _overconfident, n = 500: classwise 96 and 93, top-label 97 on the first
     (100 samples, 60 resamples: +- 2.2).
 
-    Rows are drawn for all classes together (classwise: an interval of the mean over classes, no Bonferroni). parts: resamples;
+    Rows are drawn for all classes together (classwise: an interval of the mean over classes, no Bonferroni). diagnostics: resamples;
     bootstrap_se, the spread of d, and bootstrap_bias, its mean (form half); undefined_resamples, halves that the estimator calls
     undefined or refuses, or where its value is not finite. If these are more than 5 %, with fewer than 20 rows, and where the
     values do not vary at all, there is no interval. The streams are spawned from rng after the estimator has used it. Cost:
@@ -90,14 +90,14 @@ class Bootstrap:
 
     def __post_init__(self):
         if not callable(self.estimator):
-            raise BadInput(f"estimator is a {type(self.estimator).__name__}; a callable (p, y) is needed.")
+            raise BadInputError(f"estimator is a {type(self.estimator).__name__}; a callable (p, y) is needed.")
         whole = isinstance(self.resamples, (int, np.integer)) and not isinstance(self.resamples, bool)
         if not whole or self.resamples < LEAST_ROWS:
-            raise BadInput(f"resamples is {self.resamples!r}; an integer of at least {LEAST_ROWS} is needed, such as 200.")
+            raise BadInputError(f"resamples is {self.resamples!r}; an integer of at least {LEAST_ROWS} is needed, such as 200.")
         if not (isinstance(self.level, (int, float)) and 0.0 < self.level < 1.0):
-            raise BadInput(f"level is {self.level!r}; a number between 0 and 1 is needed, such as 0.95.")
+            raise BadInputError(f"level is {self.level!r}; a number between 0 and 1 is needed, such as 0.95.")
         if self.form not in FORMS:
-            raise BadInput(f"form is {self.form!r}; allowed are {', '.join(FORMS)}.")
+            raise BadInputError(f"form is {self.form!r}; allowed are {', '.join(FORMS)}.")
 
     @property
     def revision(self):
@@ -149,7 +149,7 @@ class Bootstrap:
 
     def __call__(self, p, y, rng=None, notion=None, problem=None):
         if rng is None:
-            raise BadInput("rng is missing; give a numpy Generator, which draws the halves.")
+            raise BadInputError("rng is missing; give a numpy Generator, which draws the halves.")
         if notion is None:
             notion = "binary" if np.ndim(p) == 1 else "classwise" if np.ndim(y) == 2 else "canonical"
         found = apply(self.estimator, p, y, notion, rng, problem)
@@ -183,18 +183,18 @@ class Bootstrap:
         own = int(rng.integers(2**31 - 1)) if self.legacy_seed else rng
         try:
             found = apply(self.estimator, p, y, notion, own, problem)
-        except (Undefined, ValueError, ArithmeticError):
+        except (UndefinedError, ValueError, ArithmeticError):
             return {}
         return {name: e.value for name, e in found.items() if math.isfinite(e.value)}
 
     def _interval(self, name, e, values, n):
-        parts = {"resamples": float(self.resamples)}
+        diagnostics = {"resamples": float(self.resamples)}
         if len(values) < self.resamples:
-            parts["undefined_resamples"] = float(self.resamples - len(values))
+            diagnostics["undefined_resamples"] = float(self.resamples - len(values))
         if len(values) < (1.0 - MOST_UNDEFINED) * self.resamples:
-            return _with(e, parts)
+            return _with(e, diagnostics)
         if np.ptp(values) <= 1e-12 * max(1.0, abs(e.value)):  # nothing varies: no sampling error of 0, but none that halves show
-            return _with(e, {**parts, "bootstrap_se": 0.0})
+            return _with(e, {**diagnostics, "bootstrap_se": 0.0})
         half = n // 2
         scale = math.sqrt(half / (n - half))  # 1 but for an odd n
         change = scale * (np.array(values) - e.value)
@@ -208,10 +208,10 @@ class Bootstrap:
             fast = float(change.mean())
             reach = float(ndtri((1.0 + self.level) / 2.0) * change.std(ddof=1))
             low, high = (e.value - max(fast, SLOW * fast) - reach, e.value - min(fast, SLOW * fast) + reach)
-            parts |= {"bootstrap_se": float(change.std(ddof=1)), "bootstrap_bias": fast}
+            diagnostics |= {"bootstrap_se": float(change.std(ddof=1)), "bootstrap_bias": fast}
         if is_error(name):  # the truth is not below 0
             low, high = max(low, 0.0), max(high, 0.0)
-        return _with(replace(e, low=float(low), high=float(high), level=float(self.level)), parts)
+        return _with(replace(e, low=float(low), high=float(high), level=float(self.level)), diagnostics)
 
     def _like_calibrated(self, p, y, notion, problem, rng, values):
         """The names of those values that are no larger than what calibrated labels Y ~ p give: of `_null_draws` draws, more than
@@ -249,5 +249,5 @@ def _streams(rng):
     return rng.spawn(2)
 
 
-def _with(e: Estimate, parts):
-    return replace(e, parts={**(e.parts or {}), **parts})
+def _with(e: Estimate, diagnostics):
+    return replace(e, diagnostics={**(e.diagnostics or {}), **diagnostics})

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import dpotri
 
-from harness.errors import BadInput, Undefined
+from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, is_positive
 from harness.estimators.kernel_errors import (
     KERNELS,
@@ -22,7 +22,7 @@ from harness.estimators.kernel_errors import (
     rate_of,
     times,
 )
-from harness.kernels import TILE, pivoted_cholesky, rbf
+from harness.math.kernels import TILE, pivoted_cholesky, rbf
 
 METHODS = ("auto", "cholesky", "low_rank", "features")
 FEW = 500  # samples that Cholesky serves soonest
@@ -58,10 +58,10 @@ class CKCE:
     min(||X||, e ||P X||) ||S|| + ||S||^2 / (4 c), for c (P - A) = c A E P and s / (s + c)^2 <= 1 / (4 c). They end where this,
     with rounding, is at most `accuracy` of ckce, or 1e-12 of the largest value possible, ||R||^2 / (4 c). The heavy ridge makes
     a few products enough, for any rank. O(n r^2) and O(n^2 k) per product, O(n (k + r)) memory, r <= 256. "auto": Cholesky up to
-    500 samples, low rank above (where a tiny ridge keeps it from the accuracy: Cholesky up to 4,000, Undefined above).
+    500 samples, low rank above (where a tiny ridge keeps it from the accuracy: Cholesky up to 4,000, UndefinedError above).
     "features": K by `features` random Fourier features from rng, O(n (k + 2 features)^2) (Appendix B).
 
-    parts: gamma, ridge; rank, residual (relative trace of E), products, error (the bound above); noise_floor, where it is cheap
+    diagnostics: gamma, ridge; rank, residual (relative trace of E), products, error (the bound above); noise_floor, where it is cheap
     (low_rank: to first order in E, within 1 %)."""
 
     gamma: float | str = "dist"
@@ -80,15 +80,15 @@ class CKCE:
     def __post_init__(self):
         check_gamma(self.gamma)
         if not (self.ridge is None or is_positive(self.ridge)):
-            raise BadInput(f"ridge is {self.ridge!r}; a positive number, or null for n^-1/4, is needed.")
+            raise BadInputError(f"ridge is {self.ridge!r}; a positive number, or null for n^-1/4, is needed.")
         for name, allowed in (("method", METHODS), ("kernel", KERNELS)):
             if getattr(self, name) not in allowed:
-                raise BadInput(f"{name} is {getattr(self, name)!r}; allowed are {', '.join(allowed)}.")
+                raise BadInputError(f"{name} is {getattr(self, name)!r}; allowed are {', '.join(allowed)}.")
         if self.kernel == "kronecker" and self.method != "auto":
-            raise BadInput(f"method is {self.method!r}; the kernel kronecker has a closed form and takes auto alone.")
+            raise BadInputError(f"method is {self.method!r}; the kernel kronecker has a closed form and takes auto alone.")
         check_integer("features", self.features)
         if not (is_positive(self.accuracy) and self.accuracy < 1.0):
-            raise BadInput(f"accuracy is {self.accuracy!r}; a number between 0 and 1 is needed.")
+            raise BadInputError(f"accuracy is {self.accuracy!r}; a number between 0 and 1 is needed.")
 
     @property
     def determinism(self):
@@ -107,12 +107,12 @@ class CKCE:
         if self.kernel == "kronecker":
             group, sums, sizes = group_sums(q, r)
             value = float(((sums / (sizes + c)[:, None]) ** 2).sum())
-            parts = {"rank": len(sizes), "noise_floor": float((spread / (sizes[group] + c) ** 2).sum())}
+            diagnostics = {"rank": len(sizes), "noise_floor": float((spread / (sizes[group] + c) ** 2).sum())}
         else:
             gamma = gamma_of(self.gamma, q)
-            value, parts = self._value(q, r, gamma, c, spread, rng)
-            parts = {"gamma": gamma, **parts}
-        return {"ckce": Estimate(value, parts={"ridge": ridge, **parts})}
+            value, diagnostics = self._value(q, r, gamma, c, spread, rng)
+            diagnostics = {"gamma": gamma, **diagnostics}
+        return {"ckce": Estimate(value, diagnostics={"ridge": ridge, **diagnostics})}
 
     def _value(self, q, r, gamma, c, spread, rng):
         if self.method == "features":
@@ -120,15 +120,15 @@ class CKCE:
             return system.primal(r), {"rank": system.features.shape[1], "noise_floor": float(system.diagonal() @ spread)}
         if self.method == "cholesky" or self.method == "auto" and len(q) <= FEW:
             return by_cholesky(q, r, gamma, c, spread)
-        value, parts = by_low_rank(q, r, gamma, c, spread, self.accuracy)
+        value, diagnostics = by_low_rank(q, r, gamma, c, spread, self.accuracy)
         if value is None and self.method == "auto" and len(q) <= MOST_HELD:
             return by_cholesky(q, r, gamma, c, spread)
         if value is None:
-            raise Undefined(
-                f"an accuracy of {self.accuracy:g} is not reached in {MOST_PRODUCTS} products (bound {parts['error']:.2g}): the "
-                f"ridge is too small for rank {parts['rank']}"
+            raise UndefinedError(
+                f"an accuracy of {self.accuracy:g} is not reached in {MOST_PRODUCTS} products (bound {diagnostics['error']:.2g}): the "
+                f"ridge is too small for rank {diagnostics['rank']}"
             )
-        return value, parts
+        return value, diagnostics
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ class System:
 
 
 def by_cholesky(q, r, gamma, c, spread):
-    """(value, parts) with K + c I decomposed: one n x n matrix, another for the noise floor."""
+    """(value, diagnostics) with K + c I decomposed: one n x n matrix, another for the noise floor."""
     n = len(q)
     matrix = np.empty((n, n))
     for start in range(0, n, TILE):
@@ -176,16 +176,16 @@ def by_cholesky(q, r, gamma, c, spread):
     factor = cho_factor(matrix.T, lower=True, overwrite_a=True, check_finite=False)
     w = cho_solve(factor, r, check_finite=False)
     value = np.vdot(w, times(q, gamma, w))  # not w'(r - c w), which cancels where c is large
-    parts = {"rank": n, "residual": 0.0}
+    diagnostics = {"rank": n, "residual": 0.0}
     if n <= MOST_INVERTED:
         lower = np.tril(dpotri(factor[0], lower=1)[0])
         squares = (lower * lower).sum(axis=0) + (np.tril(lower, -1) ** 2).sum(axis=1)
-        parts["noise_floor"] = float((lower.diagonal() - c * squares) @ spread)
-    return float(value), parts
+        diagnostics["noise_floor"] = float((lower.diagonal() - c * squares) @ spread)
+    return float(value), diagnostics
 
 
 def by_low_rank(q, r, gamma, c, spread, accuracy):
-    """(value, parts) as `CKCE` says; value None where the accuracy is not reached."""
+    """(value, diagnostics) as `CKCE` says; value None where the accuracy is not reached."""
     low = pivoted_cholesky(q, rate_of(gamma), max_rank=min(MOST_PIVOTS, int(3 * np.sqrt(len(q))) + 1))
     system, left = System(np.column_stack([q, low.factor]), c), low.residual * len(q)
     value, error, products = system.primal(r), 0.0, 0
@@ -195,7 +195,7 @@ def by_low_rank(q, r, gamma, c, spread, accuracy):
         if not error <= accuracy * value:
             value, error, products = _refined(q, r, gamma, system, x, left, accuracy)
     missing = np.maximum(1.0 - np.einsum("ij,ij->i", low.factor, low.factor), 0.0)  # diagonal of E
-    parts = {
+    diagnostics = {
         "rank": low.factor.shape[1],
         "residual": low.residual,
         "products": products,
@@ -203,7 +203,7 @@ def by_low_rank(q, r, gamma, c, spread, accuracy):
         "noise_floor": float((system.diagonal() + missing / c**2) @ spread),
     }
     enough = products == 0 or error <= _enough(value, r, c, accuracy)
-    return (float(value) if enough else None), parts
+    return (float(value) if enough else None), diagnostics
 
 
 def _enough(value, r, c, accuracy):

@@ -8,16 +8,16 @@ from functools import cached_property
 
 import numpy as np
 
-from harness.divergences import ENTROPY, SQUARED, Bregman
-from harness.errors import BadInput, Undefined
-from harness.estimands import OWN, norm_name, p_norm
+from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, is_positive
 from harness.estimators.binned import check_bins
 from harness.estimators.selection import settings_of, validation_risks
-from harness.folds import fold_of
-from harness.kernels import FLOOR, dirichlet_sums, two_columns
-from harness.notions import checked, one_hot
-from harness.risk import Products
+from harness.math.divergences import ENTROPY, SQUARED, Bregman
+from harness.math.estimands import OWN, norm_name, p_norm
+from harness.math.folds import fold_of
+from harness.math.kernels import FLOOR, dirichlet_sums, two_columns
+from harness.math.notions import checked, one_hot
+from harness.math.risk import ResidualGram
 
 LIKELIHOOD_GRID = tuple(float(b) for b in [*np.logspace(-5, -1, 50), 0.2, 0.4, 0.6, 0.8, 1.0])
 RISK_GRID = tuple(float(b) for b in [*np.logspace(-5, -1, 15), 0.2, 0.4, 0.6, 0.8, 1.0])
@@ -43,7 +43,7 @@ class DirichletKernel:
     F needs it, f is clipped to [floor, 1 - floor], as the paper does. Bias: upwards by the variance of r, O(1 / (n b^((k-1)/2)));
     smoothing takes the direct form down at first, then towards the distance from the mean outcome, and the risk form up. The
     likelihood is of the predictions alone: where they crowd at the vertices, or are equal (saturated confidences), its bandwidth
-    is far too small. O(n^2 k) per bandwidth, blocked; Undefined for n = 1."""
+    is far too small. O(n^2 k) per bandwidth, blocked; UndefinedError for n = 1."""
 
     bandwidth: float | str = "risk"
     form: str = "direct"
@@ -60,11 +60,11 @@ class DirichletKernel:
     def __post_init__(self):
         check_form(self.form)
         if not (is_positive(self.bandwidth) or self.bandwidth in RULES):
-            raise BadInput(f"bandwidth is {self.bandwidth!r}; allowed are a positive number, {' and '.join(RULES)}.")
+            raise BadInputError(f"bandwidth is {self.bandwidth!r}; allowed are a positive number, {' and '.join(RULES)}.")
         if not (is_positive(self.floor) and self.floor < 0.5):
-            raise BadInput(f"floor is {self.floor!r}; a number between 0 and 0.5 is needed.")
+            raise BadInputError(f"floor is {self.floor!r}; a number between 0 and 0.5 is needed.")
         if not isinstance(self.norms, (list, tuple)) or not all(p == np.inf or is_positive(p) and p >= 1.0 for p in self.norms):
-            raise BadInput(f"norms is {self.norms!r}; a list of numbers of at least 1, or inf, is needed.")
+            raise BadInputError(f"norms is {self.norms!r}; a list of numbers of at least 1, or inf, is needed.")
         check_generators(self.generators)
 
     @cached_property
@@ -78,11 +78,11 @@ class DirichletKernel:
     def __call__(self, p, y, rng=None):
         p, y = checked(p, y)
         if len(p) < 2:
-            raise Undefined("leaving one sample out of one leaves none")
+            raise UndefinedError("leaving one sample out of one leaves none")
         b = self.chosen_bandwidth(p, y, rng)
         ratio = self._ratios(p, p, y, (b,), leave_one_out=True)[0]
         found = errors(p, ratio, y, self.form, self.norms, self.generators, self.floor)
-        return {name: Estimate(value, parts={"bandwidth": b}) for name, value in found.items()}
+        return {name: Estimate(value, diagnostics={"bandwidth": b}) for name, value in found.items()}
 
     def chosen_bandwidth(self, p, y, rng=None) -> float:
         """The bandwidth as given, or by the rule; the first of several equally good ones."""
@@ -91,7 +91,7 @@ class DirichletKernel:
         if self.bandwidth == "risk":
             grid = {"bandwidth": RISK_GRID}
             if len(p) < 10:
-                raise Undefined(f"the risk of five folds needs 10 samples, and there are {len(p)}")
+                raise UndefinedError(f"the risk of five folds needs 10 samples, and there are {len(p)}")
             risks = validation_risks(self, settings_of(grid), p, y, fold_of(y, 5, False, rng), rng)
             return RISK_GRID[int(risks.mean(axis=1).argmin())]
         return float(self.bandwidth)
@@ -113,10 +113,10 @@ class DirichletKernel:
         regression on (p, y), without leaving anything out, for the points are other samples (gruber2025, Section 4.1)."""
         bandwidths = [dataclasses.replace(self, **one).bandwidth for one in settings]
         if any(b in RULES for b in bandwidths):
-            raise BadInput(f"bandwidth is {next(b for b in bandwidths if b in RULES)}; a setting of a grid needs a number.")
+            raise BadInputError(f"bandwidth is {next(b for b in bandwidths if b in RULES)}; a setting of a grid needs a number.")
         at = [self._ratios(x, p, y, bandwidths) for x in points]
         for i in range(len(settings)):
-            yield [Products(_columns(x) - of_points[i]) for x, of_points in zip(points, at)]
+            yield [ResidualGram(_columns(x) - of_points[i]) for x, of_points in zip(points, at)]
 
     def _clipped(self, p):
         return np.clip(two_columns(p), self.floor, 1.0 - self.floor)
@@ -157,7 +157,7 @@ class BinningKernel:
     def __call__(self, p, y, rng=None):
         p, y = checked(p, y)
         if len(p) < 2:
-            raise Undefined("leaving one sample out of one leaves none")
+            raise UndefinedError("leaving one sample out of one leaves none")
         cell = np.searchsorted(np.arange(1, self.bins) / self.bins, p, side="right")
         others = np.bincount(cell)[cell] - 1
         hits = np.bincount(cell, y)[cell] - y
@@ -168,18 +168,18 @@ class BinningKernel:
 
 
 def check_form(form):
-    """Raise BadInput unless it is one of FORMS."""
+    """Raise BadInputError unless it is one of FORMS."""
     if form not in FORMS:
-        raise BadInput(f"form is {form!r}; allowed are {', '.join(FORMS)}.")
+        raise BadInputError(f"form is {form!r}; allowed are {', '.join(FORMS)}.")
 
 
 def check_generators(generators):
-    """Raise BadInput unless they are Bregman objects with names of their own."""
+    """Raise BadInputError unless they are Bregman objects with names of their own."""
     for one in generators:
         if not isinstance(one, Bregman):
-            raise BadInput(f"generators holds {one!r}; objects of harness.divergences.Bregman are needed.")
+            raise BadInputError(f"generators holds {one!r}; objects of harness.math.divergences.Bregman are needed.")
         if not OWN.fullmatch(one.name):
-            raise BadInput(f"generators holds one of the name {one.name!r}; an own divergence is named bregman_<name>.")
+            raise BadInputError(f"generators holds one of the name {one.name!r}; an own divergence is named bregman_<name>.")
 
 
 def names(form, norms, generators):

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from harness.errors import BadInput, Undefined
+from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, is_positive
 from harness.estimators.binned import cell_residuals, check_bins
 from harness.estimators.dirichlet_kernel import RISK_GRID
 from harness.estimators.selection import check_grid, fold_products, settings_of
 from harness.estimators.tuned import OWN_REVISION, numbers_of
-from harness.kernels import dirichlet_sums, two_columns
-from harness.notions import checked, one_hot
-from harness.risk import Products, residuals, risk
+from harness.math.kernels import dirichlet_sums, two_columns
+from harness.math.notions import checked, one_hot
+from harness.math.risk import ResidualGram, residuals, risk
 
 LEAST_DENSITY = 1e-10  # their denominators are at least this, for at most 60 classes
 MOST_CLASSES = 60
@@ -48,7 +48,7 @@ class BinnedGruber2025:
                 return (np.digitize(x, edges, right=True) - 1) % bins  # p = 0 falls into their last bin
 
             mean = cell_residuals(p, y, cell_of, bins)
-            yield [Products(mean[cell_of(x)]) for x in points]
+            yield [ResidualGram(mean[cell_of(x)]) for x in points]
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class DirichletKernelGruber2025:
 
     def __post_init__(self):
         if not is_positive(self.bandwidth):
-            raise BadInput(f"bandwidth is {self.bandwidth!r}; a positive number is needed.")
+            raise BadInputError(f"bandwidth is {self.bandwidth!r}; a positive number is needed.")
 
     def search_space(self, scalar):
         return {"bandwidth": tuple(float(np.float32(b)) for b in RISK_GRID)}
@@ -79,7 +79,7 @@ class DirichletKernelGruber2025:
         centres = self._rounded(p)
         at = [self._ratios(self._rounded(x), centres, hits, bandwidths, p.ndim == 1) for x in points]
         for i in range(len(settings)):
-            yield [Products(np.where(np.isnan(of[i]), np.nan, x.reshape(len(x), -1) - of[i])) for x, of in zip(points, at)]
+            yield [ResidualGram(np.where(np.isnan(of[i]), np.nan, x.reshape(len(x), -1) - of[i])) for x, of in zip(points, at)]
 
     def _rounded(self, p):
         return two_columns(p.astype(np.float32).astype(np.float64) if self.float32 else p)
@@ -109,7 +109,7 @@ class TunedGruber2025:
     misaligned: kernel ridge on vectors is fitted on the labels of other samples, those at the same positions before the
     permutation, while the risk takes the right ones: what their code did for canonical calibration errors.
 
-    parts: as `Tuned`; rms_sd is the error bar of their figures, root_risk and root_risk_se (both not x100) are what their tables
+    diagnostics: as `Tuned`; rms_sd is the error bar of their figures, root_risk and root_risk_se (both not x100) are what their tables
     print; dropped_share, the share of test samples dropped."""
 
     estimator: Any
@@ -124,7 +124,7 @@ class TunedGruber2025:
     def __post_init__(self):
         check_grid(self.estimator, self.grid)
         if int(self.folds) != self.folds or self.folds < 2:
-            raise BadInput(f"folds is {self.folds}; an integer of at least 2 is needed.")
+            raise BadInputError(f"folds is {self.folds}; an integer of at least 2 is needed.")
 
     @property
     def revision(self):
@@ -158,14 +158,14 @@ class TunedGruber2025:
         choice = int(np.nanargmin(roots.mean(axis=1)))
         with np.errstate(invalid="ignore"):
             per_fold = np.sqrt(tests[choice])
-        parts = {
+        diagnostics = {
             "risk": float(risks[choice].mean()), "root_risk": float(roots[choice].mean()),
             "root_risk_se": float(roots[choice].std(ddof=1) / np.sqrt(self.folds)), "rms_sd": float(per_fold.std(ddof=1)),
             "choice": choice, "dropped_share": float(dropped[choice].mean()), **numbers_of(settings[choice]),
         }  # fmt: skip
         return {
-            "l2_squared": Estimate(float(tests[choice].mean()), parts=parts),
-            "rms": Estimate(float(per_fold.mean()), parts=parts),
+            "l2_squared": Estimate(float(tests[choice].mean()), diagnostics=diagnostics),
+            "rms": Estimate(float(per_fold.mean()), diagnostics=diagnostics),
         }
 
     def path(self, p, y):
@@ -173,7 +173,7 @@ class TunedGruber2025:
         n = len(p)
         rest_n = int(0.8 * n)
         if rest_n < 2 * self.folds or rest_n == n:
-            raise Undefined(f"{self.folds} folds of at least 2 samples and a fifth as test part need more than {n} samples")
+            raise UndefinedError(f"{self.folds} folds of at least 2 samples and a fifth as test part need more than {n} samples")
         order = np.random.RandomState(0).permutation(n)
         rest, test = order[:rest_n], order[rest_n:]
         fold = np.repeat(np.arange(self.folds), [len(part) for part in np.array_split(np.arange(rest_n), self.folds)])
@@ -188,7 +188,7 @@ class TunedGruber2025:
             dropped[i, j] = 1.0 - seen.mean()
             tests[i, j] = values[seen].mean() if seen.any() else np.nan
         if np.isnan(risks.mean(axis=1)).all():
-            raise Undefined(
+            raise UndefinedError(
                 "every setting leaves a fold with fewer than two rows that are not NaN, the others being exactly 0 or 1"
             )
         return settings, risks, tests, dropped
@@ -198,4 +198,4 @@ def _risk_of_finite(u, products):
     seen = np.isfinite(products.features).all(axis=1)
     if seen.sum() < 2:
         return np.nan
-    return risk(u[seen], Products(products.features[seen], products.core))
+    return risk(u[seen], ResidualGram(products.features[seen], products.core))

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.errors import BadInput, Undefined
+from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, is_positive
-from harness.kernels import MEDIAN_RULES, median_distance, pivoted_cholesky, rbf, rbf_times, two_columns
-from harness.notions import checked, one_hot
+from harness.math.kernels import MEDIAN_RULES, median_distance, pivoted_cholesky, rbf, rbf_times, two_columns
+from harness.math.notions import checked, one_hot
 
 FORMS = ("unbiased", "biased", "block")
 METHODS = ("exact", "features")
@@ -22,18 +22,18 @@ HELD = 1 << 20  # numbers of a batch of blocks
 
 
 def check_gamma(gamma):
-    """Raise BadInput unless it is a positive number or one of MEDIAN_RULES."""
+    """Raise BadInputError unless it is a positive number or one of MEDIAN_RULES."""
     if not (is_positive(gamma) or gamma in MEDIAN_RULES):
-        raise BadInput(f"gamma is {gamma!r}; allowed are a positive number and the rules {', '.join(MEDIAN_RULES)}.")
+        raise BadInputError(f"gamma is {gamma!r}; allowed are a positive number and the rules {', '.join(MEDIAN_RULES)}.")
 
 
 MOST_INTERVALS = 1_000_000
 
 
 def check_integer(name, value, least=1):
-    """Raise BadInput unless it is an integer of at least `least`."""
+    """Raise BadInputError unless it is an integer of at least `least`."""
     if not (is_positive(value) and int(value) == value and value >= least):
-        raise BadInput(f"{name} is {value!r}; an integer of at least {least} is needed.")
+        raise BadInputError(f"{name} is {value!r}; an integer of at least {least} is needed.")
 
 
 def on_columns(p, y):
@@ -62,7 +62,7 @@ def fourier_features(q, gamma, count, rng):
     """phi (n, k + 2 count), phi phi' ~ K: f itself, cos and sin of w_j.f over sqrt(count), w_j ~ N(0, I / gamma^2)
     (moskvichev2025, Appendix B)."""
     if rng is None:
-        raise BadInput("rng is missing; give a numpy Generator, or an integer seed.")
+        raise BadInputError("rng is missing; give a numpy Generator, or an integer seed.")
     angle = q @ (np.random.default_rng(rng).standard_normal((q.shape[1], count)) / gamma)
     return np.column_stack([q, np.cos(angle) / np.sqrt(count), np.sin(angle) / np.sqrt(count)])
 
@@ -86,8 +86,8 @@ class SKCE:
 
     gamma, kernel, p (n,), method = "features": as in `CKCE`. Equal predictions: unbiased, kappa (||sum r||^2 - sum ||r_i||^2) /
     (n (n - 1)), kappa = ||f||^2 + 1. Sums over all pairs by low rank where that leaves out at most 1e-12 of K's trace, as for
-    scalars (an error of at most 2e-12 mean ||r||^2), by tiles otherwise, O(n^2 k). Undefined for fewer samples than the form
-    needs. parts: gamma; rank of the features; of blocks their number, left_out and standard_error."""
+    scalars (an error of at most 2e-12 mean ||r||^2), by tiles otherwise, O(n^2 k). UndefinedError for fewer samples than the form
+    needs. diagnostics: gamma; rank of the features; of blocks their number, left_out and standard_error."""
 
     gamma: float | str = "dist"
     form: str = "unbiased"
@@ -106,11 +106,13 @@ class SKCE:
         check_gamma(self.gamma)
         for name, allowed in (("form", FORMS), ("method", METHODS), ("kernel", KERNELS)):
             if getattr(self, name) not in allowed:
-                raise BadInput(f"{name} is {getattr(self, name)!r}; allowed are {', '.join(allowed)}.")
+                raise BadInputError(f"{name} is {getattr(self, name)!r}; allowed are {', '.join(allowed)}.")
         if self.method == "features" and (self.form == "block" or self.kernel == "kronecker"):
-            raise BadInput("method is 'features'; blocks and the kernel kronecker are exact as they are and take exact alone.")
+            raise BadInputError(
+                "method is 'features'; blocks and the kernel kronecker are exact as they are and take exact alone."
+            )
         if self.form == "block" and self.kernel == "kronecker":
-            raise BadInput("form is 'block'; with the kernel kronecker, unbiased and biased are allowed.")
+            raise BadInputError("form is 'block'; with the kernel kronecker, unbiased and biased are allowed.")
         check_integer("blocksize", self.blocksize, 2)
         check_integer("features", self.features)
 
@@ -122,7 +124,7 @@ class SKCE:
         q, r = on_columns(p, y)
         n, least = len(q), {"unbiased": 2, "biased": 1, "block": self.blocksize}[self.form]
         if n < least:
-            raise Undefined(f"{least} samples are needed, and there are {n}")
+            raise UndefinedError(f"{least} samples are needed, and there are {n}")
         if self.kernel == "kronecker":
             sums = group_sums(q, r)[1]
             return self._of_sums((sums * sums).sum(), (r * r).sum(), n, {"rank": len(sums)})
@@ -133,10 +135,10 @@ class SKCE:
         diagonal = (np.einsum("ij,ij->i", q, q) + 1.0) @ np.einsum("ij,ij->i", r, r)
         return self._of_sums(total, diagonal, n, {"gamma": gamma} | ({"rank": rank} if rank else {}))
 
-    def _of_sums(self, total, diagonal, n, parts):
+    def _of_sums(self, total, diagonal, n, diagnostics):
         """From sum_ij h_ij and sum_i h_ii."""
         value = total / n**2 if self.form == "biased" else (total - diagonal) / (n * (n - 1))
-        return {"skce": Estimate(float(value), parts=parts)}
+        return {"skce": Estimate(float(value), diagnostics=diagnostics)}
 
     def _total(self, q, r, gamma, rng):
         """(sum_ij k(f_i, f_j) <r_i, r_j>, rank of the features, 0 without)."""
@@ -153,7 +155,7 @@ class SKCE:
 def _by_blocks(q, r, gamma, size, rng):
     """The mean over blocks of the mean of h_ij over the pairs of a block."""
     if rng is None:
-        raise BadInput("rng is missing; give a numpy Generator, or an integer seed.")
+        raise BadInputError("rng is missing; give a numpy Generator, or an integer seed.")
     count, k = len(q) // size, q.shape[1]
     order = np.random.default_rng(rng).permutation(len(q))[: count * size].reshape(count, size)
     first, second = np.triu_indices(size, 1)
@@ -163,10 +165,10 @@ def _by_blocks(q, r, gamma, size, rng):
         a, b = order[start : start + step, first], order[start : start + step, second]
         kernel = (q[a] * q[b]).sum(axis=2) + np.exp(-rate_of(gamma) * ((q[a] - q[b]) ** 2).sum(axis=2))
         values[start : start + step] = (kernel * (r[a] * r[b]).sum(axis=2)).mean(axis=1)
-    parts = {"gamma": gamma, "blocks": count, "left_out": len(q) - count * size}
+    diagnostics = {"gamma": gamma, "blocks": count, "left_out": len(q) - count * size}
     if count > 1:
-        parts["standard_error"] = values.std(ddof=1) / np.sqrt(count)
-    return Estimate(float(values.mean()), parts=parts)
+        diagnostics["standard_error"] = values.std(ddof=1) / np.sqrt(count)
+    return Estimate(float(values.mean()), diagnostics=diagnostics)
 
 
 @dataclass(frozen=True)
@@ -195,10 +197,10 @@ class UCME:
     def __call__(self, p, y, rng=None):
         q, r = on_columns(p, y)
         if rng is None:
-            raise BadInput("rng is missing; give a numpy Generator, or an integer seed.")
+            raise BadInputError("rng is missing; give a numpy Generator, or an integer seed.")
         rng, gamma = np.random.default_rng(rng), gamma_of(self.gamma, q)
         t, c = rng.dirichlet(np.ones(q.shape[1]), int(self.places)), rng.integers(q.shape[1], size=int(self.places))
-        return {"ucme": Estimate(at_places(q, r, t, c, gamma), parts={"gamma": gamma})}
+        return {"ucme": Estimate(at_places(q, r, t, c, gamma), diagnostics={"gamma": gamma})}
 
 
 def at_places(q, r, t, c, gamma) -> float:
@@ -225,12 +227,12 @@ class MMCE:
 
     def __post_init__(self):
         if not (is_positive(self.width) and self.width >= 0.002):
-            raise BadInput(f"width is {self.width!r}; a number of at least 0.002 is needed.")
+            raise BadInputError(f"width is {self.width!r}; a number of at least 0.002 is needed.")
 
     def __call__(self, p, y, rng=None):
         p, y = checked(p, y)
         if p.ndim != 1:
-            raise BadInput(f"p has shape {p.shape}; mmce is of one probability per sample, (n,).")
+            raise BadInputError(f"p has shape {p.shape}; mmce is of one probability per sample, (n,).")
         order = np.argsort(p)
         p, u = p[order], (y - p)[order]
         growth = np.exp(p / self.width)  # at most exp(500): sum_{j < i} u_j exp(-(p_i - p_j) / width) from cumulative sums
@@ -259,10 +261,10 @@ class SimplexECE:
     def __post_init__(self):
         check_integer("intervals", self.intervals)
         if self.intervals > MOST_INTERVALS:
-            raise BadInput(f"intervals is {self.intervals!r}; at most {MOST_INTERVALS} are needed.")
+            raise BadInputError(f"intervals is {self.intervals!r}; at most {MOST_INTERVALS} are needed.")
 
     def __call__(self, p, y, rng=None):
         q, r = on_columns(p, y)
         cell = np.minimum(np.floor(q * self.intervals), self.intervals - 1).astype(np.min_scalar_type(int(self.intervals)))
         _, sums, sizes = group_sums(cell, r)
-        return {"l1": Estimate(float(np.abs(sums).sum() / len(q)), parts={"cells": len(sizes)})}
+        return {"l1": Estimate(float(np.abs(sums).sum() / len(q)), diagnostics={"cells": len(sizes)})}

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import qr
 
-from harness.errors import BadInput, Undefined
+from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, is_positive
-from harness.estimators.selection import fold_products, largest_parts, settings_of
-from harness.folds import fold_of
-from harness.kernels import pivoted_cholesky
-from harness.notions import checked
-from harness.risk import Products, residuals, risk
+from harness.estimators.selection import fold_products, largest_diagnostics, settings_of
+from harness.math.folds import fold_of
+from harness.math.kernels import pivoted_cholesky
+from harness.math.notions import checked
+from harness.math.risk import ResidualGram, residuals, risk
 
 FOLDS = 5
 MOST_EXACT = 200
@@ -45,7 +45,7 @@ class KernelRidge:
     K enters by its pivoted Cholesky decomposition up to `tolerance` of its trace: exact to rounding where `max_rank` pivots reach
     that (scalars need about 15). With many classes they may not; then h is that of a kernel K - E with E positive semi-definite
     of the trace `residual`, relative to K's, which moves the result where the ridge's c is not far above the eigenvalues left
-    out. parts: rank and residual, the largest of the folds; ridge and risk, those chosen. O(n r^2) per fold, r^2 (r + d) per
+    out. diagnostics: rank and residual, the largest of the folds; ridge and risk, those chosen. O(n r^2) per fold, r^2 (r + d) per
     ridge at most; no n x n matrix. A ridge below about 1e-16 n^0.5 is as good as none, for rounding of K decides."""
 
     kind: str = "ukkr"
@@ -64,31 +64,34 @@ class KernelRidge:
 
     def __post_init__(self):
         if self.kind not in KINDS:
-            raise BadInput(f"kind is {self.kind!r}; allowed are {', '.join(KINDS)}.")
+            raise BadInputError(f"kind is {self.kind!r}; allowed are {', '.join(KINDS)}.")
         if not is_positive(self.gamma):
-            raise BadInput(f"gamma is {self.gamma!r}; a positive number is needed.")
+            raise BadInputError(f"gamma is {self.gamma!r}; a positive number is needed.")
         if not (self.ridge == "risk" or is_positive(self.ridge)):
-            raise BadInput(f"ridge is {self.ridge!r}; a positive number, or risk, is needed.")
+            raise BadInputError(f"ridge is {self.ridge!r}; a positive number, or risk, is needed.")
         if not (is_positive(self.tolerance) and self.tolerance < 1.0):
-            raise BadInput(f"tolerance is {self.tolerance!r}; a number between 0 and 1 is needed.")
+            raise BadInputError(f"tolerance is {self.tolerance!r}; a number between 0 and 1 is needed.")
         if not (is_positive(self.max_rank) and int(self.max_rank) == self.max_rank):
-            raise BadInput(f"max_rank is {self.max_rank!r}; a positive integer is needed.")
+            raise BadInputError(f"max_rank is {self.max_rank!r}; a positive integer is needed.")
 
     def __call__(self, p, y, rng=None):
         p, y = checked(p, y)
         if len(p) < 2 * FOLDS:
-            raise Undefined(f"{FOLDS} folds of at least 2 samples need {2 * FOLDS}, and there are {len(p)}")
+            raise UndefinedError(f"{FOLDS} folds of at least 2 samples need {2 * FOLDS}, and there are {len(p)}")
         settings = settings_of(self.search_space(p.ndim == 1))
         fold, u = fold_of(y, FOLDS, False, rng), residuals(p, y)
         risks, sums, fits = np.zeros(len(settings)), np.zeros(len(settings)), []
         for j, i, products, _ in fold_products(self, settings, p, y, fold, rng):
             risks[i] += risk(u[fold == j], products) / FOLDS
             sums[i] += products.diagonal().sum()
-            fits.append(products.parts)
+            fits.append(products.diagnostics)
         best = int(risks.argmin())
         value = float(sums[best] / len(p))
-        parts = {"ridge": settings[best]["ridge"], "risk": float(risks[best]), **largest_parts(fits)}
-        return {"l2_squared": Estimate(value, parts=parts), "rms": Estimate(max(value, 0.0) ** 0.5, parts=parts)}
+        diagnostics = {"ridge": settings[best]["ridge"], "risk": float(risks[best]), **largest_diagnostics(fits)}
+        return {
+            "l2_squared": Estimate(value, diagnostics=diagnostics),
+            "rms": Estimate(max(value, 0.0) ** 0.5, diagnostics=diagnostics),
+        }
 
     def search_space(self, scalar):
         """What `tuned` tries: the grid, or the ridge that is given."""
@@ -96,30 +99,30 @@ class KernelRidge:
 
     def products(self, p, y, points, settings, rng=None):
         """For every setting (ridge, gamma), residual products at every array of `points`, fitted on (p, y); one decomposition for
-        all ridges. Their parts are the rank and the residual trace of the decomposition."""
+        all ridges. Their diagnostics are the rank and the residual trace of the decomposition."""
         decomposed = {}
         for one in settings:
             own = dataclasses.replace(self, **one)
             if own.ridge == "risk":
-                raise BadInput("ridge is risk; a setting of a grid needs a number.")
+                raise BadInputError("ridge is risk; a setting of a grid needs a number.")
             if own.gamma not in decomposed:
                 decomposed[own.gamma] = own._decomposition(p, y, points)
-            eigenvalues, z, at, parts = decomposed[own.gamma]
+            eigenvalues, z, at, diagnostics = decomposed[own.gamma]
             c = own.ridge * len(p) ** POWERS[self.kind]
             if self.kind == "ukkr":
                 coefficients = z / (eigenvalues + c)[:, None]
-                yield [Products(features @ coefficients, parts=parts) for features in at]
+                yield [ResidualGram(features @ coefficients, diagnostics=diagnostics) for features in at]
             else:
                 maps, signs = _signed_maps(eigenvalues, z, c)
-                yield [Products(features if maps is None else features @ maps, signs, parts) for features in at]
+                yield [ResidualGram(features if maps is None else features @ maps, signs, diagnostics) for features in at]
 
     def _decomposition(self, p, y, points):
         """Eigenvalues l (r,), z = V' phi(p)' U (r, d), features of the points (m, r) each, and what the rank left out."""
         kernel = pivoted_cholesky(p, self.gamma, self.tolerance, self.max_rank)
         eigenvalues, rotation = _spectrum(kernel.factor)
         z = rotation.T @ (kernel.factor.T @ residuals(p, y))
-        parts = {"rank": float(kernel.factor.shape[1]), "residual": kernel.residual}
-        return eigenvalues, z, [kernel.features(x) @ rotation for x in points], parts
+        diagnostics = {"rank": float(kernel.factor.shape[1]), "residual": kernel.residual}
+        return eigenvalues, z, [kernel.features(x) @ rotation for x in points], diagnostics
 
 
 def _spectrum(factor):

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import xlogy
 
-from harness.errors import BadInput, Undefined
+from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, is_positive
 from harness.estimators.binned import check_bins
 from harness.estimators.dirichlet_kernel import LIKELIHOOD_GRID, check_form
-from harness.kernels import FLOOR, NOTHING, dirichlet_sums, two_columns
-from harness.notions import checked, one_hot
+from harness.math.kernels import FLOOR, NOTHING, dirichlet_sums, two_columns
+from harness.math.notions import checked, one_hot
 
 SCHEDULE = ((1000, 0.01), (5000, 0.001), (10000, 0.0005), (np.inf, 0.0001))
 RULES = ("schedule", "likelihood")
@@ -43,12 +43,12 @@ class DirichletKernelPopordanoska2024:
     def __post_init__(self):
         check_form(self.form)
         if not (is_positive(self.bandwidth) or self.bandwidth in RULES):
-            raise BadInput(f"bandwidth is {self.bandwidth!r}; allowed are a positive number, {' and '.join(RULES)}.")
+            raise BadInputError(f"bandwidth is {self.bandwidth!r}; allowed are a positive number, {' and '.join(RULES)}.")
 
     def __call__(self, p, y, rng=None):
         p, y = checked(p, y)
         if len(p) < 2:
-            raise Undefined("leaving one sample out of one leaves none")
+            raise UndefinedError("leaving one sample out of one leaves none")
         g = np.clip(two_columns(p), FLOOR, 1.0 - FLOOR)
         e = one_hot(y, g.shape[1])
         nothing = -np.inf if self.zero_rows and g.shape[1] > 2 else NOTHING  # which zeros are exact decides

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.errors import BadInput
+from harness.errors import BadInputError
 from harness.estimators.base import Estimate
-from harness.notions import checked
-from harness.risk import Products, residuals, risk
+from harness.math.notions import checked
+from harness.math.risk import ResidualGram, residuals, risk
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class RiskCurve:
     """l2_squared = mean ||v_t(f)||^2 at the t of smallest risk, among v_t = f - C^t / sum_j C_j^t with the true C = E[Y given f]:
     v_1 is f - C itself, and the risk of h_t = <v_t, v_t> (gruber2025, eq. 20) shall find it (Section 5.1 and Figure 1).
 
-    Exponents t = 2^a, a = low, low + 1 / per_octave, ... below high. parts: theta, the t chosen; risk, its risk; and every
+    Exponents t = 2^a, a = low, low + 1 / per_octave, ... below high. diagnostics: theta, the t chosen; risk, its risk; and every
     candidate's risk under `risk_name(t)`. Needs a problem whose posterior is known. Nearly unbiased where the risk chooses t near
     1. O(n k^2) per t.
     """
@@ -37,7 +37,7 @@ class RiskCurve:
     def __post_init__(self):
         if not (self.low < self.high and int(self.per_octave) == self.per_octave >= 1):
             given = f"low, high, per_octave are {self.low}, {self.high}, {self.per_octave}"
-            raise BadInput(f"{given}; low < high and an integer of at least 1 are needed.")
+            raise BadInputError(f"{given}; low < high and an integer of at least 1 are needed.")
 
     def exponents(self):
         """All candidates t, increasing."""
@@ -47,15 +47,15 @@ class RiskCurve:
     def __call__(self, p, y, rng=None, problem=None):
         p, y = checked(p, y)
         if not hasattr(problem, "posterior"):
-            raise BadInput("problem is missing or has no known posterior; the curve needs problem=, one with posterior(p).")
+            raise BadInputError("problem is missing or has no known posterior; the curve needs problem=, one with posterior(p).")
         u, c = residuals(p, y), problem.posterior(p)
         share = c / c.max(axis=1, keepdims=True)  # the largest is 1, so that no power makes a row vanish
         exponents = self.exponents()
-        risks = [risk(u, Products(candidate(p, share, t))) for t in exponents]
+        risks = [risk(u, ResidualGram(candidate(p, share, t))) for t in exponents]
         best = int(np.argmin(risks))
-        value = float(Products(candidate(p, share, exponents[best])).diagonal().mean())
+        value = float(ResidualGram(candidate(p, share, exponents[best])).diagonal().mean())
         curve = {risk_name(t): r for t, r in zip(exponents, risks)}
-        return {"l2_squared": Estimate(value, parts={"theta": float(exponents[best]), "risk": risks[best], **curve})}
+        return {"l2_squared": Estimate(value, diagnostics={"theta": float(exponents[best]), "risk": risks[best], **curve})}
 
 
 def candidate(p, c, t):

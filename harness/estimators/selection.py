@@ -1,7 +1,7 @@
 """Comparing and choosing estimators by the calibration-estimation risk on held-out samples (gruber2025, Algorithm 1).
 
 An estimator that offers residual products has products(p, y, points, settings, rng), which for every setting {field: value} in
-turn yields the `risk.Products` at each array of `points`, fitted on (p, y), search_space(scalar), the settings that
+turn yields the `risk.ResidualGram` at each array of `points`, fitted on (p, y), search_space(scalar), the settings that
 are usually tried, and `tunable`, the fields that settings may hold."""
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from harness.errors import BadInput
-from harness.risk import residuals, risk
+from harness.errors import BadInputError
+from harness.math.risk import residuals, risk
 
 
 def settings_of(grid) -> list[dict]:
@@ -31,18 +31,18 @@ def fold_products(estimator, settings, p, y, fold, rng, points=()) -> Iterator[t
             yield j, i, found[0], found[1:]
 
 
-def largest_parts(parts):
-    """The largest of every number over several fits' parts (None: none)."""
+def largest_diagnostics(diagnostics):
+    """The largest of every number over several fits' diagnostics (None: none)."""
     found: dict[str, float] = {}
-    for name, value in (item for one in parts for item in (one or {}).items()):
+    for name, value in (item for one in diagnostics for item in (one or {}).items()):
         found[name] = max(value, found.get(name, value))
     return found
 
 
 def check_grid(estimator, grid):
-    """Raise BadInput unless grid is {field: values} of fields that the estimator can be tuned in, or None."""
+    """Raise BadInputError unless grid is {field: values} of fields that the estimator can be tuned in, or None."""
     if not (hasattr(estimator, "products") and hasattr(estimator, "search_space")):
-        raise BadInput(
+        raise BadInputError(
             f"estimator is a {type(estimator).__name__}, which offers no residual products; DirichletKernel, KernelRidge, Binned "
             "and Variational do."
         )
@@ -50,14 +50,14 @@ def check_grid(estimator, grid):
         return
     tunable = ", ".join(estimator.tunable)
     if not isinstance(grid, dict):
-        raise BadInput(f"grid is {grid!r}; {{field: values}} is needed, of {tunable}.")
+        raise BadInputError(f"grid is {grid!r}; {{field: values}} is needed, of {tunable}.")
     for name, values in grid.items():
         if name not in estimator.tunable:
-            raise BadInput(f"grid holds {name!r}; {type(estimator).__name__} is tuned in {tunable}.")
+            raise BadInputError(f"grid holds {name!r}; {type(estimator).__name__} is tuned in {tunable}.")
         if not isinstance(values, (list, tuple)) or not values:
-            raise BadInput(f"grid.{name} is {values!r}; a list of at least one value is needed.")
+            raise BadInputError(f"grid.{name} is {values!r}; a list of at least one value is needed.")
     for one in settings_of(grid):
-        dataclasses.replace(estimator, **one)  # which raises BadInput on a value that cannot be
+        dataclasses.replace(estimator, **one)  # which raises BadInputError on a value that cannot be
 
 
 def validation_risks(estimator, settings, p, y, fold, rng):

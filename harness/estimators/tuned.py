@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from harness.errors import BadInput, Undefined
+from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, is_positive
-from harness.estimators.selection import check_grid, fold_products, largest_parts, settings_of
-from harness.folds import fold_of
-from harness.notions import checked
-from harness.risk import residuals, risk
+from harness.estimators.selection import check_grid, fold_products, largest_diagnostics, settings_of
+from harness.math.folds import fold_of
+from harness.math.notions import checked
+from harness.math.risk import residuals, risk
 
 OWN_REVISION = 1
 
@@ -28,7 +28,7 @@ class Tuned:
     estimator: any that offers residual products (`estimators.selection`): DirichletKernel, KernelRidge, Binned, and Variational,
     whose h(p, p') is <p - q(p), p' - q(p')>. grid: {field: values}, all combinations; None is the estimator's own search space.
 
-    parts: risk, the least mean validation risk; root_risk and root_risk_se, mean and standard error over the folds of its root
+    diagnostics: risk, the least mean validation risk; root_risk and root_risk_se, mean and standard error over the folds of its root
     (the folds share training samples); rms_sd, the standard deviation over the folds of the root of their test estimates;
     test_se, the standard error over the test samples of l2_squared; choice, the index of the setting, its numbers by name, and
     what its fits say of themselves. Bias: that of the chosen fit, whose risk says little of its size where Y is noisy. Cost:
@@ -46,9 +46,9 @@ class Tuned:
     def __post_init__(self):
         check_grid(self.estimator, self.grid)
         if int(self.folds) != self.folds or self.folds < 2:
-            raise BadInput(f"folds is {self.folds}; an integer of at least 2 is needed.")
+            raise BadInputError(f"folds is {self.folds}; an integer of at least 2 is needed.")
         if not (is_positive(self.test_share) and self.test_share < 1.0):
-            raise BadInput(f"test_share is {self.test_share!r}; a number between 0 and 1 is needed, such as 0.2.")
+            raise BadInputError(f"test_share is {self.test_share!r}; a number between 0 and 1 is needed, such as 0.2.")
 
     @property
     def revision(self):
@@ -86,10 +86,12 @@ class Tuned:
     def __call__(self, p, y, rng=None):
         p, y = checked(p, y)
         if rng is None:
-            raise BadInput("rng is missing; give a numpy Generator, which decides the split and the folds.")
+            raise BadInputError("rng is missing; give a numpy Generator, which decides the split and the folds.")
         test_n = int(round(self.test_share * len(p)))
         if test_n < 1 or len(p) - test_n < 2 * self.folds:
-            raise Undefined(f"{self.folds} folds of 2 samples and a test share of {self.test_share:g} need more than {len(p)}")
+            raise UndefinedError(
+                f"{self.folds} folds of 2 samples and a test share of {self.test_share:g} need more than {len(p)}"
+            )
         order = rng.permutation(len(p))
         test, rest = order[:test_n], order[test_n:]
         settings = settings_of(self.estimator.search_space(p.ndim == 1) if self.grid is None else self.grid)
@@ -100,9 +102,9 @@ class Tuned:
         for j, i, held_out, (of_test,) in fold_products(self.estimator, settings, p[rest], y[rest], fold, rng, [p[test]]):
             risks[i, j] = risk(u[fold == j], held_out)
             at_test[i, j] = of_test.diagonal()
-            fits[i].append(held_out.parts)
+            fits[i].append(held_out.diagnostics)
         choice = int(risks.mean(axis=1).argmin())
-        return summary(settings, risks, at_test, choice, largest_parts(fits[choice]))
+        return summary(settings, risks, at_test, choice, largest_diagnostics(fits[choice]))
 
 
 def summary(settings, risks, at_test, choice, of_fits):
@@ -111,14 +113,17 @@ def summary(settings, risks, at_test, choice, of_fits):
     value = float(of_sample.mean())
     roots = np.sqrt(np.maximum(risks[choice], 0.0))
     per_fold = np.sqrt(np.maximum(at_test[choice].mean(axis=1), 0.0))
-    parts = {
+    diagnostics = {
         "risk": float(risks[choice].mean()), "root_risk": float(roots.mean()),
         "root_risk_se": float(roots.std(ddof=1) / np.sqrt(len(roots))), "rms_sd": float(per_fold.std(ddof=1)),
         "choice": choice, **numbers_of(settings[choice]), **of_fits,
     }  # fmt: skip
     if len(of_sample) > 1:
-        parts["test_se"] = float(of_sample.std(ddof=1) / np.sqrt(len(of_sample)))
-    return {"l2_squared": Estimate(value, parts=parts), "rms": Estimate(max(value, 0.0) ** 0.5, parts=parts)}
+        diagnostics["test_se"] = float(of_sample.std(ddof=1) / np.sqrt(len(of_sample)))
+    return {
+        "l2_squared": Estimate(value, diagnostics=diagnostics),
+        "rms": Estimate(max(value, 0.0) ** 0.5, diagnostics=diagnostics),
+    }
 
 
 def numbers_of(setting):

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from harness import losses as loss_functions
 from harness.calibrators import Isotonic
-from harness.errors import BadInput
-from harness.estimands import pivot
-from harness.estimators import bounds
+from harness.common.seeds import as_seed
+from harness.errors import BadInputError
 from harness.estimators.base import Estimate
-from harness.folds import fold_of
-from harness.notions import checked, one_hot, reduce
-from harness.risk import Products
-from harness.seeds import as_seed
+from harness.estimators.certified import interval as bounds
+from harness.math import losses as loss_functions
+from harness.math.estimands import pivot
+from harness.math.folds import fold_of
+from harness.math.notions import checked, one_hot, reduce
+from harness.math.risk import ResidualGram
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Variational:
     negative. One fit per fold serves all losses; `losses` empty means all standard ones of the notion.
 
     `low` is a lower confidence bound of the calibration error at `level`, valid for every n (`estimators.bounds.lower`; classwise
-    for the mean over classes). `repeats` > 1 averages over that many random partitions and reports their spread: parts
+    for the mean over classes). `repeats` > 1 averages over that many random partitions and reports their spread: diagnostics
     "split_sd" is the standard deviation of a single partition's estimate, given the sample.
 
     `folds = 1` fits and evaluates on the same samples: the "overfitted" variant, biased upwards, without bound. `stratified`
@@ -54,11 +54,13 @@ class Variational:
 
     def __post_init__(self):
         if int(self.folds) != self.folds or self.folds < 1:
-            raise BadInput(f"folds is {self.folds}; an integer of at least 1 is needed (1 = fit and evaluate on the same data).")
+            raise BadInputError(
+                f"folds is {self.folds}; an integer of at least 1 is needed (1 = fit and evaluate on the same data)."
+            )
         if int(self.repeats) != self.repeats or self.repeats < 1:
-            raise BadInput(f"repeats is {self.repeats}; an integer of at least 1 is needed.")
+            raise BadInputError(f"repeats is {self.repeats}; an integer of at least 1 is needed.")
         if not 0.0 < self.level < 1.0:
-            raise BadInput(f"level is {self.level}; a number between 0 and 1 is needed, such as 0.95.")
+            raise BadInputError(f"level is {self.level}; a number between 0 and 1 is needed, such as 0.95.")
         for name, value in (("losses", tuple(self.losses)), ("folds", int(self.folds)), ("repeats", int(self.repeats))):
             object.__setattr__(self, name, value)
 
@@ -113,7 +115,7 @@ class Variational:
         q fitted on (p, y)."""
         for one in settings:
             q = dataclasses.replace(self, **one).calibrator.fit(p, y, rng)
-            yield [Products((x - q(x)).reshape(len(x), -1)) for x in points]
+            yield [ResidualGram((x - q(x)).reshape(len(x), -1)) for x in points]
 
     def evaluate(self, p, y, partitions, notion="binary"):
         """{estimand: Estimate} from partitions (fold, q), q like p and held out."""
@@ -122,9 +124,11 @@ class Variational:
         found = {}
         for i, (loss, x) in enumerate(used):
             means = [self._mean(terms, fold) for terms, (fold, _) in zip(x, partitions)]
-            parts = {"split_sd": float(np.std(means, ddof=1))} if len(means) > 1 else None
+            diagnostics = {"split_sd": float(np.std(means, ddof=1))} if len(means) > 1 else None
             low = lows[i]
-            found[loss.name] = Estimate(float(np.mean(means)), low, None, None if low is None else self.level, "point", parts)
+            found[loss.name] = Estimate(
+                float(np.mean(means)), low, None, None if low is None else self.level, "point", diagnostics
+            )
         return found
 
     def contributions(self, p, y, partitions, notion="binary"):
@@ -184,16 +188,18 @@ def paired_difference(p_first, p_second, y, rng, estimator=None, notion="binary"
     """
     estimator = estimator or Variational()
     if not isinstance(estimator, Variational):
-        raise BadInput(f"estimator is a {type(estimator).__name__}; a paired interval needs a variational one.")
+        raise BadInputError(f"estimator is a {type(estimator).__name__}; a paired interval needs a variational one.")
     if not 0.0 < level < 1.0:
-        raise BadInput(f"level is {level}; a number between 0 and 1 is needed, such as 0.95.")
+        raise BadInputError(f"level is {level}; a number between 0 and 1 is needed, such as 0.95.")
     first, y_first = reduce(p_first, y, notion)
     second, y_second = reduce(p_second, y, notion)
     if first.shape != second.shape:
-        raise BadInput(f"p_second reduces to shape {second.shape}, p_first to {first.shape}; they must be alike.")
+        raise BadInputError(f"p_second reduces to shape {second.shape}, p_first to {first.shape}; they must be alike.")
     if estimator.folds == 1 or estimator.stratified or notion == "classwise":
         what = "classwise" if notion == "classwise" else "folds = 1" if estimator.folds == 1 else "stratified folds"
-        raise BadInput(f"a paired interval does not exist with {what}; give several random folds and a notion of one outcome.")
+        raise BadInputError(
+            f"a paired interval does not exist with {what}; give several random folds and a notion of one outcome."
+        )
     found = {}
     differences: dict = {}
     for repeat in range(estimator.repeats):
@@ -213,7 +219,9 @@ def paired_difference(p_first, p_second, y, rng, estimator=None, notion="binary"
         finite = all(np.isfinite(x).all() for x, _ in terms)  # an outcome that one model calls impossible is infinitely wrong
         half = float(np.mean([bounds.half_width(x, fold, level) for x, fold in terms])) if finite else float("nan")
         value = float(np.mean(values))
-        parts = {"split_sd": float(np.std(values, ddof=1))} if len(values) > 1 else None
+        diagnostics = {"split_sd": float(np.std(values, ddof=1))} if len(values) > 1 else None
         low, high = (None, None) if np.isnan(half) else (value - half, value + half)
-        found[name] = Estimate(value, low, high, None if low is None else level, "point" if low is None else "interval", parts)
+        found[name] = Estimate(
+            value, low, high, None if low is None else level, "point" if low is None else "interval", diagnostics
+        )
     return found

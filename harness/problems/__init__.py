@@ -12,7 +12,7 @@ beside its parameters; None = the parameters do), `unavailable` (why it cannot b
 cells are skipped with that reason; None = it can).
 
 Optional, for bounds that assume something of eta(p) = E[Y given p]: `variation`, its total variation on [0, 1], or a bound on
-that; `perturbation`, the h of the sech perturbation that the scores went through, None if none (harness.perturbation); and
+that; `perturbation`, the h of the sech perturbation that the scores went through, None if none (harness.math.sech_noise); and
 law(width, order) -> scores, probabilities, posteriors of a quadrature, from which harness.problems.Perturbed knows its truths.
 
 An attribute `stream` names the random stream that a problem draws from in place of its own (harness.problems.Paired): problems of
@@ -26,17 +26,17 @@ from harness.problems.beta import Beta
 from harness.problems.dirichlet import Dirichlet
 from harness.problems.files_family import AbsentFiles, PredictionFiles
 from harness.problems.legacy import LegacyStream
-from harness.problems.one_class import EachClass, OneClass, Relabelled
-from harness.problems.paired import Paired, Uniform
 from harness.problems.perturbations import Perturbations, PerturbedNetworks
-from harness.problems.perturbed import Perturbed
-from harness.problems.powered import PoweredDirichlet
+from harness.problems.powered import TemperedDirichlet
 from harness.problems.predictions import Predictions
-from harness.problems.recalibrated import Recalibrated
-from harness.problems.recalibrated_files import RecalibratedFiles
 from harness.problems.scores import Score
-from harness.problems.shift import CovariateShift, CovariateShifts, Points
 from harness.problems.tabrepo import TabRepoTask, TabRepoTasks
+from harness.problems.transforms.paired import Paired, Uniform
+from harness.problems.transforms.perturbed import Perturbed
+from harness.problems.transforms.recalibrated import Recalibrated
+from harness.problems.transforms.recalibrated_files import RecalibratedFiles
+from harness.problems.transforms.relabelled import EachClass, OneClass, Relabelled
+from harness.problems.transforms.shift import CovariateShift, CovariateShifts, Points
 
 __all__ = [
     "AbsentFiles",
@@ -52,7 +52,7 @@ __all__ = [
     "PerturbedNetworks",
     "Points",
     "Perturbed",
-    "PoweredDirichlet",
+    "TemperedDirichlet",
     "PredictionFiles",
     "Predictions",
     "Recalibrated",

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness import estimands
-from harness.errors import BadInput
-from harness.notions import number
-from harness.strangers import ours, said, where
+from harness.common.strangers import ours, said, where
+from harness.errors import BadInputError
+from harness.math import estimands
+from harness.math.notions import number
 
 
 @dataclass(frozen=True)
@@ -24,16 +24,16 @@ class Truth:
 
 def truth_of(problem, estimand: str, notion: str) -> Truth | None:
     """What a problem says of an estimand, the one place where it is asked. A stranger's may return a number in place of a Truth,
-    which is then taken as exact; None and NaN mean unknown. Raises BadInput on anything else, and where it raises."""
+    which is then taken as exact; None and NaN mean unknown. Raises BadInputError on anything else, and where it raises."""
     if not hasattr(problem, "truth"):
         return None
     asked = f"truth({estimand!r}, {notion!r}) of {type(problem).__name__}"
     try:
         found = problem.truth(estimand, notion)
     except Exception as error:
-        if isinstance(error, BadInput) or ours(type(problem).__module__) and not where(error):
+        if isinstance(error, BadInputError) or ours(type(problem).__module__) and not where(error):
             raise
-        raise BadInput(f"{asked} raises {said(error)}; where it is unknown it must return None.") from error
+        raise BadInputError(f"{asked} raises {said(error)}; where it is unknown it must return None.") from error
     if found is None:
         return None
     given = found if isinstance(found, Truth) else Truth(found, 0.0, "given")
@@ -42,7 +42,7 @@ def truth_of(problem, estimand: str, notion: str) -> Truth | None:
         if error < 0:
             raise ValueError(f"error is {error}")
     except (TypeError, ValueError) as wrong:
-        raise BadInput(
+        raise BadInputError(
             f"{asked} is {repr(found)[:200]}; a number, harness.Truth(value, error >= 0, method) or, where unknown, None "
             "is needed."
         ) from wrong

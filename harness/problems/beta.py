@@ -10,8 +10,8 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import betaln
 
-from harness import estimands
-from harness.errors import BadInput
+from harness.errors import BadInputError
+from harness.math import estimands
 from harness.problems.base import Truth, scalar_integral
 from harness.problems.maps import Identity
 
@@ -41,7 +41,7 @@ class Beta:
 
     def __post_init__(self):
         if not (self.a > 0 and self.b > 0):
-            raise BadInput(f"Beta parameters are a={self.a}, b={self.b}; both must be positive.")
+            raise BadInputError(f"Beta parameters are a={self.a}, b={self.b}; both must be positive.")
 
     def sample(self, n, rng):
         rng_p, rng_y = rng.spawn(2)

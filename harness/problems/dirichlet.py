@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.special import betaln, gammaincinv, ndtri
 
-from harness import estimands
-from harness.errors import BadInput
+from harness.errors import BadInputError
+from harness.math import estimands
 from harness.problems.base import Truth, scalar_integral
 from harness.problems.maps import Identity
 
@@ -41,7 +41,7 @@ class Dirichlet:
 
     def __post_init__(self):
         if self.classes < 2 or not self.alpha > 0:
-            raise BadInput(
+            raise BadInputError(
                 f"Dirichlet parameters are classes={self.classes}, alpha={self.alpha}; classes >= 2 and alpha > 0 are needed."
             )
 

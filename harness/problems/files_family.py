@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import BadInput
+from harness.errors import BadInputError
 
 PARTS = ("train", "val", "test")
 
@@ -34,11 +34,13 @@ class PredictionFiles:
 
     def __post_init__(self):
         if not self.folder:
-            raise BadInput("folder is missing; the folder that holds the files of predictions is needed.")
+            raise BadInputError("folder is missing; the folder that holds the files of predictions is needed.")
         if self.part is not None and self.part not in PARTS:
-            raise BadInput(f"part is {self.part!r}; allowed are {', '.join(PARTS)} and null.")
+            raise BadInputError(f"part is {self.part!r}; allowed are {', '.join(PARTS)} and null.")
         if self.part is not None and (self.probabilities or self.logits or self.labels):
-            raise BadInput(f"part is {self.part!r} beside names of arrays; part itself names them {self.part}_logits and so on.")
+            raise BadInputError(
+                f"part is {self.part!r} beside names of arrays; part itself names them {self.part}_logits and so on."
+            )
 
     def members(self) -> dict[str, dict]:
         """{id: configuration of the Predictions}, or of the one absent problem."""
@@ -49,7 +51,7 @@ class PredictionFiles:
             return {f"{name}/absent{end}": {"_target_": "harness.problems.AbsentFiles", "reason": self._absent()}}
         twice = [path.stem for path in paths if [other.stem for other in paths].count(path.stem) > 1]
         if twice:
-            raise BadInput(f"{paths[0].parent} holds several files {twice[0]}.*; ids are the names without endings.")
+            raise BadInputError(f"{paths[0].parent} holds several files {twice[0]}.*; ids are the names without endings.")
         arrays = {"probabilities": self.probabilities, "logits": self.logits, "labels": self.labels}
         if self.part:
             arrays = {"probabilities": None, "logits": f"{self.part}_logits", "labels": f"{self.part}_labels"}
@@ -97,7 +99,7 @@ class AbsentFiles:
         return self.reason
 
     def sample(self, n, rng):
-        raise BadInput(f"{self.reason}.")
+        raise BadInputError(f"{self.reason}.")
 
     def truth(self, estimand, notion=None):
         return None

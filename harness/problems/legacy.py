@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from harness import estimands
-from harness.errors import BadInput
+from harness.errors import BadInputError
+from harness.math import estimands
 from harness.problems.beta import Beta
 from harness.problems.dirichlet import Dirichlet
 
@@ -49,9 +49,9 @@ class LegacyStream:
 
     def sample(self, n, rng):
         if not isinstance(rng, (int, np.integer)):
-            raise BadInput(f"rng is a {type(rng).__name__}; the legacy stream takes the authors' integer seed.")
+            raise BadInputError(f"rng is a {type(rng).__name__}; the legacy stream takes the authors' integer seed.")
         if n not in GRID:
-            raise BadInput(f"n is {n}; the legacy stream exists for n in {', '.join(map(str, GRID))}.")
+            raise BadInputError(f"n is {n}; the legacy stream exists for n in {', '.join(map(str, GRID))}.")
         p, y = _chain(self.problem, int(rng))[n]
         return p.copy(), y.copy()
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit
 
-from harness.errors import BadInput
+from harness.errors import BadInputError
 
 
 @dataclass(frozen=True)
@@ -119,9 +119,9 @@ class Steps:
         for name in ("values", "cuts"):
             object.__setattr__(self, name, tuple(float(v) for v in getattr(self, name)))
         if len(self.values) != len(self.cuts) + 1:
-            raise BadInput(f"values has {len(self.values)} entries and cuts {len(self.cuts)}; values needs one more.")
+            raise BadInputError(f"values has {len(self.values)} entries and cuts {len(self.cuts)}; values needs one more.")
         if list(self.cuts) != sorted(self.cuts):
-            raise BadInput(f"cuts is {list(self.cuts)}; the cuts must be in ascending order.")
+            raise BadInputError(f"cuts is {list(self.cuts)}; the cuts must be in ascending order.")
 
     @property
     def kinks(self):
@@ -152,7 +152,7 @@ class Wave:
 
     def __post_init__(self):
         if self.envelope not in ENVELOPES:
-            raise BadInput(f"envelope is {self.envelope!r}; allowed are {', '.join(ENVELOPES)}.")
+            raise BadInputError(f"envelope is {self.envelope!r}; allowed are {', '.join(ENVELOPES)}.")
 
     @property
     def kinks(self):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import frexp
 from typing import Any
 
-from harness.errors import BadInput
+from harness.errors import BadInputError
 from harness.estimators.base import is_positive
 
 WIDTHS = tuple(2.0**-j for j in range(2, 9))
@@ -27,13 +27,13 @@ class Perturbations:
         _check(self.widths)
 
     def members(self) -> dict[str, dict]:
-        from harness.nodes import build
+        from harness.runs.components import build
 
         if not hasattr(self.problem, "members"):
             return {f"{self.name}/{width_name(h)}": perturbed(self.problem, h, self.notion) for h in self.widths}
         try:
             members = self.problem.members()
-        except BadInput as absent:  # its files are not there
+        except BadInputError as absent:  # its files are not there
             return {self.name: {"_target_": "harness.problems.AbsentFiles", "reason": str(absent).rstrip(".")}}
         found = {}
         for name, one in members.items():
@@ -90,4 +90,4 @@ def width_name(h: float) -> str:
 def _check(widths):
     wrong = [h for h in widths if not is_positive(h)]
     if wrong or not widths or len(set(map(width_name, widths))) < len(widths):
-        raise BadInput(f"widths is {tuple(widths)}; different positive numbers are needed.")
+        raise BadInputError(f"widths is {tuple(widths)}; different positive numbers are needed.")

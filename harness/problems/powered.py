@@ -10,8 +10,8 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import betaln, entr, expit, gammaincinv, gammaln, kl_div, logit, logsumexp
 
-from harness import estimands
-from harness.errors import BadInput
+from harness.errors import BadInputError
+from harness.math import estimands
 from harness.problems.base import Truth, scalar_integral
 
 RANDOMISATIONS = 16
@@ -22,7 +22,7 @@ BLOCK = 1 << 15  # numbers of one block of (nodes, points)
 
 
 @dataclass(frozen=True)
-class PoweredDirichlet:
+class TemperedDirichlet:
     """s ~ Dir(alpha 1_k); C proportional to s^truth_power, f to s^prediction_power, and so C = E[one-hot Y given f] to
     f^(truth_power / prediction_power): over-confident where prediction_power is above truth_power. Both are positive.
 
@@ -54,13 +54,13 @@ class PoweredDirichlet:
 
     def __post_init__(self):
         if self.classes < 2 or not (self.alpha > 0 and self.truth_power > 0 and self.prediction_power > 0):
-            raise BadInput(
-                f"PoweredDirichlet parameters are classes={self.classes}, alpha={self.alpha}, truth_power={self.truth_power}, "
+            raise BadInputError(
+                f"TemperedDirichlet parameters are classes={self.classes}, alpha={self.alpha}, truth_power={self.truth_power}, "
                 f"prediction_power={self.prediction_power}; classes >= 2 and positive numbers are needed."
             )
         unknown = [name for name in self.default_notions if name not in self.notions]
         if unknown or not self.default_notions:
-            raise BadInput(f"default_notions is {self.default_notions!r}; some of {', '.join(self.notions)} are needed.")
+            raise BadInputError(f"default_notions is {self.default_notions!r}; some of {', '.join(self.notions)} are needed.")
 
     @property
     def notions(self):
@@ -105,12 +105,12 @@ class PoweredDirichlet:
         return type(self)(self.classes, self.alpha, self.truth_power, self.prediction_power)
 
 
-def classwise_of_vector(problem: PoweredDirichlet, estimand: str) -> Truth:
+def classwise_of_vector(problem: TemperedDirichlet, estimand: str) -> Truth:
     """What popordanoska2024's code takes for the class-wise truth: the mean over classes of d(f_j, C_j), C_j given the whole
     vector f. The class-wise notion has E[Y_j given f_j] there, which knows less, so its values are smaller (equal for two
     classes). estimand: l2_squared or kl, of one column: their l2 is twice the l2_squared here."""
     if estimand not in ("l2_squared", "kl"):
-        raise BadInput(f"estimand is {estimand!r}; allowed are l2_squared, kl.")
+        raise BadInputError(f"estimand is {estimand!r}; allowed are l2_squared, kl.")
     if problem.classes == 2 or problem.truth_power == problem.prediction_power:
         return problem.truth(estimand, "classwise")
     parts = _sums_over_classes(problem._unnamed())
@@ -264,7 +264,7 @@ def _conditional_values(problem, notion, wanted, r, log2_points=CONDITIONAL_POIN
 class _Rest(NamedTuple):
     """Points u ~ Dir(alpha 1_(k-1)), through what is needed of them."""
 
-    problem: PoweredDirichlet
+    problem: TemperedDirichlet
     of_f: np.ndarray  # log sum_j u_j^b
     of_c: np.ndarray  # log sum_j u_j^a
     largest_from: np.ndarray  # the logit of f_1 from which on it is the largest

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.errors import BadInput
+from harness.errors import BadInputError
 
 
 @dataclass(frozen=True)
@@ -95,20 +95,20 @@ class Predictions:
     def __post_init__(self):
         for name, value, allowed in (("split", self.split, ("test", "validation")), ("order", self.order, ("random", "file"))):
             if value not in allowed:
-                raise BadInput(f"{name} is {value!r}; allowed are {', '.join(allowed)}.")
+                raise BadInputError(f"{name} is {value!r}; allowed are {', '.join(allowed)}.")
         for name in ("top_label", "float32", "renormalise", "by_content"):
             if not isinstance(getattr(self, name), bool):
-                raise BadInput(f"{name} is {getattr(self, name)!r}; allowed are true, false.")
+                raise BadInputError(f"{name} is {getattr(self, name)!r}; allowed are true, false.")
         for name in ("probabilities", "logits", "labels"):
             value = getattr(self, name)
             listed = name != "labels" and isinstance(value, (list, tuple)) and value and all(isinstance(v, str) for v in value)
             if not (value is None or isinstance(value, str) or listed):
                 more = "" if name == "labels" else " or a list of columns"
-                raise BadInput(f"{name} is {value!r}; the name of an array{more} is needed.")
+                raise BadInputError(f"{name} is {value!r}; the name of an array{more} is needed.")
         if self.class_names is not None and not (isinstance(self.class_names, (list, tuple)) and self.class_names):
-            raise BadInput(f"class_names is {self.class_names!r}; a list is needed, such as class_names=[cat,dog,cow].")
+            raise BadInputError(f"class_names is {self.class_names!r}; a list is needed, such as class_names=[cat,dog,cow].")
         if isinstance(self.positive, (list, tuple, dict)):
-            raise BadInput(f"positive is {self.positive!r}; one label is needed.")
+            raise BadInputError(f"positive is {self.positive!r}; one label is needed.")
 
     @property
     def _packs(self):
@@ -138,7 +138,7 @@ class Predictions:
             return None
         try:
             path = files.find(self.path)
-        except BadInput as absent:
+        except BadInputError as absent:
             return f"{str(absent).rstrip('.')}; {published[0].how}"
         for pack, file in zip(published, files.members(path)):
             if pack.sha256 and _sha256(str(file), *files.stamp(file)) != pack.sha256:
@@ -149,11 +149,11 @@ class Predictions:
         from harness.sources import files, forms
 
         if not self.path:
-            raise BadInput(
+            raise BadInputError(
                 "problem.predictions.path is missing; give the npz, csv or parquet file with probabilities and labels."
             )
         if self.unavailable:
-            raise BadInput(f"{self.unavailable}.")
+            raise BadInputError(f"{self.unavailable}.")
         path = files.find(self.path)
         asked = forms.Asked(*(_hashable(getattr(self, name)) for name in forms.Asked._fields))
         return _read(str(path), self.split, asked, files.stamp(path))
@@ -204,7 +204,7 @@ class Predictions:
     @property
     def content(self) -> str | None:
         """16 hexadecimal digits of the probabilities and labels as they were read, in their order, and of `top_label`: what the
-        random streams are seeded by (harness.seeds). None for a published file, or without `by_content`: the streams are then
+        random streams are seeded by (harness.common.seeds). None for a published file, or without `by_content`: the streams are then
         seeded by its key."""
         return self._load().content if self.by_content and not self._published else None
 
@@ -221,7 +221,7 @@ class Predictions:
     def sample(self, n, rng):
         p, y = self._load()[:2]
         if n > len(y):
-            raise BadInput(f"n is {n}, but {self.path} holds {len(y)} rows; n can be at most that.")
+            raise BadInputError(f"n is {n}, but {self.path} holds {len(y)} rows; n can be at most that.")
         rows = (np.arange(len(y)) if self.order == "file" else rng.permutation(len(y)))[:n]
         return p[rows], y[rows]
 
@@ -242,7 +242,7 @@ class Loaded(NamedTuple):
 
 @lru_cache(maxsize=8)
 def _read(path, split, asked, stamp):
-    from harness.notions import checked
+    from harness.math.notions import checked
     from harness.sources import files
 
     p, y, described, names = files.read(path, split, **asked._asdict())

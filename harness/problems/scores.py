@@ -10,8 +10,8 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import betaln, expit, xlog1py, xlogy
 
-from harness import estimands
-from harness.errors import BadInput
+from harness.errors import BadInputError
+from harness.math import estimands
 from harness.problems.base import Truth, scalar_integral
 from harness.problems.maps import Identity
 
@@ -29,7 +29,9 @@ class BetaLaw:
 
     def __post_init__(self):
         if not (self.a >= 1 and self.b >= 1):
-            raise BadInput(f"BetaLaw has a={self.a}, b={self.b}; both must be at least 1 (the problem Beta takes smaller ones).")
+            raise BadInputError(
+                f"BetaLaw has a={self.a}, b={self.b}; both must be at least 1 (the problem Beta takes smaller ones)."
+            )
 
     def draw(self, n, rng):
         return rng.random(n) if self.a == self.b == 1.0 else rng.beta(self.a, self.b, n)
@@ -49,7 +51,7 @@ class TwoNormals:
 
     def __post_init__(self):
         if not 0 < self.separation < np.inf:
-            raise BadInput(f"separation is {self.separation!r}; a positive number is needed.")
+            raise BadInputError(f"separation is {self.separation!r}; a positive number is needed.")
 
     def draw(self, n, rng):
         rng_class, rng_x = rng.spawn(2)
@@ -95,15 +97,17 @@ class Score:
         try:
             object.__setattr__(self, "atoms", tuple((float(value), float(weight)) for value, weight in self.atoms))
         except (TypeError, ValueError):
-            raise BadInput(f"atoms is {self.atoms!r}; pairs (value, probability) are needed.") from None
+            raise BadInputError(f"atoms is {self.atoms!r}; pairs (value, probability) are needed.") from None
         for value, weight in self.atoms:
             if not (0.0 <= value <= 1.0 and weight > 0.0):
-                raise BadInput(f"atoms holds ({value:g}, {weight:g}); a value in [0, 1] and a positive probability are needed.")
+                raise BadInputError(
+                    f"atoms holds ({value:g}, {weight:g}); a value in [0, 1] and a positive probability are needed."
+                )
         if self._weight > 1.0 + 1e-12:
-            raise BadInput(f"atoms has probabilities that sum to {self._weight:g}; at most 1 is allowed.")
+            raise BadInputError(f"atoms has probabilities that sum to {self._weight:g}; at most 1 is allowed.")
         c = self.map(np.concatenate([np.linspace(0.0, 1.0, 1001), [value for value, _ in self.atoms]]))
         if not (c.min() >= -1e-12 and c.max() <= 1.0 + 1e-12):
-            raise BadInput(f"map has values from {c.min():.6g} to {c.max():.6g}; probabilities lie in [0, 1].")
+            raise BadInputError(f"map has values from {c.min():.6g} to {c.max():.6g}; probabilities lie in [0, 1].")
 
     @property
     def _weight(self):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from harness.errors import BadInput
+from harness.errors import BadInputError
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class TabRepoTask:
         y = held.labels_val(self.dataset, self.fold)
         p = held.predict_val(self.dataset, self.fold, self.config)
         if n > len(y):
-            raise BadInput(f"n is {n}, but {self.dataset}, fold {self.fold} holds {len(y)} rows; n can be at most that.")
+            raise BadInputError(f"n is {n}, but {self.dataset}, fold {self.fold} holds {len(y)} rows; n can be at most that.")
         rows = rng.permutation(len(y))[:n]
         return p[rows], y[rows]
 
@@ -118,7 +118,7 @@ class TabRepoTasks:
     max_n: int = 5000
 
     def members(self) -> dict[str, dict]:
-        """{id: configuration of the TabRepoTask}. Raises BadInput if the repository is absent or nothing is chosen."""
+        """{id: configuration of the TabRepoTask}. Raises BadInputError if the repository is absent or nothing is chosen."""
         from harness.sources import tabrepo
 
         held = tabrepo.find(self.repository)
@@ -140,10 +140,10 @@ class TabRepoTasks:
         frame = pd.read_csv(path)
         absent = [name for name in ("dataset", "fold", "config") if name not in frame]
         if absent:
-            raise BadInput(f"{path} has no column {', '.join(absent)}; a list of tasks needs dataset, fold and config.")
+            raise BadInputError(f"{path} has no column {', '.join(absent)}; a list of tasks needs dataset, fold and config.")
         twice = frame[frame.duplicated(["dataset", "fold", "config"])]
         if len(twice):
-            raise BadInput(f"{path} lists {'/'.join(str(twice.iloc[0][c]) for c in ('dataset', 'fold', 'config'))} twice.")
+            raise BadInputError(f"{path} lists {'/'.join(str(twice.iloc[0][c]) for c in ('dataset', 'fold', 'config'))} twice.")
         sizes = [_known(frame[c]) if c in frame else [None] * len(frame) for c in ("n_samples", "n_classes")]
         return list(zip(frame["dataset"].astype(str), frame["fold"].tolist(), frame["config"], *sizes))
 
@@ -171,24 +171,24 @@ class TabRepoTasks:
             unknown = [w for w in wanted if w not in have]
             if unknown:
                 shown = ", ".join(map(str, sorted(have)[:10])) + (", ..." if len(have) > 10 else "")
-                raise BadInput(f"{name} is {unknown[0]!r}, which no task has; there are {shown}.")
+                raise BadInputError(f"{name} is {unknown[0]!r}, which no task has; there are {shown}.")
             listed = [task for task in listed if of(task[column]) in wanted]
         listed = [task for task in listed if task[3] is None or task[3] >= self.min_n]
         if self.max_classes is not None:
             listed = [task for task in listed if task[4] is None or task[4] <= self.max_classes]
         if not listed:
-            raise BadInput("datasets, folds, configs, families, min_n and max_classes together leave no task.")
+            raise BadInputError("datasets, folds, configs, families, min_n and max_classes together leave no task.")
         return listed
 
 
 def task_list(name: str) -> Path:
     """A list of tasks: the path as given, else below experiments/."""
-    from harness.config import EXPERIMENTS
+    from harness.common.paths import EXPERIMENTS
 
     for path in (Path(name).expanduser(), EXPERIMENTS / name):
         if path.is_file():
             return path
-    raise BadInput(f"tasks is {name!r}; there is no such file here or in {EXPERIMENTS}.")
+    raise BadInputError(f"tasks is {name!r}; there is no such file here or in {EXPERIMENTS}.")
 
 
 def _known(column):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.errors import BadInput
+from harness.errors import BadInputError
 from harness.sources import forms
 from harness.sources import logits as published
 from harness.sources.forms import softmax as softmax
@@ -45,7 +45,7 @@ def find(path: str) -> Path:
             return candidate.resolve()
     unset = "; CALHARNESS_DATA, the folder of downloaded data, is not set"
     hint = " or below the folder that CALHARNESS_DATA names" if data else unset
-    raise BadInput(f"no file {path} here{hint}.")
+    raise BadInputError(f"no file {path} here{hint}.")
 
 
 def members(path) -> list[Path]:
@@ -77,7 +77,7 @@ def read(path, split="test", **options) -> tuple[np.ndarray, np.ndarray, str, tu
     path = Path(path)
     asked = forms.Asked(**options)
     if not path.is_dir() and path.stat().st_size == 0:
-        raise BadInput(f"{path} is an empty file; probabilities and labels are needed.")
+        raise BadInputError(f"{path} is an empty file; probabilities and labels are needed.")
     arrays, notes = _arrays(path, split)
     p, y, line, names = forms.understood(arrays, path, asked)
     return p, y, "; ".join([f"{path.name}: {line}", *notes]), names
@@ -98,14 +98,14 @@ def _arrays(path, split):
         found = published.read_safetensors(path)
         arrays = {name.removesuffix(end): values for name, values in found.items() if name.endswith(end)}
         if not arrays:
-            raise BadInput(f"{path} holds {', '.join(found) or 'nothing'}; names that end in {end} are needed.")
+            raise BadInputError(f"{path} holds {', '.join(found) or 'nothing'}; names that end in {end} are needed.")
         return arrays, []
     if split != "test":
-        raise BadInput(f"split is {split!r}, but {path.name} has one part; {', '.join((*PICKLES, TENSORS))} have two.")
+        raise BadInputError(f"split is {split!r}, but {path.name} has one part; {', '.join((*PICKLES, TENSORS))} have two.")
     if path.is_dir():
         return published.read_folder(path), []
     if kind not in (".npz", *TEXTS, ".parquet"):
-        raise BadInput(
+        raise BadInputError(
             f"{path.name} ends in {kind or 'nothing'}; allowed are .npz, .csv and .parquet, "
             f"and of published logits {', '.join((*PICKLES, TENSORS))} and folders of .npy{REMEDIES.get(kind, '')}."
         )
@@ -113,11 +113,11 @@ def _arrays(path, split):
         if kind == ".npz":
             return _npz(path), []
         return _text(path, kind) if kind in TEXTS else (_parquet(path), [])
-    except BadInput:
+    except BadInputError:
         raise
     except Exception as error:
         said = str(error).strip().partition(chr(10))[0].rstrip(".")
-        raise BadInput(f"{path} cannot be read as {kind}: {type(error).__name__}: {said}{_remedy(error, kind)}.") from error
+        raise BadInputError(f"{path} cannot be read as {kind}: {type(error).__name__}: {said}{_remedy(error, kind)}.") from error
 
 
 def _kind(path):
@@ -137,7 +137,7 @@ def _remedy(error, kind):
 
 def _npz(path):
     if not zipfile.is_zipfile(path):
-        raise BadInput(
+        raise BadInputError(
             f"{path} cannot be read as .npz: it is no archive, or not the whole of one; "
             f"np.savez('preds.npz', probs=p, labels=y) writes one."
         )
@@ -160,19 +160,19 @@ def _text(path, kind):
     counts = {mark: header.count(mark) for mark in (",", ";", "\t")}
     mark = max(counts, key=counts.get)
     if not counts[mark]:
-        raise BadInput(f"{path} has one column, {header.strip()[:60]!r}; separate columns by commas, semicolons or tabs.")
+        raise BadInputError(f"{path} has one column, {header.strip()[:60]!r}; separate columns by commas, semicolons or tabs.")
     names = [name.strip() for name in next(csv.reader([header], delimiter=mark, skipinitialspace=True))]
     twice = next((name for name in names if name and names.count(name) > 1), None)
     if twice:
-        raise BadInput(f"{path} names two columns {twice!r}; give each a name of its own.")
+        raise BadInputError(f"{path} names two columns {twice!r}; give each a name of its own.")
     if all(_is_number(name) for name in names):
-        raise BadInput(f"{path} begins with numbers, {header.strip()[:60]!r}; its first line must name the columns.")
+        raise BadInputError(f"{path} begins with numbers, {header.strip()[:60]!r}; its first line must name the columns.")
     how = {"sep": mark, "encoding": encoding, "skipinitialspace": True, "keep_default_na": False, "na_values": [""]}
     if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # since then it is what pandas does unasked
         how["float_precision"] = "round_trip"
     frame = pd.read_csv(path, **how)
     if not isinstance(frame.index, pd.RangeIndex):
-        raise BadInput(
+        raise BadInputError(
             f"{path} has more values than names of columns, {len(names)}, in its rows; "
             "decimal commas need semicolons between the columns, and row numbers a name."
         )
@@ -211,7 +211,7 @@ def _has_decimal_commas(column):
 def _columns(frame, path):
     """{name: array} of a data frame; a column of lists becomes a matrix."""
     if len(frame) == 0:
-        raise BadInput(f"{path} holds no rows; at least one sample is needed.")
+        raise BadInputError(f"{path} holds no rows; at least one sample is needed.")
     names = ["" if str(c).startswith("Unnamed: ") else str(c).strip() for c in frame.columns]
     names = [name or str(column) for name, column in zip(names, frame.columns)]
     return {name: _array(frame.iloc[:, j], name, path) for j, name in enumerate(names)}
@@ -223,6 +223,6 @@ def _array(column, name, path):
     values = column.to_numpy(dtype=object)
     if isinstance(values[0], (list, np.ndarray)):
         if len({np.shape(v) for v in values}) > 1:
-            raise BadInput(f"{path}: {name} holds lists of different lengths; one number per class and row is needed.")
+            raise BadInputError(f"{path}: {name} holds lists of different lengths; one number per class and row is needed.")
         return np.stack(values)
     return values

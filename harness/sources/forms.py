@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from harness.config import guess
-from harness.errors import BadInput
-from harness.notions import ROW_SUM_TOLERANCE
+from harness.errors import BadInputError
+from harness.math.notions import ROW_SUM_TOLERANCE
+from harness.runs.config import guess
 
 PROBABILITY_NAMES = (
     "p", "prob", "probs", "probability", "probabilities", "proba", "probas", "confidence", "score", "scores", "y_prob", "y_proba",
@@ -76,15 +76,15 @@ class Labels(NamedTuple):
 def understood(arrays: dict[str, np.ndarray], path, asked: Asked):
     """(p, y, line, names of the classes or None) of the arrays of a file, in their order. p: (n,) or (n, k) float64; y: (n,)
     int64 in 0..k-1.
-    Raises BadInput that names the array, what was found and the option or change that mends it."""
+    Raises BadInputError that names the array, what was found and the option or change that mends it."""
     arrays = dict(arrays)
     everything = list(arrays)
     if not asked.labels and set(TOP_LABEL_NAMES) <= set(arrays):
         if not asked.top_label:
-            raise BadInput(f"{path} holds confidences of predicted labels; they are judged with top_label=true.")
+            raise BadInputError(f"{path} holds confidences of predicted labels; they are judged with top_label=true.")
         predicted, true = arrays.pop("pred_label"), arrays.pop("true_label")
         if (predicted.dtype.kind in "fiub") != (true.dtype.kind in "fiub"):
-            raise BadInput(f"{path}: pred_label has type {predicted.dtype} and true_label {true.dtype}; they must be alike.")
+            raise BadInputError(f"{path}: pred_label has type {predicted.dtype} and true_label {true.dtype}; they must be alike.")
         arrays["correct"] = (predicted == true).astype(np.int64)
     named, taken = _find_labels(arrays, asked.labels, path)
     labels = _labels(named, path)
@@ -94,11 +94,11 @@ def understood(arrays: dict[str, np.ndarray], path, asked: Asked):
     columns, are_logits = _find_predictions(rest, labels, asked, path, everything)
     matrix = _numbers(columns, rest, "logits" if are_logits else "probabilities", path)
     if len(matrix) == 0:
-        raise BadInput(f"{path}: {columns.title} is empty; at least one sample is needed.")
+        raise BadInputError(f"{path}: {columns.title} is empty; at least one sample is needed.")
     if len(matrix) != len(labels.index):
         turned = matrix.ndim == 2 and matrix.shape[1] == len(labels.index)
         hint = f"; transpose it, whose shape is {matrix.shape}" if turned else ""
-        raise BadInput(
+        raise BadInputError(
             f"{path}: p has {len(matrix)} rows but y has {len(labels.index)} labels; they must be equally many "
             f"({columns.title}, {labels.title}){hint}."
         )
@@ -136,7 +136,7 @@ def understood(arrays: dict[str, np.ndarray], path, asked: Asked):
 def softmax(z, path="logits"):
     """(n, k) logits -> probabilities, in the precision given; (n,) -> logistic. Infinite or NaN logits are refused."""
     if not np.isfinite(z).all():
-        raise BadInput(f"{path}: {int((~np.isfinite(z)).sum())} logits are NaN or infinite; finite numbers are needed.")
+        raise BadInputError(f"{path}: {int((~np.isfinite(z)).sum())} logits are NaN or infinite; finite numbers are needed.")
     return special.expit(z.reshape(-1)) if z.ndim == 1 or z.shape[1] == 1 else special.softmax(z, axis=1)
 
 
@@ -151,18 +151,18 @@ def _find_labels(arrays, asked, path):
         group = _indicators(arrays, asked)
         if group is None:
             hint = guess(asked, list(arrays))
-            raise BadInput(f"{path} has no array {asked!r} for labels{hint}; it holds {_few(list(arrays), 20)}.")
+            raise BadInputError(f"{path} has no array {asked!r} for labels{hint}; it holds {_few(list(arrays), 20)}.")
         return group
     found = _named(arrays, LABEL_NAMES)
     if len(found) > 1:
-        raise BadInput(f"{path} holds {' and '.join(found)}; say which are the labels by labels=.")
+        raise BadInputError(f"{path} holds {' and '.join(found)}; say which are the labels by labels=.")
     if found:
         return (found[0], arrays[found[0]]), (found[0],)
     groups = [group for group in (_indicators(arrays, name) for name in LABEL_NAMES) if group]
     if len(groups) == 1:
         return groups[0]
     near = _near(arrays, LABEL_NAMES)
-    raise BadInput(
+    raise BadInputError(
         f"{path} holds {_few(list(arrays), 20)}; none is named {', '.join(LABEL_NAMES)}: "
         f"name the labels by labels={near or 'NAME'}."
     )
@@ -192,18 +192,18 @@ def _labels(named, path):
     elif values.ndim == 2:
         whole = values.dtype.kind in "fiub" and np.isin(values, (0, 1)).all() and (values.sum(axis=1) == 1).all()
         if not whole:
-            raise BadInput(
+            raise BadInputError(
                 f"{path}: {title} has shape {values.shape} and is not one-hot; "
                 "give one label per row, or rows of one 1 and 0 else."
             )
         return Labels(title, list(range(values.shape[1])), values.argmax(axis=1), one_hot=values.shape[1])
     if values.ndim != 1:
-        raise BadInput(f"{path}: {title} has shape {values.shape}; one label per row of p is needed.")
+        raise BadInputError(f"{path}: {title} has shape {values.shape}; one label per row of p is needed.")
     if values.dtype.kind in "fiub":
         distinct, index = np.unique(values, return_inverse=True)
         return Labels(title, [_value(v) for v in distinct.tolist()], index.reshape(-1))
     if values.dtype.kind not in "OUS":
-        raise BadInput(f"{path}: {title} has type {values.dtype}; labels are numbers, booleans or names.")
+        raise BadInputError(f"{path}: {title} has type {values.dtype}; labels are numbers, booleans or names.")
     codes: dict = {}
     index = np.array([codes.setdefault(_plain(v), len(codes)) for v in values.tolist()], dtype=np.int64)
     distinct = [None if key is None else key[1] for key in codes]
@@ -257,16 +257,16 @@ def _find_predictions(arrays, labels, asked, path, everything):
         if wanted and not (asked.probabilities and asked.logits):
             return _asked_for(arrays, wanted, option, labels, path), option == "logits"
     if asked.probabilities and asked.logits:
-        raise BadInput(f"{path}: probabilities={asked.probabilities} and logits={asked.logits} are both given; give one.")
+        raise BadInputError(f"{path}: probabilities={asked.probabilities} and logits={asked.logits} are both given; give one.")
     probabilities = _candidates(arrays, PROBABILITY_NAMES, labels, path)
     logits = _candidates(arrays, LOGIT_NAMES, labels, path)
     for found, option in ((probabilities, "probabilities"), (logits, "logits")):
         if len(found) > 1:
             names = " and ".join(one.title for one in found)
-            raise BadInput(f"{path} holds {names}; say which are the {option} by {option}=.")
+            raise BadInputError(f"{path} holds {names}; say which are the {option} by {option}=.")
     if probabilities and logits:
         both = f"{probabilities[0].title}, {logits[0].title}"
-        raise BadInput(f"{path} holds both probabilities and logits ({both}); name one by probabilities= or logits=.")
+        raise BadInputError(f"{path} holds both probabilities and logits ({both}); name one by probabilities= or logits=.")
     if logits:
         return logits[0], True
     if not probabilities:
@@ -275,7 +275,7 @@ def _find_predictions(arrays, labels, asked, path, everything):
         if by_class is None:
             near, hard = _near(free, PROBABILITY_NAMES), _named(arrays, HARD_NAMES)
             hint = f" ({hard[0]} is taken for predicted labels)" if hard else ""
-            raise BadInput(
+            raise BadInputError(
                 f"{path} holds neither probabilities nor logits among {_few(everything, 20)}{hint}; "
                 f"name them by probabilities={near or 'NAME'} or logits=NAME."
             )
@@ -289,16 +289,16 @@ def _asked_for(arrays, wanted, option, labels, path):
         absent = [name for name in wanted if name not in arrays]
         if absent:
             hint = guess(str(absent[0]), list(arrays))
-            raise BadInput(f"{path} has no array {absent[0]!r} for {option}{hint}; it holds {_few(list(arrays), 20)}.")
+            raise BadInputError(f"{path} has no array {absent[0]!r} for {option}{hint}; it holds {_few(list(arrays), 20)}.")
         if any(arrays[name].ndim != 1 for name in wanted):
-            raise BadInput(f"{path}: {option}=[...] lists columns, one per class; a matrix is named alone.")
+            raise BadInputError(f"{path}: {option}=[...] lists columns, one per class; a matrix is named alone.")
         return Columns(option, tuple(wanted), None, tuple(wanted), listed=True)
     if wanted in arrays:
         return Columns(wanted, (wanted,), arrays[wanted])
     found = _prefixed(arrays, wanted.rstrip("_. -") or wanted, labels, path, single=True)
     if found is None:
         hint = guess(wanted, list(arrays))
-        raise BadInput(f"{path} has no array {wanted!r} for {option}{hint}; it holds {_few(list(arrays), 20)}.")
+        raise BadInputError(f"{path} has no array {wanted!r} for {option}{hint}; it holds {_few(list(arrays), 20)}.")
     return found
 
 
@@ -320,7 +320,7 @@ def _suffixed(arrays, prefix, path=None):
             continue
         suffix = str(int(match[1])) if match[1] else match[2].strip()
         if suffix in found:
-            raise BadInput(f"{path or 'the file'} holds both {found[suffix]} and {name}; one column per class is needed.")
+            raise BadInputError(f"{path or 'the file'} holds both {found[suffix]} and {name}; one column per class is needed.")
         found[suffix] = name
     return found
 
@@ -336,7 +336,7 @@ def _prefixed(arrays, prefix, labels, path, single=False):
     names = tuple(found[str(j)] for j in numbers)
     gap = numbers != list(range(numbers[0], numbers[0] + len(numbers)))
     if gap and set(map(str, numbers)) != set(labels.texts):
-        raise BadInput(f"{path}: the columns {prefix}* are numbered {numbers}; a gap leaves a class out.")
+        raise BadInputError(f"{path}: the columns {prefix}* are numbered {numbers}; a gap leaves a class out.")
     return Columns(prefix, names, None, tuple(map(str, numbers)), numbered=not gap)
 
 
@@ -376,7 +376,7 @@ def _numbers(columns, arrays, what, path):
     if matrix.ndim == 2 and matrix.shape[1] == 1:
         matrix = matrix[:, 0]
     if matrix.ndim not in (1, 2):
-        raise BadInput(f"{path}: {columns.title} has {matrix.ndim} dimensions; allowed are (n,) and (n, k).")
+        raise BadInputError(f"{path}: {columns.title} has {matrix.ndim} dimensions; allowed are (n,) and (n, k).")
     return np.ascontiguousarray(matrix)
 
 
@@ -384,7 +384,7 @@ def _column(values, name, what, path):
     if values.dtype.kind in "fiub":
         return values
     if values.dtype.kind not in "OUS":
-        raise BadInput(f"{path}: {what} has type {values.dtype} ({name}); numbers are needed.")
+        raise BadInputError(f"{path}: {what} has type {values.dtype} ({name}); numbers are needed.")
     made = np.empty(values.shape, dtype=np.float64)
     for i, value in np.ndenumerate(values):
         try:
@@ -396,7 +396,7 @@ def _column(values, name, what, path):
             hint = "; write points, or commas throughout and semicolons between columns" if comma else ""
             hint = "; leave out the sign and divide by 100" if percent else hint
             row = i[0] if len(i) == 1 else i
-            raise BadInput(
+            raise BadInputError(
                 f"{path}: {what} has type {values.dtype}: {name} holds {text[:40]!r} at row {row}; numbers are needed{hint}."
             ) from None
     return made
@@ -421,14 +421,16 @@ def _sums_to_one(matrix, total=1.0):
 def _refuse_probabilities_as_logits(z, name, named, path):
     """Rows that sum to 1 are no logits, whoever says so; a vector within [0, 1] may be, if the user says so."""
     if z.ndim == 2 and _in_unit(z) and _sums_to_one(z):
-        raise BadInput(
+        raise BadInputError(
             f"{path}: {name} holds no logits but probabilities: every row lies in [0, 1] and sums to 1; "
             f"say so by probabilities={name}, or store the logits."
         )
     if z.ndim == 2 and (z >= 0).all() and _sums_to_one(z, 100.0):
-        raise BadInput(f"{path}: {name} holds no logits but percent: every row sums to 100; divide by 100, as probabilities.")
+        raise BadInputError(
+            f"{path}: {name} holds no logits but percent: every row sums to 100; divide by 100, as probabilities."
+        )
     if z.ndim == 1 and not named and _in_unit(z) and ((z > 0) & (z < 1)).any():
-        raise BadInput(
+        raise BadInputError(
             f"{path}: {name} lies within [0, 1], as probabilities do; say probabilities={name}, or, if it does hold logits, "
             f"logits={name}."
         )
@@ -446,9 +448,11 @@ def _probabilities(p, columns, asked, path):
     if off[worst] > ROW_SUM_TOLERANCE:
         found = f"{path}: row {worst} sums to {sums[worst]:.6g}, the worst of {len(p)} rows ({columns.title})"
         if off[worst] > _tolerance(p.shape[1]):
-            raise BadInput(f"{found}; every row must sum to 1 within {ROW_SUM_TOLERANCE:g}: a class is missing, or one too many.")
+            raise BadInputError(
+                f"{found}; every row must sum to 1 within {ROW_SUM_TOLERANCE:g}: a class is missing, or one too many."
+            )
         if not asked.renormalise:
-            raise BadInput(
+            raise BadInputError(
                 f"{found}; every row must sum to 1 within {ROW_SUM_TOLERANCE:g}: if they were rounded, "
                 "renormalise=true divides each row by its sum."
             )
@@ -482,7 +486,7 @@ def _refuse_values(p, columns, path):
         remedy = "these look like counts: divide each row by its sum"
     else:
         remedy = f"neither probabilities nor percent, whose rows sum to 100; if they are logits: logits={columns.title}"
-    raise BadInput(f"{found}: {remedy}.")
+    raise BadInputError(f"{found}: {remedy}.")
 
 
 # What the labels mean
@@ -500,18 +504,20 @@ def _encode(labels, columns, p, asked, path):
         allowed = "names" if any(isinstance(v, str) for v in labels.values) else f"integers 0..{k - 1}"
         remedy = ": leave out such rows" if bad is None else ", names or booleans; mend such rows"
         shown = "nan" if bad is None else f"{bad:.6g}"
-        raise BadInput(
+        raise BadInputError(
             f"{path}: {labels.title} holds {shown} at row {rows[0]}; labels must be {allowed}{remedy}, {many:,} in all."
         )
     if p.ndim == 2 and asked.top_label:
-        raise BadInput(
+        raise BadInputError(
             f"{path}: top_label=true is for one column of confidences, {columns.title} has {k} columns; "
             "leave it out, and notion=[top_label] judges the largest of them."
         )
     if p.ndim == 2 and asked.positive is not None:
-        raise BadInput(f"{path}: positive={asked.positive} is for one column of p, {columns.title} has {k}; leave it out.")
+        raise BadInputError(f"{path}: positive={asked.positive} is for one column of p, {columns.title} has {k}; leave it out.")
     if labels.one_hot not in (0, k):
-        raise BadInput(f"{path}: {labels.title} is one-hot of {labels.one_hot} classes, but p has {k}; they must be as many.")
+        raise BadInputError(
+            f"{path}: {labels.title} is one-hot of {labels.one_hot} classes, but p has {k}; they must be as many."
+        )
     codes, names, meaning = (_one_column if p.ndim == 1 else _matrix)(labels, columns, k, asked, path)
     y = np.array(codes, dtype=np.int64)[labels.index]
     notes = ", ".join(note for note in ("one-hot" if labels.one_hot else "", meaning) if note)
@@ -526,13 +532,13 @@ def _one_column(labels, columns, k, asked, path):
     own = columns.classes[0] if columns.classes else None
     wanted = _text(asked.positive) if asked.positive is not None else own if own in texts else None
     if wanted is not None and asked.positive is None and wanted == "0" and set(texts) <= {"0", "1"}:
-        raise BadInput(
+        raise BadInputError(
             f"{path}: {columns.names[0]} is named by label 0; if it is the probability of label 0 say positive=0, else 1."
         )
     if wanted is not None:
         if wanted not in texts:
             hint = guess(wanted, texts)
-            raise BadInput(f"{path}: positive={wanted} is no label of {labels.title}{hint}; it holds {_few(texts)}.")
+            raise BadInputError(f"{path}: positive={wanted} is no label of {labels.title}{hint}; it holds {_few(texts)}.")
         others = [t for t in texts if t != wanted]
         names = [others[0] if len(others) == 1 else "other", wanted]
         return [int(t == wanted) for t in texts], names, f"1 = {wanted}, 0 = {_few(others) or 'none'}"
@@ -544,14 +550,14 @@ def _one_column(labels, columns, k, asked, path):
         if set(values) <= {-1, 1}:
             return [(v + 1) // 2 for v in values], None, "labels -1 and 1"
         wrong = next(v for v in values if v not in (0, 1))
-        raise BadInput(
+        raise BadInputError(
             f"{path}: {labels.title} holds label {wrong} at row {labels.row(wrong)}; labels must be integers 0..1 for one column "
             f"of probabilities, or positive=LABEL says whose probability {columns.title} is ({_few(sorted(map(str, values)))})."
         )
     pair = _pair(texts)
     if pair:
         return [pair.index(t.lower()) for t in texts], list(pair), f"1 = {pair[1]}"
-    raise BadInput(
+    raise BadInputError(
         f"{path}: {labels.title} holds the names {_few(sorted(texts))}; {columns.title} is one column, the probability of which? "
         f"say positive={sorted(texts)[-1]}, or another of them."
     )
@@ -566,7 +572,7 @@ def _matrix(labels, columns, k, asked, path):
     decide = f"class_names=[...] gives the labels in the order of the columns{f' {_few(columns.names)}' if names else ''}"
     if names and set(texts) <= set(names):
         if columns.numbered and names[0] == "1" and names[-1] not in texts:
-            raise BadInput(
+            raise BadInputError(
                 f"{path}: the columns {_few(columns.names)} count from 1, and {labels.title} holds neither 0 nor {k}: "
                 f"do labels count from 0 or from 1? {decide}."
             )
@@ -575,7 +581,7 @@ def _matrix(labels, columns, k, asked, path):
     if ints and names and not columns.numbered:
         ordered = columns.listed or list(names) == sorted(names)
         if not (ordered and set(values) <= set(range(k))):
-            raise BadInput(
+            raise BadInputError(
                 f"{path}: {labels.title} holds the labels {_few(sorted(values))} and the columns are {_few(columns.names)}: "
                 f"which is which? {decide}, as class_names=[{','.join(map(str, range(min(k, 3))))}{',...' if k > 3 else ''}]."
             )
@@ -593,7 +599,7 @@ def _matrix(labels, columns, k, asked, path):
         if k == 2 and set(values) <= {-1, 1}:
             return [(v + 1) // 2 for v in values], None, "labels -1 and 1: 1 = second column"
         wrong = high if high >= k else low
-        raise BadInput(
+        raise BadInputError(
             f"{path}: {labels.title} holds label {wrong} at row {labels.row(wrong)}; labels must be integers 0..{k - 1}, "
             f"or 1..{k}, for {k} columns of p; {decide}."
         )
@@ -602,20 +608,22 @@ def _matrix(labels, columns, k, asked, path):
         return [pair.index(t.lower()) for t in texts], list(pair), f"second column = {pair[1]}"
     if names and not columns.numbered:
         wrong = next(v for v, t in zip(values, texts) if t not in names)
-        raise BadInput(
+        raise BadInputError(
             f"{path}: {labels.title} holds the label {wrong!r} at row {labels.row(wrong)}, for which there is no column"
             f"{guess(_text(wrong), list(names))}; the classes of the columns are {_few(names)}."
         )
-    raise BadInput(f"{path}: {labels.title} holds the names {_few(sorted(texts))}; which column is which? {decide}.")
+    raise BadInputError(f"{path}: {labels.title} holds the names {_few(sorted(texts))}; which column is which? {decide}.")
 
 
 def _by_names(labels, k, class_names, path, one=False):
     names = [_text(c) for c in class_names]
     if len(names) != k or len(set(names)) != k:
-        raise BadInput(f"{path}: class_names has {len(set(names))} different names; {k} are needed, in the order of the columns.")
+        raise BadInputError(
+            f"{path}: class_names has {len(set(names))} different names; {k} are needed, in the order of the columns."
+        )
     for value, text in zip(labels.values, labels.texts):
         if text not in names:
-            raise BadInput(
+            raise BadInputError(
                 f"{path}: {labels.title} holds the label {text} at row {labels.row(value)}{guess(text, names)}; "
                 f"class_names has {_few(names)}."
             )

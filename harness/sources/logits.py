@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.errors import BadInput
+from harness.errors import BadInputError
 
 LARGEST = 1 << 30  # bytes of a pickle or safetensors file; both are read as a whole
 LONGEST_HEADER = 100_000_000  # bytes, the limit of the safetensors format
@@ -34,7 +34,7 @@ SAFETENSORS = {
 }  # fmt: skip
 
 
-class Refused(Exception):
+class RefusedPickleError(Exception):
     """What a pickle asks for and does not get."""
 
 
@@ -43,7 +43,7 @@ def read_parts(path) -> dict[str, dict[str, np.ndarray]]:
     {"logits": (n, k), "labels": (n, 1)}, "test": ...}. Protocols 0 to 5, and what Python 2 wrote.
 
     Arrays may be of integers, of floats of at most 8 bytes or of booleans, in either byte and memory order; labels may be a list
-    of integers. Raises BadInput that names what the pickle asked for: any function or type but the array's, a subclass,
+    of integers. Raises BadInputError that names what the pickle asked for: any function or type but the array's, a subclass,
     arrays of objects or records, persistent ids, dictionaries, a memo larger than what is stored in it, another layout.
     """
     path = Path(path)
@@ -52,19 +52,19 @@ def read_parts(path) -> dict[str, dict[str, np.ndarray]]:
         program, other = _needed(data)
         value = _Unpickler(io.BytesIO(program), encoding="latin1").load()  # names what comes before `other`
         if other:
-            raise Refused(other)
+            raise RefusedPickleError(other)
         return _parts(value)
-    except Refused as asked:
-        raise BadInput(f"{path} asks for {asked}; of a pickle only pairs of numpy arrays of numbers are read.") from None
+    except RefusedPickleError as asked:
+        raise BadInputError(f"{path} asks for {asked}; of a pickle only pairs of numpy arrays of numbers are read.") from None
     except Exception as error:
         said = " ".join(str(error).split())[:200]
-        raise BadInput(f"{path} cannot be read as a pickle of arrays: {type(error).__name__}: {said}.") from error
+        raise BadInputError(f"{path} cannot be read as a pickle of arrays: {type(error).__name__}: {said}.") from error
 
 
 def _parts(value):
     pairs = value if _is_pair(value) else ()
     if not (pairs and all(map(_is_pair, pairs))):
-        raise Refused("another layout than ((logits, labels) of validation, (logits, labels) of test)")
+        raise RefusedPickleError("another layout than ((logits, labels) of validation, (logits, labels) of test)")
     arrays = [{"logits": _numbers(logits), "labels": _numbers(labels)} for logits, labels in pairs]
     return dict(zip(("validation", "test"), arrays))
 
@@ -78,7 +78,7 @@ def _numbers(value):
         return value.made()
     if type(value) is list and value and all(type(one) is int for one in value):
         return np.array(value)
-    raise Refused(f"{type(value).__name__.strip('_')} where an array is expected")
+    raise RefusedPickleError(f"{type(value).__name__.strip('_')} where an array is expected")
 
 
 def _needed(data):
@@ -100,12 +100,12 @@ def _needed(data):
         if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"):
             stored += 1
             if argument is not None and not 0 <= argument <= stored:  # the memo is a table of that many places
-                raise Refused(f"place {argument} of a memo that holds {stored - 1}")
+                raise RefusedPickleError(f"place {argument} of a memo that holds {stored - 1}")
         if opcode.name != "FRAME":
             kept.append(data[start : stream.tell()])
         if opcode.name == "STOP":
             if stream.read(1):
-                raise Refused("more than one object")
+                raise RefusedPickleError("more than one object")
             return b"".join(kept), None
 
 
@@ -125,11 +125,11 @@ class _Unpickler(pickle.Unpickler):
             ("_codecs", "encode"): _encode,
         }
         if (module, name) not in makers:
-            raise Refused(_line(f"{place + '.' if place else ''}{last}.{name}"))
+            raise RefusedPickleError(_line(f"{place + '.' if place else ''}{last}.{name}"))
         return _Function(makers[module, name])
 
     def persistent_load(self, pid):
-        raise Refused("an object kept outside of it (a persistent id)")
+        raise RefusedPickleError("an object kept outside of it (a persistent id)")
 
 
 class _Function:
@@ -144,7 +144,7 @@ class _Function:
         return self.make(*arguments)
 
     def __setstate__(self, state):
-        raise Refused(f"a change of {self.make.__name__.strip('_')}")
+        raise RefusedPickleError(f"a change of {self.make.__name__.strip('_')}")
 
 
 class _Type:
@@ -154,14 +154,14 @@ class _Type:
 
     def __init__(self, text, *options):
         if not (type(text) is str and re.fullmatch("[iu][1248]|f[248]|b1", text)):
-            raise Refused(f"an array of type {_line(text) if type(text) is str else type(text).__name__}")
+            raise RefusedPickleError(f"an array of type {_line(text) if type(text) is str else type(text).__name__}")
         self.text, self.order = text, "="
 
     def __setstate__(self, state):
         # version, byte order, and what makes it a type of records or objects: subarray, names, fields, size, alignment, flags
         plain = type(state) is tuple and len(state) == 8 and state[2:] == (None, None, None, -1, -1, 0)
         if not (plain and state[1] in ("<", ">", "|", "=")):
-            raise Refused("an array whose type is not of plain numbers")
+            raise RefusedPickleError("an array whose type is not of plain numbers")
         self.order = state[1]
 
     def made(self):
@@ -178,33 +178,33 @@ class _Array:
 
     def __setstate__(self, state):
         if not (type(state) is tuple and len(state) == 5):
-            raise Refused("an array in a state that numpy does not write")
+            raise RefusedPickleError("an array in a state that numpy does not write")
         _, self.shape, self.type, fortran, self.data = state
         self.order = "F" if fortran else "C"
 
     def made(self):
         if type(self.type) is not _Type:
-            raise Refused("an array without a type")
+            raise RefusedPickleError("an array without a type")
         if type(self.data) not in (bytes, bytearray, str):
-            raise Refused("an array of Python objects")
+            raise RefusedPickleError("an array of Python objects")
         sizes = self.shape if type(self.shape) is tuple and len(self.shape) <= 8 else (None,)
         if not all(type(size) is int and size >= 0 for size in sizes):
-            raise Refused("an array without a shape")
+            raise RefusedPickleError("an array without a shape")
         data = self.data.encode("latin1") if type(self.data) is str else self.data  # Python 2 wrote its bytes as text
         kind = self.type.made()
         if len(data) != math.prod(self.shape) * kind.itemsize:
-            raise Refused(f"an array of shape {self.shape} and type {kind} out of {len(data)} bytes")
+            raise RefusedPickleError(f"an array of shape {self.shape} and type {kind} out of {len(data)} bytes")
         array = np.frombuffer(data, kind).reshape(self.shape, order=self.order)
         return array if self.axes is None else array.transpose(self.axes)
 
 
 def _ndarray(*arguments):
-    raise Refused("numpy.ndarray as a function")
+    raise RefusedPickleError("numpy.ndarray as a function")
 
 
 def _reconstruct(kind, shape, code):
     if not (type(kind) is _Function and kind.make is _ndarray):
-        raise Refused("an array of a type that is not numpy.ndarray")
+        raise RefusedPickleError("an array of a type that is not numpy.ndarray")
     return _Array()
 
 
@@ -214,44 +214,46 @@ def _scalar(kind, data=None):
 
 def _frombuffer(data, kind, shape, order, axes=None):
     if order not in ("C", "F", "K"):
-        raise Refused("an array of an unknown memory order")
+        raise RefusedPickleError("an array of an unknown memory order")
     return _Array(shape, kind, "C" if order == "K" else order, data, axes)
 
 
 def _encode(text, encoding="utf-8"):
     """Python 3 writes bytes as latin1 text into protocols 0 to 2."""
     if not (type(text) is str and encoding == "latin1"):
-        raise Refused("_codecs.encode of other things than text in latin1")
+        raise RefusedPickleError("_codecs.encode of other things than text in latin1")
     return text.encode("latin1")
 
 
 def read_safetensors(path) -> dict[str, np.ndarray]:
     """The tensors of a safetensors file: 8 bytes with the length of a JSON header {name: {dtype, shape, data_offsets}}, the
-    header, the data. Raises BadInput unless the tensors cover the data without gap or overlap. bfloat16 becomes float32."""
+    header, the data. Raises BadInputError unless the tensors cover the data without gap or overlap. bfloat16 becomes float32."""
     path = Path(path)
     data = _whole(path)
     length = int.from_bytes(data[:8], "little")
     if len(data) < 8 or length > min(LONGEST_HEADER, len(data) - 8):
-        raise BadInput(f"{path} is no safetensors file: its header of {length:,} bytes does not fit into {len(data):,} bytes.")
+        raise BadInputError(
+            f"{path} is no safetensors file: its header of {length:,} bytes does not fit into {len(data):,} bytes."
+        )
     try:
         header = json.loads(data[8 : 8 + length], object_pairs_hook=_unique)
         header.pop("__metadata__", None)
         tensors = sorted((*map(int, one["data_offsets"]), name, one["dtype"], one["shape"]) for name, one in header.items())
     except Exception as error:
-        raise BadInput(f"{path}: the header of the safetensors file is broken ({type(error).__name__}: {error}).") from error
+        raise BadInputError(f"{path}: the header of the safetensors file is broken ({type(error).__name__}: {error}).") from error
     arrays, start, end = {}, 8 + length, 0
     for first, last, name, kind, shape in tensors:
         if kind not in SAFETENSORS:
-            raise BadInput(f"{path}: {name} has type {kind}; allowed are {', '.join(SAFETENSORS)}.")
+            raise BadInputError(f"{path}: {name} has type {kind}; allowed are {', '.join(SAFETENSORS)}.")
         whole = isinstance(shape, list) and all(type(size) is int and size >= 0 for size in shape)
         dtype = np.dtype(SAFETENSORS[kind])
         if not whole or first != end or last - first != math.prod(shape) * dtype.itemsize or start + last > len(data):
-            raise BadInput(f"{path}: {name} of shape {shape} and type {kind} does not lie at {first} to {last} of the data.")
+            raise BadInputError(f"{path}: {name} of shape {shape} and type {kind} does not lie at {first} to {last} of the data.")
         values = np.frombuffer(data, dtype, math.prod(shape), start + first).reshape(shape)
         arrays[name] = (values.astype(np.uint32) << 16).view(np.float32) if kind == "BF16" else values
         end = last
     if start + end != len(data):
-        raise BadInput(f"{path}: {len(data) - start - end:,} bytes follow the tensors of the safetensors file.")
+        raise BadInputError(f"{path}: {len(data) - start - end:,} bytes follow the tensors of the safetensors file.")
     return arrays
 
 
@@ -270,14 +272,14 @@ def read_folder(path) -> dict[str, np.ndarray]:
             arrays[name] = np.load(Path(path) / file, allow_pickle=False)
         except Exception as error:
             said = str(error).partition("\n")[0].rstrip(".")
-            raise BadInput(f"{Path(path) / file} cannot be read as .npy: {type(error).__name__}: {said}.") from error
+            raise BadInputError(f"{Path(path) / file} cannot be read as .npy: {type(error).__name__}: {said}.") from error
     return arrays
 
 
 def _whole(path):
     size = path.stat().st_size
     if size > LARGEST:
-        raise BadInput(f"{path} has {size:,} bytes; at most {LARGEST:,} are read.")
+        raise BadInputError(f"{path} has {size:,} bytes; at most {LARGEST:,} are read.")
     return path.read_bytes()
 
 

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import yaml
 
-from harness.config import PACKS, guess
-from harness.errors import BadInput
+from harness.common.paths import PACKS
+from harness.errors import BadInputError
+from harness.runs.config import guess
 from harness.sources.files import sha256
 from harness.sources.logits import FOLDER_FILES
 
@@ -84,7 +85,7 @@ def folder() -> Path:
     """The folder of data: CALHARNESS_DATA, which must be set."""
     given = os.environ.get("CALHARNESS_DATA")
     if not given:
-        raise BadInput("CALHARNESS_DATA is not set; it names the folder where data files lie or are fetched to.")
+        raise BadInputError("CALHARNESS_DATA is not set; it names the folder where data files lie or are fetched to.")
     return Path(given).expanduser()
 
 
@@ -99,19 +100,19 @@ def command(arguments: list[str]) -> int:
 
         return tabrepo_fetch.verify_command(arguments[1], arguments[2:])
     if arguments[:2] == ["make", "tabular_oof"]:
-        from harness.sources import tabular
+        from harness.sources.make import tabular
 
         return tabular.command(arguments[2:])
     if arguments[:2] == ["make", "digits_networks"]:
-        from harness.sources import digits_networks
+        from harness.sources.make import digits_networks
 
         return digits_networks.command(arguments[2:])
     if arguments[:2] == ["make", "perturbed_networks"]:
-        from harness.sources import perturbed_networks
+        from harness.sources.make import perturbed_networks
 
         return perturbed_networks.command(arguments[2:])
     if arguments[:2] == ["make", "imagenet_brightness"]:
-        from harness.sources import imagenet_brightness
+        from harness.sources.make import imagenet_brightness
 
         return imagenet_brightness.command(arguments[2:])
     known = packs()
@@ -133,7 +134,7 @@ def command(arguments: list[str]) -> int:
         return verify(_named(known, arguments[1]) if len(arguments) == 2 else list(known.values()), folder())
     made = "tabular_oof|digits_networks|perturbed_networks|imagenet_brightness"
     allowed = f"data list, data fetch NAME, data verify [NAME], data make {made}"
-    raise BadInput(f"data {' '.join(arguments)} is not a command; allowed are {allowed}.")
+    raise BadInputError(f"data {' '.join(arguments)} is not a command; allowed are {allowed}.")
 
 
 def _list_repositories():
@@ -144,7 +145,7 @@ def _list_repositories():
     for name, command in tabrepo.COMMANDS.items():
         try:
             state, where = "present", tabrepo.find(name).root
-        except BadInput:
+        except BadInputError:
             state, where = "absent", f"`{command}`"
         print(f"  {_row(name, None, state, licences[name])}{where}")
 
@@ -177,11 +178,15 @@ def fetch(pack: Pack, base: Path) -> Path:
         found = sha256(path)
         if pack.sha256 in (None, found):
             return path
-        raise BadInput(f"{path} has sha256 {found}, expected {pack.sha256}; it is left as it is: move it away to fetch again.")
+        raise BadInputError(
+            f"{path} has sha256 {found}, expected {pack.sha256}; it is left as it is: move it away to fetch again."
+        )
     if pack.sha256 is None:
-        raise BadInput(f"{pack.name} is not downloaded, for no checksum of it is known; {pack.note} Put it at {path}.")
+        raise BadInputError(f"{pack.name} is not downloaded, for no checksum of it is known; {pack.note} Put it at {path}.")
     if not pack.urls:
-        raise BadInput(f"{pack.name} is not published as a single file; {pack.note or 'no source is known'} Put it at {path}.")
+        raise BadInputError(
+            f"{pack.name} is not published as a single file; {pack.note or 'no source is known'} Put it at {path}."
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".part")
     problems = []
@@ -197,7 +202,7 @@ def fetch(pack: Pack, base: Path) -> Path:
             return path
         problems.append(f"{url}: sha256 is {found}, expected {pack.sha256}")
         partial.unlink()
-    raise BadInput(f"{pack.name} could not be fetched: {'; '.join(problems)}.")
+    raise BadInputError(f"{pack.name} could not be fetched: {'; '.join(problems)}.")
 
 
 def fetch_all(chosen: list[Pack], base: Path) -> int:
@@ -207,7 +212,7 @@ def fetch_all(chosen: list[Pack], base: Path) -> int:
         print(f"  {number} of {len(chosen)}: {pack.name}", file=sys.stderr)
         try:
             print(f"  {fetch(pack, base)}")
-        except (BadInput, OSError) as error:
+        except (BadInputError, OSError) as error:
             problems.append(str(error))
     for problem in problems:
         print(f"  {problem}", file=sys.stderr)
@@ -271,7 +276,7 @@ def _named(known, name) -> list[Pack]:
     if not chosen:
         groups = ", ".join(dict.fromkeys(pack.group for pack in known.values() if pack.group))
         close = guess(name, [*known, *(pack.group for pack in known.values())])
-        raise BadInput(f"there is no pack {name!r}{close}; groups are {groups}, and `calharness data list` shows all packs.")
+        raise BadInputError(f"there is no pack {name!r}{close}; groups are {groups}, and `calharness data list` shows all packs.")
     return chosen
 
 

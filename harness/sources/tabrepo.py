@@ -22,10 +22,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.config import CHECKOUT
-from harness.errors import BadInput
+from harness.common.paths import CACHE
+from harness.errors import BadInputError
 
-CACHE = CHECKOUT / "data" / "cache" if CHECKOUT else Path.home() / ".cache" / "calharness"
 COMMANDS = {"tabrepo": "calharness data fetch tabrepo", "tabular_oof": "calharness data make tabular_oof"}
 PARTS = ("val", "test")
 FILES = ("metadata.json", "pred-val.dat", "pred-test.dat", "label-val.csv.zip", "label-test.csv.zip")
@@ -59,7 +58,9 @@ class Repository:
     def __post_init__(self):
         root = _root(Path(self.root).expanduser())
         if root is None:
-            raise BadInput(f"root is {self.root}, which holds no folder model_predictions, itself or below results/<context>.")
+            raise BadInputError(
+                f"root is {self.root}, which holds no folder model_predictions, itself or below results/<context>."
+            )
         object.__setattr__(self, "root", root)
 
     def datasets(self) -> list[str]:
@@ -71,7 +72,7 @@ class Repository:
         """The outer folds of a data set, as stored."""
         folder = self.root / "model_predictions" / _stored(dataset)
         if not folder.is_dir():
-            raise BadInput(f"there is no data set {dataset!r} in {self.root}.")
+            raise BadInputError(f"there is no data set {dataset!r} in {self.root}.")
         return sorted(int(p.name) for p in folder.iterdir() if p.name.isdigit())
 
     def configs(self, dataset: str, fold: int) -> list[str]:
@@ -84,7 +85,9 @@ class Repository:
         known = _problem_types(str(path), *_stamp(path))
         kind = known.get(_stored(dataset))
         if kind not in ("binary", "multiclass", "regression"):
-            raise BadInput(f"{path} gives {kind} as problem_type of {dataset!r}; it must be binary, multiclass or regression.")
+            raise BadInputError(
+                f"{path} gives {kind} as problem_type of {dataset!r}; it must be binary, multiclass or regression."
+            )
         return kind
 
     def metadata(self, dataset: str, fold: int) -> Metadata:
@@ -106,7 +109,7 @@ class Repository:
         shape = self.metadata(dataset, fold).shapes["val"]
         kind = self.problem_type(dataset)
         if (len(shape) == 3) != (kind == "multiclass"):
-            raise BadInput(f"{dataset}, fold {fold} is {kind} by configs.parquet, but its predictions have shape {shape}.")
+            raise BadInputError(f"{dataset}, fold {fold} is {kind} by configs.parquet, but its predictions have shape {shape}.")
         return shape[1], shape[2] if len(shape) == 3 else 1 if kind == "regression" else 2
 
     def predict_val(self, dataset: str, fold: int, config: str):
@@ -132,7 +135,7 @@ class Repository:
     def _row(self, dataset, fold, config, part):
         about = self.metadata(dataset, fold)
         if config not in about.models:
-            raise BadInput(
+            raise BadInputError(
                 f"{dataset}, fold {fold} has no config {config!r}; it has {len(about.models)}, e.g. {about.models[0]}."
             )
         path = self.folder(dataset, fold) / f"pred-{part}.dat"
@@ -146,13 +149,13 @@ class Repository:
         where = f"pred-{part}.dat of {dataset}, fold {fold}, {config}"
         highest = 1.0 if values.ndim == 1 else 1.0 + ROW_SUM_TOLERANCE
         if not ((values >= 0.0) & (values <= highest)).all():  # also false for NaN
-            raise BadInput(f"{where} holds {values.min():.6g} to {values.max():.6g}; probabilities must lie in [0, 1].")
+            raise BadInputError(f"{where} holds {values.min():.6g} to {values.max():.6g}; probabilities must lie in [0, 1].")
         if values.ndim == 1:
             return values
         sums = values.sum(axis=1, keepdims=True)
         worst = int(np.argmax(np.abs(sums - 1.0)))
         if abs(sums[worst, 0] - 1.0) > ROW_SUM_TOLERANCE:
-            raise BadInput(f"{where}: row {worst} sums to {sums[worst, 0]:.6g}; allowed is 1 within {ROW_SUM_TOLERANCE:g}.")
+            raise BadInputError(f"{where}: row {worst} sums to {sums[worst, 0]:.6g}; allowed is 1 within {ROW_SUM_TOLERANCE:g}.")
         return values / sums
 
     def _labels(self, dataset, fold, part):
@@ -161,16 +164,16 @@ class Repository:
         labels = _read_labels(str(path), *_stamp(path))
         rows, classes = self.metadata(dataset, fold).shapes[part][1], self.shape(dataset, fold)[1]
         if len(labels) != rows:
-            raise BadInput(f"{path} has {len(labels)} labels for {rows} rows of predictions; they must be equally many.")
+            raise BadInputError(f"{path} has {len(labels)} labels for {rows} rows of predictions; they must be equally many.")
         if labels.dtype.kind not in "iub":
-            raise BadInput(f"{path} holds labels of type {labels.dtype}; integers 0..{classes - 1} are needed.")
+            raise BadInputError(f"{path} holds labels of type {labels.dtype}; integers 0..{classes - 1} are needed.")
         if labels.min() < 0 or labels.max() >= classes:
-            raise BadInput(f"{path} holds labels {labels.min()} to {labels.max()}; integers 0..{classes - 1} are needed.")
+            raise BadInputError(f"{path} holds labels {labels.min()} to {labels.max()}; integers 0..{classes - 1} are needed.")
         return labels.astype(np.int64)
 
     def _refuse_regression(self, dataset):
         if self.problem_type(dataset) == "regression":
-            raise BadInput(f"{dataset} is a regression data set; it has no class probabilities.")
+            raise BadInputError(f"{dataset} is a regression data set; it has no class probabilities.")
 
 
 def find(path: str) -> Repository:
@@ -185,7 +188,7 @@ def find(path: str) -> Repository:
             return Repository(place)
     command = COMMANDS.get(given.name)
     hint = f"`{command}` gets it" if command else "a folder with model_predictions and configs.parquet is needed"
-    raise BadInput(f"there is no repository {path}, looked for at {', '.join(map(str, places))}; {hint}.")
+    raise BadInputError(f"there is no repository {path}, looked for at {', '.join(map(str, places))}; {hint}.")
 
 
 def _root(path):
@@ -194,7 +197,7 @@ def _root(path):
         return path.resolve()
     inner = sorted(p.parent for p in path.glob("results/*/model_predictions"))
     if len(inner) > 1:
-        raise BadInput(f"{path} holds the contexts {', '.join(p.name for p in inner)}; give one of them, as {inner[0]}.")
+        raise BadInputError(f"{path} holds the contexts {', '.join(p.name for p in inner)}; give one of them, as {inner[0]}.")
     return inner[0].resolve() if inner else None
 
 
@@ -207,7 +210,9 @@ def _stamp(path):
     try:
         found = os.stat(path)
     except OSError:
-        raise BadInput(f"{path} is not there; every task needs {', '.join(FILES)}, and the repository configs.parquet.") from None
+        raise BadInputError(
+            f"{path} is not there; every task needs {', '.join(FILES)}, and the repository configs.parquet."
+        ) from None
     return found.st_mtime_ns, found.st_size
 
 
@@ -224,14 +229,14 @@ def read_metadata(path: Path) -> Metadata:
         dtype = np.dtype(found["dtype"])
         shapes = {part: tuple(int(s) for s in found[f"pred_{part}_shape"]) for part in PARTS}
     except (ValueError, KeyError, TypeError) as error:
-        raise BadInput(f"{path} is no metadata of predictions ({type(error).__name__}: {error}).") from error
+        raise BadInputError(f"{path} is no metadata of predictions ({type(error).__name__}: {error}).") from error
     if dtype not in (np.float16, np.float32, np.float64):
-        raise BadInput(f"{path} gives dtype {dtype}; allowed are float16, float32 and float64.")
+        raise BadInputError(f"{path} gives dtype {dtype}; allowed are float16, float32 and float64.")
     if len(set(models)) != len(models):
-        raise BadInput(f"{path} names a model twice; every row of predictions needs a name of its own.")
+        raise BadInputError(f"{path} names a model twice; every row of predictions needs a name of its own.")
     for part, shape in shapes.items():
         if len(shape) not in (2, 3) or shape[0] != len(models) or min(shape) < 1:
-            raise BadInput(
+            raise BadInputError(
                 f"{path} gives pred_{part}_shape {list(shape)} for {len(models)} models; [models, rows(, classes)] is needed."
             )
     return Metadata(models, shapes, dtype)
@@ -241,7 +246,9 @@ def check_size(path: Path, about: Metadata, part: str) -> None:
     """Refuse an array file whose size is not that of its shape."""
     size = _stamp(path)[1]
     if size != about.bytes(part):
-        raise BadInput(f"{path} has {size:,} bytes; shape {list(about.shapes[part])} in {about.dtype} has {about.bytes(part):,}.")
+        raise BadInputError(
+            f"{path} has {size:,} bytes; shape {list(about.shapes[part])} in {about.dtype} has {about.bytes(part):,}."
+        )
 
 
 def check_file(path: Path, name: str, about: Metadata | None) -> None:
@@ -255,7 +262,9 @@ def check_file(path: Path, name: str, about: Metadata | None) -> None:
         return
     found = len(_read_labels.__wrapped__(str(path)))
     if found != about.shapes[part][1]:
-        raise BadInput(f"{path} has {found} labels for {about.shapes[part][1]} rows of predictions; they must be equally many.")
+        raise BadInputError(
+            f"{path} has {found} labels for {about.shapes[part][1]} rows of predictions; they must be equally many."
+        )
 
 
 @lru_cache(maxsize=32)
@@ -265,7 +274,7 @@ def _read_labels(path, modified=0, size=0):
     try:
         return pd.read_csv(path, index_col=0, compression="zip").iloc[:, 0].to_numpy()
     except Exception as error:
-        raise BadInput(f"{path} cannot be read as zipped csv ({type(error).__name__}: {error}).") from error
+        raise BadInputError(f"{path} cannot be read as zipped csv ({type(error).__name__}: {error}).") from error
 
 
 @lru_cache(maxsize=4)
@@ -280,5 +289,5 @@ def read_problem_types(path: Path) -> dict[str, str]:
     try:
         frame = pd.read_parquet(path, columns=["dataset", "problem_type"]).drop_duplicates()
     except Exception as error:
-        raise BadInput(f"{path} cannot be read ({type(error).__name__}: {str(error).partition(chr(10))[0]}).") from error
+        raise BadInputError(f"{path} cannot be read ({type(error).__name__}: {str(error).partition(chr(10))[0]}).") from error
     return {_stored(dataset): kind for dataset, kind in frame.itertuples(index=False)}

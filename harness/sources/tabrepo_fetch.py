@@ -18,9 +18,9 @@ import time
 import urllib.error
 from pathlib import Path
 
-from harness.errors import BadInput
-from harness.progress import Progress
-from harness.records import whole_file
+from harness.common.progress import Progress
+from harness.errors import BadInputError
+from harness.runs.records import whole_file
 from harness.sources import tabrepo
 from harness.sources.files import sha256
 from harness.sources.packs import download
@@ -33,7 +33,7 @@ ATTEMPTS, WAIT_SECONDS = 3, 2.0
 MOST_UNANSWERED = 3  # files in a row that no server answered for: the network is down
 
 
-class NoServer(Exception):
+class NoServerError(Exception):
     """Nobody answers any more: going on with further files is of no use."""
 
 
@@ -41,7 +41,7 @@ class Options(argparse.ArgumentParser):
     """argparse, with its mistakes told in our way."""
 
     def error(self, message):
-        raise BadInput(f"{self.prog}: {message}; --help shows the options.")
+        raise BadInputError(f"{self.prog}: {message}; --help shows the options.")
 
 
 def fetch_command(arguments: list[str]) -> int:
@@ -83,7 +83,7 @@ def fetch(root: Path, tasks: list[tuple[str, int]], bases: list[str]) -> list[st
     """Download what is missing of the tasks into `root`; returns a sentence per file that could not be had or is wrong."""
     wanted = Fetch(root, [base if base.endswith("/") else f"{base}/" for base in bases])
     print(f"  {1 + len(tasks) * len(tabrepo.FILES):,} files of {len(tasks):,} tasks, into {root}", file=sys.stderr)
-    with contextlib.suppress(NoServer):
+    with contextlib.suppress(NoServerError):
         _get_all(wanted, tasks)
     return wanted.problems
 
@@ -96,7 +96,9 @@ def _get_all(wanted, tasks):
     sizes = {folder: _array_bytes(root / folder) for folder in described}
     missing = sum(size for folder in described for name, size in sizes[folder].items() if not (root / folder / name).is_file())
     if missing > shutil.disk_usage(root).free:
-        raise BadInput(f"{root} has {shutil.disk_usage(root).free / 1e9:.1f} GB left, but {missing / 1e9:.1f} GB are to come.")
+        raise BadInputError(
+            f"{root} has {shutil.disk_usage(root).free / 1e9:.1f} GB left, but {missing / 1e9:.1f} GB are to come."
+        )
     print(f"  {missing / 1e6:,.0f} MB of predictions to come", file=sys.stderr)
     wanted.progress = Progress(max(1, round(missing / 1e6)), unit="MB")
     for folder in described:
@@ -126,10 +128,10 @@ class Fetch:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 self._download(name, path)
             return True
-        except BadInput as error:
+        except BadInputError as error:
             self.problems.append(str(error))
             return False
-        except NoServer as error:
+        except NoServerError as error:
             self.problems.append(f"{error}.")
             raise
 
@@ -139,7 +141,7 @@ class Fetch:
             self._check(name, path)
             self._pin(name, found)
         elif self.sums[name] != found:
-            raise BadInput(
+            raise BadInputError(
                 f"{path} has sha256 {found}, but had {self.sums[name]} when it came; move it away and it is fetched again."
             )
 
@@ -150,9 +152,9 @@ class Fetch:
             try:
                 published = self._patiently(base + name, partial)
                 self._check_new(name, partial, published)
-            except (OSError, BadInput) as error:
+            except (OSError, BadInputError) as error:
                 said.append(f"{base}: {str(error).rstrip('.')}")
-                if isinstance(error, (BadInput, urllib.error.HTTPError)):
+                if isinstance(error, (BadInputError, urllib.error.HTTPError)):
                     partial.unlink(missing_ok=True)  # wrong or refused: nothing to go on from
                 elif partial.is_file():  # broken off: to be continued with the same server
                     break
@@ -160,7 +162,7 @@ class Fetch:
             partial.replace(path)
             self._pin(name, sha256(path))
             return
-        raise BadInput(f"{name} could not be fetched ({'; '.join(said)}).")
+        raise BadInputError(f"{name} could not be fetched ({'; '.join(said)}).")
 
     def _patiently(self, url, partial):
         """Download with a few attempts, each going on from the one before; an answer such as 404 is final."""
@@ -178,7 +180,7 @@ class Fetch:
                 if attempt == ATTEMPTS:
                     self.unanswered += 1
                     if self.unanswered >= MOST_UNANSWERED * len(self.bases):
-                        raise NoServer(f"no server answers any more, the last one asked was for {url}") from error
+                        raise NoServerError(f"no server answers any more, the last one asked was for {url}") from error
                     raise
             time.sleep(WAIT_SECONDS * attempt)
         raise AssertionError("unreachable")
@@ -198,9 +200,9 @@ class Fetch:
     def _check_new(self, name, partial, published):
         found = sha256(partial)
         if published is not None and found != published:
-            raise BadInput(f"what came has sha256 {found}, the publisher names {published}")
+            raise BadInputError(f"what came has sha256 {found}, the publisher names {published}")
         if self.sums.get(name, found) != found:
-            raise BadInput(f"what came has sha256 {found}, but {SUMS} holds {self.sums[name]} from the first time")
+            raise BadInputError(f"what came has sha256 {found}, but {SUMS} holds {self.sums[name]} from the first time")
         self._check(name, partial)
 
     def _check(self, name, path):
@@ -232,11 +234,11 @@ def verify(held: tabrepo.Repository) -> tuple[int, int, list[str]]:
         path = held.root / name
         try:
             if not path.is_file():
-                raise BadInput(f"{path} is missing.")
+                raise BadInputError(f"{path} is missing.")
             if name in sums and sha256(path) != sums[name]:
-                raise BadInput(f"{path} has changed: sha256 {sha256(path)}, but {sums[name]} when it came.")
+                raise BadInputError(f"{path} has changed: sha256 {sha256(path)}, but {sums[name]} when it came.")
             checks._check(name, path)
-        except BadInput as error:
+        except BadInputError as error:
             problems.append(str(error))
     return len(names), len(sums), problems
 
@@ -247,7 +249,7 @@ def read_sums(root: Path) -> dict[str, str]:
     lines = path.read_text().splitlines() if path.is_file() else []
     found = [re.fullmatch(r"([0-9a-f]{64})  (.+)", line) for line in lines]
     if None in found:
-        raise BadInput(f"{path}, line {found.index(None) + 1}, is not '<sha256>  <file>'; correct or delete it.")
+        raise BadInputError(f"{path}, line {found.index(None) + 1}, is not '<sha256>  <file>'; correct or delete it.")
     return {match[2]: match[1] for match in found}
 
 
@@ -269,7 +271,7 @@ def _tasks(table1, datasets, folds):
     for name, wanted, column in (("datasets", datasets, 0), ("folds", folds, 1)):
         unknown = [w for w in wanted or () if w not in {pair[column] for pair in pairs}]
         if unknown:
-            raise BadInput(f"--{name} has {unknown[0]}, which Table 1 does not.")
+            raise BadInputError(f"--{name} has {unknown[0]}, which Table 1 does not.")
     return [(d, f) for d, f in pairs if d in (datasets or [d]) and f in (folds or [f])]
 
 

@@ -1,0 +1,136 @@
+"""Health of a results folder: what its records hold, and what is wrong with them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections import defaultdict
+from pathlib import Path
+
+from harness.runs import records
+
+
+def status_text(out: Path) -> str:
+    """Cells by estimator and status, and the latest runs."""
+    table = defaultdict(dict)
+    for estimator, status, count in records.status_counts(out):
+        table[estimator][status] = count
+    statuses = ("ok", "skipped", "undefined", "failed", "interrupted")
+    width = max([len(name) for name in table] + [9]) + 2
+    lines = [f"{out}: {len(records.part_files(out)):,} parts"]
+    if table:
+        lines.append(f"{'estimator':<{width}}" + "".join(f"{s:>12}" for s in statuses))
+    for name, row in table.items():
+        lines.append(f"{name:<{width}}" + "".join(f"{row.get(s, 0):>12,}" for s in statuses))
+    runs = sorted((out / "runs").glob("*.json"))
+    for path in runs[-5:]:
+        try:
+            run = json.loads(path.read_text())
+        except ValueError:
+            lines.append(f"run {path.stem}: unreadable")
+            continue
+        took = f" after {run['seconds']} s" if "seconds" in run else ""
+        lines.append(
+            f"run {run['run_id']}: {run['config'].get('name') or 'adhoc'}, {run['cells']['todo']:,} cells to do, "
+            f"{run['state']}{took}"
+        )
+    return "\n".join(lines)
+
+
+def examine(out: Path, overrides: list[str] | None = None, compact: bool = False) -> tuple[str, int]:
+    """(text, number of problems): broken parts, leftovers of killed writers, cells recorded twice, twice with different values,
+    records without provenance, unreadable truths; with `overrides` also the cells that this experiment misses. `compact` joins
+    the readable parts into one."""
+    lines, problems = [f"{out}"], 0
+
+    def problem(text):
+        nonlocal problems
+        problems += 1
+        lines.append(f"  PROBLEM  {text}")
+
+    every = records.part_files(out)
+    broken = {f: reason for f in every if (reason := records.broken_reason(f))}
+    for path, reason in broken.items():
+        problem(f"{path} cannot be read ({reason}); move it away and its cells are computed again")
+    good = [f for f in every if f not in broken]
+    lines.append(f"  {len(good):,} readable parts")
+    for path in sorted((out / "records").glob(".*.tmp")):
+        lines.append(f"  note     {path.name} is what a killed writer left; it holds no finished cell and can be deleted")
+    if good:
+        twice, contradictions = _duplicates(good, _refreshes(out))
+        if twice:
+            lines.append(
+                f"  note     {twice:,} cells are recorded more than once (two writers, a retry, or refresh=true); the best, then "
+                "latest, record of each is used"
+            )
+        for key, estimator, low, high in contradictions[:10]:
+            problem(
+                f"cell {key} ({estimator}) has records that differ, {low!r} and {high!r}; equal seeds should give equal values: "
+                "run it again with refresh=true, the latest record is then taken"
+            )
+        if len(contradictions) > 10:
+            problem(f"{len(contradictions) - 10:,} more cells with differing records")
+        for run in _runs_without_provenance(good, out):
+            problem(f"run {run} has records but no readable runs/{run}.json")
+    for path in sorted((out / "truths").glob("*.json")):
+        try:
+            json.loads(path.read_text())
+        except ValueError as error:
+            problem(f"{path} is not valid JSON ({error}); delete it and the truths are computed again")
+    if overrides is not None and not broken:
+        problems += _missing(out, overrides, lines)
+    if compact:
+        before, rows = records.compact(out)
+        lines.append(f"  compacted {before} parts into one of {rows:,} rows" if rows else "  nothing to compact")
+    lines.append(f"  {problems} problem{'' if problems == 1 else 's'}")
+    return "\n".join(lines), problems
+
+
+def _refreshes(out):
+    """The runs with refresh=true: what was recorded before them may differ, and is no longer used."""
+    runs = {}
+    for path in (out / "runs").glob("*.json"):
+        with contextlib.suppress(OSError, ValueError):
+            runs[path.stem] = json.loads(path.read_text()).get("config", {}).get("refresh")
+    return [run for run, refresh in runs.items() if refresh is True]
+
+
+def _duplicates(files, refreshes):
+    """(number of cells recorded more than once, those whose records differ since they were last refreshed)."""
+    refreshed = " or ".join(f"run_id = '{run}'" for run in refreshes) or "false"
+    sql = f"""with fine as (select *, max(written) filter ({refreshed}) over (partition by key) since from r where status = 'ok'),
+             cells as (select key, estimand, any_value(estimator) estimator, count(*) c,
+                       min(value) filter (since is null or written >= since) low,
+                       max(value) filter (since is null or written >= since) high from fine group by key, estimand)
+             select key, estimator, max(c), arg_max(low, high - low), arg_max(high, high - low), max(high - low)
+             from cells group by key, estimator having max(c) > 1"""
+    rows = records.query(files, sql).fetchall()
+    return len(rows), [(key, e, low, high) for key, e, _, low, high, gap in rows if gap is not None and gap > 0]
+
+
+def _runs_without_provenance(files, out):
+    found = records.query(files, "select distinct run_id from r").fetchall()
+    return sorted(run for (run,) in found if not _is_json(out / "runs" / f"{run}.json"))
+
+
+def _is_json(path):
+    try:
+        json.loads(path.read_text())
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _missing(out, overrides, lines):
+    from harness.commands.experiment import Experiment
+
+    experiment = Experiment.of([*overrides, f"out={out}"])
+    frame = experiment.records()
+    missing = experiment.missing(frame)
+    state = {status: int(n) for status, n in frame.drop_duplicates("key")["status"].value_counts().items()}
+    lines.append(
+        f"  {experiment.name}: {len(experiment.plan.cells):,} cells planned, recorded {state or 'none'}, {missing:,} missing"
+    )
+    if missing:
+        lines.append("  PROBLEM  cells are missing; run the experiment again to compute them")
+    return int(missing > 0)

@@ -1,0 +1,344 @@
+"""One configured run, from overrides to files: plan, compute, records, figure, tables, reproduction, page."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import math
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.common.paths import EXPERIMENTS, PACKAGE
+from harness.common.seeds import digest
+from harness.errors import BadInputError
+from harness.runs import plan as cells
+from harness.runs import records, runner, sweeps, variations
+from harness.runs.config import compose, out_folder
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A configuration with its plan. `stem` names the result files, `folder` is where they go. `differs` is what the run changes
+    in its experiment, {path: (as configured, here)}; `configured_points` are those of a sweep that the experiment itself is."""
+
+    config: dict
+    plan: cells.Plan
+    out: Path
+    differs: dict = field(default_factory=dict)
+    configured_points: list = field(default_factory=list)
+
+    @classmethod
+    def of(cls, overrides: list[str]) -> Experiment:
+        """Compose overrides (as on the command line) and plan."""
+        return cls.of_config(compose(list(overrides)))
+
+    @classmethod
+    def of_config(cls, config: dict, points: list | None = None) -> Experiment:
+        """Plan a composed configuration; or the points of a sweep over it, pairs (values by path, configuration)."""
+        reference = variations.as_configured(config)
+        swept = {path for values, _ in points or () for path in values}
+        differs = {path: pair for path, pair in variations.differences(config, reference).items() if path not in swept}
+        if differs:
+            config = {**config, "labels": variations.labels(config, differs)}
+        chosen, configured = (set((c.get("estimator") or {}) if c else ()) for c in (config, reference or config))
+        if chosen != configured and "figure.estimators" not in differs:
+            config = {**config, "figure": {**config["figure"], "estimators": None}}  # those of the run, not the experiment's
+        points = sweeps.points(config) if points is None and config["sweep"] else points
+        plan = cells.plan(config) if points is None else cells.union(config, points)
+        if not reference or "figure.estimand" in differs:  # that of an experiment is a wish: its variations show what they have
+            cells.check_estimands("figure.estimand", config["figure"]["estimand"], plan.estimators)
+        own = sweeps.points(reference) if reference and reference["sweep"] else []
+        return cls(config, plan, out_folder(config["out"]), differs, [values for values, _ in own])
+
+    @property
+    def name(self) -> str:
+        """The run's name, `adhoc` for a run without one."""
+        return self.config["name"] or "adhoc"
+
+    @property
+    def paper(self) -> str | None:
+        """The paper that the experiment reproduces, None for others."""
+        return self.config["paper"]
+
+    @property
+    def is_sweep(self) -> bool:
+        """Whether it is a sweep over values of parameters."""
+        return bool(self.plan.swept)
+
+    @property
+    def is_variation(self) -> bool:
+        """Whether it is something else than an experiment as configured: its results are its own."""
+        return self.is_sweep or not self.config["experiment"] or bool(self.differs)
+
+    @property
+    def sentence(self) -> str:
+        """What it is, in words: 'a sweep over bins of a variation of smoke (n)'."""
+        base = variations.sentence(self.config, self.differs) if self.differs or not self.config["experiment"] else None
+        if not self.is_sweep:
+            return base or self.config["experiment"]
+        over = f"a sweep over {', '.join(self.plan.swept.values())}"
+        return f"{over} of {base or self.config['experiment']}" if self.config["experiment"] else over
+
+    @property
+    def stem(self) -> str:
+        """File name of the results: the experiment's name without the paper's; a variation's own."""
+        if self.is_variation:
+            return self._own_name()
+        return self.name.removeprefix(f"{self.paper}_") if self.paper else self.name
+
+    @property
+    def folder(self) -> Path:
+        """Where the results go: <out>/<paper> or <out>/<name>; <out>/variations/<own name>; <out>/sweeps/<own name>."""
+        if self.is_variation:
+            return self.out / ("sweeps" if self.is_sweep else "variations") / self._own_name()
+        return self.out / (self.paper or self.name)
+
+    def _own_name(self):
+        given = self.config["name"]
+        as_configured = self.is_sweep and not self.differs and self.plan.points == self.configured_points
+        if given and (not self.config["experiment"] or "name" in self.differs or as_configured):
+            return given
+        words = "".join(f"-{word.replace('.', '_')}" for word in self.plan.swept.values())
+        return f"{self.config['experiment'] or 'adhoc'}{words}-{self.identity}"
+
+    @property
+    def identity(self) -> str:
+        """Eight digits that identify what is run and drawn, its name aside."""
+        own = variations.identity(self.config)
+        if not self.is_sweep:
+            return own
+        return digest(json.dumps([own, self.plan.points], sort_keys=True, default=str))[:8]
+
+    def compute(self, quiet: bool = False, later: float = 0.0) -> dict:
+        """Run what no record holds; returns the counts of `runner.execute`."""
+        return runner.execute(self.plan, quiet, later)
+
+    def records(self):
+        """The records of this plan's cells, best attempt each, with truths (computed and stored if new)."""
+        keys = [c.key for c in self.plan.cells]
+        frame = records.load_records(self.out, keys) if records.part_files(self.out) else records.empty_frame()
+        outdated = frame["status"].eq("skipped") & ~frame["key"].isin(self.plan.skips)  # what was missing then is there now
+        frame = frame[~outdated].reset_index(drop=True)
+        seen = frame[frame["estimand"].notna()].drop_duplicates(["problem_key", "notion", "estimand"])
+        of_problem = dict(list(seen.groupby("problem_key")))
+        for problem in self.plan.problems.values():
+            mine = of_problem.get(problem.key, seen.head(0))
+            wanted = list(zip(mine["notion"], mine["estimand"]))
+            reference = (self.config["ranking"] or {}).get("reference")
+            if reference and reference != "full":
+                wanted += [(notion, reference) for notion in mine["notion"].unique()]
+            records.store_truths(self.out, problem, wanted)
+        frame = records.with_truth(frame, self.out)
+        frame.insert(1, "experiment", self.name)
+        return frame
+
+    def missing(self, frame) -> int:
+        """Planned cells that have no finished record."""
+        done = set(frame.loc[frame["status"].isin(records.FINISHED), "key"])
+        return sum(cell.key not in done for cell in self.plan.cells)
+
+    def render(self, frame) -> tuple[list[Path], dict[str, int], list[str]]:
+        """Draw and write everything people look at; returns the files, the page last, the number of rows per verdict, and
+        sentences on what the reader should know. Nothing is drawn, and nothing overwritten, where there is no number."""
+        from harness.report import page as report
+        from harness.report import plots, reproduction, tables
+
+        if not len(frame):
+            raise BadInputError(
+                f"no cell of {self.name} is recorded in {self.out}; nothing is drawn and nothing overwritten: run it first."
+            )
+        if not self.has_numbers(frame) and (self.is_variation or self.is_drawn_at_all()):
+            raise BadInputError(f"no cell of {self.name} has a number; nothing is drawn and nothing overwritten.")
+        notes = []
+        if self.is_variation:
+            content = {"identity": self.identity, "experiment": self.config["experiment"], "differs": self.differs}
+            moved = variations.keep_other(self.folder, self.stem, json.loads(json.dumps(content, default=str)))
+            if moved:
+                notes.append(f"{self.folder} held the results of another configuration; they are kept in {moved}")
+        shown, config = self._shown(frame), self.shown_config()
+        figure, summary, wide, compared = self._drawn(frame, shown, config, notes)
+        stem = self.folder / self.stem
+        with variations.undisturbed(self.folder, self.stem, self.identity) if self.is_variation else contextlib.nullcontext():
+            files = plots.save(figure, stem, config)
+            files += tables.save(summary, wide, stem)
+            if compared is not None:
+                files += reproduction.save(compared, self.name, self.folder)
+            elif self.is_variation:  # what an earlier drawing compared is not of this one
+                for old in self.folder.glob("reproduction*.csv"):
+                    old.unlink()
+            diagrams = list(self._reliability())
+            for _, _, drawn in diagrams:
+                files += drawn
+            page = self.folder / f"{self.stem}.html"
+            files.append(report.save(self, frame, files, wide, compared, page, self._caption(figure), diagrams))
+        return files, reproduction.counts(compared) if compared is not None else {}, notes
+
+    def _caption(self, figure) -> str:
+        """What the figure says of itself, or the experiment's own words where they are of it, or all that there are."""
+        own = self.config["figure"].get("caption")
+        return own if own and (not self.differs or "figure.caption" in self.differs) else figure.get_label() or own or ""
+
+    def _drawn(self, frame, shown, config, notes):
+        """(figure, summary, wide table, paper against ours or None). A paper's item draws its own experiment, and variations in
+        sampling alone; other variations are drawn in the general way, and compared with nothing."""
+        from harness.report import plots, rankings, reproduction, sweep_report, tables
+
+        if self.is_sweep:
+            view = sweep_report.View(self.plan)
+            figure = view.render(shown, config)
+            return figure, view.summary(shown, config), view.table(shown, config), None
+        item = load_item(self.paper, config["item"]) if config["item"] and variations.same_quantities(self.differs) else None
+        view = item or (rankings if config["ranking"] else None)
+        compared = None
+        try:
+            figure = view.render(shown, config) if view else plots.overview(shown, config)
+            summary = getattr(view, "summary", tables.summary)(shown, config)
+            wide = getattr(view, "table", tables.wide)(shown, config)
+            if item:
+                computed = {tables.label(config, "estimator", e) for e in self.plan.estimators} | {reproduction.TRUTH}
+                asked = (config["compare"], config["reasons"], computed, config["same_draws_as_paper"])
+                compared = reproduction.compare(item.reproduced(frame, config), self.paper, *asked)
+        except Exception as error:
+            if not (item and self.differs):
+                raise
+            kind = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            notes.append(f"the drawing of {self.config['experiment']} does not fit this variation ({kind}); drawn in general")
+            return plots.overview(shown, config), tables.summary(shown, config), tables.wide(shown, config), None
+        if compared is not None and self.differs:
+            compared = variations.comparable(compared, self.differs)
+            why = compared.loc[compared["verdict"].eq("not reproducible here"), "reason"].unique()
+            notes += [f"not judged against the paper: {reason}" for reason in why if isinstance(reason, str) and reason]
+        return figure, summary, wide, compared if compared is not None and len(compared) else None
+
+    def wide(self, frame):
+        """The table for people: rows by problem and n (and swept values), a column per estimator."""
+        from harness.report import rankings, sweep_report, tables
+
+        shown, config = self._shown(frame), self.shown_config()
+        if self.is_sweep:
+            return sweep_report.View(self.plan).table(shown, config)
+        return (rankings.table if config["ranking"] else tables.wide)(shown, config)
+
+    def rmse(self) -> float | None:
+        """Mean over problems, notions, n and estimators of the root mean squared error of the figure's estimand: what a sweeper
+        that searches minimises. Infinite where a cell failed or is undefined, or the mean would be over the easier ones; None
+        where no truth is known."""
+        from harness.report.evaluation import evaluate
+        from harness.report.tables import figure_estimands
+
+        frame = self._shown(self.records())
+        shown = frame["estimand"].eq(figure_estimands(frame, self.config)[0])
+        if (frame["status"].isin(["failed", "undefined"]) & (shown | frame["estimand"].isna())).any():
+            return math.inf
+        errors = evaluate(frame[shown])["rmse"].dropna()
+        return float(errors.mean()) if len(errors) else None
+
+    def _reliability(self):
+        """A reliability diagram of every file of the run: yields (title, caption, files); none in a paper's item or a ranking."""
+        import numpy as np
+
+        from harness.report import plots, reliability, tables
+        from harness.runs.records import whole_file
+
+        which, config = self.config["reliability"], self.shown_config()
+        if which == "none" or self.paper or config["ranking"]:
+            return
+        held = {name: p for name, p in self.plan.problems.items() if getattr(p.object, "rows_of_a_file", False)}
+        for name, problem in held.items():
+            if getattr(problem.object, "unavailable", None):
+                continue
+            p, y = problem.object.sample(problem.object.n_max, np.random.default_rng(0))
+            notion = "top_label" if getattr(problem.object, "top_label", False) else None
+            title = tables.label(config, "problem", name)
+            panels = reliability.panels(p, y, which, notion=notion, classes=getattr(problem.object, "names", None))
+            own = f"_{re.sub('[^A-Za-z0-9.=-]+', '_', name).strip('_')}" if len(held) > 1 else ""
+            stem = self.folder / f"{self.stem}_reliability{own}"
+            files = plots.save(reliability.figure(panels, config), stem, config)
+            table = stem.with_name(f"{stem.name}.csv")
+            with whole_file(table) as temporary:
+                reliability.table_of(panels).to_csv(temporary, index=False)
+            yield title, reliability.caption_of(panels), [*files, table]
+
+    def notes(self) -> list[str]:
+        """What to know of the files of a run: how each was read, and what its intervals are or why an estimator has none."""
+        if self.paper and not self.is_variation or self.config["ranking"]:
+            return []
+        files = [p for p in self.plan.problems.values() if getattr(p.object, "rows_of_a_file", False)]
+        found = [problem.object.described for problem in files[:20]]
+        if len(files) > 20:
+            found.append(f"and {len(files) - 20} more files")
+        wrapped = [e for e in self.plan.estimators.values() if hasattr(e.object, "keeps_values_of")]
+        with_intervals = {e.id for e in wrapped}
+        if wrapped:
+            one = wrapped[0].object
+            found.append(
+                f"intervals: {one.level:.0%}, from {one.resamples} random halves of the rows, for what the estimator tends to as "
+                "n grows"
+            )
+        costly = [name for name, e in self.plan.estimators.items() if e.id not in with_intervals]
+        if files and costly and self.config["bootstrap"] is None:
+            found.append(f"no bootstrap of {', '.join(costly)} by default, which would take minutes; bootstrap=200 asks for it")
+        return found
+
+    def shown_config(self) -> dict:
+        """The configuration for what draws: also with `files`, [(problem, n)] whose replications are no samples, as they share
+        rows of a file, and `subsets`, those of them with fewer rows than the file has. To a paper or a ranking its files are the
+        population, and only all rows are no sample."""
+        held = {name for name, problem in self.plan.problems.items() if getattr(problem.object, "rows_of_a_file", False)}
+        population = self.paper or self.config["ranking"]
+        drawn = set() if population else {(c.problem, c.n) for c in self.plan.cells if c.problem in held}
+        ids = {True: set(), False: set()}
+        for name, n in drawn | self.plan.all_rows:
+            ids[(name, n) in self.plan.all_rows].add((self.plan.problems[name].id, n))
+        return {**self.config, "files": sorted(ids[True] | ids[False]), "subsets": sorted(ids[False])}
+
+    @staticmethod
+    def has_numbers(frame) -> bool:
+        """Whether any cell gave one."""
+        return bool(frame["status"].eq("ok").any())
+
+    def is_drawn_at_all(self) -> bool:
+        """Whether there is a picture of this result, of whatever records."""
+        return (self.folder / f"{self.stem}.png").is_file()
+
+    def fingerprint(self, frame) -> str:
+        """Identifies what the result files are made of: the records, the configuration and the code that draws."""
+        sources = (
+            p for folder in (PACKAGE, EXPERIMENTS) for p in folder.rglob("*") if p.suffix in (".py", ".j2", ".csv", ".parquet")
+        )
+        code = max(p.stat().st_mtime_ns for p in sources)
+        rows = [len(frame), float(frame["written"].sum()), float(frame["written"].max()), float(frame["truth"].sum())]
+        return digest(json.dumps([rows, self.config, self.plan.points, code], sort_keys=True, default=str))
+
+    def is_drawn(self, frame) -> bool:
+        """Whether figure, table and page are there and the page, which is written last, is of this fingerprint."""
+        page = self.folder / f"{self.stem}.html"
+        there = all((self.folder / f"{self.stem}{end}").is_file() for end in (".html", ".png", ".csv"))
+        return there and f'content="{self.fingerprint(frame)}"' in page.read_text()[:2000]
+
+    def _shown(self, frame):
+        chosen = [str(name) for name in cells.as_list(self.config["estimand"])]
+        if not chosen:
+            return frame
+        have = set(frame["estimand"].dropna())
+        absent = [name for name in chosen if name not in have]
+        if have and absent:
+            raise BadInputError(
+                f"estimand is {', '.join(absent)}, which no cell of this run gave; they gave {', '.join(sorted(have))}."
+            )
+        return frame[frame["estimand"].isin(chosen) | frame["estimand"].isna()]
+
+
+def load_item(paper: str, item: str):
+    """The module experiments/<paper>/<item>.py: render(records, config) -> Figure and reproduced(records, config) -> frame; where
+    it is a table of its own kind also table(records, config), for page and LaTeX, and summary(records, config), for the CSV."""
+    try:
+        return importlib.import_module(f"experiments.{paper}.{item}")
+    except ModuleNotFoundError as error:
+        if error.name not in ("experiments", f"experiments.{paper}", f"experiments.{paper}.{item}"):
+            raise
+        raise BadInputError(
+            f"there is no {item!r} for paper {paper!r}; an item is a module experiments/<paper>/<item>.py."
+        ) from error

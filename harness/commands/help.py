@@ -1,0 +1,148 @@
+"""The texts of `calharness --help`, `calharness COMMAND --help` and `calharness help COMMAND`."""
+
+from __future__ import annotations
+
+from harness.errors import BadInputError
+
+MAIN = """calharness: estimators of calibration error against problems with known truth
+
+  calharness experiment=berta2026_fig1                 run, resume, draw (Hydra overrides)
+  calharness experiment=arena problem=[a,b] n=[500,5000] reps=20
+  calharness experiment=arena +estimator.mine._target_=my_module.Mine
+  calharness -m experiment=smoke estimator.binned15.bins=5,10,20,50     a sweep: one table, one figure with bins as its axis
+
+  your own predictions (npz, csv, parquet), under a minute for 10,000 rows of two or ten classes:
+  calharness problem=predictions problem.predictions.path=preds.npz \\
+    'estimator=[binned15,debiased15,variational_isotonic,variational_temperature,certified_interval]'
+
+  calharness list problems|estimators|experiments|calibrators   what there is, one line each
+  calharness info ID                                   what it is: formula, parameters and defaults, truths
+  calharness plan OVERRIDES                            cells to do, done, skipped and why, time left; runs nothing
+  calharness status [out=DIR]                          what the records hold
+  calharness report OVERRIDES                          figure, tables and page from the records; runs nothing
+  calharness check my_module.Mine                      contract test of an estimator, problem or calibrator
+  calharness doctor [--compact] [OVERRIDES]            broken parts, duplicates, missing cells
+  calharness data list|fetch NAME|verify|make NAME     published files: where, how large, checksums; stand-ins made here
+  calharness completion bash|zsh                       the shell completes commands, ids and parameters
+  calharness help COMMAND                              more on each of them, with examples (also COMMAND --help)
+
+Options are listed in conf/config.yaml and by `calharness help run`: n, reps, notion, estimand, seed, jobs, out ...
+--traceback shows the whole trace of an error; -m, --cfg and the other flags are Hydra's.
+Exit status: 0 fine, 1 something failed, 2 wrong input, 130 interrupted."""
+
+TEXTS = {
+    "run": """calharness [run] OVERRIDES: compute the cells that no record holds, then draw figure, tables and page
+
+  calharness experiment=berta2026_fig1
+  calharness problem=[beta_wavy,dirichlet3_harmonic] 'estimator=[binned15,kde]' 'n=[500,2000]' reps=20 name=mine
+  calharness experiment=smoke estimator.binned15.bins=30 +problem.beta_calibrated.a=2
+
+An override is NAME=VALUE. A list is in brackets and quoted, 'n=[500,2000]'; a text with spaces or signs has quotes of its own,
+"title='a = b'"; a parameter that the YAML of an id leaves out is added with +; +estimator=kde adds to the experiment's own.
+Interrupted? The same command goes on.
+  -m, --multirun    sweep over values with commas: calharness -m experiment=smoke seed=0,1,2; a job for each
+  sweep.PATH=[...]  the same in one job: 'sweep.estimator.binned15.bins=[5,10,20]'; results/sweeps/ has table and figure
+  --cfg job         print the composed configuration, run nothing
+  --traceback       the whole trace of an error
+  --help            this text
+
+Options and their defaults (conf/config.yaml):
+{options}""",
+    "list": """calharness list problems|estimators|experiments|calibrators [WORD | KEY=VALUE ...] [--all]: ids, a line on each
+
+  calharness list                                      how many there are of each
+  calharness list estimators kernel notion=canonical   those with the word in id or description, and with this notion
+  calharness list experiments paper=berta2026 --all
+
+A line has all the words and all the properties that are given: notion= (problems, estimators), estimand= (estimators),
+problem= and estimator= (experiments that use it), paper=.
+  --all    also paper-faithful variants (ids that end in a paper's) and legacy streams, which are hidden otherwise""",
+    "info": """calharness info ID: what a problem, estimator, experiment or calibrator is
+
+  calharness info kde              docstring, every parameter with its default, notions, estimands
+  calharness info beta_wavy        and its true calibration errors
+  calharness info berta2026_fig1   problems, estimators, number of cells, files it needs
+  calharness info my_module.Mine   an own class""",
+    "plan": """calharness plan OVERRIDES: cells to do, done, skipped and why, and the time it would take; runs nothing
+
+  calharness plan experiment=arena
+  calharness plan experiment=arena 'n=[200,1000]' reps=5 jobs=2
+
+Takes what a run takes (`calharness help run`).""",
+    "status": """calharness status [out=DIR]: what the records of a results folder hold, by estimator, and its latest runs
+
+  calharness status
+  calharness status out=/scratch/results
+
+  out=DIR    the folder; else CALHARNESS_OUT, else results/""",
+    "report": """calharness report OVERRIDES: figure, tables and page anew from the records; computes nothing
+
+  calharness report experiment=berta2026_fig1
+  calharness report experiment=smoke estimand=l2_squared figure.dpi=300
+
+Takes what a run takes (`calharness help run`).""",
+    "check": """calharness check TARGET: contract test, one line per item
+
+  calharness check my_module.Mine    an estimator: a class with default arguments, an instance, or a function (p, y) -> float;
+                                     a problem: sample(n, rng) -> (p, y); or a calibrator: fit(p, y)
+  calharness check binned15          an id of an estimator or a problem
+
+Exit status 1 if an item failed.""",
+    "doctor": """calharness doctor [--compact] [OVERRIDES]: broken parts, duplicates, runs without provenance, missing cells
+
+  calharness doctor
+  calharness doctor out=/scratch/results --compact
+  calharness doctor experiment=arena    and the cells of this experiment that are missing
+
+  --compact    join the readable parts into one
+Exit status 1 if there is a problem.""",
+    "data": """calharness data list | fetch NAME | verify [NAME] | make NAME: published files and stand-ins for them
+
+  calharness data list                   all packs: size, whether they are there, licence
+  calharness data fetch kull_cifar       download one pack or a group of packs below CALHARNESS_DATA
+  calharness data verify                 compare checksums
+
+  data fetch tabrepo [--datasets a,b] [--folds 0,1,2] [--table1] [--from URL] [--out DIR]   (--help says more)
+  data make tabular_oof                  offline stand-in for TabRepo: models trained here (--help)
+  data make digits_networks              small networks on scikit-learn's digits, trained here (seconds)
+  data make perturbed_networks           small classifiers trained with and without perturbed scores (minutes)
+  data make imagenet_brightness --images DIR    timm's networks on darker and brighter ImageNet images (--help)
+
+Nothing is downloaded unasked.""",
+    "completion": """calharness completion bash|zsh: a script that makes the shell complete commands, options, ids and parameters
+
+  eval "$(calharness completion bash)"       in ~/.bashrc
+  eval "$(calharness completion zsh)"        in ~/.zshrc, after compinit""",
+}  # fmt: skip
+
+
+def text(command: str | None) -> str:
+    """The help of a command, or of the whole. Raises BadInputError on a command that there is not."""
+    if command is None:
+        return MAIN
+    if command not in TEXTS:
+        from harness.runs.config import guess
+
+        raise BadInputError(f"there is no command {command!r}{guess(command, list(TEXTS))}; commands are {', '.join(TEXTS)}.")
+    return TEXTS[command].replace("{options}", _options()) if command == "run" else TEXTS[command]
+
+
+def _options():
+    """The lines of conf/config.yaml from n on, without what is Hydra's."""
+    from harness.common.paths import CONF
+
+    settings = (CONF / "config.yaml").read_text().split("\nhydra:")[0]
+    return "\n".join(f"  {line}".rstrip() for line in settings[settings.index("\nn:") + 1 :].splitlines())
+
+
+def asked(arguments: list[str], commands) -> str | None:
+    """The command whose help the arguments ask for ("" for the whole), None if they ask for none. The help of `data make X` and
+    `data fetch tabrepo` is their own."""
+    if not arguments or arguments[0] in ("help", "--help", "-h"):
+        rest = [word for word in arguments[1:] if word not in ("--help", "-h")]
+        return rest[0] if rest and arguments[0] == "help" else ""
+    if not {"--help", "-h"} & set(arguments):
+        return None
+    first = arguments[0] if arguments[0] in commands else "run"
+    own = first == "data" and (arguments[1:2] == ["make"] or arguments[2:3] in (["tabrepo"], ["tabular_oof"]))
+    return None if own and len(arguments) > 3 else first

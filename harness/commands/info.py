@@ -1,0 +1,219 @@
+"""`calharness info`: what an id is: its YAML, docstrings, every parameter with its default, truths; of an experiment, its cells
+and the files it needs."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import os
+import re
+import textwrap
+from collections import Counter
+from pathlib import Path
+
+from harness.common.paths import CONF
+from harness.errors import BadInputError
+from harness.runs import catalogue
+from harness.runs.config import GROUPS, guess
+
+SHOWN = {
+    "problem": ("classes", "notions", "default_n", "default_reps", "version"),
+    "estimator": ("notions", "estimands", "determinism", "max_n", "max_classes", "revision"),
+    "calibrator": ("determinism", "max_n", "max_classes"),
+}
+
+
+def command(arguments: list[str]) -> int:
+    """`info ID`: of a problem, estimator, experiment or calibrator, or of an own module.Class."""
+    if len(arguments) != 1:
+        raise BadInputError(f"info takes one id, found {len(arguments)}: {' '.join(arguments) or 'nothing'}.")
+    name = arguments[0].removeprefix("harness.calibrators.")
+    group = next((g for g in (*GROUPS, "calibrator") if name in catalogue.every(g)), None)
+    if group is None and "." in name and "=" not in name:
+        return _own(name)
+    if group is None:
+        every = [i for g in (*GROUPS, "calibrator") for i in catalogue.every(g)]
+        what = "`calharness list problems|estimators|experiments|calibrators` shows all"
+        raise BadInputError(f"there is no {name!r}{guess(name, every)}; {what}, and an own class is module.Class.")
+    print(f"{group} {name}\n")
+    if group != "calibrator":
+        print(f"{(CONF / group / f'{name}.yaml').read_text().rstrip()}\n")
+    if group == "experiment":
+        _experiment(name)
+    else:
+        _describe(group, *_made(group, name), {} if group == "calibrator" else catalogue.comments(group, name))
+    return 0
+
+
+def _made(group, name):
+    """(object, its YAML node)"""
+    from harness.runs.components import build
+
+    node = {"_target_": f"harness.calibrators.{name}"} if group == "calibrator" else catalogue.config(group, name)
+    return build(group, name, node), node
+
+
+def _own(target):
+    """A class or function of a stranger's, or of ours by its dotted path."""
+    from harness.runs.components import build
+
+    made = build("estimator", target.rpartition(".")[2], {"_target_": target})
+    print(f"{target}\n")
+    _describe("problem" if hasattr(made, "sample") else "estimator", made, {"_target_": target})
+    return 0
+
+
+def _describe(group, made, node, comments=None):
+    _print_part(made.__name__ if inspect.isroutine(made) else type(made).__name__, made, node, comments or {})
+    try:
+        members = made.members() if hasattr(made, "members") else None
+        if members:  # a family of problems
+            ids = list(members)
+            print(f"{len(ids):,} problems, from {ids[0]} to {ids[-1]}" if len(ids) > 1 else f"1 problem, {''.join(ids)}")
+            return
+        for attribute in SHOWN[group]:
+            if (value := getattr(made, attribute, None)) is not None:
+                print(f"{attribute:<14}{', '.join(map(str, value)) if isinstance(value, tuple) else value}")
+        if group == "problem" and hasattr(made, "truth"):
+            _print_truths(made)
+    except BadInputError as error:  # a problem whose file is not given yet
+        print(error)
+
+
+def _print_part(title, part, node, comments, path=""):
+    """Docstring and parameters of an object, then the same of those of our classes that it holds."""
+    doc = inspect.getdoc(part if inspect.isroutine(part) else type(part))
+    print(f"{path}{title}: {doc or 'no docstring'}\n")
+    given = node if isinstance(node, dict) else {}
+    rows = [(*row, comments.get(row[0]) or _meaning(row[0], doc or "")) for row in _parameters(part, given)]
+    if rows:
+        widths = [max(len(row[i]) for row in [HEAD, *rows]) for i in range(4)]
+        for row in [HEAD, *rows]:
+            print("  " + "  ".join(f"{text:<{width}}" for text, width in zip(row, widths)) + f"  {row[4]}".rstrip())
+        print()
+    for field in dataclasses.fields(part) if dataclasses.is_dataclass(part) else ():
+        value = getattr(part, field.name)
+        if dataclasses.is_dataclass(value) and type(value).__module__.startswith("harness."):
+            _print_part(type(value).__name__, value, given.get(field.name), {}, f"{path}{field.name}: ")
+
+
+HEAD = ("parameter", "value", "default", "type", "meaning")
+
+
+def _parameters(part, given):
+    """(name, value here, default of the class, type) of every parameter."""
+    if dataclasses.is_dataclass(part):
+        return [(f.name, _text(getattr(part, f.name)), _default(f), _type(f.type)) for f in dataclasses.fields(part) if f.init]
+    try:
+        found = inspect.signature(part if inspect.isroutine(part) else type(part)).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    rows = []
+    for v in found:
+        if v.kind not in (v.VAR_POSITIONAL, v.VAR_KEYWORD):
+            default = "needed" if v.default is v.empty else _text(v.default)
+            value = _text(given[v.name]) if v.name in given else "" if v.default is v.empty else default
+            rows.append((v.name, value, default, "" if v.annotation is v.empty else _type(v.annotation)))
+    return rows
+
+
+def _text(value):
+    if dataclasses.is_dataclass(value):
+        return f"{type(value).__name__}, below" if type(value).__module__.startswith("harness.") else type(value).__name__
+    if isinstance(value, (tuple, list)) and any(map(dataclasses.is_dataclass, value)):
+        return f"[{', '.join(type(v).__name__ for v in value)}]"
+    return textwrap.shorten(catalogue.short(list(value) if isinstance(value, tuple) else value), 60, placeholder=" ...") or "''"
+
+
+def _default(field):
+    if field.default is not dataclasses.MISSING:
+        return _text(field.default)
+    if field.default_factory is not dataclasses.MISSING:
+        return getattr(field.default_factory, "__name__", "made")
+    return "needed"
+
+
+def _type(annotation):
+    return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+
+
+def _meaning(name, doc):
+    """The sentence of a docstring that names the parameter in backquotes, or else as NAME = ..., in one line."""
+    sentences = re.split(r"(?<=[a-z0-9)\]\"`][.;])\s+", " ".join(doc.split()))
+    for pattern in (rf"`{name}[`:]", rf"\b{name}( =|=|:)"):
+        for sentence in sentences:
+            if re.search(pattern, sentence) and ">>>" not in sentence:
+                return textwrap.shorten(sentence.rstrip(".;"), 110, placeholder=" ...")
+    return ""
+
+
+def _print_truths(problem):
+    from harness.math import estimands
+    from harness.problems.base import truth_of
+
+    for notion in problem.default_notions:
+        for name in estimands.names(notion):
+            truth = truth_of(problem, name, notion)
+            if truth is not None:
+                print(f"{notion:<10} {name:<24} {truth.value:.10g} ± {truth.error:.1g}  {truth.method}")
+
+
+def _experiment(name):
+    from harness.runs import plan as cells
+    from harness.runs.config import compose
+
+    config = compose([f"experiment={name}"])
+    rows = [
+        ("title", config["title"] or ""),
+        ("problems", ", ".join(config["problem"] or {})),
+        ("estimators", ", ".join(config["estimator"] or {})),
+        ("n", _setting(config["n"])),
+        ("reps", _setting(config["reps"])),
+        ("notion", _setting(config["notion"])),
+    ]
+    if config["paper"]:
+        rows.append(("paper", f"{config['paper']}, compared with {', '.join(config['compare'])} of its reported numbers"))
+    try:
+        plan = cells.plan(config)
+        runnable = len(plan.cells) - len(plan.skips)
+        rows.append(("cells", f"{len(plan.cells):,}, of which {runnable:,} run here and {len(plan.skips):,} are skipped"))
+    except BadInputError as reason:  # a family without files
+        plan = None
+        rows.append(("cells", str(reason)))
+    files = _files(config["problem"] or {})
+    if files:
+        rows.append(("files", "; ".join(files)))
+    rows.append(("run", f"calharness experiment={name}"))
+    for what, text in rows:
+        print(textwrap.fill(text, 118, initial_indent=f"{what:<12}", subsequent_indent=" " * 12, break_on_hyphens=False))
+    if plan:
+        for reason, count in Counter(plan.skips.values()).most_common():
+            print(f"{'':<12}{count:,} cells: {reason}")
+
+
+def _setting(value):
+    if value is None:
+        return "the problem's own"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _files(nodes):
+    """`path (present)` or `path (absent)` for every file or folder that the problems' YAMLs name."""
+    from harness.sources.tabrepo import CACHE
+
+    data = os.environ.get("CALHARNESS_DATA")
+    places = [Path.cwd(), *([Path(data).expanduser()] if data else []), CACHE]
+    paths = dict.fromkeys(_paths(nodes))
+    return [f"{path} ({'present' if any((place / path).exists() for place in places) else 'absent'})" for path in paths]
+
+
+def _paths(node):
+    if isinstance(node, dict):
+        for key, value in node.items():
+            if key in ("path", "folder") and isinstance(value, str) and value:
+                yield value
+            else:
+                yield from _paths(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _paths(value)

@@ -1,0 +1,136 @@
+"""`calharness list`: ids with a line of description, by words and properties."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+
+from harness.errors import BadInputError
+from harness.runs import catalogue
+from harness.runs.config import GROUPS, guess
+
+NAMES = {f"{group}s": group for group in (*GROUPS, "calibrator")}
+KEYS = {
+    "problem": ("notion", "paper"),
+    "estimator": ("notion", "estimand", "paper"),
+    "experiment": ("paper", "problem", "estimator"),
+    "calibrator": ("paper",),
+}
+
+
+def command(arguments: list[str]) -> int:
+    """`list` says how many there are of each; `list NAMES [WORD | KEY=VALUE ...] [--all]` prints a line per id that has all the
+    words in its id or description and all the properties. Paper-faithful variants are hidden unless --all, or a filter names
+    their ending. Raises BadInputError on anything unknown and where nothing matches."""
+    everything = "--all" in arguments
+    flags = [text for text in arguments if text.startswith("-") and text != "--all"]
+    if flags:
+        raise BadInputError(f"list has no option {flags[0]!r}; it takes {', '.join(NAMES)}, words, KEY=VALUE and --all.")
+    names = [text for text in arguments if text != "--all"]
+    if not names:
+        return _counts()
+    if names[0] not in NAMES:
+        close = guess(names[0], list(NAMES))
+        raise BadInputError(f"list what? `calharness list` takes one of {', '.join(NAMES)}, found {names[0]}{close}.")
+    group, filters = NAMES[names[0]], sorted(names[1:], key=lambda text: "=" in text)  # words are cheaper than properties
+    found = [name for name in catalogue.every(group) if all(_matches(group, name, text) for text in filters)]
+    wanted = " ".join(filters)
+    shown = [name for name in found if everything or not (variant := _variant(name)) or variant in wanted]
+    if not found:
+        raise BadInputError(
+            f"no {group} matches {wanted}; `calharness list {names[0]}` shows all, and `--all` paper variants too."
+        )
+    _print(group, shown)
+    hidden = len(found) - len(shown)
+    if hidden:
+        print(f"{hidden} variants of papers and legacy streams are hidden; --all shows them", file=sys.stderr)
+    return 0
+
+
+def _counts():
+    for names, group in NAMES.items():
+        print(f"{names:<12}{len(catalogue.every(group)):>4}   calharness list {names}")
+    print(
+        "\nWords and properties narrow a list (`calharness list estimators kernel notion=canonical`), --all adds variants of\n"
+        "papers, `calharness info ID` says what one is."
+    )
+    return 0
+
+
+def _variant(name):
+    """The ending that makes an id a paper's or legacy variant, or nothing."""
+    match = re.search(rf"_(legacy|{'|'.join(catalogue.papers())})$", name)
+    return match[1] if match else ""
+
+
+def _print(group, names):
+    """One line each, the id first; cut to the terminal's width, whole where the output goes elsewhere."""
+    width = max((len(name) for name in names), default=0) + 2
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for name in names:
+        line = f"{name:<{width}}{catalogue.describe(group, name)}"
+        print(line if room is None or len(line) <= room else f"{line[: room - 1]}…")
+
+
+def _matches(group, name, text):
+    key, equals, value = text.partition("=")
+    if not equals:
+        return text.lower() in f"{name} {catalogue.describe(group, name)}".lower()
+    if key not in KEYS[group]:
+        allowed = ", ".join(KEYS[group])
+        raise BadInputError(f"{group}s are not listed by {key!r}{guess(key, list(KEYS[group]))}; allowed are {allowed}.")
+    return _PROPERTIES[key](group, name, value)
+
+
+def _of_paper(group, name, paper):
+    """Whether it is an item of the paper, a variant of its, or has it in its docstring."""
+    if paper not in catalogue.papers():
+        raise BadInputError(f"paper is {paper!r}{guess(paper, catalogue.papers())}; allowed are {', '.join(catalogue.papers())}.")
+    if group == "experiment":
+        return catalogue.config(group, name).get("paper") == paper
+    if group == "calibrator":
+        return paper in catalogue.docstring(f"harness.calibrators.{name}")
+    return paper in name or paper in catalogue.docstring(catalogue.config(group, name)["_target_"])
+
+
+def _uses(kind):
+    def uses(group, name, wanted):
+        """Whether an experiment has this problem or estimator by itself."""
+        if wanted not in catalogue.every(kind):
+            raise BadInputError(f"there is no {kind} {wanted!r}{guess(wanted, catalogue.every(kind))}.")
+        defaults = catalogue.config(group, name).get("defaults", [])
+        chosen = next((entry[f"override /{kind}"] for entry in defaults if f"override /{kind}" in entry), [])
+        return wanted in ([chosen] if isinstance(chosen, str) else chosen or [])
+
+    return uses
+
+
+def _has_notion(group, name, notion):
+    from harness.math.notions import NOTIONS
+    from harness.runs.components import build, load
+
+    if notion not in NOTIONS:
+        raise BadInputError(f"notion is {notion!r}{guess(notion, list(NOTIONS))}; allowed are {', '.join(NOTIONS)}.")
+    made = load(group, name, {})
+    try:
+        members = made.members() if hasattr(made, "members") else None  # a family: by its first problem
+        if members:
+            made = build(group, name, next(iter(members.values())))
+        return notion in made.notions
+    except BadInputError:  # a file that is not given yet
+        return False
+
+
+def _has_estimand(group, name, estimand):
+    from harness.math import estimands
+    from harness.runs.components import load
+
+    estimands.check_name(estimand)
+    return estimand in load(group, name, {}).estimands
+
+
+_PROPERTIES = {
+    "paper": _of_paper, "problem": _uses("problem"), "estimator": _uses("estimator"), "notion": _has_notion,
+    "estimand": _has_estimand,
+}  # fmt: skip

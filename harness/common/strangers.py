@@ -1,0 +1,190 @@
+"""Code of strangers: which files it consists of, what it imports, and where in it an error came from.
+
+A local file is one that lies neither in the standard library, nor among installed packages, nor in this one: what its owner
+edits. Imports are read off the source, so that a module which nothing has imported yet counts as well; one whose name is only
+known when it runs (importlib.import_module(name)) and files of data are not seen: `refresh=true` computes anew after those.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import functools
+import importlib
+import importlib.util
+import os
+import sys
+import sysconfig
+import traceback
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+from harness.common.seeds import digest
+from harness.errors import BadInputError
+
+_INSTALLED = ("site-packages", "dist-packages")
+_NOT_THEIRS = tuple(
+    os.path.realpath(folder) + os.sep
+    for folder in (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["platstdlib"], Path(__file__).parent)
+)
+_imported_as: dict[str, str] = {}  # of each local module that was imported: the digest of all that it consisted of then
+
+
+def ours(module_name: str) -> bool:
+    """Whether a module is part of the harness."""
+    return module_name.split(".")[0] == "harness"
+
+
+@functools.lru_cache(maxsize=4096)
+def is_local(path: str) -> bool:
+    """Whether a file is a stranger's own, by where it lies."""
+    if path.startswith("<"):
+        return False
+    whole = os.path.realpath(path)
+    return not whole.startswith(_NOT_THEIRS) and not set(_INSTALLED) & set(whole.split(os.sep))
+
+
+def sources(name: str) -> list[str]:
+    """["module:digest of its file", ...] of a module and of all local modules that it imports, directly or not."""
+    found = {module: own for module, (own, _) in _closure(name).items()}
+    return sorted(f"{module}:{own}" for module, own in (found or {name: "source not at hand"}).items())
+
+
+def current(name: str):
+    """The module. A stranger's is imported again if its file, or that of a local module which it imports, is no longer the one
+    that was read: every module that rests on a changed one is forgotten and Python imports them anew, in its own order."""
+    if ours(name) or name == "__main__":
+        return importlib.import_module(name)
+    for module, now in _states(name).items():
+        if _imported_as.get(module, now) != now:
+            _forget(module)
+    try:
+        return importlib.import_module(name)
+    finally:
+        _imported_as.update(_states(name))  # also what failed, and what a call imports later
+
+
+def _states(name):
+    """{module: digest of its file and of those of all local modules that it imports}, of a module and of what it imports."""
+    closure = _closure(name)
+    return {module: digest("|".join(sorted(f"{m}:{closure[m][0]}" for m in _reachable(module, closure)))) for module in closure}
+
+
+def _reachable(start, closure):
+    found, waiting = set(), [start]
+    while waiting:
+        module = waiting.pop()
+        if module not in found:
+            found.add(module)
+            waiting += closure[module][1]
+    return found
+
+
+def _forget(name):
+    """Take a module out of Python's list and out of its package, and its compiled form off the disk: Python takes that for the
+    source's own where an edit leaves size and second as they were."""
+    module = sys.modules.pop(name, None)
+    package, _, last = name.rpartition(".")
+    if package in sys.modules:
+        vars(sys.modules[package]).pop(last, None)
+    compiled = getattr(module, "__cached__", None)
+    if compiled:
+        with contextlib.suppress(OSError):
+            os.unlink(compiled)
+
+
+def _closure(name) -> dict[str, tuple[str, list[str]]]:
+    """{module: (digest of its file, local modules that it imports)} of a module, local or not, and of the local ones that it
+    imports; {} without a file (built in, or typed at a prompt)."""
+    importlib.invalidate_caches()
+    found: dict[str, tuple[str, list[str]]] = {}
+    specs: dict = {}
+    waiting = [name]
+    while waiting:
+        module = waiting.pop()
+        path = _file(module, specs)
+        if module in found or not path or not os.path.isfile(path):
+            continue
+        content = Path(path).read_bytes()
+        package = module if os.path.basename(path) == "__init__.py" else module.rpartition(".")[0]
+        named = _imports(content, module, package) if path.endswith(".py") else []
+        imported = [m for m in dict.fromkeys(named) if m != module and _is_local_file(_file(m, specs))]
+        found[module] = digest(content.hex()), imported
+        waiting += imported
+    return found
+
+
+def _is_local_file(path):
+    return bool(path) and is_local(path) and os.path.isfile(path)
+
+
+@functools.lru_cache(maxsize=1024)
+def _imports(source: bytes, module: str, package: str) -> list[str]:
+    """Names of the modules that a source may import, those of the packages above them and above itself included; a name taken
+    from a module may be a module too."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):  # the import itself will say so
+        tree = ast.Module([], [])
+    names = [module.rpartition(".")[0]]
+    for at in ast.walk(tree):
+        if isinstance(at, ast.Import):
+            names += [alias.name for alias in at.names]
+        elif isinstance(at, ast.ImportFrom):
+            with contextlib.suppress(ImportError):  # more dots than there are packages
+                base = importlib.util.resolve_name("." * at.level + (at.module or ""), package)
+                names += [base, *(f"{base}.{alias.name}" for alias in at.names if alias.name != "*")]
+    return [".".join(parts[: i + 1]) for parts in (n.split(".") for n in names if n) for i in range(len(parts))]
+
+
+def _file(name, specs=None):
+    """The file of a module, loaded or not, without importing it; None without one."""
+    if name in sys.modules:
+        return getattr(sys.modules[name], "__file__", None)
+    specs = {} if specs is None else specs
+    spec = _spec(name, specs)
+    return spec.origin if spec is not None and spec.has_location else None
+
+
+def _spec(name, specs):
+    if name not in specs:
+        package = name.rpartition(".")[0]
+        try:
+            if not package:
+                specs[name] = importlib.util.find_spec(name)
+            else:
+                above = sys.modules[package] if package in sys.modules else _spec(package, specs)
+                folders = getattr(above, "submodule_search_locations", None) or getattr(above, "__path__", None)
+                specs[name] = PathFinder.find_spec(name, folders) if folders else None
+        except (ImportError, ValueError, AttributeError):
+            specs[name] = None
+    return specs[name]
+
+
+def said(error: BaseException) -> str:
+    """An error on one line: its type, its message and, where it comes from a stranger's code, the innermost place there:
+    KeyError: 'no such bin' (bad_module.py, line 2, in bad: raise KeyError('no such bin'))."""
+    message = error.msg if isinstance(error, SyntaxError) and error.msg else str(error)
+    message = " ".join(str(message).split())
+    if len(message) > 300 and not isinstance(error, BadInputError):
+        message = f"{message[:300]} ..."
+    place = where(error)
+    kind = "BadInputError" if isinstance(error, BadInputError) else type(error).__name__
+    return f"{kind}{f': {message}' if message else ''}{f' ({place})' if place else ''}"
+
+
+def where(error: BaseException) -> str:
+    """File, line, function and text of the innermost line of a stranger's code that an error passed through, '' without any."""
+    if isinstance(error, SyntaxError) and error.filename and is_local(error.filename):
+        return _place(error.filename, error.lineno, None, error.text)
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if is_local(frame.filename):
+            return _place(frame.filename, frame.lineno, frame.name, frame.line)
+    return ""
+
+
+def _place(path, line, name, text):
+    inside = os.path.relpath(os.path.realpath(path), os.path.realpath(os.getcwd()))
+    shown = os.path.basename(path) if inside.startswith(os.pardir) else inside
+    function = f", in {name}" if name and name != "<module>" else ""
+    return f"{shown}, line {line}{function}{f': {text.strip()[:120]}' if text and text.strip() else ''}"

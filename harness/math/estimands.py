@@ -1,0 +1,201 @@
+"""Population quantities: with f the prediction and C = E[Y given f] the truth, an estimand is an aggregate of a distance
+d(f, C). The same functions serve the truth (integrals), the oracle (sample means) and plug-in estimators (cells).
+
+Scalar notions (binary, top_label; classwise averages them over the classes), f and C of shape (n,):
+
+    l<p>                       E |f - C|, for every p                  l2_squared   E (f - C)^2
+    rms                        sqrt(E (f - C)^2)                       kl           E KL(Ber(C) || Ber(f))
+    linf                       ess sup |f - C|, the maximum calibration error
+    l1_over, l2_squared_over   the part where f is over-confident      ..._under    where it is under-confident
+    brier                      E (f - Y)^2, scalar                     logloss      E -log f_Y
+    refinement_l2_squared      E C (1 - C)                             refinement_kl   E of the entropy of Ber(C)
+    sharpness_l2_squared       E (C - E C)^2                           sharpness_kl    E KL(Ber(C) || Ber(E C))
+
+    binary: over-confident means farther from 1/2 than C on f's side of 1/2, or C across it; f = 1/2 is neither
+    (berta2026, Appendix C). top_label: over-confident means f > C.
+
+Canonical notion, f and C of shape (n, k):
+
+    l<p>  E ||f - C||_p, any p >= 1 (not to the power p)    linf     E max_j |f_j - C_j|  (mean of the norm, as berta2026)
+    l2_squared  E ||f - C||_2^2       rms  its root          kl       E KL(C || f)
+    top_class_l1  E |f_t - C_t|, t = argmax f, C given the whole vector;  top_class_l1_over / _under by the sign of f_t - C_t;
+    top_class_l2_squared (_over, _under)  E (f_t - C_t)^2 and its parts
+    top_class_l1_over_half / _under_half the same split at 1/2, as the authors' library has it (experiments/berta2026/NOTES.md)
+    brier  E ||f - Y||^2              logloss  E -log f_Y
+    refinement_l2_squared  E sum_j C_j (1 - C_j)                       refinement_kl   E of the entropy of C
+    sharpness_l2_squared   E ||C - E C||^2                             sharpness_kl    E KL(C || E C)
+
+The expected score splits: brier = l2_squared + refinement_l2_squared, logloss = kl + refinement_kl; and refinement + sharpness is
+the refinement of the constant E C, which is the uncertainty of Y alone (popordanoska2024, Section 3; there the refinement leaves
+out the constant of the Brier score). Refinement and sharpness are of C alone: they are no distances and not 0 where f = C.
+
+auroc, of the scalar notions, is P(f > f') + P(f = f') / 2 over pairs of an outcome 1 and an outcome 0: no calibration error,
+truths unknown. bregman_<name>, refinement_bregman_<name>, sharpness_bregman_<name> are of an own divergence
+(harness.math.divergences), truths unknown.
+
+Of any notion, too, and with a kernel that is the estimator's own (harness.estimators.kernel_errors), truths unknown:
+
+    ckce  squared Hilbert-Schmidt norm of the difference of the conditional mean operators of e_Y and of f, given f
+    skce  squared norm of E (e_Y - f) k(f, .)                          mmce  the norm, not squared, for scalars
+    ucme  mean square of that function at random places
+
+Beware: `linf` is a supremum over predictions in the scalar notions and the mean of a vector norm in the canonical one;
+on two columns ||f - C||_p = 2^(1/p) |f_1 - C_1|.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from scipy.special import entr, rel_entr, xlogy
+
+from harness.errors import BadInputError
+
+SCORES = ("brier", "logloss", "refinement_l2_squared", "refinement_kl", "sharpness_l2_squared", "sharpness_kl")  # no distances
+ORDERINGS = ("auroc",)  # how well predictions order the outcomes
+OF_KERNELS = ("ckce", "skce", "mmce", "ucme")  # calibration errors in the unit of an estimator's own kernel
+OWN = re.compile(r"((refinement|sharpness)_)?bregman_\w+")
+SCALAR = (
+    "l1", "l2_squared", "rms", "kl", "linf", "l1_over", "l1_under", "l2_squared_over", "l2_squared_under",
+    *SCORES,
+)  # fmt: skip
+CANONICAL = (
+    "l1", "l2", "linf", "l2_squared", "rms", "kl", "top_class_l1", "top_class_l1_over", "top_class_l1_under",
+    "top_class_l1_over_half", "top_class_l1_under_half", "top_class_l2_squared", "top_class_l2_squared_over",
+    "top_class_l2_squared_under", *SCORES,
+)  # fmt: skip
+
+
+def names(notion: str) -> tuple[str, ...]:
+    """The estimands of a notion that have a fixed name (every `l<p>` with p >= 1 is allowed besides)."""
+    return CANONICAL if notion == "canonical" else SCALAR
+
+
+def check_name(name: str, notion: str | None = None) -> str:
+    """Return the name if it is an estimand (of that notion, or of any); raise BadInputError otherwise."""
+    allowed = names(notion) if notion else tuple(dict.fromkeys(SCALAR + CANONICAL))
+    allowed += OF_KERNELS if notion == "canonical" else (*OF_KERNELS, *ORDERINGS)
+    if name not in allowed and norm_order(name) is None and not OWN.fullmatch(name):
+        of = f" for the {notion} notion" if notion else ""
+        raise BadInputError(
+            f"estimand is {name!r}; allowed{of} are {', '.join(allowed)}, l<p> for a number p >= 1, and bregman_<name> of an own "
+            "divergence."
+        )
+    return name
+
+
+def is_distance(name: str) -> bool:
+    """Whether it is 0 where f = C."""
+    return name not in SCORES + ORDERINGS
+
+
+def has_truth(name: str) -> bool:
+    """Whether it is a quantity that problems know; an own divergence (harness.math.divergences) is known to its estimator alone."""
+    return not (OWN.fullmatch(name) or name in ORDERINGS or name in OF_KERNELS)
+
+
+def norm_order(name: str) -> float | None:
+    """'l1' -> 1.0, 'l1.5' -> 1.5, 'linf' -> inf; None if the name is no norm, or not the one that `norm_name` gives."""
+    try:
+        order = float(name[1:])
+    except ValueError:
+        return None
+    return order if order >= 1.0 and norm_name(order) == name else None
+
+
+def norm_name(order: float) -> str:
+    """1.0 -> 'l1', inf -> 'linf'."""
+    return "linf" if np.isinf(order) else f"l{order:g}"
+
+
+def value(name: str, f, c, notion: str = "binary", weights=None) -> float:
+    """The estimand `name` of predictions f against truths c under `weights` (uniform if None; they need not sum to 1
+    when they already carry a density). f, c: (n,) for scalar notions, (n, k) for canonical."""
+    check_name(name, notion)
+    if notion != "canonical" and name == "linf":
+        return float(np.abs(f - c).max())
+    if name.startswith("sharpness_"):  # the distance of C from the constant prediction E C
+        centre = c.mean(axis=0) if weights is None else weights @ c / weights.sum()
+        return value(name.removeprefix("sharpness_"), np.broadcast_to(centre, np.shape(c)), c, notion, weights)
+    d = pointwise("l2_squared" if name == "rms" else name, f, c, notion)
+    mean = float(d.mean() if weights is None else weights @ d)
+    return float(np.sqrt(mean)) if name == "rms" else mean
+
+
+def pointwise(name: str, f, c, notion: str = "binary"):
+    """d(f, c), shape (n,): what the estimand averages. Raises BadInputError for rms and sharpness, which are no means over samples."""
+    if name == "rms" or name.startswith("sharpness_"):
+        raise BadInputError(f"estimand is {name!r}, which is no mean over samples; estimands.value takes it.")
+    if not has_truth(name):
+        raise BadInputError(
+            f"estimand is {name!r}, which is no distance of predictions and truths; its estimators alone give it."
+        )
+    if notion == "canonical":
+        return _canonical(name, f, c)
+    if name.endswith(("_over", "_under")):
+        base, side = name.rsplit("_", 1)
+        return pointwise(base, f, c, notion) * _on_side(side, f, c, pivot(notion))
+    if name == "l2_squared":
+        return (f - c) ** 2
+    if name == "kl":
+        return rel_entr(c, f) + rel_entr(1.0 - c, 1.0 - f)
+    if name == "brier":
+        return (f - c) ** 2 + c * (1.0 - c)
+    if name == "refinement_l2_squared":
+        return c * (1.0 - c)
+    if name == "refinement_kl":
+        return entr(c) + entr(1.0 - c)
+    if name == "logloss":
+        return -xlogy(c, f) - xlogy(1.0 - c, 1.0 - f)
+    return np.abs(f - c)  # every l<p>: the norm of a scalar
+
+
+def pivot(notion: str) -> float:
+    """Predictions above it are confident in the event, below it in its complement. A confidence (top_label) has no
+    complement: all of them lie above."""
+    return -1.0 if notion == "top_label" else 0.5
+
+
+def _on_side(side, f, c, at):
+    over = np.where(f > at, c < f, np.where(f < at, c > f, False))
+    return over if side == "over" else ~over & (f != at)
+
+
+def _canonical(name, f, c):
+    if name.startswith("top_class_"):
+        top = f.argmax(axis=1)
+        rows = np.arange(len(f))
+        f, c = f[rows, top], c[rows, top]
+        name = name.removeprefix("top_class_")
+        if name.endswith("_half"):
+            return pointwise(name.removesuffix("_half"), f, c, "binary")
+        return pointwise(name, f, c, "top_label")
+    d = f - c
+    if name == "l2_squared":
+        return (d * d).sum(axis=1)
+    if name == "kl":
+        return rel_entr(c, f).sum(axis=1)
+    if name == "brier":
+        return (d * d).sum(axis=1) + 1.0 - (c * c).sum(axis=1)
+    if name == "logloss":
+        return -xlogy(c, f).sum(axis=1)
+    if name == "refinement_l2_squared":
+        return (c * (1.0 - c)).sum(axis=1)
+    if name == "refinement_kl":
+        return entr(c).sum(axis=1)
+    return p_norm(d, norm_order(name))
+
+
+def p_norm(d, order: float):
+    """||d||_order along the last axis."""
+    a = np.abs(d)
+    if order == 1.0:
+        return a.sum(axis=-1)
+    if np.isinf(order):
+        return a.max(axis=-1)
+    if order == 2.0:
+        return np.sqrt((a * a).sum(axis=-1))
+    largest = a.max(axis=-1, keepdims=True)
+    ratio = np.divide(a, largest, out=np.zeros_like(a), where=largest > 0)
+    return largest[..., 0] * (ratio**order).sum(axis=-1) ** (1.0 / order)

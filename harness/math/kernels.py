@@ -1,0 +1,214 @@
+"""Kernels on [0, 1] and on the simplex: sums of Dirichlet kernels in logarithms, and the RBF kernel: low rank, products, width.
+
+Nothing here holds an n x n matrix: Dirichlet sums go by blocks of rows, the RBF matrix is never formed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.special import gammaln
+
+from harness.errors import BadInputError
+
+BLOCK = 1 << 17  # kernel entries held at a time: 1 MB stays in the cache
+NOTHING = -700.0  # exp of less is nothing beside 1, and denormal numbers take ten times as long
+FLOOR = 1e-7  # popordanoska2024 clips predictions here; log 0 has no kernel
+FEW = 4  # columns
+CANDIDATES = 64
+WORTH = 0.1  # a candidate pivot is taken while its residual exceeds this share of the largest
+TILE = 256  # rows and columns of the RBF matrix held at a time: half a megabyte
+SHARP = 1e5  # from this gamma on, ||x||^2 + ||z||^2 - 2 x.z is too inexact for squared distances
+MEDIAN_RULES = ("dist", "dist_all", "dist_pos", "sqhalf", "sq")
+MOST_PAIRED = 2000  # rows of which all pairs count for the median distance
+SAMPLED = 1000  # rows taken of more
+
+
+def two_columns(p):
+    """(n,) -> (n, 2), the vectors (1 - p, p); vectors stay as they are."""
+    return np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
+
+
+def dirichlet_sums(points, centres, hits, bandwidths, leave_out=None, nothing=NOTHING):
+    """Kernel regression and density for several bandwidths b at once.
+
+    k_b(z; t) is the density at z of Dir(t / b + 1): log k_b = sum_j (t_j / b) log z_j + log Gamma(sum_j (t_j / b + 1))
+    - sum_j log Gamma(t_j / b + 1) (popordanoska2024, eq. 12; for two columns the Beta kernel).
+
+    points: (m, k) positive; centres: (n, k); hits: (n, c). leave_out: (m,), the centre that each point leaves out, None for none.
+    Returns (ratios, log_density): ratios (b, m, c) = sum_j k(z; t_j) hits_j / sum_j k(z; t_j), log_density (b, m) = log of the
+    mean kernel. The matrix log(Z) T' is shared by all bandwidths, the largest exponent of a row is taken out before exp; a share
+    below exp(nothing) of it is 0. O(m n (k + c)) per bandwidth, blocked."""
+    m, n = len(points), len(centres)
+    logs = np.column_stack([np.log(points), np.ones(m)])
+    constants = [gammaln((centres / b + 1.0).sum(axis=1)) - gammaln(centres / b + 1.0).sum(axis=1) for b in bandwidths]
+    ratios, density = np.empty((len(bandwidths), m, hits.shape[1])), np.empty((len(bandwidths), m))
+    weights = np.column_stack([np.ones(n), hits])
+    others = n - (leave_out is not None)
+    step = max(1, BLOCK // n)
+    kernel = np.empty((step, n))
+    shared = len(bandwidths) > 1 and centres.shape[1] > FEW  # else the constant goes through the product, too
+    at_once = [] if shared else [np.ascontiguousarray(np.column_stack([centres / b, c]).T) for b, c in zip(bandwidths, constants)]
+    for start in range(0, m, step):
+        rows = slice(start, min(start + step, m))
+        block = kernel[: rows.stop - start]
+        products = logs[rows, :-1] @ centres.T if shared else None
+        for i, (b, constant) in enumerate(zip(bandwidths, constants)):
+            if shared:
+                np.multiply(products, 1.0 / b, out=block)
+                block += constant
+            else:
+                np.matmul(logs[rows], at_once[i], out=block)
+            if leave_out is not None:
+                block[np.arange(len(block)), leave_out[rows]] = -np.inf
+            largest = block.max(axis=1)
+            block -= largest[:, None]
+            np.maximum(block, nothing, out=block)
+            np.exp(block, out=block)
+            sums = block @ weights
+            sums[sums <= n * np.exp(nothing)] = 0.0
+            density[i, rows] = np.log(sums[:, 0]) + largest - np.log(others)
+            ratios[i, rows] = sums[:, 1:] / sums[:, :1]
+    return ratios, density
+
+
+@dataclass(frozen=True)
+class LowRank:
+    """K(x, x') = phi(x) . phi(x') + error, phi(x) = L^-1 k(pivots, x), from a pivoted Cholesky decomposition.
+
+    factor: (n, r), phi of the points decomposed. `residual` is the trace of K - factor factor', relative to that of K: the error
+    is positive semi-definite, so that it bounds its largest eigenvalue and all entries (|E_ij| <= sqrt(E_ii E_jj))."""
+
+    pivots: np.ndarray
+    triangle: np.ndarray
+    factor: np.ndarray
+    gamma: float
+    residual: float
+
+    def features(self, x):
+        """phi(x), shape (m, r)."""
+        return solve_triangular(self.triangle, rbf(self.pivots, x, self.gamma), lower=True).T
+
+
+def rbf(x, z, gamma):
+    """exp(-gamma ||x - z||^2), shape (len(x), len(z)). x, z: (n, k) or (n,)."""
+    if x.ndim == 1:
+        distance = (x[:, None] - z) ** 2
+    elif gamma >= SHARP:
+        from scipy.spatial.distance import cdist
+
+        distance = cdist(x, z, "sqeuclidean")
+    else:
+        distance = (x * x).sum(axis=1)[:, None] + (z * z).sum(axis=1) - 2.0 * (x @ z.T)
+        np.maximum(distance, 0.0, out=distance)
+    distance *= -gamma
+    return np.exp(distance, out=distance)
+
+
+def rbf_times(x, gamma, v):
+    """G v, G_ij = exp(-gamma ||x_i - x_j||^2), for x (n, k) and v (n, d): shape (n, d). Tiles on and above the diagonal are made
+    and used for both their sides. O(n^2 (k + 2 d) / 2)."""
+    found = np.zeros_like(v)
+    squares = -gamma * (x * x).sum(axis=1)
+    ones = np.ones(len(x))
+    left, right = np.column_stack([2.0 * gamma * x, squares, ones]), np.column_stack([x, ones, squares]).T.copy()
+    for start in range(0, len(x), TILE):
+        rows = slice(start, start + TILE)
+        for other in range(start, len(x), TILE):
+            columns = slice(other, other + TILE)
+            if gamma >= SHARP:
+                tile = rbf(x[rows], x[columns], gamma)
+            else:
+                tile = left[rows] @ right[:, columns]
+                np.minimum(tile, 0.0, out=tile)
+                np.exp(tile, out=tile)
+            found[rows] += tile @ v[columns]
+            if other > start:
+                found[columns] += tile.T @ v[rows]
+    return found
+
+
+def median_distance(p, rule="dist") -> float:
+    """gamma of exp(-||p - p'||^2 / (2 gamma^2)) by the median heuristic on d_ij = ||p_i - p_j||; p (n,) counts as two columns.
+
+    rule: "dist" median of d_ij over i < j; "dist_all" over all i and j, i = j included; "dist_pos" over the d_ij > 0; "sqhalf"
+    sqrt(median d^2 / 2); "sq" median d^2. Differences are taken directly: from ||p||^2 + ||p'||^2 - 2 p.p' equal predictions
+    would be 1e-8 apart. 1 where it is below 1e-12 or there is no pair. Of more than 2,000 rows, the 1,000 evenly spaced in
+    order of ||p||: no matter in which order they came."""
+    from scipy.spatial.distance import pdist
+
+    if rule not in MEDIAN_RULES:
+        raise BadInputError(f"gamma is {rule!r}; allowed are a positive number and the rules {', '.join(MEDIAN_RULES)}.")
+    p = two_columns(p)
+    if len(p) > MOST_PAIRED:
+        order = np.lexsort((p @ np.arange(p.shape[1]), np.einsum("ij,ij->i", p, p)))  # the product parts rows of equal length
+        p = p[order[np.linspace(0, len(p) - 1, SAMPLED).astype(int)]]
+    distance = pdist(p)
+    if rule == "dist_all":
+        distance = np.concatenate([distance, distance, np.zeros(len(p))])
+    elif rule == "dist_pos":
+        distance = distance[distance > 0.0]
+    if not len(distance):
+        return 1.0
+    # the median of squares is no square of the median: of an even number the two middle ones are averaged
+    found = np.median(distance**2 if rule in ("sqhalf", "sq") else distance)
+    found = np.sqrt(found / 2.0) if rule == "sqhalf" else found
+    return float(found) if found >= 1e-12 else 1.0
+
+
+def pivoted_cholesky(x, gamma, tolerance=1e-14, max_rank=2000) -> LowRank:
+    """Low-rank decomposition of the RBF matrix of x, (n,) or (n, k): pivots are added until the residual trace is at most
+    `tolerance` of the trace n, or `max_rank` are there.
+
+    The spectrum of a Gaussian kernel on [0, 1] dies faster than exponentially (about 15 pivots reach rounding); on the simplex
+    the rank grows with the dimension that the predictions fill. Pivots are taken from blocks of the points with the largest
+    residuals, which makes the work matrix products. O(n r^2) time, O(n r) memory. Harbrecht, Peters and Schneider (2012).
+    """
+    if not gamma > 0:
+        raise BadInputError(f"gamma is {gamma}; a positive number is needed.")
+    n = len(x)
+    most = min(n, max_rank)
+    factor, chosen = np.empty((n, min(most, CANDIDATES))), np.empty(0, dtype=np.int64)
+    left = np.ones(n)
+    while len(chosen) < most and left.sum() > tolerance * n:
+        r = len(chosen)
+        candidates = np.argpartition(left, n - min(n, CANDIDATES))[-CANDIDATES:]
+        columns = rbf(x, x[candidates], gamma)
+        columns -= factor[:, :r] @ factor[candidates, :r].T
+        picked, triangle = _best(columns[candidates], min(most - r, CANDIDATES))
+        if not len(picked):
+            break
+        new = solve_triangular(triangle, columns[:, picked].T, lower=True).T
+        if r + len(picked) > factor.shape[1]:
+            factor = np.column_stack([factor[:, :r], np.empty((n, min(most, 2 * (r + len(picked))) - r))])
+        factor[:, r : r + len(picked)] = new
+        chosen = np.concatenate([chosen, candidates[picked]])
+        left -= (new * new).sum(axis=1)
+        left[chosen] = 0.0
+        np.maximum(left, 0.0, out=left)
+    factor = factor[:, : len(chosen)]
+    return LowRank(x[chosen], np.tril(factor[chosen]), factor, gamma, float(left.sum() / n))
+
+
+def _best(block, most):
+    """Pivots of a small positive semi-definite matrix, while worth it, and the triangle of their Cholesky decomposition."""
+    block = block.copy()
+    diagonal = block.diagonal().copy()
+    least = max(WORTH * diagonal.max(), np.finfo(float).eps)
+    picked, columns = [], []
+    while len(picked) < most:
+        j = int(diagonal.argmax())
+        if diagonal[j] < least:
+            break
+        column = block[:, j].copy()
+        for previous in columns:
+            column -= previous * previous[j]
+        column /= np.sqrt(diagonal[j])
+        picked.append(j)
+        columns.append(column)
+        diagonal -= column * column
+        diagonal[j] = -np.inf
+    picked = np.array(picked, dtype=np.int64)
+    return picked, np.tril(np.array(columns).T[picked]) if columns else np.empty((0, 0))

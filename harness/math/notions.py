@@ -1,0 +1,121 @@
+"""Which reduction of (p, y) is judged: the only place where predictions are validated and reduced.
+
+| notion      | p given                    | reduced p  | reduced y                  | judged is                              |
+|-------------|----------------------------|------------|----------------------------|----------------------------------------|
+| `binary`    | (n,) or (n, 2)             | (n,)       | (n,) in {0, 1}             | P(Y = 1 given p)                       |
+| `top_label` | (n, k) or (n,) confidences | (n,)       | (n,) 1 = top class correct | P(Y = argmax p given max p)            |
+| `classwise` | (n, k) or (n,)             | (n, k)     | (n, k) indicators          | mean over classes of the binary errors |
+| `canonical` | (n, k) or (n,)             | (n, k)     | (n,) in 0..k-1             | E[one-hot Y given the whole vector p]  |
+
+One-dimensional p means P(Y = 1), except under `top_label`, where it means confidences and y says whether each was right.
+Written on the two columns of a binary problem, L1 is twice, and the squared error twice, the scalar value.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from harness.errors import BadInputError
+
+NOTIONS = ("binary", "top_label", "classwise", "canonical")
+SCALAR_NOTIONS = NOTIONS[:3]  # what an estimator is taken to judge that declares nothing
+ROW_SUM_TOLERANCE = 1e-4
+
+
+def checked(p, y):
+    """Validate predictions and labels; return them as float64 and int64 arrays (copies only when the type changes).
+
+    p: (n,) or (n, k >= 2), in [0, 1], rows summing to 1 within 1e-4. y: (n,) integers, 0..1 or 0..k-1.
+    Raises BadInputError naming the argument, what was found and what is allowed. Nothing is clipped or renormalised.
+    """
+    p = numeric("p", p)
+    y = numeric("y", y)
+    if p.ndim not in (1, 2):
+        raise BadInputError(f"p has {p.ndim} dimensions; allowed are (n,) or (n, k).")
+    if p.ndim == 2 and p.shape[1] < 2:
+        raise BadInputError(f"p has shape {p.shape}; a matrix of probabilities needs at least 2 columns, else give shape (n,).")
+    if y.ndim != 1:
+        raise BadInputError(f"y has shape {y.shape}; it must be (n,), one label per row of p.")
+    if len(p) == 0:
+        raise BadInputError("p is empty; at least one sample is needed.")
+    if len(p) != len(y):
+        raise BadInputError(f"p has {len(p)} rows but y has {len(y)} labels; they must be equally many.")
+    p = p.astype(np.float64, copy=False)
+    low, high = p.min(), p.max()
+    if not (low >= 0.0 and high <= 1.0):  # also false for NaN
+        _refuse_values(p)
+    if p.ndim == 2:
+        sums = p.sum(axis=1)
+        worst = int(np.argmax(np.abs(sums - 1.0)))
+        if abs(sums[worst] - 1.0) > ROW_SUM_TOLERANCE:
+            raise BadInputError(
+                f"p: row {worst} sums to {sums[worst]:.6g}, the worst of {len(p)} rows; every row must sum to 1 "
+                f"within {ROW_SUM_TOLERANCE:g}."
+            )
+    classes = 2 if p.ndim == 1 else p.shape[1]
+    return p, _labels(y, classes)
+
+
+def reduce(p, y, notion: str):
+    """Reduce predictions and labels to what `notion` judges (table above). Raises BadInputError on anything unfit."""
+    if notion not in NOTIONS:
+        raise BadInputError(f"notion is {notion!r}; allowed are {', '.join(NOTIONS)}.")
+    p, y = checked(p, y)
+    if notion == "binary":
+        if p.ndim == 2 and p.shape[1] != 2:
+            raise BadInputError(f"p has {p.shape[1]} classes; the binary notion needs (n,) or (n, 2).")
+        return (p, y) if p.ndim == 1 else (p[:, 1], y)
+    if notion == "top_label":
+        if p.ndim == 1:
+            return p, y
+        top = p.argmax(axis=1)
+        return p[np.arange(len(p)), top], (top == y).astype(np.int64)
+    if p.ndim == 1:
+        p = np.column_stack([1.0 - p, p])
+    if notion == "classwise":
+        return p, one_hot(y, p.shape[1]).astype(np.int64)
+    return p, y
+
+
+def one_hot(y, classes: int):
+    """(n,) labels -> (n, classes) float64 indicators."""
+    return (y[:, None] == np.arange(classes)).astype(np.float64)
+
+
+def numeric(name, values):
+    """The values as an array of numbers; BadInputError on text, objects and ragged rows."""
+    try:
+        values = np.asarray(values)
+    except ValueError:
+        raise BadInputError(f"{name} is ragged; an array of numbers is needed.") from None
+    if values.dtype.kind not in "fiub":
+        raise BadInputError(f"{name} has type {values.dtype}; numbers are needed.")
+    return values
+
+
+def number(x) -> float:
+    """x as a float; TypeError on texts, truth values, complex numbers and arrays, some of which float() would take."""
+    if isinstance(x, (str, bytes, bool, np.bool_)) or np.iscomplexobj(x) or np.ndim(x) != 0:
+        raise TypeError(f"{x!r} is no number")
+    return float(x)
+
+
+def _refuse_values(p):
+    wrong = np.argwhere(~((p >= 0.0) & (p <= 1.0)))
+    where = tuple(int(i) for i in wrong[0])
+    place = f"row {where[0]}" + (f", column {where[1]}" if p.ndim == 2 else "")
+    found = "NaN" if np.isnan(p[where]) else f"{p[where]:.6g}"
+    raise BadInputError(f"p holds {found} at {place} ({len(wrong)} such values); probabilities must lie in [0, 1].")
+
+
+def _labels(y, classes):
+    if y.dtype.kind == "f":
+        whole = np.isfinite(y) & (y == np.floor(y))
+        if not whole.all():
+            i = int(np.argmin(whole))
+            raise BadInputError(f"y holds {y[i]:.6g} at row {i}; labels must be integers 0..{classes - 1}.")
+    low, high = y.min(), y.max()
+    if low < 0 or high >= classes:
+        i = int(np.argmax((y < 0) | (y >= classes)))
+        raise BadInputError(f"y holds label {y[i]:g} at row {i}; labels must be integers 0..{classes - 1}.")
+    return y.astype(np.int64, copy=False)

@@ -1,0 +1,182 @@
+"""Covariate shift: the law of x moves, P(Y given x) and the model stay; and a law on a few predictions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import expit, logit, ndtr, ndtri
+
+from harness.errors import BadInputError
+from harness.math import estimands
+from harness.problems.base import Truth, scalar_integral
+
+ORDER, PIECES = 20, 64
+
+
+@dataclass(frozen=True)
+class CovariateShift:
+    """x ~ N(location, scale^2) truncated to [-1, 1]; p = sigma(model_slope x), P(Y = 1 given x) = sigma(truth_slope x)
+    (moskvichev2025, Section 5.2.1: scale 0.25, slopes 5 and 1, locations from -1 to 1).
+
+    x is a quantile of one uniform number, y one of another, so that paired problems of other locations share both. As p is
+    one-to-one in x, E[Y given p] = sigma(truth_slope / model_slope logit p) whatever the location. Truths: Gauss-Legendre in x.
+    """
+
+    location: float = 0.0
+    scale: float = 0.25
+    truth_slope: float = 1.0
+    model_slope: float = 5.0
+
+    notions = ("binary", "canonical")
+    default_notions = ("canonical",)
+    classes = 2
+    version = 1
+    default_n = 1000
+    default_reps = 10
+    n_max = None
+    perturbation = None
+    fingerprint = None
+
+    def __post_init__(self):
+        if not self.scale > 0 or self.model_slope == 0 or not np.isfinite([self.location, self.scale, self.model_slope]).all():
+            raise BadInputError(
+                f"CovariateShift parameters are location={self.location}, scale={self.scale}, model_slope={self.model_slope}; a "
+                "positive scale and a slope other than 0 are needed."
+            )
+
+    def sample(self, n, rng):
+        rng_x, rng_y = rng.spawn(2)
+        x = self.quantile(rng_x.random(n))
+        return expit(self.model_slope * x), (rng_y.random(n) < expit(self.truth_slope * x)).astype(np.int64)
+
+    def quantile(self, u):
+        """x with P(X <= x) = u, from the nearer tail of the normal law."""
+        sign = 1.0 if self.location <= 0 else -1.0  # to the right of the mean the upper tail is exact
+        low, high = ((sign * end - sign * self.location) / self.scale for end in (1.0, -1.0))
+        v = u if sign < 0 else 1.0 - u
+        tail = ndtr(-max(low, high)) + v * (ndtr(-min(low, high)) - ndtr(-max(low, high)))
+        return np.clip(self.location - sign * self.scale * ndtri(tail), -1.0, 1.0)
+
+    def posterior(self, p):
+        """C = E[Y given p]: P(Y = 1) for (n,) probabilities, vectors for (n, 2)."""
+        if p.ndim == 2:
+            c = self.posterior(p[:, 1])
+            return np.column_stack([1.0 - c, c])
+        return expit(self.truth_slope / self.model_slope * logit(p))
+
+    def nodes(self, pieces=PIECES, splits=()):
+        """(x, weights) of a quadrature for means over x, split at `splits`, where what is averaged jumps; weights sum to 1."""
+        t, w = np.polynomial.legendre.leggauss(ORDER)
+        edges = np.unique(np.concatenate([np.linspace(-1.0, 1.0, pieces + 1), splits]))
+        mid, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
+        x = (mid[:, None] + half[:, None] * t).ravel()
+        density = np.exp(-0.5 * (((x - self.location) / self.scale) ** 2))
+        weights = (half[:, None] * w).ravel() * density
+        return x, weights / weights.sum()
+
+    def truth(self, estimand, notion="canonical"):
+        notion = notion or self.default_notions[0]
+        if notion not in self.notions:
+            return None
+        estimands.check_name(estimand, notion)
+        if not estimands.has_truth(estimand) or (estimand, notion) == ("linf", "binary"):  # a supremum is no integral
+            return None
+        return _quadrature(self, estimand, notion)
+
+
+@lru_cache(maxsize=1024)
+def _quadrature(problem, estimand, notion):
+    fine, coarse = (_value(problem, estimand, notion, pieces) for pieces in (PIECES, PIECES // 2))
+    return Truth(fine, abs(fine - coarse) + 1e-14, "Gauss-Legendre quadrature")
+
+
+def _value(problem, estimand, notion, pieces):
+    x, weights = problem.nodes(pieces)
+    p, c, rest, c_rest = (
+        expit(s * x) for s in (problem.model_slope, problem.truth_slope, -problem.model_slope, -problem.truth_slope)
+    )
+    if notion == "binary":
+        return scalar_integral(estimand, p, rest, c, c_rest, notion, weights)
+    return estimands.value(estimand, np.column_stack([rest, p]), np.column_stack([c_rest, c]), notion, weights)
+
+
+@dataclass(frozen=True)
+class CovariateShifts:
+    """A family: CovariateShift at `count` locations, equally spaced from -1 to 1. Ids are <name>/<location>."""
+
+    count: int = 41
+    name: str = "shift"
+    scale: float = 0.25
+    truth_slope: float = 1.0
+    model_slope: float = 5.0
+
+    def members(self) -> dict[str, dict]:
+        if not isinstance(self.count, int) or self.count < 2:
+            raise BadInputError(f"count is {self.count!r}; an integer of at least 2 is needed.")
+        same = {"scale": self.scale, "truth_slope": self.truth_slope, "model_slope": self.model_slope}
+        locations = [round(2.0 * i / (self.count - 1) - 1.0, 12) for i in range(self.count)]
+        return {
+            f"{self.name}/{a:+.3g}": {"_target_": "harness.problems.CovariateShift", "location": a, **same} for a in locations
+        }
+
+
+@dataclass(frozen=True)
+class Points:
+    """P(p = predictions[i]) = weights[i] and P(Y = 1 given that) = posteriors[i]: a law on a few predictions, truths are sums
+    (moskvichev2025, Appendix A)."""
+
+    weights: tuple = (0.5, 0.5)
+    predictions: tuple = (0.3, 0.6)
+    posteriors: tuple = (0.5, 0.5)
+
+    notions = ("binary", "canonical")
+    default_notions = ("canonical",)
+    classes = 2
+    version = 1
+    default_n = 1000
+    default_reps = 10
+    n_max = None
+    perturbation = None
+    fingerprint = None
+
+    def __post_init__(self):
+        w, p, c = (np.asarray(v, dtype=float) for v in (self.weights, self.predictions, self.posteriors))
+        fits = len(w) == len(p) == len(c) > 0 and ((w >= 0) & (p >= 0) & (p <= 1) & (c >= 0) & (c <= 1)).all()
+        if not fits or abs(w.sum() - 1.0) > 1e-12 or len(set(self.predictions)) < len(p):
+            raise BadInputError(
+                f"Points have weights {self.weights}, predictions {self.predictions}, posteriors {self.posteriors}; equally "
+                "many of each in [0, 1] are needed, predictions all different, weights that sum to 1."
+            )
+
+    def arrays(self):
+        """(weights, p, c), each (m,)."""
+        return tuple(np.asarray(v, dtype=float) for v in (self.weights, self.predictions, self.posteriors))
+
+    def sample(self, n, rng):
+        rng_p, rng_y = rng.spawn(2)
+        weights, p, c = self.arrays()
+        i = np.searchsorted(np.cumsum(weights)[:-1], rng_p.random(n), side="right")
+        return p[i], (rng_y.random(n) < c[i]).astype(np.int64)
+
+    def posterior(self, p):
+        """C = E[Y given p] at the law's own predictions."""
+        if p.ndim == 2:
+            c = self.posterior(p[:, 1])
+            return np.column_stack([1.0 - c, c])
+        _, at, c = self.arrays()
+        return c[np.abs(p[:, None] - at).argmin(axis=1)]
+
+    def truth(self, estimand, notion="canonical"):
+        notion = notion or self.default_notions[0]
+        if notion not in self.notions:
+            return None
+        estimands.check_name(estimand, notion)
+        if not estimands.has_truth(estimand):
+            return None
+        weights, p, c = self.arrays()
+        weights, p, c = weights[weights > 0], p[weights > 0], c[weights > 0]
+        if notion == "canonical":
+            p, c = (np.column_stack([1.0 - v, v]) for v in (p, c))
+        return Truth(estimands.value(estimand, p, c, notion, weights), 0.0, "a sum over the points")

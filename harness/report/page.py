@@ -1,0 +1,121 @@
+"""One self-contained HTML page per experiment: figure, tables, paper against ours, what is missing, and where it comes from."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from pathlib import Path
+
+from harness.common.paths import PACKAGE
+from harness.report import plots, reproduction, tables
+from harness.runs import sweeps, variations
+from harness.runs.records import whole_file
+
+VERDICTS = {
+    "identical": "equal to the reported number to its printed precision, or to 1e-9",
+    "within error": "the difference is within what both Monte Carlo errors explain (0.1 % two-sided, Welch)",
+    "differs": "the difference is larger than that",
+    "not reproducible here": "there is no number of ours, or none that can be judged, for the reason given",
+}
+MOST_ROWS = 5000  # of a table on the page; the CSV beside it holds all
+
+
+def save(experiment, records, files, wide, compared, path: Path, caption: str, diagrams=()) -> Path:
+    """Write the page; `files` are linked, the SVG among them is put inline with its caption, as are those of the reliability
+    `diagrams`: (title, caption, files)."""
+    from jinja2 import Environment, FileSystemLoader
+
+    loader = FileSystemLoader(PACKAGE / "report" / "templates")
+    environment = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["number"] = number
+    svg = next(f for f in files if f.suffix == ".svg")
+    config = experiment.shown_config()
+    best = records.assign(other=records["status"].ne("ok")).sort_values("other", kind="stable").drop_duplicates("key")
+    statuses = best["status"].value_counts().to_dict()  # a cell with one number is ok, whatever its others are
+    statuses["missing"] = experiment.missing(records)
+    page = environment.get_template("report.html.j2").render(
+        title=config["title"] or experiment.name,
+        name=experiment.name,
+        fingerprint=experiment.fingerprint(records),
+        paper=experiment.paper,
+        svg=inline(svg.read_text()),
+        diagrams=[(t, c, inline(next(f for f in own if f.suffix == ".svg").read_text())) for t, c, own in diagrams],
+        notes=experiment.notes(),
+        heading=_plain(wide.columns.name),
+        caption=caption,
+        wide=wide,
+        levels=wide.index.names,
+        rows=[(index if isinstance(index, tuple) else (index,), list(row)) for index, row in zip(wide.index, wide.to_numpy())],
+        compared=_most_telling(compared).to_dict("records") if compared is not None else None,
+        explained=compared is not None and bool(compared["reason"].notna().any()),
+        compared_total=len(compared) if compared is not None else 0,
+        verdicts=reproduction.counts(compared) if compared is not None else {},
+        meaning=VERDICTS,
+        statuses={status: int(count) for status, count in statuses.items() if count},
+        reasons=tables.without_number(records) + ([] if config["item"] or config["ranking"] else tables.dashes(records, config)),
+        differs=[(path, *(variations.brief(value, 200) for value in pair)) for path, pair in experiment.differs.items()],
+        experiment_id=config["experiment"],
+        swept=_swept(experiment.plan),
+        links=[(os.path.relpath(f, path.parent), f.name) for f in files],
+        runs=_runs(experiment.out, records),
+        configuration=json.dumps({k: v for k, v in config.items() if k not in ("labels", "figure")}, indent=1),
+    )
+    with whole_file(path) as temporary:
+        temporary.write_text(page)
+    return path
+
+
+def _swept(plan):
+    """[(path, its values)] of a sweep."""
+    values = {path: dict.fromkeys(sweeps.said(point[path]) for point in plan.points if path in point) for path in plan.swept}
+    return [(path, ", ".join(said)) for path, said in values.items()]
+
+
+def _plain(name):
+    """'l1: mean' -> 'L1 calibration error: mean'."""
+    estimand, colon, rest = name.partition(":")
+    text = plots.NAMES.get(estimand, estimand)
+    return text.replace("$", "").replace("_", "").replace(r"\infty", "∞") + colon + rest
+
+
+def _most_telling(compared):
+    """All rows, or the MOST_ROWS that say most: differing before within error before identical before absent."""
+    if len(compared) <= MOST_ROWS:
+        return compared
+    rank = compared["verdict"].map({"differs": 0, "within error": 1, "identical": 2, "not reproducible here": 3})
+    return compared.loc[rank.sort_values(kind="stable").index[:MOST_ROWS]]
+
+
+def inline(svg: str) -> str:
+    """An SVG for use inside a page: no XML prologue, as wide as the page, but at most twice as wide as it was drawn."""
+    svg = svg[svg.index("<svg") :]
+    drawn = re.search(r'<svg[^>]*? width="([\d.]+)pt"', svg)
+    if drawn:
+        svg = svg.replace("<svg", f'<svg style="max-width: {2 * float(drawn[1]):.0f}pt"', 1)
+    return re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1), count=1)
+
+
+def number(value, digits=4):
+    """A number as text: fixed to `digits` significant places, a dash for none."""
+    if value is None or value != value:
+        return "–"
+    if isinstance(value, str):
+        return value
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if float(value) == int(value) and abs(value) < 1e6:
+        return str(int(value))
+    return f"{value:.{digits}g}"
+
+
+def _runs(out, records):
+    found = []
+    for run_id in sorted(set(records["run_id"].dropna()), reverse=True)[:5] if len(records) else []:
+        path = out / "runs" / f"{run_id}.json"
+        try:
+            found.append(json.loads(path.read_text()))
+        except (OSError, ValueError):
+            continue  # `calharness doctor` reports it
+    return found

@@ -1,0 +1,304 @@
+"""Configuration: where the YAMLs are, and how overrides become a configuration.
+
+Hydra's grammar is used through its compose API, so that the library, the command line and the tests read the same files in
+the same way. Every mistake ends in a BadInputError of one sentence.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import fnmatch
+import functools
+import os
+import re
+from pathlib import Path
+
+from harness.common.paths import CHECKOUT, CONF
+from harness.errors import BadInputError
+
+GROUPS = ("problem", "estimator", "experiment")
+
+
+def ids(group: str) -> list[str]:
+    """All ids of a group: the file names of conf/<group>."""
+    return sorted(path.stem for path in (CONF / group).glob("*.yaml"))
+
+
+def compose(overrides: list[str]) -> dict:
+    """Overrides in Hydra's grammar -> the resolved configuration as plain dictionaries and lists, every key of it known."""
+    check_overrides(overrides)
+    composed = compose_unchecked(overrides)
+    for text in overrides:
+        _check_added(text, composed)
+    return check_known(composed)
+
+
+def compose_unchecked(overrides: list[str]) -> dict:
+    """As `compose`, without a look at what Hydra accepts."""
+    from hydra import compose as hydra_compose
+    from hydra import initialize_config_dir
+
+    with hydra_mistakes(overrides), _apart_from_a_job(), initialize_config_dir(str(CONF), version_base="1.3"):
+        composed = hydra_compose("config", overrides=expand_globs(free_paths(overrides)), return_hydra_config=True)
+        return plain(composed, composed.hydra.runtime.choices.get("experiment"))
+
+
+@contextlib.contextmanager
+def _apart_from_a_job():
+    """Composing is possible inside one of Hydra's own jobs too, whose state is put back afterwards."""
+    from hydra.core.global_hydra import GlobalHydra
+
+    instance = GlobalHydra.instance()
+    job, instance.hydra = instance.hydra, None
+    try:
+        yield
+    finally:
+        instance.hydra = job
+
+
+def plain(composed, experiment: str | None) -> dict:
+    """A composed configuration as dictionaries and lists, without Hydra's own node; `experiment` is the one chosen."""
+    from omegaconf import OmegaConf
+
+    own = OmegaConf.masked_copy(composed, [key for key in composed if key != "hydra"])
+    chosen = {"problem": {}, "estimator": {}}  # a group of which nothing is selected is not composed
+    return {**chosen, **OmegaConf.to_container(own, resolve=True), "experiment": experiment}
+
+
+def free_paths(overrides: list[str]) -> list[str]:
+    """Settings whose names are the user's own (texts of labels, reasons, swept parameters) need no `+`."""
+    return [f"++{text}" if re.match(r"(sweep|reasons|labels\.(problem|estimator))\.[^=]+=", text) else text for text in overrides]
+
+
+@contextlib.contextmanager
+def hydra_mistakes(overrides: list[str]):
+    """Turn the errors of Hydra and OmegaConf into BadInputError of one sentence."""
+    from omegaconf.errors import OmegaConfBaseException
+
+    try:
+        yield
+    except Exception as error:
+        known = isinstance(error, OmegaConfBaseException) or type(error).__module__.startswith("hydra")
+        known |= isinstance(error, ValueError) and not isinstance(error, BadInputError)  # Hydra on group=null
+        if not known:
+            raise
+        from harness.runs import mistakes
+
+        raise BadInputError(mistakes.in_one_sentence(error, overrides)) from error
+
+
+def expand_globs(overrides: list[str]) -> list[str]:
+    """`estimator=glob(kde*)` -> a list, for `problem` and `estimator` (Hydra itself globs only in sweeps)."""
+    expanded = []
+    for text in overrides:
+        match = re.fullmatch(r"(\+?(?:problem|estimator))=(\[.*\]|glob\(.*\))", text.replace(" ", ""))
+        if not match or "glob(" not in text:
+            expanded.append(text)
+            continue
+        given, value = match.groups()
+        group = given.lstrip("+")
+        parts = re.findall(r"glob\(([^()]*)\)|([\w.-]+)", value)
+        chosen: list[str] = []
+        for pattern, plain in parts:
+            found = fnmatch.filter(ids(group), pattern) if pattern else [plain]
+            if not found:
+                raise BadInputError(f"no {group} matches {pattern!r}; `calharness list {group}s` shows all.")
+            chosen += [name for name in found if name not in chosen]
+        expanded.append(f"{given}=[{','.join(chosen)}]")
+    return expanded
+
+
+def check_overrides(overrides: list[str], sweep: bool = False) -> None:
+    """Refuse what is no NAME=VALUE, before Hydra reads it: flags, values that the shell took apart, names without a value, and
+    several experiments unless it is a sweep."""
+    from harness.runs import mistakes
+
+    several = [text for text in overrides if text.startswith("experiment=")]
+    if len(several) > 1 or several and not sweep and re.match(r"experiment=(\[|.*,)", several[0]):
+        said = " ".join(several)
+        raise BadInputError(
+            f"{said} names several experiments; a run is of one, and `-m experiment=a,b` runs one after the other."
+        )
+    before = None
+    for text, after in zip(overrides, [*overrides[1:], ""]):
+        if text.startswith("-"):
+            raise BadInputError(mistakes.no_flag(text, after))
+        name, equals, value = text.partition("=")
+        if not equals and not text.startswith("~"):
+            raise BadInputError(mistakes.without_value(text, before))
+        if not name.strip("+~ ") and not text.startswith("~"):
+            raise BadInputError(f"{text!r} has no name before its equals sign; options are NAME=VALUE, as n=500.")
+        if value.startswith("=") or name.rstrip() != name:
+            right = f"{name.rstrip()}={value.lstrip('= ')}"
+            raise BadInputError(f"{text!r} is no option; there is one equals sign, without spaces around it: {right}.")
+        if name in GROUPS and not value:
+            raise BadInputError(f"{name} is empty; give {name}=ID, or leave it out (`calharness list {name}s` shows all).")
+        top, dot, _ = name.lstrip("+~").partition(".")
+        if dot and top in defaults() and top != "ranking" and not isinstance(defaults()[top], dict):
+            raise BadInputError(mistakes.no_setting(name.lstrip("+~"), overrides))
+        before = text
+
+
+def _check_added(text, composed):
+    """What `+problem=`, `+estimator=`, a text of labels or a setting of one node names must be in the run."""
+    added = re.fullmatch(r"\+(problem|estimator)=\[?([\w.,-]*)\]?", text.replace(" ", ""))
+    if added:
+        lost = [name for name in added[2].split(",") if name and name not in (composed.get(added[1]) or {})]
+        if lost:
+            raise BadInputError(f"{text} adds to a list that {added[1]}= gives anew; name {', '.join(lost)} in that list.")
+    labelled = re.match(r"\+*labels\.estimator\.([^=.]+)=", text)
+    if labelled and labelled[1] not in (composed.get("estimator") or {}):
+        have = list(composed.get("estimator") or {})
+        raise BadInputError(f"{text} names no estimator of this run{guess(labelled[1], have)}; they are {', '.join(have)}.")
+
+
+def check_known(config: dict) -> dict:
+    """The composed configuration, if every key of it is one of conf/config.yaml and none is missing. What lies below problem and
+    estimator is checked when it is built, sweep by who reads it; reasons are free texts. Raises BadInputError."""
+    from harness.runs import mistakes
+
+    for name in config:
+        if name not in options():
+            raise BadInputError(mistakes.no_option(str(name)))
+    for name, default in defaults().items():
+        if name not in config:
+            remedy = f"leave ~{name} out" if isinstance(default, dict) else f"{name}={_plain(default)} is its default"
+            raise BadInputError(f"{name} is removed, but a run needs it; {remedy}.")
+        if isinstance(default, dict):
+            _check_mapping(name, config[name], default)
+    _check_kinds(config)
+    for group in ("problem", "estimator"):
+        for name, node in (config.get(group) or {}).items():
+            _check_node(group, name, node, config[group])
+    return config
+
+
+def _check_kinds(config):
+    texts = {"title": config["title"], "figure.caption": config["figure"]["caption"]}
+    for name, value in texts.items():
+        if isinstance(value, (bool, dict, list)):
+            raise BadInputError(f"{name} is {value!r}; a text is needed, as \"{name}='Two words'\".")
+    for name in ("same_draws_as_paper", "refresh"):
+        if not isinstance(config[name], bool):
+            raise BadInputError(f"{name} is {config[name]!r}; allowed are true, false.")
+    compare = config["compare"]
+    if compare is not None and not (isinstance(compare, list) and all(isinstance(item, str) for item in compare)):
+        raise BadInputError(f"compare is {compare!r}; a list of items of reported.csv is needed, as compare=[fig1].")
+
+
+def _check_mapping(name, found, default):
+    keys = list(default)
+    if not isinstance(found, dict):
+        wanted = ", ".join(f"{name}.{key}" for key in keys) or f"{name}.NAME"
+        raise BadInputError(f"{name} is {found!r}; it holds settings by name: {wanted}.")
+    if not keys:  # names are the user's own
+        return
+    for key in found:
+        if key not in keys:
+            every = [f"{name}.{k}" for k in keys]
+            raise BadInputError(
+                f"there is no setting '{name}.{key}'{guess(f'{name}.{key}', every)}; allowed are {', '.join(every)}."
+            )
+    gone = [key for key in keys if key not in found]
+    if gone:
+        path = f"{name}.{gone[0]}"
+        raise BadInputError(f"{path} is removed, but a run needs it; {path}={_plain(default[gone[0]])} is its default.")
+    for key, value in default.items():
+        if isinstance(value, dict) and not (found[key] is None or isinstance(found[key], dict)):
+            raise BadInputError(f"{name}.{key} is {found[key]!r}; it holds texts by id: {name}.{key}.ID=TEXT.")
+
+
+def _check_node(group, name, node, chosen):
+    if not isinstance(node, dict) or "_target_" not in node:
+        if name in ids(group):
+            from harness.runs import catalogue
+
+            if isinstance(node, dict) and node:
+                others = [n for n in chosen if n != name]
+                raise BadInputError(
+                    f"{group}.{name} is given settings, but {name} is not among this run's {group}s "
+                    f"({', '.join(others) or 'none'}); add it by +{group}={name}."
+                )
+            known = ", ".join(f"{group}.{name}.{key}" for key in catalogue.parameters(group, name))
+            raise BadInputError(f"{group}.{name} is {node!r}; it holds parameters: {known or 'none'}.")
+        if not isinstance(node, dict):
+            raise BadInputError(f"{group}.{name} is {node!r}; give +{group}.{name}._target_=module.ClassOrFunction.")
+
+
+def _plain(value):
+    return {None: "null", False: "false", True: "true"}[value] if value is None or isinstance(value, bool) else value
+
+
+@functools.cache
+def defaults() -> dict:
+    """The settings of conf/config.yaml by name, without the groups and what is Hydra's."""
+    import yaml
+
+    read = yaml.safe_load((CONF / "config.yaml").read_text())
+    return {name: value for name, value in read.items() if name not in ("defaults", "hydra")}
+
+
+def options() -> list[str]:
+    """Names that may stand on the left of an override."""
+    return [*GROUPS, *defaults()]
+
+
+def check_flags(arguments: list[str]) -> list[str]:
+    """The arguments as Hydra takes them, its flags before the overrides. Raises BadInputError on flags that are none of Hydra's, on
+    values that those do not take, and on names that are no options."""
+    from hydra._internal.utils import get_args_parser
+
+    from harness.runs import mistakes
+
+    parser = get_args_parser()
+    flags = {flag for action in parser._actions for flag in action.option_strings}
+    for text, after in zip(arguments, [*arguments[1:], ""]):
+        if text.startswith("-") and text.partition("=")[0] not in flags:
+            raise BadInputError(mistakes.no_flag(text, after))
+
+    def refuse(message):
+        raise BadInputError(f"{' '.join(arguments)} cannot be read: {message}; `calharness help run` shows what there is.")
+
+    parser.error = refuse
+    given = parser.parse_intermixed_args(arguments)
+    check_overrides(given.overrides, sweep=given.multirun)
+    for text in given.overrides:
+        name = re.match(r"[+~]*([^.=]*)", text)[1]
+        if name not in options() and name.partition("/")[0] != "hydra":
+            raise BadInputError(mistakes.no_option(name))
+        plain = re.fullmatch(r"\w+=([\w.,-]+)", text)
+        for one in plain[1].split(",") if plain and name in GROUPS else ():
+            if one not in ids(name):
+                raise BadInputError(mistakes.no_id(name, one))
+    if given.multirun and not any(re.match(r"\+*(experiment|problem)[=.]", text) for text in given.overrides):
+        raise BadInputError("-m has no experiment= or problem= to run; give one, as `calharness -m experiment=smoke seed=0,1`.")
+    return [*(text for text in arguments if text not in given.overrides), *given.overrides]
+
+
+def guess(word: str, known: list[str]) -> str:
+    """' (did you mean ...?)', or nothing."""
+    close = difflib.get_close_matches(word, known, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def out_folder(given) -> Path:
+    """Where results go: `out`, else CALHARNESS_OUT, else results/ of the checkout, from inside it, and of the working folder from
+    anywhere else. Raises BadInputError where that can be no folder."""
+    if given is not None and not isinstance(given, (str, Path)) or given == "":
+        raise BadInputError(f"out is {given!r}; the path of a folder is needed.")
+    where, chosen = "out", given
+    if chosen is None and os.environ.get("CALHARNESS_OUT"):
+        where, chosen = "CALHARNESS_OUT", os.environ["CALHARNESS_OUT"]
+    if chosen is None:
+        here = Path.cwd()
+        inside = CHECKOUT is not None and here.is_relative_to(CHECKOUT)
+        chosen = (CHECKOUT if inside else here) / "results"
+    try:
+        folder = Path(chosen).expanduser().resolve()
+    except (RuntimeError, ValueError) as error:  # ~ of an unknown user, a NUL
+        raise BadInputError(f"{where} is {str(chosen)!r}, which is no path ({error}); give the path of a folder.") from error
+    file = next((part for part in (folder, *folder.parents) if part.is_file()), None)
+    if file:
+        raise BadInputError(f"{where} is {str(chosen)!r}, but {file} is a file; a folder is needed.")
+    return folder

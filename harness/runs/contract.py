@@ -1,0 +1,271 @@
+"""What an object of a stranger's must be, found before anything is computed. `harness.commands.check` examines, at length, what it does.
+
+The declared properties and the ways in which it is called are looked at; then it is tried once, on 16 samples: whether what it
+returns is of the kind that is needed. What it raises there is no breach, but a failed cell of the run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import os
+import select
+import signal
+import sys
+import warnings
+
+import numpy as np
+
+from harness.common.strangers import ours
+from harness.errors import BadInputError
+from harness.estimators.base import WrongAnswerError, apply, property_of, takes_rng
+from harness.math import estimands
+from harness.math.notions import NOTIONS, SCALAR_NOTIONS, number, reduce
+from harness.runs.components import Component, strangers_sources, targets
+
+DETERMINISM = ("exact", "rounding", "statistical")
+SAMPLES = 16
+SECONDS = 1.0  # what a trial may take
+_tried: set = set()
+
+
+def verify(group: str, node: Component) -> None:
+    """Raise BadInputError if a problem or estimator in which there is a stranger's part cannot be what it is used as."""
+    foreign = [target for target in targets(node.config) if not ours(target)]
+    if not foreign:
+        return
+    try:
+        known = (group, *foreign, *strangers_sources(node.config))
+        (estimator if group == "estimator" else problem)(node.object, known not in _tried)
+        _tried.add(known)
+    except BadInputError as error:
+        hint = f"`calharness check {foreign[0]}` tells more"
+        raise BadInputError(f"{group} {node.id!r} ({foreign[0]}): {str(error).rstrip('.')}; {hint}.") from error
+
+
+def estimator(made, trial: bool = False) -> list[str]:
+    """The names of the properties that an estimator declares; BadInputError if one is wrong, it cannot be called, or, with `trial`,
+    returns what is no estimate."""
+    if not callable(made):
+        raise BadInputError(f"it is a {type(made).__name__}, which cannot be called as (p, y) or (p, y, rng)")
+    declared = _declared(made, ESTIMATOR)
+    inner = getattr(made, "calibrator", None)
+    if inner is not None:
+        calibrator(inner)
+    extra = dict.fromkeys(property_of(made, "wants", ()))
+    how = takes_rng(made)
+    positional = (None, None, None) if how is True else (None, None)
+    _callable_with(made, positional, {**extra, **({"rng": None} if how == "keyword" else {})}, "(p, y) or (p, y, rng)")
+    if trial and property_of(made, "unavailable") is None:
+        _tell(lambda: _estimates(made))
+    return declared
+
+
+def problem(made, trial: bool = False) -> list[str]:
+    """The names of the properties that a problem declares; BadInputError if one is wrong, it cannot be drawn from, or, with `trial`,
+    its sample or a truth is not what is needed."""
+    if not callable(getattr(made, "sample", None)):
+        raise BadInputError(f"it is a {type(made).__name__} without a method sample(n, rng)")
+    _callable_with(made.sample, (None, None), {}, "(n, rng)", "sample")
+    if hasattr(made, "truth"):
+        _callable_with(made.truth, (None, None), {}, "(estimand, notion)", "truth")
+    if hasattr(made, "posterior"):
+        _callable_with(made.posterior, (None,), {}, "(p)", "posterior")
+    declared = _declared(made, PROBLEM)
+    notions = getattr(made, "notions", ("binary",))
+    others = [name for name in getattr(made, "default_notions", ()) if name not in notions]
+    if others:
+        raise BadInputError(f"default_notions holds {others[0]!r}, which is none of its notions {', '.join(notions)}")
+    if trial and getattr(made, "unavailable", None) is None:
+        _tell(lambda: _draws(made))
+    return declared
+
+
+def calibrator(made) -> list[str]:
+    """The names of the properties that a calibrator declares; BadInputError if one is wrong or it cannot be fitted."""
+    if not callable(getattr(made, "fit", None)):
+        raise BadInputError(f"the calibrator is a {type(made).__name__} without a method fit(p, y, rng)")
+    _callable_with(made.fit, (None, None, None), {}, "(p, y, rng)", "fit")
+    return _declared(made, CALIBRATOR)
+
+
+def _callable_with(call, positional, named, how, name="it"):
+    try:
+        signature = inspect.signature(call)
+    except (TypeError, ValueError):  # without one its own call decides
+        return
+    try:
+        signature.bind(*positional, **named)
+    except TypeError as error:
+        also = f" with {', '.join(named)} by name" if named else ""
+        raise BadInputError(f"{name} takes {signature}, but is called as {how}{also} ({error})") from error
+
+
+def _names_of(allowed):
+    return lambda value: isinstance(value, (tuple, list)) and len(value) > 0 and all(v in allowed for v in value)
+
+
+def _estimands(value):
+    with contextlib.suppress(BadInputError):
+        return isinstance(value, (tuple, list)) and all(isinstance(v, str) and estimands.check_name(v) for v in value)
+    return False
+
+
+def _whole(value):
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 1
+
+
+def _sizes(value):
+    return _whole(value) or isinstance(value, (tuple, list)) and len(value) > 0 and all(map(_whole, value))
+
+
+def _number(low):
+    def keeps(value):
+        with contextlib.suppress(TypeError, ValueError):
+            return number(value) >= low
+        return False
+
+    return keeps
+
+
+def _or_none(keeps):
+    return lambda value: value is None or keeps(value)
+
+
+def _text(value):
+    return isinstance(value, str)
+
+
+def _flag(value):
+    return isinstance(value, bool)
+
+
+_NOTIONS = (_names_of(NOTIONS), f"a tuple of {', '.join(NOTIONS)}, such as ('binary',)")
+_LIMIT = (_or_none(_whole), "a positive integer, or None for no limit,")
+_COMMON = {
+    "determinism": (DETERMINISM.__contains__, f"one of {', '.join(DETERMINISM)}"),
+    "max_n": _LIMIT,
+    "max_classes": _LIMIT,
+    "null_bias": (_number(0.0), "a number of at least 0"),
+    "seconds": (_number(0.0), "a number of at least 0"),
+    "unavailable": (_or_none(_text), "a text that says why, or None,"),
+}
+CALIBRATOR = _COMMON
+ESTIMATOR = {
+    "notions": _NOTIONS,
+    "estimands": (_estimands, "a tuple of names such as ('l1', 'kl') (`harness.math.estimands` has all)"),
+    "wants": (lambda value: value in ((), []) or _names_of(("notion", "problem"))(value), "a tuple of notion, problem"),
+    "needs_posterior": (_flag, "True or False"),
+    "legacy_seed": (_flag, "True or False"),
+    **_COMMON,
+}
+PROBLEM = {
+    "notions": _NOTIONS,
+    "default_notions": _NOTIONS,
+    "classes": (lambda value: _whole(value) and value >= 2, "an integer of at least 2"),
+    "n_max": _LIMIT,
+    "default_n": (_sizes, "a positive integer, or a tuple of them,"),
+    "default_reps": (_whole, "a positive integer"),
+    "sizes": (_or_none(_sizes), "a tuple of positive integers, or None,"),
+    "stream": (_or_none(_text), "a name, or None,"),
+    "unavailable": _COMMON["unavailable"],
+}
+
+
+def _declared(made, rules):
+    found = {name: getattr(made, name) for name in rules if hasattr(made, name)}
+    for name, value in found.items():
+        keeps, allowed = rules[name]
+        if not keeps(value):
+            raise BadInputError(f"{name} is {repr(value)[:200]}; {allowed} is needed")
+    return list(found)
+
+
+def _estimates(made):
+    """Raise BadInputError if what the estimator returns is no estimate, under one of its notions."""
+    from harness.problems import Beta, Dirichlet, LegacyStream
+    from harness.problems.maps import LogitAffine, Power
+
+    n = min(SAMPLES, property_of(made, "max_n") or SAMPLES)
+    legacy = property_of(made, "legacy_seed", False)
+    declared = property_of(made, "notions", SCALAR_NOTIONS)
+    for notion in [name for name in NOTIONS if name in declared]:
+        classes = max(2, min(3, property_of(made, "max_classes") or 3))
+        own = Beta(map=LogitAffine(0.4, 0.3)) if notion == "binary" else Dirichlet(classes, map=Power(0.3))
+        p, y = reduce(*own.sample(n, _rng()), notion)
+        for array in (p, y):
+            array.flags.writeable = False
+        try:
+            found = apply(made, p, y, notion, 0 if legacy else _rng(), LegacyStream(own) if legacy else own)
+        except WrongAnswerError:
+            raise
+        except (Exception, SystemExit):  # a failed cell of the run
+            continue
+        for name in found:
+            estimands.check_name(name, notion)
+
+
+def _draws(made):
+    """Raise BadInputError if the sample is none, or a truth that the problem knows is no number."""
+    from harness.problems.base import truth_of
+
+    n = min([SAMPLES, *filter(None, [getattr(made, "n_max", None)])])
+    sizes = getattr(made, "sizes", None)
+    notions = getattr(made, "notions", ("binary",))
+    try:
+        drawn = made.sample(min(np.atleast_1d(sizes)) if sizes else n, 0 if getattr(made, "stream", None) == "legacy" else _rng())
+    except (Exception, SystemExit):  # a failed cell of the run
+        return
+    sample(drawn, notions)
+    for notion in notions:
+        for name in estimands.names(notion):
+            truth_of(made, name, notion)
+
+
+def sample(drawn, notions):
+    """(p, y) of what a problem's sample returned; BadInputError if these are no predictions and labels under one of the notions."""
+    if not isinstance(drawn, (tuple, list)) or len(drawn) != 2:
+        found = f"{len(drawn)} things" if isinstance(drawn, (tuple, list)) else f"a {type(drawn).__name__}"
+        raise BadInputError(f"sample returned {found}; a pair (p, y) is needed")
+    for notion in notions:
+        try:
+            reduce(*drawn, notion)
+        except BadInputError as error:
+            raise BadInputError(f"sample under the {notion} notion: {error}") from error
+    return drawn
+
+
+def _rng():
+    return np.random.default_rng(0)
+
+
+def _tell(trial):
+    """Raise the BadInputError that trial() raises. It is called in a copy of this process, for a stranger's code may crash, hang or
+    print: where it does, and where processes cannot be copied, the run itself will tell."""
+    if not hasattr(os, "fork") or sys.platform == "darwin":
+        return
+    ours_end, its_end = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which the copy does not have
+        child = os.fork()
+    if child == 0:
+        try:
+            null = os.open(os.devnull, os.O_RDWR)
+            for stream in (0, 1, 2):
+                os.dup2(null, stream)
+            try:
+                trial()
+            except BadInputError as error:
+                os.write(its_end, str(error).encode()[:4000])
+        finally:
+            os._exit(0)
+    os.close(its_end)
+    try:
+        ready, _, _ = select.select([ours_end], [], [], SECONDS)
+        said = os.read(ours_end, 4000).decode(errors="replace") if ready else ""
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(ours_end)
+    if said:
+        raise BadInputError(said)

@@ -1,0 +1,168 @@
+"""What is said of overrides that cannot be used: one sentence with the remedy. harness.runs.config finds the mistakes."""
+
+from __future__ import annotations
+
+import difflib
+import re
+
+from harness.errors import BadInputError
+from harness.runs.config import GROUPS, compose_unchecked, defaults, guess, ids, options
+
+EXTRAS = {"submitit": "slurm", "optuna": "optuna"}  # the extra that has a launcher or sweeper, by how its name begins
+
+
+def no_flag(text, after=""):
+    """What is said of a word with dashes that is none of our flags, and of the word after it."""
+    name, _, value = text.lstrip("-").partition("=")
+    value = value or (after if "=" not in after and not after.startswith("-") else "")
+    known = [*options(), "traceback", "help"]
+    close = name if name in known else next(iter(difflib.get_close_matches(name, known, n=1)), None)
+    if close in ("traceback", "help"):
+        return f"there is no flag {text!r}; did you mean --{close}?"
+    if close:
+        return f"there is no flag {text!r}; options are NAME=VALUE without dashes: {close}={value or 'VALUE'}."
+    return f"there is no flag {text!r} here; options are NAME=VALUE, and `calharness help` shows commands and flags."
+
+
+def without_value(text, before):
+    """What is said of a word without an equals sign: the rest of a list that the shell took apart, an id alone, a name alone."""
+    if before is not None and before.count("[") + before.count("(") > before.count("]") + before.count(")"):
+        return f"{before} {text} came apart at the space; quote the whole, as '{before} {text}'."
+    if before is not None and before.endswith("="):
+        return f"{before} {text} came apart at the space; write {before}{text}."
+    group = next((g for g in GROUPS if text in ids(g)), None)
+    if group:
+        return f"{text!r} is no option; did you mean {group}={text}?"
+    if text in options():
+        return f"{text!r} has no value; give {text}=VALUE."
+    if before is not None and re.fullmatch(r"[\w.+-]+", text):
+        name, _, value = before.partition("=")
+        return f"{text!r} has no NAME= before it; options are NAME=VALUE, and a list is in brackets: '{name}=[{value},{text}]'."
+    return f"{text!r} is no option{guess(text.partition(':')[0], options())}; options are NAME=VALUE, as n=500."
+
+
+def no_id(group, name):
+    """What is said of an id that is not there."""
+    return f"there is no {group} {name!r}{guess(name, ids(group))}; `calharness list {group}s` shows all."
+
+
+def no_option(name):
+    """What is said of a name that is none of conf/config.yaml."""
+    close = guess(name, options())
+    return f"there is no option {name!r}{close}; options are {', '.join(options())}."
+
+
+def in_one_sentence(error, overrides):
+    text = str(error).strip()
+    first, *more = text.splitlines()
+    missing = re.search(r"Could not (?:find|load) '([\w/]+)/([^'/]+)'", text)
+    if missing and missing[1] in GROUPS:
+        group, name = missing.groups()
+        return no_id(group, name)
+    if missing:
+        group, name = missing.groups()
+        have = re.findall(r"^\t([^\s=]+)$", text, flags=re.M)
+        extra = next((extra for start, extra in EXTRAS.items() if name.startswith(start)), None)
+        remedy = f"`pip install 'calharness[{extra}]'` gets it" if extra else f"there are {', '.join(have) or 'none'}"
+        return f"there is no {group} {name!r}{guess(name, have)}; {remedy}."
+    wrong = re.search(r"Could not override '([^']+)'", text)
+    if wrong:
+        return no_setting(wrong[1], overrides)
+    there = re.search(r"Could not append to config. An item is already at '([^']+)'", text)
+    if there:
+        given = next((o for o in overrides if o.startswith(f"+{there[1]}=")), f"+{there[1]}=VALUE")
+        return f"{there[1]} is there already; give {given.lstrip('+')}, without the +."
+    if "Multiple values for" in text or "appears more than once" in text:
+        return f"{first.split('. ')[0].rstrip('.')}; give it once, without the +."
+    absent = re.search(r"Could not delete (?:from config. )?'([^']+)'", text)
+    if absent:
+        if absent[1] in GROUPS:
+            return f"~{absent[1]} removes nothing; {absent[1]}=[ID,...] gives another choice."
+        return f"there is nothing to remove at {absent[1]!r}; leave ~{absent[1]} out."
+    ambiguous = re.search(r"Ambiguous value for argument '([^'=]+)=(.*)'$", first)
+    if ambiguous:
+        name, value = ambiguous.groups()
+        text = "" if name in GROUPS else f", \"{name}='{value}'\" for a text"
+        return f"{name}={value} is ambiguous; write '{name}=[{value}]' for a list{text}, or add -m to sweep over the values."
+    sweep = re.search(r"Sweep parameters '(.*)' requires --multirun", first)
+    if sweep:
+        return f"{sweep[1]} is a sweep; add -m, or give a list in brackets."
+    merged = re.search(r"Error merging override (.*)", first)
+    if merged:
+        return f"{merged[1]} cannot be put there; a value or a list is needed, as n=500 or 'n=[500,1000]'."
+    unread = next((o for o in overrides if not o.startswith("-") and _unreadable(o)), None)
+    if unread:
+        return _unread(unread)
+    if "Config group override" in first:
+        first += ", as estimator=[binned15]"
+    advice = "; ".join(line.strip() for line in more if line.strip() and not line.startswith("See https"))
+    said = f"{first.rstrip('.')}{f' ({advice})' if advice and len(advice) < 300 else ''}"
+    return f"the options {' '.join(overrides)} are not valid: {said}."
+
+
+def _unreadable(override):
+    """Whether Hydra's grammar cannot read the override."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import HydraException
+
+    try:
+        OverridesParser.create().parse_override(override)
+    except HydraException:
+        return True
+    return False
+
+
+def _unread(text):
+    name, _, value = text.partition("=")
+    if value.count("[") != value.count("]") or value.count("(") != value.count(")") or value.count("{") != value.count("}"):
+        return f"{text} is cut off, or has a bracket too many; quote a value that has spaces or brackets, as '{name}=[a, b]'."
+    if value.count("'") % 2 or value.count('"') % 2:
+        return f"{text} has a quote that is not closed; a text with an apostrophe is given as '{name}=\"it is one\"'."
+    value = value.strip("'\"")
+    return f"{text} cannot be read: a text with =, :, ; or other signs needs quotes of its own, as \"{name}='{value}'\"."
+
+
+def no_setting(path, overrides):
+    """What is said of an override of something that the configuration does not have."""
+    first, *rest = path.split(".")
+    if not rest:
+        return no_option(path)
+    if first not in options():
+        close = difflib.get_close_matches(first, options(), n=1)
+        full = f" (did you mean {'.'.join([*close, *rest])!r}?)" if close else ""
+        return f"there is no setting {path!r}{full}; `calharness help run` shows what there is."
+    if first in ("problem", "estimator"):
+        return _no_parameter(first, rest, path, overrides)
+    known = [f"{first}.{key}" for key in defaults().get(first) or {}]
+    if not known:
+        return f"there is no setting {path!r}: {first} is one value, {first}=VALUE."
+    return f"there is no setting {path!r}{guess(path, known)}; those of {first} are {', '.join(known)}."
+
+
+def _no_parameter(group, rest, path, overrides):
+    from harness.runs import catalogue
+
+    name, parameter = rest[0], ".".join(rest[1:])
+    chosen = _chosen(group, path, overrides)
+    if chosen is not None and name not in chosen:
+        run = f"this run's {group}s, {', '.join(chosen) or 'none'}"
+        if name not in ids(group):
+            return f"there is no setting {path!r}: {name} is not among {run}{guess(name, [*chosen, *ids(group)])}."
+        return f"there is no setting {path!r}: {name} is not among {run}; add it by +{group}={name}."
+    if name in ids(group) and len(rest) == 2:
+        known, own = catalogue.parameters(group, name), catalogue.config(group, name)
+        if parameter not in known:
+            close = guess(path, [f"{group}.{name}.{k}" for k in known])
+            return f"there is no setting {path!r}{close}; the parameters of {name} are {', '.join(known)}."
+        if parameter not in own:
+            return f"there is no setting {path!r} in its YAML, which leaves it as it is; give it as +{path}=VALUE."
+    return f"there is no setting {path!r} in this run; a parameter that its YAML does not list is given as +{path}=VALUE."
+
+
+def _chosen(group, path, overrides):
+    """Ids of the run's problems or estimators, composed without the override of `path`; None where it does not compose."""
+    others = [text for text in overrides if text.lstrip("+~").partition("=")[0] != path]
+    try:
+        return list(compose_unchecked(others)[group]) if len(others) < len(overrides) else None
+    except BadInputError:
+        return None

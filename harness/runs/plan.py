@@ -1,0 +1,352 @@
+"""A configuration -> the cells to run: (problem, notion, n, rep, estimator), each with its key."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from harness.common.seeds import digest
+from harness.errors import BadInputError
+from harness.math import estimands
+from harness.math.notions import NOTIONS, SCALAR_NOTIONS
+from harness.report import rankings
+from harness.report.plots import checked_figure
+from harness.runs import contract, sweeps
+from harness.runs.components import Component, node
+
+DEFAULT_RESAMPLES = 200
+CHEAP_SECONDS = 60.0  # of a cell with its resamples
+
+
+class Cell(NamedTuple):
+    """One unit of work. `problem` and `estimator` are names within the plan: ids, or ids with the swept values that made them."""
+
+    key: str
+    problem: str
+    notion: str
+    n: int
+    rep: int
+    estimator: str
+    seed: int
+
+
+class ProblemSpec(NamedTuple):
+    """A problem's properties, read once (a file is hashed to know them); a stranger's problem may leave them out."""
+
+    notions: tuple
+    default_notions: tuple
+    classes: int
+    n_max: int | None
+    default_n: int | tuple
+    default_reps: int
+    sizes: tuple | None
+    unavailable: str | None
+    rows_of_a_file: bool
+
+    @classmethod
+    def of(cls, problem):
+        notions = tuple(getattr(problem, "notions", ("binary",)))
+        return cls(
+            notions,
+            tuple(getattr(problem, "default_notions", notions[:1])),
+            getattr(problem, "classes", 2),
+            getattr(problem, "n_max", None),
+            getattr(problem, "default_n", 1000),
+            getattr(problem, "default_reps", 10),
+            getattr(problem, "sizes", None),
+            getattr(problem, "unavailable", None),
+            bool(getattr(problem, "rows_of_a_file", False)),
+        )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything a configuration asks for.
+
+    problems, estimators   by their names within the plan
+    skips                  the keys of cells outside an estimator's range -> the reason
+    swept                  of a sweep: path -> the word that names it
+    points                 of a sweep: the values by path
+    values                 of a sweep: key of a cell -> the swept values that bear on it, by their words, one for each such point
+    all_rows               (problem, n) whose sample is all rows of a file: there, replications are the same rows again
+    """
+
+    config: dict
+    problems: dict[str, Component]
+    estimators: dict[str, Component]
+    cells: list[Cell]
+    skips: dict[str, str]
+    swept: dict[str, str] = field(default_factory=dict)
+    points: list[dict] = field(default_factory=list)
+    values: dict[str, list[dict]] = field(default_factory=dict)
+    all_rows: frozenset = frozenset()
+
+
+def plan(config: dict) -> Plan:
+    """Expand a configuration, all points of its sweep together. Raises BadInputError on anything that names no cell or cannot be."""
+    if not config["sweep"]:
+        return _plan(config)
+    return union(config, sweeps.points(config))
+
+
+def union(config: dict, points: list) -> Plan:
+    """One plan of the points of a sweep, pairs (values by path, configuration).
+
+    A problem or estimator that a swept value makes is named with it, 'binned15 (bins=10)'; cells that points have in common are
+    planned once.
+    """
+    words = sweeps.words([path for values, _ in points for path in values])
+    found = Plan(config, {}, {}, [], {}, words, [values for values, _ in points])
+    all_rows = set()
+    for values, point in points:
+        one = _plan(point)
+        names: dict[str, dict] = {"problem": {}, "estimator": {}}
+        for group, nodes, into in (
+            ("problem", one.problems, found.problems),
+            ("estimator", one.estimators, found.estimators),
+        ):
+            for name, made in nodes.items():
+                own = sweeps.own(values, group, made.origin)
+                called = names[group][name] = sweeps.suffixed(name, own, words)
+                if into.setdefault(called, made).key != made.key:  # a name stands for one node, here and in the workers
+                    raise BadInputError(f"the sweep makes two {group}s called {called!r}; give values that read differently.")
+        all_rows |= {(names["problem"][name], n) for name, n in one.all_rows}
+        for cell in one.cells:
+            origins = one.problems[cell.problem].origin, one.estimators[cell.estimator].origin
+            bearing = {words[path]: value for path, value in sweeps.bearing(values, *origins).items()}
+            if cell.key not in found.values:
+                named = cell._replace(problem=names["problem"][cell.problem], estimator=names["estimator"][cell.estimator])
+                found.cells.append(named)
+                found.values[cell.key] = []
+            if bearing not in found.values[cell.key]:
+                found.values[cell.key].append(bearing)
+        found.skips.update(one.skips)
+    return replace(found, all_rows=frozenset(all_rows))
+
+
+def _plan(config: dict) -> Plan:
+    problems = _nodes("problem", config.get("problem"))
+    plain = _nodes("estimator", config.get("estimator"))
+    settings = _settings(config)
+    check_estimands("estimand", config["estimand"], plain)
+    if config["ranking"]:
+        problems = _paired(problems, config["ranking"])
+    cells: list[Cell] = []
+    skips: dict[str, str] = {}
+    all_rows: set = set()
+    used: dict[str, Component] = {}
+    wrapped: dict[str, Component] = {}
+    for pid, problem in problems.items():
+        own = problem.object
+        traits = ProblemSpec.of(own)
+        sizes = _sizes(pid, traits, config["n"])
+        reps = _reps(config["reps"], traits)
+        draws = [(rep, n) for rep in reps for n in sizes] + _all_rows(pid, traits, config["ranking"], sizes)
+        notions = _notions(traits, config["notion"])
+        all_rows |= {(pid, n) for n in sizes if traits.rows_of_a_file and n == traits.n_max}
+        estimators = plain
+        if traits.rows_of_a_file and not traits.unavailable:
+            per_class = traits.classes if set(notions) & {"classwise", "canonical"} else 1
+            estimators = _with_intervals(config, plain, max(n for _, n in draws) * per_class, wrapped)
+        used |= estimators
+        stem = f"{problem.key}|{settings['seed']}"
+        limits = {
+            (notion, n, eid): skip_reason(own, traits, e.object, notion, n)
+            for notion in notions
+            for n in {n for _, n in draws}
+            for eid, e in estimators.items()
+        }
+        keys = [(eid, e.key) for eid, e in estimators.items()]
+        for rep, n in draws:
+            for notion in notions:
+                for eid, ekey in keys:
+                    cell = Cell(digest(f"{stem}|{notion}|{n}|{rep}|{ekey}"), pid, notion, n, rep, eid, settings["seed"])
+                    cells.append(cell)
+                    if limits[notion, n, eid]:
+                        skips[cell.key] = limits[notion, n, eid]
+    if config["bootstrap"] and not any(getattr(p.object, "rows_of_a_file", False) for p in problems.values()):
+        raise BadInputError(
+            f"bootstrap is {config['bootstrap']}, but no problem of this run is a file whose rows could be resampled; leave it "
+            f"out: the replications (reps=) of other problems are samples."
+        )
+    return Plan(config, problems, used, cells, skips, all_rows=frozenset(all_rows))
+
+
+def _with_intervals(config, estimators, size, made):
+    """The estimators for a file's rows, which are one sample: with a bootstrap of them where that is asked for, or, by default in
+    runs that are no paper's and rank nothing, where it is cheap. size: rows, times classes where each class is judged; `made`
+    holds the estimators that are wrapped already."""
+    resamples = config["bootstrap"]
+    if resamples is None:
+        resamples = 0 if config["paper"] or config["ranking"] else DEFAULT_RESAMPLES
+    if not resamples:
+        return estimators
+    found = {}
+    for name, plain in estimators.items():
+        key = f"{name} ({resamples} resamples)"
+        if key not in made:
+            wrapper = {"_target_": "harness.estimators.Bootstrap", "estimator": plain.config, "resamples": resamples}
+            made[key] = node("estimator", plain.id, wrapper)._replace(origin=plain.origin)
+        cheap = made[key].object.seconds * max(1.0, size / 1000) <= CHEAP_SECONDS
+        found |= {key: made[key]} if cheap or config["bootstrap"] else {name: plain}
+    return found
+
+
+def skip_reason(problem, traits, estimator, notion, n) -> str | None:
+    """Why this cell is not run, or None. Nothing is dropped: the reason becomes the cell's record."""
+    if traits.unavailable:
+        return traits.unavailable
+    if notion not in traits.notions:
+        return f"the problem has no {notion} notion (it has {', '.join(traits.notions)})"
+    allowed = getattr(estimator, "notions", SCALAR_NOTIONS)
+    if notion not in allowed:
+        return f"the estimator has no {notion} notion (it has {', '.join(allowed)})"
+    max_n = getattr(estimator, "max_n", None)
+    if max_n is not None and n > max_n:
+        return f"n = {n} is above the estimator's limit of {max_n}"
+    max_classes = getattr(estimator, "max_classes", None)
+    if max_classes is not None and notion == "canonical" and traits.classes > max_classes:
+        return f"{traits.classes} classes are above the estimator's limit of {max_classes}"
+    if getattr(estimator, "needs_posterior", False) and not hasattr(problem, "posterior"):
+        return "the problem's true posterior is not known"
+    return getattr(estimator, "unavailable", None)
+
+
+def _nodes(group, chosen):
+    if not chosen or not isinstance(chosen, dict):
+        raise BadInputError(f"no {group} is selected; give {group}=[ID,...] or experiment=ID (`calharness list {group}s`).")
+    nodes: dict[str, Component] = {}
+    for name, config in chosen.items():
+        one = node(group, name, config)
+        members = one.object.members() if group == "problem" and hasattr(one.object, "members") else None  # a family of problems
+        for made in [one] if members is None else [node(group, *member)._replace(origin=name) for member in members.items()]:
+            if made.id in nodes:
+                raise BadInputError(f"{group} {made.id!r} comes from two of {', '.join(chosen)}; select one of them.")
+            contract.verify(group, made)
+            nodes[made.id] = made
+    return nodes
+
+
+def _paired(problems, ranking):
+    """The models of a ranking, those without a stream of their own on that of the ranking: one draw for all in a trial."""
+    rankings.checked(ranking, problems)
+    rows = {pid: getattr(one.object, "n_max", None) for pid, one in problems.items()}
+    if len(set(rows.values())) > 1:
+        held = ", ".join(f"{pid} ({'generated' if n is None else f'{n:,} rows'})" for pid, n in rows.items())
+        raise BadInputError(f"the models of a ranking are {held}; they must predict the same rows.")
+    found = {}
+    for pid, one in problems.items():
+        if getattr(one.object, "stream", None) is None:
+            wrapped = {"_target_": "harness.problems.Paired", "problem": one.config, "stream": ranking.get("stream")}
+            one = node("problem", pid, wrapped)._replace(origin=one.origin)
+        found[pid] = one
+    streams = list(dict.fromkeys(one.object.stream for one in found.values()))
+    if len(streams) > 1:
+        raise BadInputError(f"the models of a ranking draw from the streams {', '.join(streams)}; one is needed.")
+    return found
+
+
+def _all_rows(pid, problem, ranking, sizes):
+    """[(rep, n)] of the draw that orders the models of a ranking with reference `full`: all rows of a file, once."""
+    if not ranking or ranking.get("reference") != "full":
+        return []
+    if problem.n_max is None or max(sizes) >= problem.n_max:
+        held = "is a generator" if problem.n_max is None else f"holds {problem.n_max}"
+        raise BadInputError(f"ranking.reference is full, but problem {pid!r} {held}; files with more rows than n are needed.")
+    return [(0, problem.n_max)]
+
+
+def _settings(config):
+    for name, low in (("seed", 0), ("shard", 0), ("shards", 1)):
+        if not isinstance(config[name], int) or isinstance(config[name], bool) or config[name] < low:
+            raise BadInputError(f"{name} is {config[name]!r}; an integer of at least {low} is needed.")
+    if config["shard"] >= config["shards"]:
+        raise BadInputError(f"shard is {config['shard']} of shards={config['shards']}; shards are counted from 0.")
+    if not isinstance(config["jobs"], int) or isinstance(config["jobs"], bool) or config["jobs"] == 0:
+        raise BadInputError(f"jobs is {config['jobs']!r}; a positive number of workers, or -1 for one per core, is needed.")
+    if config["engine"] not in ("serial", "loky", "dask", "ray"):
+        raise BadInputError(f"engine is {config['engine']!r}; allowed are serial, loky, dask, ray.")
+    if config["on_error"] not in ("record", "raise"):
+        raise BadInputError(f"on_error is {config['on_error']!r}; allowed are record, raise.")
+    if not isinstance(config["refresh"], bool):
+        raise BadInputError(f"refresh is {config['refresh']!r}; allowed are true (compute again what is recorded), false.")
+    if config["seed"] >= 2**63:
+        raise BadInputError(f"seed is {config['seed']}; an integer below 2^63 is needed.")
+    for name in (*as_list(config["estimand"]), *as_list(config["figure"]["estimand"])):
+        estimands.check_name(str(name))
+    for name in ("name", "paper", "item"):
+        value = config[name]
+        if value is not None and not (isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9][\w.-]*", value)):
+            raise BadInputError(f"{name} is {value!r}; it becomes a file name: letters, digits, '_', '-' and '.' are allowed.")
+        if value in ("records", "truths", "runs"):
+            raise BadInputError(f"{name} is {value!r}, the folder of the {value} themselves; choose another.")
+    if config["item"] and not (config["paper"] and config["compare"]):
+        raise BadInputError(f"item is {config['item']!r}, but paper or compare is not given; an item belongs to an experiment.")
+    resamples = config["bootstrap"]
+    whole = isinstance(resamples, int) and not isinstance(resamples, bool)
+    if resamples is not None and not (whole and (resamples == 0 or resamples >= 20)):
+        raise BadInputError(f"bootstrap is {resamples!r}; a number of resamples of at least 20, 0 for none, or null is needed.")
+    if config["reliability"] not in ("overall", "classes", "none"):
+        raise BadInputError(f"reliability is {config['reliability']!r}; allowed are overall, classes, none.")
+    figure = checked_figure(config["figure"])
+    have = list(config.get("estimator") or {})
+    unknown = [e for e in as_list(figure["estimators"]) if e not in have]
+    if unknown:
+        raise BadInputError(
+            f"figure.estimators has {', '.join(map(str, unknown))}, which is not in this run; its estimators are "
+            f"{', '.join(have)}."
+        )
+    if not all(isinstance((config["labels"] or {}).get(g, {}), dict) for g in ("problem", "estimator")):
+        raise BadInputError("labels must map problem and estimator ids to texts.")
+    return config
+
+
+def check_estimands(option, wanted, estimators):
+    """An estimand that no estimator of the run declares is refused before anything is computed."""
+    declared = [getattr(e.object, "estimands", None) for e in estimators.values()]
+    if any(names is None for names in declared):
+        return
+    have = sorted({name for names in declared for name in names})
+    for name in as_list(wanted):
+        if name not in have:
+            raise BadInputError(f"{option} is {name!r}, which no estimator of this run gives; they give {', '.join(have)}.")
+
+
+def as_list(value) -> list:
+    """None -> [], a single value -> [value], a list stays."""
+    return [] if value is None else list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _sizes(pid, problem, given):
+    sizes = as_list(problem.default_n if given is None else given)
+    if not sizes:
+        raise BadInputError("n is an empty list; give at least one sample size, or null for the problem's own.")
+    for n in sizes:
+        if not isinstance(n, int) or isinstance(n, bool) or n < 1:
+            raise BadInputError(f"n is {n!r}; positive integers are needed.")
+        if problem.n_max is not None and n > problem.n_max:
+            raise BadInputError(f"n is {n}, but problem {pid!r} holds {problem.n_max} samples; n can be at most that.")
+        if problem.sizes is not None and n not in problem.sizes:
+            raise BadInputError(f"n is {n}, but problem {pid!r} exists only for n in {', '.join(map(str, problem.sizes))}.")
+    return list(dict.fromkeys(sizes))
+
+
+def _reps(given, problem):
+    chosen = problem.default_reps if given is None else given
+    reps = list(range(chosen)) if isinstance(chosen, int) and not isinstance(chosen, bool) else chosen
+    if not isinstance(reps, list) or not reps or any(not isinstance(r, int) or isinstance(r, bool) or r < 0 for r in reps):
+        raise BadInputError(f"reps is {given!r}; a positive number, or a list of indices from 0, is needed.")
+    return list(dict.fromkeys(reps))
+
+
+def _notions(problem, given):
+    notions = as_list(problem.default_notions if given is None else given)
+    if not notions:
+        raise BadInputError("notion is an empty list; give at least one notion, or null for the problem's own.")
+    if "all" in notions:
+        notions = list(problem.notions)
+    for notion in notions:
+        if notion not in NOTIONS:
+            raise BadInputError(f"notion is {notion!r}; allowed are {', '.join(NOTIONS)} and all.")
+    return list(dict.fromkeys(notions))

@@ -1,0 +1,293 @@
+"""Records: what every cell left behind. Append-only Parquet parts, one writer per part, any number of writers.
+
+<out>/records/part-<random>.parquet   one row per estimate; a cell without an estimate leaves one row that says why
+<out>/truths/<problem key>.json       {"notion|estimand": [value, error, method]}
+<out>/runs/<run id>.json              provenance
+
+status: ok | skipped (outside the estimator's range) | failed (it raised) | undefined (no finite number for this sample) |
+interrupted (the machine stopped first). Finished are ok, skipped and undefined; the others run again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+import uuid
+from pathlib import Path
+
+from harness.errors import BadInputError
+
+FINISHED = ("ok", "skipped", "undefined")
+COLUMNS = {
+    "key": "str", "problem": "str", "problem_key": "str", "problem_parameters": "str", "notion": "str", "n": "int", "rep": "int",
+    "estimator": "str", "estimator_key": "str", "estimator_parameters": "str", "seed": "int", "estimand": "str",
+    "value": "float", "low": "float", "high": "float", "level": "float", "kind": "str", "diagnostics": "str",
+    "status": "str", "reason": "str", "seconds": "float", "cpu_seconds": "float", "peak_mb": "float", "run_id": "str",
+    "written": "float",
+}  # fmt: skip
+LATER = ("diagnostics",)  # columns that records of the first version lack
+PREFERENCE = "case status when 'ok' then 0 when 'undefined' then 0 when 'skipped' then 1 when 'failed' then 1 else 2 end"
+
+
+def schema():
+    """The Arrow schema of a part: COLUMNS, texts as dictionaries."""
+    import pyarrow as pa
+
+    kinds = {"str": pa.dictionary(pa.int32(), pa.string()), "int": pa.int64(), "float": pa.float64()}
+    return pa.schema([(name, pa.string() if name == "key" else kinds[kind]) for name, kind in COLUMNS.items()])
+
+
+class Part:
+    """Rows gathered in memory and written as one file: temporary name, fsync, rename."""
+
+    def __init__(self, out: Path):
+        self.folder = Path(out) / "records"
+        self.rows: list[tuple] = []
+        self.since = time.monotonic()
+
+    def add(self, common: dict, rows: list[dict]):
+        """Add the rows of one cell; `common` are the columns that they share. One call is one attempt."""
+        stamp = time.time()
+        for row in rows:
+            record = {**common, **row, "written": stamp}
+            self.rows.append(tuple(record.get(name) for name in COLUMNS))
+
+    def write(self):
+        """Write what was added as one part, if anything, and start anew."""
+        if not self.rows:
+            return
+        import pyarrow as pa
+
+        columns = [list(column) for column in zip(*self.rows)]
+        write_table(self.folder, pa.table(dict(zip(COLUMNS, columns)), schema=schema()))
+        self.rows, self.since = [], time.monotonic()
+
+
+def write_table(folder: Path, table):
+    """Write one part: temporary file, fsync, rename to a random name."""
+    import pyarrow.parquet as pq
+
+    folder.mkdir(parents=True, exist_ok=True)
+    name = f"part-{uuid.uuid4().hex}.parquet"
+    temporary = folder / f".{name}.tmp"
+    with open(temporary, "wb") as f:
+        pq.write_table(table, f, compression="zstd")
+        f.flush()
+        os.fsync(f.fileno())
+    os.replace(temporary, folder / name)
+
+
+def write_json(path: Path, content):
+    """Replace a JSON file as a whole."""
+    with whole_file(path) as temporary:
+        temporary.write_text(json.dumps(content, indent=1, default=str))
+
+
+@contextlib.contextmanager
+def whole_file(path: Path):
+    """A temporary path to write to, which takes the place of `path` in one step: readers see the old or the new, never a half."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{uuid.uuid4().hex}{path.suffix}")
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def part_files(out: Path) -> list[Path]:
+    """The files that hold records, in the order of their names."""
+    return sorted((Path(out) / "records").glob("part-*.parquet"))
+
+
+_LACKING = f"""select file_name from parquet_schema([{{}}]) group by file_name
+               having count(*) filter (name in {tuple(c for c in COLUMNS if c not in LATER)}) < {len(COLUMNS) - len(LATER)}"""
+
+
+def query(files: list[Path], sql: str, connection=None):
+    """Run SQL over the rows of the parts, as table r. A part that cannot be read is named."""
+    import duckdb
+
+    connection = connection or duckdb.connect()
+    try:
+        listed = ", ".join("'" + str(f).replace("'", "''") + "'" for f in files)
+        if connection.execute(_LACKING.format(listed)).fetchone():  # union_by_name would fill them up with nulls
+            raise duckdb.InvalidInputException("columns are missing")
+        connection.execute(f"create or replace temp view r as select * from read_parquet([{listed}], union_by_name = true)")
+        return connection.execute(sql)
+    except duckdb.Error as error:
+        broken = [f for f in files if broken_reason(f)]
+        if not broken:
+            raise
+        raise BadInputError(
+            f"{broken[0]} is not a readable record part ({broken_reason(broken[0])}); nothing was changed: "
+            f"`calharness doctor` lists all such files, move them away to compute their cells again."
+        ) from error
+
+
+def broken_reason(path: Path) -> str | None:
+    """Why a part cannot be read, or None."""
+    import pyarrow.parquet as pq
+
+    try:
+        names = pq.read_table(path).column_names
+    except Exception as error:
+        return f"{type(error).__name__}: {str(error).splitlines()[0][:120]}"
+    missing = [name for name in COLUMNS if name not in (*names, *LATER)]
+    return f"columns {', '.join(missing)} are missing" if missing else None
+
+
+def cell_states(out: Path, run_id: str | None = None) -> dict[str, str]:
+    """{key: status} of every recorded cell, by its best attempt (a cell with one number is ok, whatever its others are); with
+    `run_id` of that run's records alone."""
+    files = part_files(out)
+    of_run = f"where run_id = '{run_id}'" if run_id else ""
+    sql = f"select key, arg_min(status, ({PREFERENCE}, -written)), max(written) from r {of_run} group by key"
+    return {key: state for key, state, _ in query(files, sql).fetchall()} if files else {}
+
+
+def first_failure(out: Path, run_id: str) -> str:
+    """The reason of the first cell that failed in a run."""
+    sql = f"select arg_min(reason, written) from r where run_id = '{run_id}' and status = 'failed'"
+    return query(part_files(out), sql).fetchone()[0]
+
+
+def seconds_per_cell(out: Path) -> list[tuple]:
+    """[(estimator, its key, problem key, notion, n, median CPU seconds of a finished cell)]: what estimates of time rest on."""
+    files = part_files(out)
+    if not files:
+        return []
+    sql = """select estimator, estimator_key, problem_key, notion, n, median(s) from
+             (select key, any_value(estimator) estimator, any_value(estimator_key) estimator_key,
+                     any_value(problem_key) problem_key, any_value(notion) notion, any_value(n) n, max(cpu_seconds) s
+              from r where status in ('ok', 'undefined') group by key) group by all"""
+    return query(files, sql).fetchall()
+
+
+def status_counts(out: Path):
+    """[(estimator, status, cells)] over the best record of every cell."""
+    files = part_files(out)
+    if not files:
+        return []
+    sql = f"""select estimator, status, count(*) from
+              (select key, any_value(estimator) estimator, arg_min(status, ({PREFERENCE}, -written)) status from r group by key)
+              group by all order by all"""
+    return query(files, sql).fetchall()
+
+
+def load_records(path, keys=None):
+    """All records below `path` (a results folder, its records/ folder, or one Parquet file) as a DataFrame.
+
+    One row per estimate, or per cell without one. Of a cell that was tried several times the best attempt is taken (ok before
+    skipped and failed before interrupted; then the latest). `truth` and `truth_error` are joined from the stored truths
+    (NaN where none is known). `keys` restricts to these cells.
+    """
+    import duckdb
+    import pandas as pd
+
+    path = Path(path)
+    if not path.exists():
+        raise BadInputError(f"path is {path}, which does not exist; give a results folder or a Parquet file of records.")
+    out = path.parent.parent if path.is_file() else path.parent if path.name == "records" else path
+    files = [path] if path.is_file() else part_files(out)
+    if not files:
+        return empty_frame()
+    connection = duckdb.connect()
+    chosen = ""
+    if keys is not None:
+        connection.register("wanted", pd.DataFrame({"key": list(keys)}))
+        chosen = "where key in (select key from wanted)"
+    sql = f"""with attempt as (select key, written, max({PREFERENCE}) as rank from r {chosen} group by key, written),
+                   best as (select key, arg_min(written, (rank, -written)) as written from attempt group by key)
+              select r.* from r join best using (key, written)
+              order by problem, notion, n, rep, estimator, estimand"""
+    frame = query(files, sql, connection).df()
+    twice = frame.duplicated(["key", "estimand"])
+    if twice.any():
+        frame = frame[~twice].reset_index(drop=True)
+    for name in LATER:
+        if name not in frame:
+            frame[name] = None
+    frame = frame[list(COLUMNS)]
+    for name, kind in COLUMNS.items():
+        frame[name] = frame[name].astype(_dtype(kind))
+    return with_truth(frame, out)
+
+
+def empty_frame():
+    """What load_records gives where nothing is recorded."""
+    import pandas as pd
+
+    kinds = {**COLUMNS, "truth": "float", "truth_error": "float"}
+    return pd.DataFrame({name: pd.Series(dtype=_dtype(kind)) for name, kind in kinds.items()})
+
+
+def _dtype(kind):
+    return {"str": "object", "int": "int64", "float": "float64"}[kind]
+
+
+def with_truth(frame, out):
+    """The frame with columns truth and truth_error from the stored truths, NaN where none is known."""
+    known = {key: read_truths(out, key) for key in frame["problem_key"].unique()}
+    found = [
+        known[k].get(f"{notion}|{estimand}", (float("nan"),) * 2)
+        for k, notion, estimand in zip(frame["problem_key"], frame["notion"], frame["estimand"])
+    ]
+    frame["truth"] = [float(t[0]) for t in found]
+    frame["truth_error"] = [float(t[1]) for t in found]
+    return frame
+
+
+def read_truths(out: Path, problem_key: str) -> dict:
+    """{"notion|estimand": [value, error, method]} of one problem, empty if none is stored. Raises BadInputError on a broken file."""
+    path = Path(out) / "truths" / f"{problem_key}.json"
+    if not path.is_file():
+        return {}
+    try:
+        return json.loads(path.read_text())
+    except ValueError as error:
+        raise BadInputError(f"{path} is not valid JSON ({error}); delete it and the truths are computed again.") from error
+
+
+def store_truths(out: Path, problem, wanted) -> None:
+    """Compute and store what is missing of `wanted`, pairs (notion, estimand), for a problem node."""
+    from harness.math.estimands import has_truth
+    from harness.problems.base import truth_of
+
+    known = read_truths(out, problem.key)
+    missing = [(n, e) for n, e in wanted if f"{n}|{e}" not in known and has_truth(e)]
+    if not missing:
+        return
+    for notion, estimand in missing:
+        truth = truth_of(problem.object, estimand, notion)
+        if truth is not None:
+            known[f"{notion}|{estimand}"] = [truth.value, truth.error, truth.method]
+    if known:
+        write_json(Path(out) / "truths" / f"{problem.key}.json", known)
+
+
+def _complete(table):
+    """The table with all columns in order; those that came later are empty."""
+    import pyarrow as pa
+
+    for name in LATER:
+        if name not in table.column_names:
+            table = table.append_column(name, pa.nulls(table.num_rows, pa.string()))
+    return table.select(list(COLUMNS))
+
+
+def compact(out: Path) -> tuple[int, int]:
+    """Join all readable parts into one; returns (parts before, rows). The old parts go only after the new one is in place."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    old = [f for f in part_files(out) if not broken_reason(f)]
+    if len(old) < 2:
+        return len(old), 0
+    table = pa.concat_tables([_complete(pq.read_table(f)).cast(schema()) for f in old]).unify_dictionaries()
+    write_table(Path(out) / "records", table)
+    for f in old:
+        f.unlink()
+    return len(old), table.num_rows

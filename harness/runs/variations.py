@@ -1,0 +1,165 @@
+"""Which result a run writes: an experiment's own, or a variation's.
+
+results/<paper>/ belongs to the experiments as they are configured. A run whose configuration differs from its experiment's, or
+that has no experiment, is a result of its own, below results/variations/.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+import json
+import re
+from pathlib import Path
+
+from harness.common.seeds import digest
+from harness.errors import BadInputError
+
+# how and where a run is done, not what it is; `experiment` says which one, and is none of its settings
+OPERATIONAL = ("experiment", "out", "jobs", "engine", "shard", "shards", "on_error", "refresh", "hydra")
+# what can differ while every number is of what the paper has: more or other replications and sizes, and how it is drawn
+SAME_QUANTITIES = ("n", "reps", "seed", "name", "title", "figure", "reliability", "estimand")
+
+
+def as_configured(config: dict) -> dict | None:
+    """The configuration of the run's experiment with nothing changed, None without an experiment."""
+    from harness.common.paths import CONF
+
+    name = config["experiment"]
+    return copy.deepcopy(_composed(name, (CONF / "experiment" / f"{name}.yaml").stat().st_mtime_ns)) if name else None
+
+
+@functools.lru_cache(maxsize=64)
+def _composed(name, stamp):
+    from harness.runs.config import compose
+
+    return compose([f"experiment={name}"])
+
+
+def differences(config: dict, reference: dict | None) -> dict[str, tuple]:
+    """{path: (value in the reference, value here)}; a problem or estimator that only one of them has is one path."""
+    if reference is None:
+        return {}
+    mine, theirs = ({k: v for k, v in c.items() if k not in (*OPERATIONAL, "sweep")} for c in (config, reference))
+    return dict(_differing(theirs, mine, ""))
+
+
+def _differing(before, after, path):
+    if isinstance(before, dict) and isinstance(after, dict) and not ("_target_" in before) ^ ("_target_" in after):
+        for key in [*before, *(key for key in after if key not in before)]:
+            yield from _differing(before.get(key), after.get(key), f"{path}.{key}" if path else str(key))
+    elif _canonical(before) != _canonical(after):
+        yield path, (before, after)
+
+
+def _canonical(value):
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+def identity(config: dict) -> str:
+    """Eight digits that identify what a run is, its name aside."""
+    return digest(_canonical({k: v for k, v in config.items() if k not in (*OPERATIONAL, "name", "sweep")}))[:8]
+
+
+def changed_nodes(differs: dict, group: str) -> set[str]:
+    """The ids of problems or estimators of the run that are not as the experiment has them, in parameters or at all."""
+    return {path.split(".")[1] for path, (_, after) in differs.items() if path.startswith(f"{group}.") and after is not None}
+
+
+def same_quantities(differs: dict) -> bool:
+    """Whether the run differs from its experiment in sampling and drawing alone, or leaves some problems and estimators out, so
+    that its numbers answer to the paper's."""
+    node = re.compile(r"(problem|estimator)\.[^.]+")
+    left_out = {path for path, (_, after) in differs.items() if after is None and node.fullmatch(path)}
+    return all(path in left_out or path.split(".")[0] in SAME_QUANTITIES for path in differs)
+
+
+def comparable(compared, differs: dict):
+    """The rows of reproduction.compare that a variation has a number for, of what the paper's is of: where it changes n, those
+    that say of which n they are."""
+    kept = compared["ours"].notna()
+    if "n" in differs:
+        kept &= (compared["row"] + ", " + compared["column"]).str.contains("n = ", regex=False)
+    return compared[kept].reset_index(drop=True)
+
+
+def labels(config: dict, differs: dict) -> dict:
+    """The labels for a variation: a problem or estimator with changed parameters does not bear the paper's name for the unchanged
+    one, but says what was changed: 'binned15_mass (bins=30)'."""
+    from harness.runs import sweeps
+
+    found = {group: dict((config["labels"] or {}).get(group) or {}) for group in ("problem", "estimator")}
+    for group, texts in found.items():
+        for name in changed_nodes(differs, group):
+            head = f"{group}.{name}."
+            new = {path: after for path, (_, after) in differs.items() if path.startswith(head)}
+            if new and f"labels.{group}.{name}" not in differs:
+                texts[name] = sweeps.suffixed(name, new, sweeps.words(new))
+    return {**(config["labels"] or {}), **found}
+
+
+def keep_other(folder: Path, stem: str, content: dict) -> Path | None:
+    """Before results are written to a named folder that holds those of another configuration: move it aside, to
+    <folder>~<identity of what it holds>, and return that path. `content` is what <stem>.json is to say of the new ones."""
+    from harness.runs.records import write_json
+
+    held = kept(folder, stem)
+    moved = None
+    if held is not None and held.get("identity") != content["identity"]:
+        moved = folder.with_name(f"{folder.name}~{held.get('identity')}")
+        attempt = 1
+        while moved.exists():
+            attempt += 1
+            moved = folder.with_name(f"{folder.name}~{held.get('identity')}.{attempt}")
+        try:
+            folder.rename(moved)
+        except FileNotFoundError:  # another run, at the same time, has moved it
+            moved = None
+    if held != content or moved:
+        write_json(folder / f"{stem}.json", content)
+    return moved
+
+
+@contextlib.contextmanager
+def undisturbed(folder: Path, stem: str, identity: str):
+    """While results are written to a folder: raise BadInputError if another run takes it, by the same name at the same time."""
+    try:
+        yield
+    except FileNotFoundError:  # moved aside
+        if (kept(folder, stem) or {}).get("identity") == identity:
+            raise
+    if (kept(folder, stem) or {}).get("identity") != identity:
+        raise BadInputError(
+            f"another run of that name wrote to {folder} meanwhile; nothing recorded is lost: `calharness report` with the same "
+            "options and another name= draws this one."
+        )
+
+
+def kept(folder: Path, stem: str) -> dict | None:
+    """What <stem>.json says of the results in a folder, None without it."""
+    try:
+        return json.loads((folder / f"{stem}.json").read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def brief(value, most: int = 60) -> str:
+    """A value in a sentence or table."""
+    text = "null" if value is None else value if isinstance(value, str) else _canonical(value)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _head(path, before, after):
+    """The path; of a problem or estimator that only one of both has, problem or estimator."""
+    chosen = path.startswith(("problem.", "estimator.")) and (before is None or after is None) and path.count(".") == 1
+    return path.split(".")[0] if chosen else path
+
+
+def sentence(config: dict, differs: dict) -> str:
+    """'a variation of berta2026_fig1 (n, reps, seed)', or what the run is without an experiment."""
+    if not config["experiment"]:
+        return "a run of its own"
+    heads = list(dict.fromkeys(_head(path, *pair) for path, pair in differs.items() if path != "name"))
+    shown = ", ".join(heads[:4]) + (f" and {len(heads) - 4} more" if len(heads) > 4 else "")
+    return f"a variation of {config['experiment']} ({shown or 'name'})"

@@ -1,0 +1,254 @@
+"""What networks of timm predict of ImageNet validation images that are made darker and brighter (moskvichev2025, Figure 4b).
+
+    calharness data make imagenet_brightness --images ILSVRC2012_val
+
+Needs the extra `imagenet` (timm, torch, pillow), a folder of validation images with one folder per class (1,000 of them; sorted
+by name they are the classes 0..999, as for the names n01440764, ...), and the networks' weights. Nothing is downloaded unasked:
+weights are a file (--weights NAME=FILE), or in the local cache of the hub, or fetched by timm with --download.
+
+--n images are drawn with --seed from all of them (the paper: n = 1,000; its draw is not published), each changed by -50 % to +50
+% in steps of 10 % (pixels times 1 + percent / 100, clipped; the paper does not say by which operator), and then prepared as timm
+prepares images for that network. A file <network>_brightness<percent>.npz of --out holds `logits` (n, 1000) float32 and `labels`
+(n,) int64; those that are there are not made again, so an interrupted job goes on where it was.
+
+vit_large_patch16_siglip_384.webli has no classes: it gives image features, and the paper does not say by which head it predicted.
+--head NAME=FILE is an npz with `weight` (1000, d), `bias` (1000,) if any, and `normalise`, not 0 if features are divided by their
+length first; logits = weight f + bias. For a head of texts, weight is the model's scale times the normalised embeddings of its
+1,000 prompts, made with the same model's text network (ViT-L-16-SigLIP-384 of open_clip), and normalise is 1.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from argparse import RawTextHelpFormatter
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from harness.common.progress import clock
+from harness.common.seeds import digest
+from harness.errors import BadInputError
+from harness.runs.records import whole_file
+from harness.sources.tabrepo import CACHE
+from harness.sources.tabrepo_fetch import Options, parsed
+
+RECIPE = 1  # raised when what is stored changes: files of another recipe are made again
+FOLDER = "imagenet_brightness"
+LEVELS = tuple(range(-50, 51, 10))
+NETWORKS = ("resnet50.a1_in1k", "vit_large_patch16_siglip_384.webli")
+CLASSES = 1000
+ENDINGS = (".jpeg", ".jpg", ".png")
+
+
+@dataclass(frozen=True)
+class Job:
+    """Which images and networks, and where weights and heads are; files as {network: path}."""
+
+    images: Path
+    networks: tuple[str, ...]
+    weights: dict
+    heads: dict
+    n: int = 1000
+    seed: int = 0
+    batch: int = 32
+    device: str = "cpu"
+    download: bool = False
+
+    @cached_property
+    def chosen(self) -> list[tuple[Path, int]]:
+        """n images (path, class), drawn from all with the seed; BadInputError unless the folder has 1,000 classes and n images."""
+        if not self.images.is_dir():
+            raise BadInputError(f"--images is {self.images}, which is no folder; the ImageNet validation images are needed.")
+        classes = sorted(path for path in self.images.iterdir() if path.is_dir() and not path.name.startswith("."))
+        if len(classes) != CLASSES:
+            raise BadInputError(f"--images has {len(classes)} folders; {CLASSES:,} are needed, one per class of ImageNet.")
+        every = [
+            (path, label)
+            for label, folder in enumerate(classes)
+            for path in sorted(folder.iterdir())
+            if path.suffix.lower() in ENDINGS
+        ]
+        if len(every) < self.n:
+            raise BadInputError(f"--n is {self.n}, but {self.images} holds {len(every)} images; n can be at most that.")
+        return [every[i] for i in np.random.default_rng(self.seed).permutation(len(every))[: self.n]]
+
+    def made(self, network: str, percent: int) -> str:
+        """Identifies what a file comes from: names and sizes of images, weights and head, not their bytes."""
+        images = [(path.name, path.stat().st_size, label) for path, label in self.chosen]
+        given = [_stamp(files.get(network)) for files in (self.weights, self.heads)]
+        return digest(f"{RECIPE}|{network}|{percent}|{given}|{images}")
+
+
+def brightened(x, percent: float):
+    """Pixels in [0, 1], made brighter (darker if negative) by so many percent: min(x (1 + percent / 100), 1)."""
+    return np.minimum(x * (1.0 + percent / 100.0), 1.0)
+
+
+def level_name(percent: int) -> str:
+    """The part of a file's name: brightness-50, brightness+0, brightness+10."""
+    return f"brightness{percent:+d}"
+
+
+def command(arguments: list[str]) -> int:
+    """`calharness data make imagenet_brightness`."""
+    options = Options(prog="calharness data make imagenet_brightness", description=__doc__, formatter_class=RawTextHelpFormatter)
+    options.add_argument("--images", type=Path, required=True, help="folder of validation images, a folder per class")
+    options.add_argument("--networks", default=",".join(NETWORKS), help="timm's names (default: %(default)s)")
+    options.add_argument("--weights", action="append", default=[], metavar="NAME=FILE", help="a network's weights")
+    options.add_argument("--head", action="append", default=[], metavar="NAME=FILE", help="a network's classes, an npz")
+    options.add_argument("--download", action="store_true", help="let timm fetch weights")
+    options.add_argument("--n", type=int, default=1000, help="images (default: %(default)s)")
+    options.add_argument("--seed", type=int, default=0, help="of their draw (default: %(default)s)")
+    options.add_argument("--batch", type=int, default=32, help="images at a time (default: %(default)s)")
+    options.add_argument("--device", default="cpu", help="torch's name of it, cuda for a GPU (default: %(default)s)")
+    options.add_argument("--out", type=Path, default=CACHE / FOLDER, help="folder (default: %(default)s)")
+    given = parsed(options, arguments)
+    if given is None:
+        return 0
+    if given.n < 1 or given.batch < 1 or given.seed < 0:
+        raise BadInputError(f"--n, --batch, --seed are {given.n}, {given.batch}, {given.seed}; at least 1, 1 and 0 are needed.")
+    networks = tuple(name for name in given.networks.split(",") if name)
+    if not networks:
+        raise BadInputError("--networks is empty; at least one of timm's names is needed.")
+    files = [_files(option, texts, networks) for option, texts in (("--weights", given.weights), ("--head", given.head))]
+    job = Job(given.images.expanduser(), networks, *files, given.n, given.seed, given.batch, given.device, given.download)
+    return make(job, given.out.expanduser())
+
+
+def make(job: Job, out: Path) -> int:
+    """Predict and store what `out` lacks, network by network; returns 0."""
+    _check_packages()
+    wanted = [(network, percent) for network in job.networks for percent in LEVELS]
+    todo = [one for one in wanted if not _is_stored(job, *one, out)]
+    print(f"  {len(wanted):,} files, {len(wanted) - len(todo):,} of them stored before, into {out}", file=sys.stderr)
+    start, done = time.monotonic(), 0
+    for network in job.networks:
+        levels = [percent for name, percent in todo if name == network]
+        logits_of = load(job, network) if levels else None
+        for percent in levels:
+            logits = np.concatenate([logits_of(batch, percent) for batch in _batches(job)])
+            arrays = {"logits": logits.astype(np.float32), "labels": np.array([y for _, y in job.chosen], dtype=np.int64)}
+            with whole_file(out / _file(network, percent)) as temporary:
+                np.savez(temporary, **arrays, made=np.array(job.made(network, percent)))
+            done += 1
+            elapsed = time.monotonic() - start
+            left = clock(elapsed * (len(todo) - done) / done)
+            print(f"  {_file(network, percent)}: stored; {clock(elapsed)} elapsed, about {left} left", file=sys.stderr)
+    print(f"  {out}: {len(wanted):,} files stored")
+    return 0
+
+
+def load(job: Job, network: str):
+    """(paths, percent) -> logits (len(paths), 1000) of a network of timm; BadInputError where weights or classes are missing."""
+    if not job.download:
+        _stay_offline()
+    import timm
+    import torch
+
+    file = job.weights.get(network)
+    overlay = {"file": str(file)} if file else None
+    try:
+        model = timm.create_model(network, pretrained=True, pretrained_cfg_overlay=overlay)
+    except Exception as error:
+        said = " ".join(str(error).split())[:200]
+        hint = "give them by --weights NAME=FILE, or let timm fetch them by --download"
+        raise BadInputError(f"the weights of {network} cannot be had ({type(error).__name__}: {said}); {hint}.") from error
+    model = model.eval().to(job.device)
+    head = _head(job.heads[network]) if network in job.heads else None
+    classes = CLASSES if head is not None else getattr(model, "num_classes", None)
+    if classes != CLASSES:
+        raise BadInputError(
+            f"{network} has {classes} classes, and {CLASSES:,} are needed; give its classes by --head {network}=FILE."
+        )
+    prepare = timm.data.create_transform(**timm.data.resolve_model_data_config(model), is_training=False)
+
+    def logits_of(paths, percent):
+        batch = torch.stack([prepare(_image(path, percent)) for path in paths]).to(job.device)
+        with torch.inference_mode():
+            found = model(batch).float().cpu().numpy().astype(np.float64)
+        return found if head is None else head(found)
+
+    return logits_of
+
+
+def _stay_offline():
+    """The hub's client looks into its cache alone, also where it was imported before: it reads the variable once."""
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    if "huggingface_hub" in sys.modules:
+        import huggingface_hub.constants
+
+        huggingface_hub.constants.HF_HUB_OFFLINE = True
+
+
+def _image(path, percent):
+    """The image in three colours, brightened."""
+    from PIL import Image
+
+    try:
+        pixels = np.asarray(Image.open(path).convert("RGB"), dtype=np.float64) / 255.0
+    except OSError as error:
+        raise BadInputError(f"{path} is no image that can be read ({' '.join(str(error).split())[:200]}).") from error
+    return Image.fromarray(np.rint(255.0 * brightened(pixels, percent)).astype(np.uint8))
+
+
+def _head(path):
+    """features (n, d) -> logits (n, 1000), from an npz."""
+    with np.load(path, allow_pickle=False) as held:
+        if "weight" not in held.files or held["weight"].ndim != 2 or len(held["weight"]) != CLASSES:
+            raise BadInputError(f"{path} has no array weight of shape ({CLASSES}, d); a head needs one.")
+        weight, bias = held["weight"].astype(np.float64), held["bias"] if "bias" in held.files else 0.0
+        normalise = bool(held["normalise"]) if "normalise" in held.files else False
+
+    def head(features):
+        if features.shape[1] != weight.shape[1]:
+            raise BadInputError(f"{path} has weights for {weight.shape[1]} features, the network gives {features.shape[1]}.")
+        length = np.linalg.norm(features, axis=1, keepdims=True) if normalise else 1.0
+        return features / length @ weight.T + bias
+
+    return head
+
+
+def _batches(job):
+    paths = [path for path, _ in job.chosen]
+    return [paths[start : start + job.batch] for start in range(0, len(paths), job.batch)]
+
+
+def _check_packages():
+    from importlib.util import find_spec
+
+    absent = [name for name in ("timm", "torch", "PIL") if find_spec(name) is None]
+    if absent:
+        raise BadInputError(f"imagenet_brightness needs {', '.join(absent)}; `pip install 'calharness[imagenet]'` gets it.")
+
+
+def _files(option, texts, networks):
+    """NAME=FILE, ... -> {name: path}."""
+    found = {}
+    for text in texts:
+        name, _, path = text.partition("=")
+        if name not in networks:
+            raise BadInputError(f"{option} is {text!r}; NAME=FILE is needed with one of {', '.join(networks)} as the name.")
+        found[name] = Path(path).expanduser()
+        if not found[name].is_file():
+            raise BadInputError(f"{option} is {text!r}; there is no file {path!r}.")
+    return found
+
+
+def _stamp(path):
+    return None if path is None else (path.name, path.stat().st_size)
+
+
+def _file(network, percent):
+    return f"{network.replace('/', '_').replace(':', '_')}_{level_name(percent)}.npz"
+
+
+def _is_stored(job, network, percent, out):
+    path = out / _file(network, percent)
+    if not path.is_file():
+        return False
+    with np.load(path, allow_pickle=False) as held:
+        return "made" in held.files and str(held["made"]) == job.made(network, percent)

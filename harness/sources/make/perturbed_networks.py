@@ -1,0 +1,228 @@
+"""Small binary classifiers trained here, plainly and with the sech perturbation inside the training loss (ciosek2026).
+
+The paper asks that training knows of the perturbation and does not say how. Here: one u ~ U(0, 1) per example and step, the
+log-loss of s(u; s0), the perturbed score (harness.math.sech_noise), in place of that of s0 = sigmoid(z),
+
+    dL/dz = L'(s) ds/ds0 s0 (1 - s0),   L'(s) = (s - y) / (s (1 - s)) for 1e-6 <= s <= 1 - 1e-6, else 0,
+
+with ds/ds0 at fixed u. A network is trained plainly and once per width h = 2^-2 .. 2^-8, from the same first weights and in
+the same order of batches. Stochastic gradient descent with momentum and weight decay in float64 on one thread, seeded.
+
+    tables   breast_cancer and digits_odd (odd against even) of scikit-learn; adult and spambase where CALHARNESS_DATA/uci_csv
+             holds them. One fixed random order: 60 % of the rows train, the others test; columns standardised by the former
+    models   logistic: linear in the columns; mlp: one hidden layer of 64 ReLU units; five seeds each
+
+A file <table>_<model>_seed<s>.npz holds the test rows' unperturbed scores (n,) of every training, `plain` and `aware_h2^-6` and
+so on, and `labels` (n,).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import time
+from argparse import RawTextHelpFormatter
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from harness.common.progress import clock
+from harness.common.seeds import digest
+from harness.errors import BadInputError
+from harness.problems.perturbations import WIDTHS, width_name
+from harness.runs.records import whole_file
+from harness.sources.make.digits_networks import activations, backward, first_weights
+from harness.sources.tabrepo import CACHE
+from harness.sources.tabrepo_fetch import Options, parsed
+
+RECIPE = 1  # raised when training or what is stored changes: files of another recipe are made again
+FOLDER = "perturbed_networks"
+TABLES = ("breast_cancer", "digits_odd", "adult", "spambase")
+CSV = ("adult", "spambase")
+MODELS = {"logistic": (), "mlp": (64,)}
+SEEDS = range(5)
+MOST_ROWS = 5000
+CLIP = 1e-6
+
+
+class Rows(NamedTuple):
+    """Training and test rows of a table: x (n, columns) standardised, y (n,) in {0, 1}."""
+
+    x: np.ndarray
+    y: np.ndarray
+    test_x: np.ndarray
+    test_y: np.ndarray
+
+
+@dataclass(frozen=True)
+class Training:
+    """One network: hidden widths () for a linear model, and how it is trained."""
+
+    table: str
+    model: str
+    seed: int
+    hidden: tuple[int, ...]
+    epochs: int = 40
+    rate: float = 0.02
+    momentum: float = 0.9
+    decay: float = 3e-3
+    batch: int = 32
+
+    @property
+    def file(self) -> str:
+        return f"{self.table}_{self.model}_seed{self.seed}.npz"
+
+
+def command(arguments: list[str]) -> int:
+    """`calharness data make perturbed_networks`; 1 if a network failed."""
+    options = Options(prog="calharness data make perturbed_networks", description=__doc__, formatter_class=RawTextHelpFormatter)
+    options.add_argument("--tables", default=None, help=f"of {','.join(TABLES)} (default: those at hand)")
+    options.add_argument("--jobs", type=int, default=2, help="worker processes (default: %(default)s)")
+    options.add_argument("--out", type=Path, default=CACHE / FOLDER, help="folder (default: %(default)s)")
+    chosen = parsed(options, arguments)
+    if chosen is None:
+        return 0
+    names = [name for name in TABLES if _at_hand(name)] if chosen.tables is None else chosen.tables.split(",")
+    wrong = [name for name in names if name not in TABLES]
+    if wrong or not names:
+        raise BadInputError(f"--tables has {', '.join(wrong) or 'nothing'}; allowed are {', '.join(TABLES)}.")
+    if chosen.jobs < 1:
+        raise BadInputError(f"--jobs is {chosen.jobs}; at least 1 is needed.")
+    for name in TABLES:
+        if name not in names and chosen.tables is None:
+            print(f"  {name} is not taken: there is no uci_csv/{name}.csv below CALHARNESS_DATA", file=sys.stderr)
+    wanted = [Training(t, model, seed, hidden) for t in names for model, hidden in MODELS.items() for seed in SEEDS]
+    return make(wanted, chosen.out.expanduser(), chosen.jobs)
+
+
+def make(wanted: list[Training], out: Path, jobs: int = 1) -> int:
+    """Train and store what `out` lacks; returns 1 if a network failed, else 0. An interruption costs unfinished networks only."""
+    import joblib
+
+    tables = {name: rows_of(name) for name in dict.fromkeys(one.table for one in wanted)}
+    todo = [one for one in wanted if not _is_stored(one, tables[one.table], out)]
+    print(f"  {len(wanted):,} networks, {len(wanted) - len(todo):,} of them stored before, into {out}", file=sys.stderr)
+    failed, start = 0, time.monotonic()
+    pool = joblib.Parallel(n_jobs=max(1, min(jobs, len(todo))), return_as="generator_unordered", pre_dispatch="n_jobs")
+    found = pool(joblib.delayed(_trained)(one, tables[one.table], out) for one in todo)
+    for done, (one, problem) in enumerate(found, 1):
+        failed += problem is not None
+        elapsed = time.monotonic() - start
+        left = clock(elapsed * (len(todo) - done) / done)
+        print(f"  {one.file}: {problem or 'stored'}; {clock(elapsed)} elapsed, about {left} left", file=sys.stderr)
+    print(f"  {out}: {len(wanted) - failed:,} networks stored, {failed:,} failed")
+    return int(failed > 0)
+
+
+def rows_of(name: str) -> Rows:
+    """A table in one fixed random order, at most 5,000 of its rows, cut and standardised."""
+    from sklearn.datasets import load_breast_cancer, load_digits
+
+    from harness.sources.make.tabular import gather
+
+    if name in CSV:
+        if not _at_hand(name):
+            raise BadInputError(f"{name} needs uci_csv/{name}.csv below CALHARNESS_DATA, which is not there.")
+        x, y = gather([_csv(name).parent], [], MOST_ROWS, [name])[0][1:]
+    else:
+        x, y = (load_breast_cancer if name == "breast_cancer" else load_digits)(return_X_y=True)
+        y = y % 2
+    order = np.random.default_rng(0).permutation(len(y))[:MOST_ROWS]
+    x, y = x[order].astype(np.float64), y[order].astype(np.int64)
+    cut = round(0.6 * len(y))
+    mean, sd = x[:cut].mean(axis=0), x[:cut].std(axis=0)
+    x = (x - mean) / np.where(sd > 0, sd, 1.0)
+    return Rows(x[:cut], y[:cut], x[cut:], y[cut:])
+
+
+def train(one: Training, x, y, h: float | None = None) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Weights [(W (inputs, outputs), b (outputs,))] after the last epoch; trained with the perturbation of width h, without it
+    for None."""
+    rng, noise = (np.random.default_rng([RECIPE, one.seed, stream]) for stream in (0, 1))
+    weights = first_weights((x.shape[1], *one.hidden, 1), rng)
+    velocity = [(np.zeros_like(w), np.zeros_like(b)) for w, b in weights]
+    for _ in range(one.epochs):
+        order = rng.permutation(len(y))
+        for start in range(0, len(y), one.batch):
+            rows = order[start : start + one.batch]
+            u = noise.random(len(rows))  # drawn in every training, so that nothing else differs
+            inputs = [x[rows], *activations(x[rows], weights)]
+            outside = slope(inputs.pop()[:, 0], y[rows], u, h)[:, None] / len(rows)
+            for (w, b), (dw, db), (vw, vb) in zip(weights, backward(inputs, outside, weights), velocity):
+                vw *= one.momentum
+                vw += dw + one.decay * w
+                vb *= one.momentum
+                vb += db
+                w -= one.rate * vw
+                b -= one.rate * vb
+    return weights
+
+
+def loss(z, y, u, h: float | None = None):
+    """(n,): the log-loss of the score s0 = sigmoid(z), or with a width h of the perturbed score s(u; s0), clipped to
+    [1e-6, 1 - 1e-6]."""
+    if h is None:
+        return np.logaddexp(0.0, z) - y * z
+    from harness.math.sech_noise import perturbed
+
+    s = np.clip(perturbed(expit(z), u, h), CLIP, 1.0 - CLIP)
+    return -np.where(y == 1, np.log(s), np.log1p(-s))
+
+
+def slope(z, y, u, h: float | None = None):
+    """(n,): the derivative of `loss` with respect to z."""
+    s0 = expit(z)
+    if h is None:
+        return s0 - y
+    from harness.math.sech_noise import path_derivative, perturbed
+
+    s = perturbed(s0, u, h)
+    inside = np.clip(s, CLIP, 1.0 - CLIP)
+    of_score = np.where(s == inside, (inside - y) / (inside * (1.0 - inside)), 0.0)
+    return of_score * path_derivative(s, s0, u, h) * s0 * (1.0 - s0)
+
+
+def _trained(one, rows, out):
+    """In a worker: train and store one network; (it, None or what went wrong)."""
+    from harness.runs.worker import one_thread
+
+    try:
+        with one_thread():
+            _store(one, rows, out)
+        return one, None
+    except Exception as error:
+        return one, f"failed ({type(error).__name__}: {' '.join(str(error).split())[:200]})"
+
+
+def _store(one, rows, out):
+    trainings = {"plain": None, **{f"aware_{width_name(h)}": h for h in WIDTHS}}
+    weights = {name: train(one, rows.x, rows.y, h) for name, h in trainings.items()}
+    scores = {name: expit(activations(rows.test_x, found)[-1][:, 0]) for name, found in weights.items()}
+    with whole_file(out / one.file) as temporary:
+        np.savez(temporary, **scores, labels=rows.test_y, made=np.array(_made(one, rows)))
+
+
+def _made(one, rows):
+    """Identifies what a file comes from."""
+    content = hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in rows)).hexdigest()
+    return digest(f"{RECIPE}|{astuple(one)}|{WIDTHS}|{content}")
+
+
+def _is_stored(one, rows, out):
+    path = out / one.file
+    if not path.is_file():
+        return False
+    with np.load(path, allow_pickle=False) as held:
+        return "made" in held.files and str(held["made"]) == _made(one, rows)
+
+
+def _csv(name):
+    return Path(os.environ.get("CALHARNESS_DATA") or ".").expanduser() / "uci_csv" / f"{name}.csv"
+
+
+def _at_hand(name):
+    return name not in CSV or bool(os.environ.get("CALHARNESS_DATA")) and _csv(name).is_file()

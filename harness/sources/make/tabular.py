@@ -1,0 +1,446 @@
+"""An offline stand-in for TabRepo: real models trained on tables at hand, their out-of-fold predictions stored in its layout.
+
+As there, a fold f of a stratified 10-fold split holds out a tenth of a table's rows ("test"); on the others ("val") every model
+is bagged: trained on seven of eight stratified parts and predicting the eighth, so that each validation row is predicted by a
+model that has not seen it; the test predictions are the mean of the eight models. The models have one fixed setting each, named
+as in TabRepo (CatBoost_c1_BAG_L1, ...), run on one thread and are seeded. Nothing is tuned or stopped on the predicted rows.
+
+The tables: scikit-learn's bundled ones, every CSV of the folders given (a column named target, else the last, is the label), and
+OpenML data sets by id. Text columns become codes in sorted order with a code of their own for missing values, missing numbers
+the column's median; neither looks at the labels. Whatever is not taken is named with the reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import shutil
+import sys
+import time
+import uuid
+import warnings
+from argparse import RawTextHelpFormatter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from harness.common.progress import clock
+from harness.common.seeds import digest
+from harness.errors import BadInputError
+from harness.runs.records import whole_file, write_json
+from harness.sources import tabrepo
+from harness.sources.tabrepo_fetch import Options, parsed
+
+OUTER, INNER, SEED = 10, 8, 0
+RECIPE = 1  # raised when models or preparation change: stored tasks of another recipe are trained again
+BUNDLED = ("breast_cancer", "digits", "iris", "wine")
+LEAST_ROWS, MOST_CLASSES = 100, 100
+FAMILIES = ("CatBoost", "LightGBM", "RandomForest", "ExtraTrees", "LinearModel", "NeuralNet")
+
+
+class Table(NamedTuple):
+    """A classification table: x (n, columns) float64 without gaps, y (n,) in 0..classes-1."""
+
+    name: str
+    x: np.ndarray
+    y: np.ndarray
+
+    @property
+    def classes(self) -> int:
+        return int(self.y.max()) + 1
+
+
+@dataclass(frozen=True)
+class Task:
+    """One table and outer fold to train, into `out`."""
+
+    table: Table
+    fold: int
+    models: tuple[str, ...]
+    out: Path
+
+    @property
+    def content(self) -> str:
+        """Identifies what the stored predictions come from: rows, labels, recipe."""
+        rows = hashlib.sha256(np.ascontiguousarray(self.table.x).tobytes() + self.table.y.tobytes()).hexdigest()
+        return digest(f"{RECIPE}|{OUTER}|{INNER}|{SEED}|{rows}")
+
+    @property
+    def work(self) -> float:
+        """Roughly proportional to the seconds it takes, for the time left."""
+        n, columns = self.table.x.shape
+        return 1000 + n * (1 + self.table.classes / 15) * (1 + columns / 50)
+
+
+def command(arguments: list[str]) -> int:
+    """`calharness data make tabular_oof`; 1 if a task failed."""
+    options = Options(prog="calharness data make tabular_oof", description=__doc__, formatter_class=RawTextHelpFormatter)
+    options.add_argument("--csv", action="append", type=Path, metavar="FOLDER", help="tables (default: CALHARNESS_DATA/uci_csv)")
+    options.add_argument("--openml", type=_integers, default=[], metavar="ID,...", help="OpenML data sets, downloaded")
+    options.add_argument("--tables", type=_names, metavar="NAME,...", help="only these tables")
+    options.add_argument("--max-rows", type=int, default=2000, help="rows taken of a table, at random (default: %(default)s)")
+    options.add_argument("--folds", type=_integers, default=[0], help="outer folds of 0..9 (default: 0)")
+    options.add_argument("--models", type=_names, default=list(FAMILIES), help=f"of {','.join(FAMILIES)} (default: all)")
+    options.add_argument("--jobs", type=int, default=2, help="worker processes (default: %(default)s)")
+    options.add_argument("--out", type=Path, default=tabrepo.CACHE / "tabular_oof", help="folder (default: %(default)s)")
+    chosen = parsed(options, arguments)
+    if chosen is None:
+        return 0
+    _check(chosen)
+    tables = gather(_folders(chosen.csv), chosen.openml, chosen.max_rows, chosen.tables)
+    return make(tables, chosen.folds, tuple(chosen.models), chosen.out.expanduser(), chosen.jobs)
+
+
+def make(tables: list[Table], folds: list[int], models: tuple[str, ...], out: Path, jobs: int = 1) -> int:
+    """Train and store what `out` lacks; returns 1 if a task failed, else 0. An interruption costs unfinished tasks only."""
+    import joblib
+
+    tasks = [Task(table, fold, models, out) for table in tables for fold in folds]
+    held = _held(out)
+    todo = [task for task in tasks if not _is_stored(task, held)]
+    print(f"  {len(tasks):,} tasks, {len(tasks) - len(todo):,} of them stored before, into {out}", file=sys.stderr)
+    todo.sort(key=lambda task: -task.work)  # the longest first, so that the workers end together
+    total, done, failed, start = sum(task.work for task in todo), 0.0, 0, time.monotonic()
+    pool = joblib.Parallel(n_jobs=max(1, min(jobs, len(todo))), return_as="generator_unordered", pre_dispatch="n_jobs")
+    for task, rows, problem in pool(joblib.delayed(_trained)(task) for task in todo):
+        done += task.work
+        if problem is None:
+            _store_index(out, task, rows)
+        failed += problem is not None
+        elapsed = time.monotonic() - start
+        left = clock(elapsed * (total - done) / done)
+        what = problem or f"{sum(row['time_train_s'] for row in rows):.1f} s of training"
+        print(f"  {task.table.name}, fold {task.fold}: {what}; {clock(elapsed)} elapsed, about {left} left", file=sys.stderr)
+    print(f"  {out}: {len(tasks) - failed:,} tasks stored, {failed:,} failed")
+    return int(failed > 0)
+
+
+def gather(folders: list[Path], openml: list[int], max_rows: int, only: list[str] | None) -> list[Table]:
+    """All tables, bundled ones first, by name; prints what is not taken, and why."""
+    found: dict[str, Table] = {}
+    candidates = [(name, None, lambda name=name: _bundled(name)) for name in BUNDLED]
+    candidates += [
+        (_safe(path.stem), path, lambda path=path: _csv(path)) for folder in folders for path in sorted(folder.glob("*.csv"))
+    ]
+    candidates += [(None, f"OpenML {number}", lambda number=number: _openml(number)) for number in openml]
+    for name, origin, load in candidates:
+        if only is not None and name is not None and name not in only:
+            continue
+        try:
+            if name in found:
+                raise BadInputError(f"there is a table {name} already")
+            if name is not None and (name == "index" or name.startswith("sanity_")):
+                raise BadInputError("it is a listing, not a table")
+            name, frame, target = load()
+            if name in found:
+                raise BadInputError(f"there is a table {name} already")
+            if only is None or name in only:
+                found[name] = prepared(name, frame, target, max_rows)
+        except BadInputError as reason:
+            print(f"  {origin or name} is not taken: {str(reason).rstrip('.')}", file=sys.stderr)
+    unknown = [name for name in only or () if name not in found]
+    if unknown:
+        raise BadInputError(f"--tables has {unknown[0]}, which is no table at hand.")
+    return list(found.values())
+
+
+def prepared(name: str, frame, target, max_rows: int) -> Table:
+    """Columns to numbers and labels of any type to 0..k-1; at most `max_rows` rows, drawn without replacement. Raises BadInputError
+    on what is no classification table."""
+    import pandas as pd
+
+    labels = pd.Series(target).reset_index(drop=True)
+    known = labels.notna().to_numpy()
+    if not known.all():
+        raise BadInputError(f"{int((~known).sum())} of its labels are missing")
+    if len(labels) > max_rows:
+        rows = np.sort(np.random.default_rng(SEED).permutation(len(labels))[:max_rows])
+        frame, labels = frame.iloc[rows], labels.iloc[rows]
+    if pd.api.types.is_float_dtype(labels) and (labels != np.floor(labels)).any():
+        raise BadInputError("its labels are fractions, as in regression")
+    classes, y = np.unique(labels.to_numpy() if labels.dtype.kind in "iufb" else labels.astype(str), return_inverse=True)
+    if len(y) < LEAST_ROWS or not 2 <= len(classes) <= MOST_CLASSES:
+        raise BadInputError(
+            f"it has {len(y)} rows and {len(classes)} classes; at least {LEAST_ROWS}, and 2 to {MOST_CLASSES}, are needed"
+        )
+    if np.bincount(y).min() < 2:
+        raise BadInputError(f"its class {classes[np.bincount(y).argmin()]} has a single row; two are needed")
+    columns = [_numbers(frame[column]) for column in frame]
+    columns = [column for column in columns if (column != column[0]).any()]
+    if not columns:
+        raise BadInputError("no column of it varies")
+    return Table(name, np.column_stack(columns), y.astype(np.int64))
+
+
+def _numbers(column):
+    """One column as float64: numbers with the median for gaps, else codes in sorted order, gaps with their own."""
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
+        values = column.astype("float64").replace([np.inf, -np.inf], np.nan)
+        return values.fillna(values.median() if values.notna().any() else 0.0).to_numpy()
+    codes, _ = pd.factorize(column.astype("str").where(column.notna()), sort=True)
+    return codes.astype(np.float64)  # a gap is -1
+
+
+def _bundled(name):
+    from sklearn import datasets
+
+    found = getattr(datasets, f"load_{name}")(as_frame=True)
+    return name, found.data, found.target
+
+
+def _csv(path):
+    import pandas as pd
+
+    try:
+        frame = pd.read_csv(path)
+    except Exception as error:
+        raise BadInputError(f"it cannot be read ({type(error).__name__}: {str(error).partition(chr(10))[0]})") from error
+    if frame.shape[1] < 2:
+        raise BadInputError("it has fewer than two columns")
+    target = "target" if "target" in frame else frame.columns[-1]
+    return _safe(path.stem), frame.drop(columns=target), frame[target]
+
+
+def _openml(number):
+    from sklearn.datasets import fetch_openml
+
+    try:
+        found = fetch_openml(data_id=number, as_frame=True, parser="auto")
+    except Exception as error:
+        raise BadInputError(f"it cannot be fetched ({type(error).__name__}: {str(error).partition(chr(10))[0]})") from error
+    if found.target is None:
+        raise BadInputError("it has no label column")
+    return _safe(str(found.details["name"])), found.data, found.target
+
+
+def _safe(name):
+    """A name as a folder of predictions, and as part of a problem's id."""
+    return "".join(c if c.isalnum() or c in "-_" else "_" for c in name)
+
+
+def _trained(task: Task):
+    """In a worker: train and store one task; (task, its rows of configs.parquet, None or what went wrong)."""
+    from harness.runs.worker import one_thread
+
+    try:
+        with one_thread(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # rare classes in folds, optimisers at their iteration limit: settings are fixed
+            return task, _train(task), None
+    except Exception as error:
+        return task, [], f"failed ({type(error).__name__}: {' '.join(str(error).split())[:200]})"
+
+
+def _train(task):
+    from sklearn.model_selection import StratifiedKFold
+
+    x, y, k = task.table.x, task.table.y, task.table.classes
+    outer = StratifiedKFold(OUTER, shuffle=True, random_state=SEED)
+    train, test = list(outer.split(x, y))[task.fold]
+    inner = list(StratifiedKFold(INNER, shuffle=True, random_state=SEED).split(x[train], y[train]))
+    held_out = np.zeros((len(task.models), len(train), k))
+    outside = np.zeros((len(task.models), len(test), k))
+    rows = []
+    for m, family in enumerate(task.models):
+        started, spent = time.perf_counter(), 0.0
+        for learned, predicted in inner:
+            model = make_model(family, y[train][learned], k)
+            model.fit(x[train][learned], y[train][learned])
+            held_out[m, predicted] = _probabilities(model, x[train][predicted], k)
+            before = time.perf_counter()
+            outside[m] += _probabilities(model, x[test], k) / INNER
+            spent += time.perf_counter() - before
+        rows.append(_index_row(task, family, y[train], held_out[m], y[test], outside[m], time.perf_counter() - started, spent))
+    _store(task, train, test, held_out, outside)
+    return rows
+
+
+def make_model(family: str, y, k: int):
+    """One model with its fixed setting, for labels y out of k classes."""
+    from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.neural_network import MLPClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    trees = 200 if k <= 10 else 100  # boosted trees, which come once per class
+    if family == "CatBoost":
+        from catboost import CatBoostClassifier
+
+        return CatBoostClassifier(
+            iterations=trees, depth=6 if k <= 10 else 4, border_count=64, boosting_type="Plain", random_seed=SEED, thread_count=1,
+            allow_writing_files=False, logging_level="Silent",
+        )  # fmt: skip
+    if family == "LightGBM":
+        from lightgbm import LGBMClassifier
+
+        return LGBMClassifier(
+            n_estimators=trees, learning_rate=0.05 if k <= 10 else 0.1, num_leaves=31 if k <= 10 else 15, max_bin=63,
+            random_state=SEED, n_jobs=1, deterministic=True, force_row_wise=True, verbosity=-1,
+        )  # fmt: skip
+    if family in ("RandomForest", "ExtraTrees"):
+        kind = RandomForestClassifier if family == "RandomForest" else ExtraTreesClassifier
+        return kind(n_estimators=200, n_jobs=1, random_state=SEED)
+    if family == "LinearModel":
+        return make_pipeline(StandardScaler(), LogisticRegression(max_iter=300))
+    counts = np.bincount(y, minlength=k)
+    stops = counts[counts > 0].min() >= 2 and 0.1 * len(y) >= k  # else its own split of the training rows is not possible
+    network = MLPClassifier((64, 32), early_stopping=bool(stops), max_iter=100, random_state=SEED)
+    return make_pipeline(StandardScaler(), network)
+
+
+def _probabilities(model, x, k):
+    """(n, k), with zeros for classes that the model has not seen."""
+    found = np.asarray(model.predict_proba(x), dtype=np.float64)
+    full = np.zeros((len(x), k))
+    full[:, np.asarray(model.classes_, dtype=np.int64)] = found
+    return full
+
+
+def _index_row(task, family, y_val, val, y_test, test, seconds, spent):
+    """A row of configs.parquet: errors as TabRepo's, 1 - AUC for two classes and log-loss for more."""
+    from sklearn.metrics import log_loss, roc_auc_score
+
+    k = task.table.classes
+
+    def error(y, p):
+        if k == 2:
+            return 1.0 - roc_auc_score(y, p[:, 1]) if len(np.unique(y)) == 2 else float("nan")
+        return log_loss(y, p, labels=np.arange(k))
+
+    return {
+        "dataset": task.table.name, "tid": _tid(task.table.name), "fold": task.fold, "framework": f"{family}_c1_BAG_L1",
+        "metric": "roc_auc" if k == 2 else "log_loss", "metric_error": error(y_test, test), "metric_error_val": error(y_val, val),
+        "problem_type": "binary" if k == 2 else "multiclass", "time_train_s": seconds - spent, "time_infer_s": spent,
+        "task": f"{_tid(task.table.name)}_{task.fold}", "content": task.content,
+    }  # fmt: skip
+
+
+def _tid(name):
+    """A made-up task number, above those of OpenML and a function of the name."""
+    return 10**9 + int(digest(name), 16) % 10**9
+
+
+def _store(task, train, test, held_out, outside):
+    """A task's folder as a whole: written under a hidden name, then renamed."""
+    folder = task.out / "model_predictions" / task.table.name / str(task.fold)
+    fresh = folder.with_name(f".{uuid.uuid4().hex}")
+    fresh.mkdir(parents=True)
+    try:
+        about = {"models": [f"{family}_c1_BAG_L1" for family in task.models], "dataset": task.table.name, "fold": task.fold}
+        for part, rows, values in (("val", train, held_out), ("test", test, outside)):
+            values = values[:, :, 1] if task.table.classes == 2 else values
+            values.astype("<f4").tofile(fresh / f"pred-{part}.dat")
+            about[f"pred_{part}_shape"] = list(values.shape)
+            _write_labels(fresh / f"label-{part}.csv.zip", rows, task.table.y[rows])
+        (fresh / "metadata.json").write_text(json.dumps({**about, "dtype": "float32"}))
+        if folder.exists():
+            shutil.rmtree(folder)
+        os.replace(fresh, folder)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _write_labels(path, rows, labels):
+    import pandas as pd
+
+    how = {"method": "zip", "archive_name": path.name.removesuffix(".zip")}
+    pd.DataFrame({"target": labels}, index=rows).to_csv(path, compression=how)
+
+
+def _held(out):
+    """configs.parquet of the store, or None."""
+    import pandas as pd
+
+    path = out / "configs.parquet"
+    return pd.read_parquet(path) if path.is_file() else None
+
+
+def _is_stored(task, held):
+    """Whether the store has all wanted models of this very table."""
+    if held is None or not (task.out / "model_predictions" / task.table.name / str(task.fold) / "metadata.json").is_file():
+        return False
+    mine = held[held["dataset"].eq(task.table.name) & held["fold"].eq(task.fold) & held["content"].eq(task.content)]
+    return {f"{family}_c1_BAG_L1" for family in task.models} <= set(mine["framework"])
+
+
+def _store_index(out, task, rows):
+    """Enter a finished task: configs.parquet (last: what it lists is complete), task_metadata.parquet and the description."""
+    import pandas as pd
+
+    name, (n, columns) = task.table.name, task.table.x.shape
+    about = {
+        "tid": _tid(name), "dataset": name, "name": name, "task_type": "Supervised Classification", "NumberOfInstances": n,
+        "NumberOfFeatures": columns + 1, "NumberOfClasses": task.table.classes, "target_feature": "target",
+    }  # fmt: skip
+    path = out / "task_metadata.parquet"
+    tables = pd.read_parquet(path) if path.is_file() else pd.DataFrame(columns=list(about))
+    _write(pd.DataFrame([*tables[tables["dataset"].ne(name)].to_dict("records"), about]).sort_values("dataset"), path)
+    held = _held(out)
+    new = pd.DataFrame(rows)
+    if held is not None:
+        new = pd.concat([held[~(held["dataset"].eq(name) & held["fold"].eq(task.fold))], new], ignore_index=True)
+    everything = new.sort_values(["dataset", "fold"], kind="stable")
+    _write_context(out, everything)
+    _write(everything, out / "configs.parquet")
+
+
+def _write_context(out, index):
+    """The description that TabRepo's own reader asks for."""
+    tasks = index[["dataset", "fold"]].drop_duplicates()
+    folders = [f"model_predictions/{dataset}/{fold}" for dataset, fold in tasks.itertuples(index=False)]
+    paths = {
+        "configs": "configs.parquet", "baselines": None, "task_metadata": "task_metadata.parquet",
+        "metadata_join_column": "dataset", "path_pred_proba": "model_predictions/", "datasets": sorted(set(tasks["dataset"])),
+        "zs_pp": [f"{f}/{name}" for f in folders for name in tabrepo.FILES[:3]],
+        "zs_gt": [f"{f}/{name}" for f in folders for name in tabrepo.FILES[3:]],
+        "configs_hyperparameters": None, "relative_path": None,
+    }  # fmt: skip
+    folds = sorted(int(fold) for fold in tasks["fold"].unique())
+    context = {"name": "tabular_oof", "date": None, "description": "calharness data make tabular_oof", "folds": folds}
+    write_json(out / "context.json", {**context, "s3_download_map": None, "config_fallback": None, "benchmark_paths": paths})
+
+
+def _write(frame, path):
+    with whole_file(path) as temporary:
+        frame.to_parquet(temporary, index=False)
+
+
+def _folders(given):
+    """Folders of CSV files: those given, else CALHARNESS_DATA/uci_csv where it is there."""
+    if given:
+        absent = [folder for folder in given if not folder.expanduser().is_dir()]
+        if absent:
+            raise BadInputError(f"--csv is {absent[0]}, which is no folder.")
+        return [folder.expanduser() for folder in given]
+    data = os.environ.get("CALHARNESS_DATA")
+    default = Path(data).expanduser() / "uci_csv" if data else None
+    return [default] if default and default.is_dir() else []
+
+
+def _check(chosen):
+    unknown = [name for name in chosen.models if name not in FAMILIES]
+    if unknown or not chosen.models:
+        raise BadInputError(f"--models has {', '.join(unknown) or 'nothing'}; allowed are {', '.join(FAMILIES)}.")
+    if not chosen.folds or not all(0 <= fold < OUTER for fold in chosen.folds):
+        raise BadInputError(f"--folds is {chosen.folds}; integers from 0 to {OUTER - 1} are needed.")
+    if chosen.max_rows < LEAST_ROWS:
+        raise BadInputError(f"--max-rows is {chosen.max_rows}; at least {LEAST_ROWS} are needed.")
+    if chosen.jobs < 1:
+        raise BadInputError(f"--jobs is {chosen.jobs}; at least 1 is needed.")
+
+
+def _names(text):
+    return [name for name in text.split(",") if name]
+
+
+def _integers(text):
+    try:
+        return [int(number) for number in _names(text)]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of integers such as 0,1") from None
