@@ -349,9 +349,9 @@ def doctor(arguments: list[str]) -> int:
 
 
 def data(arguments: list[str]) -> int:
-    from harness.sources import packs
+    from harness.commands import data as files
 
-    return packs.command(arguments)
+    return files.command(arguments)
 
 
 def _out(overrides) -> Path:

@@ -239,8 +239,8 @@ class Experiment:
         """A reliability diagram of every file of the run: yields (title, caption, files); none in a paper's item or a ranking."""
         import numpy as np
 
+        from harness.common.writing import whole_file
         from harness.report import plots, reliability, tables
-        from harness.runs.records import whole_file
 
         which, config = self.config["reliability"], self.shown_config()
         if which == "none" or self.paper or config["ranking"]:
