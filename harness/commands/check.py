@@ -24,15 +24,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness.common import strangers
-from harness.errors import BadInputError, UndefinedError
+from harness.errors import BadInputError, UndefinedError, guess
 from harness.estimators.base import apply, is_finite, property_of
 from harness.math import estimands
 from harness.math.notions import NOTIONS, SCALAR_NOTIONS, one_hot, reduce
 from harness.problems import Beta, Dirichlet, LegacyStream
 from harness.problems.maps import Identity, LogitAffine, Power
 from harness.runs import contract
+from harness.runs.catalogue import ids
 from harness.runs.components import build, load
-from harness.runs.config import guess, ids
 
 SEED = 20260801
 DECLARED = "declared properties"

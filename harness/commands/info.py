@@ -12,9 +12,9 @@ from collections import Counter
 from pathlib import Path
 
 from harness.common.paths import CONF
-from harness.errors import BadInputError
+from harness.errors import BadInputError, guess
 from harness.runs import catalogue
-from harness.runs.config import GROUPS, guess
+from harness.runs.catalogue import GROUPS
 
 SHOWN = {
     "problem": ("classes", "notions", "default_n", "default_reps", "version"),
