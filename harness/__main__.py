@@ -75,8 +75,8 @@ def dispatch(arguments: list[str]) -> int:
 
 
 def no_command(word):
-    from harness.errors import BadInputError
-    from harness.runs.config import GROUPS, guess, ids
+    from harness.errors import BadInputError, guess
+    from harness.runs.catalogue import GROUPS, ids
 
     group = next((g for g in GROUPS if word in ids(g)), None)
     hint = f" (did you mean {group}={word}?)" if group else guess(word, [*COMMANDS, "help"])
@@ -200,13 +200,13 @@ def _print_table(experiment, frame):
 
 def _print_files(experiment, frame):
     """Draw and write everything, and say where it is."""
-    from harness.report.plots import FORMATS
+    from harness.runs.settings import FIGURE_FORMATS
 
     _print_table(experiment, frame)
     files, verdicts, notes = experiment.render(frame)
     for note in notes:
         print(f"  note: {note}")
-    pictures = [f".{kind}" for kind in FORMATS]
+    pictures = [f".{kind}" for kind in FIGURE_FORMATS]
     for what, ends in (("figure", pictures), ("table", (".csv", ".parquet", ".tex")), ("page", (".html",))):
         same = [path for path in files if path.suffix in ends and path.stem == experiment.stem]
         others = f" ({', '.join(path.suffix for path in same[1:])})" if len(same) > 1 else ""
@@ -279,9 +279,21 @@ def _job(config, overrides, number):
 
 def _finish_job(experiment) -> int:
     """Draw what the jobs of a multirun add up to; the exit status."""
-    frame, cells = experiment.records(), len(experiment.plan.cells)
-    print(f"{experiment.name}: {cells - experiment.missing(frame):,} of {cells:,} cells are recorded")
+    frame = experiment.records()
+    _say_recorded(experiment, frame)
     return max(int(frame["status"].eq("failed").any()), _finish(experiment, frame, fresh=False))
+
+
+def _say_recorded(experiment, frame):
+    """How many cells are recorded, and which truths are not."""
+    cells = len(experiment.plan.cells)
+    print(f"{experiment.name}: {cells - experiment.missing(frame):,} of {cells:,} cells are recorded")
+    missing = experiment.missing_truths(frame)
+    if missing:
+        name, pairs = next(iter(missing.items()))
+        which = ", ".join(" ".join(pair) for pair in pairs[:3]) + (" and more" if len(pairs) > 3 else "")
+        others = f" and of {len(missing) - 1:,} more problems" if len(missing) > 1 else ""
+        print(f"  no truth is stored of {name} ({which}){others}: bias and coverage are empty there until the experiment is run again")
 
 
 def plan(overrides: list[str]) -> int:
@@ -313,8 +325,7 @@ def report(overrides: list[str]) -> int:
     status = 0
     for experiment in multirun.results(own) if several else [Experiment.of(own)]:
         frame = experiment.records()
-        cells = len(experiment.plan.cells)
-        print(f"{experiment.name}: {cells - experiment.missing(frame):,} of {cells:,} cells are recorded")
+        _say_recorded(experiment, frame)
         if not len(frame):
             experiment.render(frame)  # says that there is nothing
         status = max(status, _finish(experiment, frame, fresh=True))

@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 
 from harness.common.paths import CACHE, EXPERIMENTS
-from harness.errors import BadInputError
-from harness.runs.config import guess
+from harness.errors import BadInputError, guess
 from harness.sources import packs, tabrepo
 from harness.sources.files import sha256
 from harness.sources.packs import NAME_WIDTH, Pack, fetch, fetch_all, folder, verify

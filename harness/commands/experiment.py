@@ -13,9 +13,10 @@ from pathlib import Path
 from harness.common.paths import EXPERIMENTS, PACKAGE
 from harness.common.seeds import digest
 from harness.errors import BadInputError
-from harness.runs import plan as cells
+from harness.runs import plan as planning
 from harness.runs import records, runner, sweeps, variations
 from harness.runs.config import compose, out_folder
+from harness.runs.settings import as_list
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Experiment:
     in its experiment, {path: (as configured, here)}; `configured_points` are those of a sweep that the experiment itself is."""
 
     config: dict
-    plan: cells.Plan
+    plan: planning.Plan
     out: Path
     differs: dict = field(default_factory=dict)
     configured_points: list = field(default_factory=list)
@@ -46,9 +47,9 @@ class Experiment:
         if chosen != configured and "figure.estimators" not in differs:
             config = {**config, "figure": {**config["figure"], "estimators": None}}  # those of the run, not the experiment's
         points = sweeps.points(config) if points is None and config["sweep"] else points
-        plan = cells.plan(config) if points is None else cells.union(config, points)
+        plan = planning.plan(config) if points is None else planning.union(config, points)
         if not reference or "figure.estimand" in differs:  # that of an experiment is a wish: its variations show what they have
-            cells.check_estimands("figure.estimand", config["figure"]["estimand"], plan.estimators)
+            planning.check_estimands("figure.estimand", config["figure"]["estimand"], plan.estimators)
         own = sweeps.points(reference) if reference and reference["sweep"] else []
         return cls(config, plan, out_folder(config["out"]), differs, [values for values, _ in own])
 
@@ -112,27 +113,39 @@ class Experiment:
         return digest(json.dumps([own, self.plan.points], sort_keys=True, default=str))[:8]
 
     def compute(self, quiet: bool = False, later: float = 0.0) -> dict:
-        """Run what no record holds; returns the counts of `runner.execute`."""
-        return runner.execute(self.plan, quiet, later)
+        """Run what no record holds, and compute the truths of what was estimated; returns the counts of `runner.execute`."""
+        counts = runner.execute(self.plan, quiet, later)
+        keys = [[one.key for one in chosen.values()] for chosen in (self.plan.problems, self.plan.estimators)]
+        given = records.estimated(self.out, *keys)
+        for problem in self.plan.problems.values():
+            records.store_truths(self.out, problem, self._wanted_truths(given, problem))
+        return counts
 
     def records(self):
-        """The records of this plan's cells, best attempt each, with truths (computed and stored if new)."""
+        """The records of this plan's cells, best attempt each, with the truths that are stored. Nothing is computed."""
         keys = [c.key for c in self.plan.cells]
         frame = records.load_records(self.out, keys) if records.part_files(self.out) else records.empty_frame()
         outdated = frame["status"].eq("skipped") & ~frame["key"].isin(self.plan.skips)  # what was missing then is there now
         frame = frame[~outdated].reset_index(drop=True)
-        seen = frame[frame["estimand"].notna()].drop_duplicates(["problem_key", "notion", "estimand"])
-        of_problem = dict(list(seen.groupby("problem_key")))
-        for problem in self.plan.problems.values():
-            mine = of_problem.get(problem.key, seen.head(0))
-            wanted = list(zip(mine["notion"], mine["estimand"]))
-            reference = (self.config["ranking"] or {}).get("reference")
-            if reference and reference != "full":
-                wanted += [(notion, reference) for notion in mine["notion"].unique()]
-            records.store_truths(self.out, problem, wanted)
-        frame = records.with_truth(frame, self.out)
         frame.insert(1, "experiment", self.name)
         return frame
+
+    def missing_truths(self, frame) -> dict[str, list[tuple[str, str]]]:
+        """{problem: [(notion, estimand)]} of truths that no run has computed yet, of what was estimated in `frame`."""
+        seen = frame[frame["estimand"].notna()].drop_duplicates(["problem_key", "notion", "estimand"])
+        given = list(zip(seen["problem_key"], seen["notion"], seen["estimand"]))
+        wanted = {name: (one, self._wanted_truths(given, one)) for name, one in self.plan.problems.items()}
+        missing = {name: records.missing_truths(self.out, *asked) for name, asked in wanted.items()}
+        return {name: pairs for name, pairs in missing.items() if pairs}
+
+    def _wanted_truths(self, given, problem):
+        """[(notion, estimand)] whose truths are wanted of a problem, by `given`, what was estimated: [(problem key, notion,
+        estimand)]. A ranking by the truths of an estimand wants these as well."""
+        wanted = [(notion, estimand) for key, notion, estimand in given if key == problem.key]
+        reference = (self.config["ranking"] or {}).get("reference")
+        if reference and reference != "full":
+            wanted += [(notion, reference) for notion in dict.fromkeys(notion for notion, _ in wanted)]
+        return wanted
 
     def missing(self, frame) -> int:
         """Planned cells that have no finished record."""
@@ -319,7 +332,7 @@ class Experiment:
         return there and f'content="{self.fingerprint(frame)}"' in page.read_text()[:2000]
 
     def _shown(self, frame):
-        chosen = [str(name) for name in cells.as_list(self.config["estimand"])]
+        chosen = [str(name) for name in as_list(self.config["estimand"])]
         if not chosen:
             return frame
         have = set(frame["estimand"].dropna())
