@@ -7,7 +7,7 @@ import re
 
 from harness.common.paths import CONF
 from harness.errors import BadInputError
-from harness.runs.catalogue import GROUPS, ids
+from harness.runs.options import GROUPS, ids, option
 
 BASH = """_calharness() {
     local word
@@ -146,7 +146,7 @@ def _parameters(group, name, plus):
         from harness.runs import catalogue
 
         return catalogue.parameters(group, name)
-    return re.findall(r"^  (?!_target_)(\w+):", (CONF / group / f"{name}.yaml").read_text(), flags=re.M)
+    return [key for key in option(group, name).config if key != "_target_"]
 
 
 def _config():

@@ -11,10 +11,9 @@ import textwrap
 from collections import Counter
 from pathlib import Path
 
-from harness.common.paths import CONF
 from harness.errors import BadInputError, guess
-from harness.runs import catalogue
-from harness.runs.catalogue import GROUPS
+from harness.runs import catalogue, options
+from harness.runs.options import GROUPS
 
 SHOWN = {
     "problem": ("classes", "notions", "default_n", "default_reps", "version"),
@@ -37,11 +36,11 @@ def command(arguments: list[str]) -> int:
         raise BadInputError(f"there is no {name!r}{guess(name, every)}; {what}, and an own class is module.Class.")
     print(f"{group} {name}\n")
     if group != "calibrator":
-        print(f"{(CONF / group / f'{name}.yaml').read_text().rstrip()}\n")
+        print(f"{options.text(group, name)}\n")
     if group == "experiment":
         _experiment(name)
     else:
-        _describe(group, *_made(group, name), {} if group == "calibrator" else catalogue.comments(group, name))
+        _describe(group, *_made(group, name), {} if group == "calibrator" else options.option(group, name).meaning)
     return 0
 
 

@@ -8,7 +8,7 @@ import sys
 
 from harness.errors import BadInputError, guess
 from harness.runs import catalogue
-from harness.runs.catalogue import GROUPS
+from harness.runs.options import GROUPS
 
 NAMES = {f"{group}s": group for group in (*GROUPS, "calibrator")}
 KEYS = {

@@ -9,25 +9,15 @@ import re
 from typing import NamedTuple
 
 from harness.common.paths import CONF, EXPERIMENTS, PACKAGE
-
-GROUPS = ("problem", "estimator", "experiment")
-
-
-def ids(group: str) -> list[str]:
-    """All ids of a group: the file names of conf/<group>."""
-    return sorted(path.stem for path in (CONF / group).glob("*.yaml"))
-
+from harness.runs.options import GROUPS, ids, option, read
 
 @functools.cache
 def defaults() -> dict:
     """The settings of conf/config.yaml by name, without the groups and what is Hydra's."""
-    import yaml
-
-    read = yaml.safe_load((CONF / "config.yaml").read_text())
-    return {name: value for name, value in read.items() if name not in ("defaults", "hydra")}
+    return {name: value for name, value in read(CONF / "config.yaml").items() if name not in ("defaults", "hydra")}
 
 
-def options() -> list[str]:
+def settings() -> list[str]:
     """Names that may stand on the left of an override."""
     return [*GROUPS, *defaults()]
 
@@ -41,29 +31,9 @@ class Field(NamedTuple):
 
 
 def config(group: str, name: str) -> dict:
-    """The YAML of an id: for a problem or estimator its node (_target_ and parameters), for an experiment the whole file."""
-    import yaml
-
-    read = yaml.load((CONF / group / f"{name}.yaml").read_text(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    return read if group == "experiment" else read[name]
-
-
-def comment(group: str, name: str) -> str:
-    """The comment that an id's YAML begins with, without the directives, in one line."""
-    lines = (CONF / group / f"{name}.yaml").read_text().splitlines()
-    said = []
-    for line in lines:
-        if not line.startswith("#"):
-            break
-        if not line.startswith("# @package"):
-            said.append(line.lstrip("# "))
-    return " ".join(said)
-
-
-def comments(group: str, name: str) -> dict[str, str]:
-    """What the YAML of an id says behind its parameters, by parameter."""
-    text = (CONF / group / f"{name}.yaml").read_text()
-    return {key: said.strip() for key, said in re.findall(r"^  (\w+):.*? # (.+)$", text, flags=re.M)}
+    """What conf/ gives an id: for a problem or estimator its `_target_` and parameters, for an experiment the whole file with what
+    it inherits."""
+    return option(group, name).config
 
 
 def papers() -> list[str]:
@@ -166,7 +136,7 @@ def describe(group: str, name: str) -> str:
     """A line on an id: its class with what the YAML gives, and what the YAML's comment, or else the class, says first."""
     if group == "calibrator":
         return first_sentence(docstring(f"harness.calibrators.{name}"))
-    said = first_sentence(comment(group, name))
+    said = first_sentence(option(group, name).about)
     if group == "experiment":
         return said or str(config(group, name).get("title") or "")
     node = config(group, name)

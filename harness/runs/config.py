@@ -15,7 +15,8 @@ from pathlib import Path
 from harness.common.paths import CHECKOUT, CONF
 from harness.errors import BadInputError, guess
 from harness.runs import catalogue, mistakes
-from harness.runs.catalogue import GROUPS, defaults, ids, options
+from harness.runs.catalogue import defaults, settings
+from harness.runs.options import GROUPS, ids, store
 
 
 def compose(overrides: list[str]) -> dict:
@@ -32,6 +33,7 @@ def compose_unchecked(overrides: list[str]) -> dict:
     from hydra import compose as hydra_compose
     from hydra import initialize_config_dir
 
+    store()
     with hydra_mistakes(overrides), _apart_from_a_job(), initialize_config_dir(str(CONF), version_base="1.3"):
         composed = hydra_compose("config", overrides=expand_globs(free_paths(overrides)), return_hydra_config=True)
         return plain(composed, composed.hydra.runtime.choices.get("experiment"))
@@ -155,7 +157,7 @@ def check_known(config: dict) -> dict:
     """The composed configuration, if every key of it is one of conf/config.yaml and none is missing. What lies below problem and
     estimator is checked when it is built, sweep by who reads it; reasons are free texts. Raises BadInputError."""
     for name in config:
-        if name not in options():
+        if name not in settings():
             raise BadInputError(mistakes.no_option(str(name)))
     for name, default in defaults().items():
         if name not in config:
@@ -243,7 +245,7 @@ def check_flags(arguments: list[str]) -> list[str]:
     check_overrides(given.overrides, sweep=given.multirun)
     for text in given.overrides:
         name = re.match(r"[+~]*([^.=]*)", text)[1]
-        if name not in options() and name.partition("/")[0] != "hydra":
+        if name not in settings() and name.partition("/")[0] != "hydra":
             raise BadInputError(mistakes.no_option(name))
         plain = re.fullmatch(r"\w+=([\w.,-]+)", text)
         for one in plain[1].split(",") if plain and name in GROUPS else ():

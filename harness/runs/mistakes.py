@@ -7,7 +7,8 @@ import re
 
 from harness.errors import guess
 from harness.runs import catalogue
-from harness.runs.catalogue import GROUPS, defaults, ids, options
+from harness.runs.catalogue import defaults, settings
+from harness.runs.options import GROUPS, ids
 
 EXTRAS = {"submitit": "slurm", "optuna": "optuna"}  # the extra that has a launcher or sweeper, by how its name begins
 
@@ -16,7 +17,7 @@ def no_flag(text, after=""):
     """What is said of a word with dashes that is none of our flags, and of the word after it."""
     name, _, value = text.lstrip("-").partition("=")
     value = value or (after if "=" not in after and not after.startswith("-") else "")
-    known = [*options(), "traceback", "help"]
+    known = [*settings(), "traceback", "help"]
     close = name if name in known else next(iter(difflib.get_close_matches(name, known, n=1)), None)
     if close in ("traceback", "help"):
         return f"there is no flag {text!r}; did you mean --{close}?"
@@ -34,12 +35,12 @@ def without_value(text, before):
     group = next((g for g in GROUPS if text in ids(g)), None)
     if group:
         return f"{text!r} is no option; did you mean {group}={text}?"
-    if text in options():
+    if text in settings():
         return f"{text!r} has no value; give {text}=VALUE."
     if before is not None and re.fullmatch(r"[\w.+-]+", text):
         name, _, value = before.partition("=")
         return f"{text!r} has no NAME= before it; options are NAME=VALUE, and a list is in brackets: '{name}=[{value},{text}]'."
-    return f"{text!r} is no option{guess(text.partition(':')[0], options())}; options are NAME=VALUE, as n=500."
+    return f"{text!r} is no option{guess(text.partition(':')[0], settings())}; options are NAME=VALUE, as n=500."
 
 
 def no_id(group, name):
@@ -49,8 +50,8 @@ def no_id(group, name):
 
 def no_option(name):
     """What is said of a name that is none of conf/config.yaml."""
-    close = guess(name, options())
-    return f"there is no option {name!r}{close}; options are {', '.join(options())}."
+    close = guess(name, settings())
+    return f"there is no option {name!r}{close}; options are {', '.join(settings())}."
 
 
 def in_one_sentence(error, overrides, chosen_without):
@@ -130,8 +131,8 @@ def no_setting(path, overrides, chosen_without):
     first, *rest = path.split(".")
     if not rest:
         return no_option(path)
-    if first not in options():
-        close = difflib.get_close_matches(first, options(), n=1)
+    if first not in settings():
+        close = difflib.get_close_matches(first, settings(), n=1)
         full = f" (did you mean {'.'.join([*close, *rest])!r}?)" if close else ""
         return f"there is no setting {path!r}{full}; `calharness help run` shows what there is."
     if first in ("problem", "estimator"):
