@@ -16,7 +16,7 @@ from harness.common.paths import CHECKOUT, CONF
 from harness.errors import BadInputError, guess
 from harness.runs import catalogue, mistakes
 from harness.runs.catalogue import defaults, settings
-from harness.runs.options import GROUPS, ids, store
+from harness.runs.options import GROUPS, ids
 
 
 def compose(overrides: list[str]) -> dict:
@@ -33,7 +33,9 @@ def compose_unchecked(overrides: list[str]) -> dict:
     from hydra import compose as hydra_compose
     from hydra import initialize_config_dir
 
-    store()
+    from harness.runs import hydra_source
+
+    hydra_source.register()
     with hydra_mistakes(overrides), _apart_from_a_job(), initialize_config_dir(str(CONF), version_base="1.3"):
         composed = hydra_compose("config", overrides=expand_globs(free_paths(overrides)), return_hydra_config=True)
         return plain(composed, composed.hydra.runtime.choices.get("experiment"))

@@ -19,8 +19,9 @@ the field as it is, and a longer text has the field's text put in. A block has t
     meaning: {order: a text}     what parameters mean
     make: {ID: {about: a text}}  what the option is; a row may say it too, and `about` is no parameter
 
-`store` hands what the tables make to Hydra, where it is chosen and overridden like an option that is a file. Experiments have no
-tables; one inherits another file by naming it in its defaults list, as base/NAME, and conf/experiment/base/NAME.yaml is no id.
+Hydra gets what the tables make from `harness.runs.hydra_source`, so that it is chosen and overridden like an option that is a file.
+Experiments have no tables; one inherits another file by naming it in its defaults list, as base/NAME, and
+conf/experiment/base/NAME.yaml is no id.
 """
 
 from __future__ import annotations
@@ -162,13 +163,3 @@ def text(group: str, name: str) -> str:
     words = f"# made by {found.file.relative_to(CONF.parent)}{f': {found.about}' if found.about else ''}\n"
     config = json.loads(json.dumps({name: found.config}))  # what two places share is written out in both
     return words + yaml.safe_dump(config, sort_keys=False, default_flow_style=None, width=120).rstrip()
-
-
-@functools.cache
-def store() -> None:
-    """Give Hydra the options that the tables make. It is called before every composition, ours and that of hydra.main."""
-    from hydra.core.config_store import ConfigStore
-
-    for group in GROUPS:
-        for name, found in made(group).items():
-            ConfigStore.instance().store(name=name, group=group, node={name: found.config}, provider="calharness")
