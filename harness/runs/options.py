@@ -160,6 +160,8 @@ def text(group: str, name: str) -> str:
     found = option(group, name)
     if name not in made(group):
         return found.file.read_text(encoding="utf-8").rstrip()
-    words = f"# made by {found.file.relative_to(CONF.parent)}{f': {found.about}' if found.about else ''}\n"
-    config = json.loads(json.dumps({name: found.config}))  # what two places share is written out in both
-    return words + yaml.safe_dump(config, sort_keys=False, default_flow_style=None, width=120).rstrip()
+    lines = [f"# made by {found.file.relative_to(CONF.parent)}{f': {found.about}' if found.about else ''}", f"{name}:"]
+    for key, value in json.loads(json.dumps(found.config)).items():  # what two places share is written out in both
+        said = yaml.safe_dump(value, sort_keys=False, default_flow_style=True, width=10_000)
+        lines.append(f"  {key}: {said.removesuffix('...' + chr(10)).rstrip()}")
+    return "\n".join(lines)
