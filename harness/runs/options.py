@@ -135,7 +135,7 @@ def _experiment(path: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for entry in own.get("defaults", []):
         if isinstance(entry, str) and entry != "_self_":
-            found = _merged(found, _experiment(CONF / "experiment" / f"{entry}.yaml"))
+            found = _merged(found, _experiment(path.parent / f"{entry}.yaml"))
     inherited = found.pop("defaults", [])
     chosen = [entry for entry in own.get("defaults", []) if isinstance(entry, dict)]
     taken = {key for entry in chosen for key in entry}
