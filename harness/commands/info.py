@@ -158,7 +158,7 @@ def _print_truths(problem):
 
 
 def _experiment(name):
-    from harness.runs import plan as cells
+    from harness.runs import plan as planning
     from harness.runs.config import compose
 
     config = compose([f"experiment={name}"])
@@ -173,7 +173,7 @@ def _experiment(name):
     if config["paper"]:
         rows.append(("paper", f"{config['paper']}, compared with {', '.join(config['compare'])} of its reported numbers"))
     try:
-        plan = cells.plan(config)
+        plan = planning.plan(config)
         runnable = len(plan.cells) - len(plan.skips)
         rows.append(("cells", f"{len(plan.cells):,}, of which {runnable:,} run here and {len(plan.skips):,} are skipped"))
     except BadInputError as reason:  # a family without files
