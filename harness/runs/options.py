@@ -12,17 +12,17 @@ An id is a file conf/<group>/<id>.yaml, or a table conf/<group>/tables/<table>.y
         variational_${calibrator}_insample: {_target_: harness.estimators.Variational, calibrator: $fit, folds: 1}
 
 makes four estimators. `each` holds axes, here one with two rows; of several axes the product is taken. The name of an axis stands
-for the name of the row ($calibrator), and the fields of a row stand for themselves ($fit): a value that is nothing but $fit becomes
-the field as it is, and a longer text has the field's text put in. A block has three more entries, none of which is needed:
+for the name of the row ($calibrator), and the fields of a row stand for themselves ($fit): a value that is nothing but $fit
+becomes the field as it is, and a longer text has the field's text put in. A block has three more entries, none of which is
+needed:
 
     packs: kull_cifar            the rows are the files of this group in data/packs.yaml: $pack is the name, $path the path
     meaning: {order: a text}     what parameters mean
     make: {ID: {about: a text}}  what the option is; a row may say it too, and `about` is no parameter
 
-Hydra gets what the tables make from `harness.runs.hydra_source`, so that it is chosen and overridden like an option that is a file.
-Experiments have no tables; one inherits another file by naming it in its defaults list, as base/NAME, and
-conf/experiment/base/NAME.yaml is no id.
-"""
+Hydra gets what the tables make from `harness.runs.hydra_source`, so that it is chosen and overridden like an option that is a
+file. Experiments have no tables; one inherits another file by naming it in its defaults list, as base/NAME, and
+conf/experiment/base/NAME.yaml is no id."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def made(group: str) -> dict[str, Option]:
     return found
 
 
-def _of_block(block: dict, path: Path) -> Iterator[tuple[str, Option]]:
+def _of_block(block: dict[str, Any], path: Path) -> Iterator[tuple[str, Option]]:
     for row in _rows(block):
         for template, config in block["make"].items():
             given = dict(_filled(config, row))
@@ -91,7 +91,7 @@ def _of_block(block: dict, path: Path) -> Iterator[tuple[str, Option]]:
             yield Template(template).substitute(row), Option(given, about, block.get("meaning", {}), path)
 
 
-def _rows(block: dict) -> Iterator[dict[str, Any]]:
+def _rows(block: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """What the names in a block's templates stand for, once for each of its options."""
     axes = [[{axis: name, **fields} for name, fields in rows.items()] for axis, rows in block.get("each", {}).items()]
     if "packs" in block:
@@ -160,7 +160,7 @@ def text(group: str, name: str) -> str:
     found = option(group, name)
     if name not in made(group):
         return found.file.read_text(encoding="utf-8").rstrip()
-    lines = [f"# made by {found.file.relative_to(CONF.parent)}{f': {found.about}' if found.about else ''}", f"{name}:"]
+    lines = [f"# made by conf/{found.file.relative_to(CONF)}{f': {found.about}' if found.about else ''}", f"{name}:"]
     for key, value in json.loads(json.dumps(found.config)).items():  # what two places share is written out in both
         said = yaml.safe_dump(value, sort_keys=False, default_flow_style=True, width=10_000)
         lines.append(f"  {key}: {said.removesuffix('...' + chr(10)).rstrip()}")
