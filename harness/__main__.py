@@ -225,9 +225,11 @@ def _through_hydra(arguments):
 
     from harness.commands import multirun
     from harness.common.paths import CONF
+    from harness.runs import hydra_source
     from harness.runs.config import check_flags, check_known, free_paths, hydra_mistakes, plain
 
     arguments = check_flags(arguments)
+    hydra_source.register()
 
     given = get_args_parser().parse_args(arguments)
     if given.multirun:

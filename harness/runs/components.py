@@ -14,11 +14,10 @@ import inspect
 import json
 from typing import Any, NamedTuple
 
-from harness.common.paths import CONF
 from harness.common.seeds import digest
 from harness.common.strangers import current, ours, said, sources
 from harness.errors import BadInputError, guess
-from harness.runs.catalogue import ids
+from harness.runs.options import ids, option
 
 
 class Component(NamedTuple):
@@ -40,7 +39,7 @@ def load(group: str, name: str, overrides: dict):
 
     if name not in ids(group):
         raise BadInputError(f"there is no {group} {name!r}{guess(name, ids(group))}; `calharness list {group}s` shows all.")
-    config = OmegaConf.to_container(OmegaConf.load(CONF / group / f"{name}.yaml"), resolve=True)[name]
+    config = OmegaConf.to_container(OmegaConf.create(option(group, name).config), resolve=True)
     return build(group, name, {**config, **overrides})
 
 
