@@ -156,7 +156,7 @@ def test_pairing_changes_the_draw_alone():
 def test_a_family_is_paired_by_member():
     members = Paired(CovariateShifts(count=3), "s").members()
     assert list(members) == ["shift/-1", "shift/+0", "shift/+1"]
-    assert {m["_target_"] for m in members.values()} == {"harness.problems.Paired"}
+    assert {(type(m), m.stream) for m in members.values()} == {(Paired, "s")}
     assert Paired(Beta(), "s").members() is None
 
 

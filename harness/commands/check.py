@@ -29,6 +29,7 @@ from harness.estimators.base import apply, is_finite, property_of
 from harness.math import estimands
 from harness.math.notions import NOTIONS, SCALAR_NOTIONS, one_hot, reduce
 from harness.problems import Beta, Dirichlet, LegacyStream
+from harness.problems.base import members_of
 from harness.problems.maps import Identity, LogitAffine, Power
 from harness.runs import contract
 from harness.runs.components import build, load
@@ -72,9 +73,9 @@ def check(target: str) -> list[Finding]:
     from threadpoolctl import threadpool_limits
 
     made = _made(target)
-    members = made.members() if callable(getattr(made, "members", None)) else None
+    members = members_of(made)
     if members:  # a family of problems is judged by its first member
-        made = build("problem", *next(iter(members.items())))
+        made = next(iter(members.values()))
     items, cases_of, rules = _contract_of(made, target)
     reason = property_of(made, "unavailable")
     if isinstance(reason, str):

@@ -25,7 +25,7 @@ from harness.errors import BadInputError
 _INSTALLED = ("site-packages", "dist-packages")
 _NOT_THEIRS = tuple(
     os.path.realpath(folder) + os.sep
-    for folder in (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["platstdlib"], Path(__file__).parent)
+    for folder in (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["platstdlib"], Path(__file__).parent.parent)
 )
 _imported_as: dict[str, str] = {}  # of each local module that was imported: the digest of all that it consisted of then
 

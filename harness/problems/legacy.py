@@ -10,6 +10,7 @@ import numpy as np
 
 from harness.errors import BadInputError
 from harness.math import estimands
+from harness.problems.base import Wrapper
 from harness.problems.beta import Beta
 from harness.problems.dirichlet import Dirichlet
 
@@ -17,7 +18,7 @@ GRID = (200, 264, 350, 462, 612, 809, 1069, 1414, 1870, 2473, 3270, 4324, 5719, 
 
 
 @dataclass(frozen=True)
-class LegacyStream:
+class LegacyStream(Wrapper):
     """`problem` drawn as berta2026's scripts draw it (checked against the published per-run values).
 
     np.random.seed(rep); 100,000 predictions for their Monte Carlo truth (twice for vectors: L1, then L2); then for each n of
@@ -32,19 +33,6 @@ class LegacyStream:
     default_n = GRID
     sizes = GRID
     n_max = GRID[-1]
-    fingerprint = None
-
-    @property
-    def notions(self):
-        return self.problem.notions
-
-    @property
-    def default_notions(self):
-        return self.problem.default_notions
-
-    @property
-    def classes(self):
-        return self.problem.classes
 
     def replication_rng(self, rep):
         """The authors seed their generator with the number of the replication."""

@@ -14,7 +14,7 @@ from harness.problems.base import ProblemSpec, members_of
 from harness.report import rankings
 from harness.report.plots import checked_figure
 from harness.runs import contract, sweeps
-from harness.runs.components import Component, node
+from harness.runs.components import Component, component, node
 
 DEFAULT_RESAMPLES = 200
 CHEAP_SECONDS = 60.0  # of a cell with its resamples
@@ -192,7 +192,7 @@ def _nodes(group, chosen):
     for name, config in chosen.items():
         one = node(group, name, config)
         members = members_of(one.object) if group == "problem" else None
-        for made in [one] if members is None else [node(group, *member)._replace(origin=name) for member in members.items()]:
+        for made in [one] if members is None else [component(group, *m)._replace(origin=name) for m in members.items()]:
             if made.id in nodes:
                 raise BadInputError(f"{group} {made.id!r} comes from two of {', '.join(chosen)}; select one of them.")
             contract.verify(group, made)
