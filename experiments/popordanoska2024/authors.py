@@ -20,7 +20,7 @@ RULES = ("schedule", "likelihood")
 
 
 @dataclass(frozen=True)
-class DirichletKernelPopordanoska2024:
+class DirichletKernel:
     """As `DirichletKernel`, with their conventions: form "risk" (eq. 14) unless "direct" (eq. 9); predictions clipped to [1e-7, 1
     - 1e-7] throughout; bandwidth fixed at 0.02 (their tables), "schedule" (their synthetic figures: 0.01 up to n = 1,000, 0.001
     up to 5,000, 0.0005 up to 10,000, then 0.0001) or "likelihood" (their grid in float32); refinement is -mean F(r), without the
@@ -87,7 +87,7 @@ class DirichletKernelPopordanoska2024:
 
 
 @dataclass(frozen=True)
-class BinnedKLPopordanoska2024:
+class BinnedKL:
     """kl: mean over the samples of KL((1 - m, m) || (1 - f, f)), m the outcome frequency of the sample's bin (a, b] of equal
     width, both clamped at 1e-45; f = 0 is in no bin and counts 0. Compared with every point and not with the bin's mean, it does
     not converge to the error (their Figure 2a's BIN-KL). O(n)."""
@@ -115,7 +115,7 @@ class BinnedKLPopordanoska2024:
 
 
 @dataclass(frozen=True)
-class BinnedPopordanoska2024:
+class Binned:
     """sum_b (n_b / n) |mean f - mean y|^q over bins (a, b] of equal width, f = 0 in none: l1 (q = 1; CE_1 of their Table 5) and
     l2_squared (q = 2, one column). O(n)."""
 
