@@ -75,8 +75,8 @@ def dispatch(arguments: list[str]) -> int:
 
 
 def no_command(word):
-    from harness.errors import BadInputError
-    from harness.runs.config import GROUPS, guess, ids
+    from harness.errors import BadInputError, guess
+    from harness.runs.catalogue import GROUPS, ids
 
     group = next((g for g in GROUPS if word in ids(g)), None)
     hint = f" (did you mean {group}={word}?)" if group else guess(word, [*COMMANDS, "help"])
@@ -200,13 +200,13 @@ def _print_table(experiment, frame):
 
 def _print_files(experiment, frame):
     """Draw and write everything, and say where it is."""
-    from harness.report.plots import FORMATS
+    from harness.runs.settings import FIGURE_FORMATS
 
     _print_table(experiment, frame)
     files, verdicts, notes = experiment.render(frame)
     for note in notes:
         print(f"  note: {note}")
-    pictures = [f".{kind}" for kind in FORMATS]
+    pictures = [f".{kind}" for kind in FIGURE_FORMATS]
     for what, ends in (("figure", pictures), ("table", (".csv", ".parquet", ".tex")), ("page", (".html",))):
         same = [path for path in files if path.suffix in ends and path.stem == experiment.stem]
         others = f" ({', '.join(path.suffix for path in same[1:])})" if len(same) > 1 else ""

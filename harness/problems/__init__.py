@@ -25,7 +25,6 @@ from harness.problems.base import Truth
 from harness.problems.beta import Beta
 from harness.problems.dirichlet import Dirichlet
 from harness.problems.files_family import AbsentFiles, PredictionFiles
-from harness.problems.legacy import LegacyStream
 from harness.problems.perturbations import Perturbations, PerturbedNetworks
 from harness.problems.powered import TemperedDirichlet
 from harness.problems.predictions import Predictions
@@ -45,7 +44,6 @@ __all__ = [
     "CovariateShifts",
     "Dirichlet",
     "EachClass",
-    "LegacyStream",
     "OneClass",
     "Paired",
     "Perturbations",
