@@ -12,7 +12,7 @@ from harness.errors import UndefinedError
 from harness.estimators.base import EstimatorSpec, apply, is_finite
 from harness.math import estimands
 from harness.math.notions import NOTIONS, one_hot, reduce
-from harness.problems import Beta, Dirichlet, LegacyStream
+from harness.problems import Beta, Dirichlet
 from harness.problems.maps import Identity, LogitAffine, Power
 from harness.runs import contract
 
@@ -62,11 +62,10 @@ def _answer(case, p, y, seed=0, problem=None):
 
 
 def _apply(case, p, y, seed=0, problem=None):
-    """Estimates of reduced data. An estimator with seeds of its own is given the problem as the authors' stream."""
+    """Estimates of reduced data."""
     seeded = case.spec.replication_rng
-    problem = problem or case.problem
     rng = seeded(seed) if seeded else np.random.default_rng([SEED, seed])
-    return apply(case.estimator, p, y, case.notion, rng, _Undeclared(LegacyStream(problem) if seeded else problem))
+    return apply(case.estimator, p, y, case.notion, rng, _Undeclared(problem or case.problem))
 
 
 class _Undeclared:

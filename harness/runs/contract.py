@@ -184,7 +184,7 @@ def _declared(made, rules):
 
 def _estimates(made):
     """Raise BadInputError if what the estimator returns is no estimate, under one of its notions."""
-    from harness.problems import Beta, Dirichlet, LegacyStream
+    from harness.problems import Beta, Dirichlet
     from harness.problems.maps import LogitAffine, Power
 
     n = min(SAMPLES, property_of(made, "max_n") or SAMPLES)
@@ -197,7 +197,7 @@ def _estimates(made):
         for array in (p, y):
             array.flags.writeable = False
         try:
-            found = apply(made, p, y, notion, seeded(0) if seeded else _rng(), LegacyStream(own) if seeded else own)
+            found = apply(made, p, y, notion, seeded(0) if seeded else _rng(), own)
         except WrongAnswerError:
             raise
         except (Exception, SystemExit):  # a failed cell of the run
