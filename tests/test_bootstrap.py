@@ -13,7 +13,7 @@ from harness.estimators.bootstrap import OWN_REVISION, calibrated_labels
 from harness.math.notions import reduce
 from harness.problems import Beta, Dirichlet
 from harness.problems.maps import LogitAffine
-from harness.runs.components import node
+from harness.runs.components import configured
 
 
 def sample(n, k=2, seed=0):
@@ -210,7 +210,7 @@ def test_properties_are_those_of_the_estimator():
 def test_key_knows_the_estimator_inside():
     def key(bins, **fields):
         inner = {"_target_": "harness.estimators.Binned", "bins": bins}
-        return node("estimator", "b", {"_target_": "harness.estimators.Bootstrap", "estimator": inner, **fields}).key
+        return configured("estimator", "b", {"_target_": "harness.estimators.Bootstrap", "estimator": inner, **fields}).key
 
     assert key(5) == key(5) != key(6) and key(5) != key(5, resamples=100)
 

@@ -519,7 +519,7 @@ def test_a_class_never_seen_and_constant_predictions():
 
 
 def test_keys_tell_grids_and_calibrators_apart():
-    from harness.runs.components import load, node
+    from harness.runs.components import configured, load
 
     def key(grid):
         config = {
@@ -527,7 +527,7 @@ def test_keys_tell_grids_and_calibrators_apart():
             "estimator": {"_target_": "harness.estimators.Variational"},
             "grid": grid,
         }
-        return node("estimator", "t", config).key
+        return configured("estimator", "t", config).key
 
     def partition(bins):
         return {"_target_": "harness.calibrators.Partition", "cells": bins}

@@ -10,7 +10,7 @@ from experiments.moskvichev2025 import metrics
 from harness.common.seeds import problem_rng
 from harness.report.plots import COLOURS, MARKERS, WIDTH, pyplot
 from harness.report.tables import label
-from harness.runs.components import node
+from harness.runs.components import configured
 
 BINS = 10
 
@@ -37,7 +37,7 @@ def render(records, config):
     axes[0].plot([0, 1], [0, 1], color="0.2", linestyle="--", linewidth=1.0, zorder=1)
     first = found[found["rep"].eq(found["rep"].min())].set_index(["problem", "estimator"])["value"]
     for i, (name, settings) in enumerate(config["problem"].items()):
-        model, made = label(config, "problem", name), node("problem", name, settings)
+        model, made = label(config, "problem", name), configured("problem", name, settings)
         n = int(found["n"].iloc[0])
         p, y = made.object.sample(n, problem_rng(config["seed"], made.object, made.key, int(found["rep"].min())))
         _, confidence, frequency = bins(p, y)

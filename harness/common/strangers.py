@@ -19,20 +19,43 @@ import traceback
 from importlib.machinery import PathFinder
 from pathlib import Path
 
+from harness.common.paths import EXPERIMENTS, PACKAGE
 from harness.common.seeds import digest
 from harness.errors import BadInputError
 
 _INSTALLED = ("site-packages", "dist-packages")
 _NOT_THEIRS = tuple(
     os.path.realpath(folder) + os.sep
-    for folder in (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["platstdlib"], Path(__file__).parent.parent)
+    for folder in (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["platstdlib"], PACKAGE, EXPERIMENTS)
 )
 _imported_as: dict[str, str] = {}  # of each local module that was imported: the digest of all that it consisted of then
 
 
 def ours(module_name: str) -> bool:
-    """Whether a module is part of the harness or of the papers that are installed beside it."""
-    return module_name.split(".")[0] in ("harness", "experiments")
+    """Whether a module is part of the harness or of our package of experiments; another package may be called experiments, too."""
+    package = module_name.split(".")[0]
+    return package == "harness" or package == EXPERIMENTS.name and _folder_of_experiments() in (None, os.path.realpath(EXPERIMENTS))
+
+
+def hidden_experiments(module_name: str) -> str | None:
+    """One sentence if a module of our experiments is asked for, and another package of that name comes first; else None."""
+    package, *rest = module_name.split(".")
+    found = _folder_of_experiments()
+    place = EXPERIMENTS.joinpath(*rest)
+    if package != EXPERIMENTS.name or not (place.is_dir() or place.with_suffix(".py").is_file()) or ours(module_name):
+        return None
+    return f"{module_name} is not found, as the package {found} comes before ours of that name; rename it, or run from another folder."
+
+
+def _folder_of_experiments():
+    """The folder of the package that `import experiments` gives, None without one."""
+    loaded = sys.modules.get(EXPERIMENTS.name)
+    try:
+        spec = None if loaded else importlib.util.find_spec(EXPERIMENTS.name)
+    except (ImportError, ValueError):
+        return None
+    origin = getattr(loaded, "__file__", None) if loaded else spec.origin if spec else None
+    return os.path.realpath(os.path.dirname(origin)) if origin else None
 
 
 @functools.lru_cache(maxsize=4096)

@@ -10,7 +10,7 @@ from harness.errors import BadInputError
 from harness.math.notions import NOTIONS, SCALAR_NOTIONS
 from harness.problems.base import ProblemSpec, members_of
 from harness.runs import contract, settings, sweeps
-from harness.runs.components import Component, component, node
+from harness.runs.components import Component, component, configured
 from harness.runs.settings import as_list
 
 DEFAULT_RESAMPLES = 200
@@ -156,7 +156,7 @@ def _with_intervals(config, estimators, size, made):
         key = f"{name} ({resamples} resamples)"
         if key not in made:
             wrapper = {"_target_": "harness.estimators.Bootstrap", "estimator": plain.config, "resamples": resamples}
-            made[key] = node("estimator", plain.id, wrapper)._replace(origin=plain.origin)
+            made[key] = configured("estimator", plain.id, wrapper)._replace(origin=plain.origin)
         cheap = made[key].object.seconds * max(1.0, size / 1000) <= CHEAP_SECONDS
         found |= {key: made[key]} if cheap or config["bootstrap"] else {name: plain}
     return found
@@ -187,7 +187,7 @@ def _nodes(group, chosen):
         raise BadInputError(f"no {group} is selected; give {group}=[ID,...] or experiment=ID (`calharness list {group}s`).")
     nodes: dict[str, Component] = {}
     for name, config in chosen.items():
-        one = node(group, name, config)
+        one = configured(group, name, config)
         members = members_of(one.object) if group == "problem" else None
         for made in [one] if members is None else [component(group, *m)._replace(origin=name) for m in members.items()]:
             if made.id in nodes:
@@ -208,7 +208,7 @@ def _paired(problems, ranking):
     for pid, one in problems.items():
         if ProblemSpec.of(one.object).stream is None:
             wrapped = {"_target_": "harness.problems.Paired", "problem": one.config, "stream": ranking.get("stream")}
-            one = node("problem", pid, wrapped)._replace(origin=one.origin)
+            one = configured("problem", pid, wrapped)._replace(origin=one.origin)
         found[pid] = one
     streams = list(dict.fromkeys(one.object.stream for one in found.values()))
     if len(streams) > 1:

@@ -22,7 +22,7 @@ from harness.estimators.base import EstimatorSpec, apply, is_finite
 from harness.math import estimands
 from harness.math.notions import reduce
 from harness.runs import records
-from harness.runs.components import node
+from harness.runs.components import configured
 
 FLUSH_SECONDS = 10.0
 
@@ -124,7 +124,7 @@ def _node(group, name, task):
     own_id, config, key = task["nodes"][group][name]
     held = _worker_nodes.get((group, name))
     if held is None or held.key != key:
-        held = _worker_nodes[group, name] = node(group, own_id, config)
+        held = _worker_nodes[group, name] = configured(group, own_id, config)
     if held.key != key:
         raise BadInputError(f"{group} {name!r} changed on disk while the run was going on; run again.")
     return held
