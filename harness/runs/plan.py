@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from harness.common.seeds import digest
 from harness.errors import BadInputError
-from harness.math.notions import NOTIONS, SCALAR_NOTIONS
+from harness.estimators.base import EstimatorSpec
+from harness.math.notions import NOTIONS
 from harness.problems.base import ProblemSpec, members_of
 from harness.runs import contract, settings, sweeps
 from harness.runs.components import Component, component, configured
@@ -95,8 +96,8 @@ def union(config: dict, points: list) -> Plan:
 
 
 def _plan(config: dict) -> Plan:
-    problems = _nodes("problem", config.get("problem"))
-    plain = _nodes("estimator", config.get("estimator"))
+    problems = _chosen("problem", config.get("problem"))
+    plain = _chosen("estimator", config.get("estimator"))
     settings.checked(config)
     check_estimands("estimand", config["estimand"], plain)
     if config["ranking"]:
@@ -106,25 +107,26 @@ def _plan(config: dict) -> Plan:
     all_rows: set = set()
     used: dict[str, Component] = {}
     wrapped: dict[str, Component] = {}
+    specs: dict[str, EstimatorSpec] = {}
     for pid, problem in problems.items():
-        own = problem.object
-        traits = ProblemSpec.of(own)
-        sizes = _sizes(pid, traits, config["n"])
-        reps = _reps(config["reps"], traits)
-        draws = [(rep, n) for rep in reps for n in sizes] + _all_rows(pid, traits, config["ranking"], sizes)
-        notions = _notions(traits, config["notion"])
-        all_rows |= {(pid, n) for n in sizes if traits.rows_of_a_file and n == traits.n_max}
+        spec = ProblemSpec.of(problem.object)
+        sizes = _sizes(pid, spec, config["n"])
+        reps = _reps(config["reps"], spec)
+        draws = [(rep, n) for rep in reps for n in sizes] + _all_rows(pid, spec, config["ranking"], sizes)
+        notions = _notions(spec, config["notion"])
+        all_rows |= {(pid, n) for n in sizes if spec.rows_of_a_file and n == spec.n_max}
         estimators = plain
-        if traits.rows_of_a_file and not traits.unavailable:
-            per_class = traits.classes if set(notions) & {"classwise", "canonical"} else 1
+        if spec.rows_of_a_file and not spec.unavailable:
+            per_class = spec.classes if set(notions) & {"classwise", "canonical"} else 1
             estimators = _with_intervals(config, plain, max(n for _, n in draws) * per_class, wrapped)
         used |= estimators
+        specs |= {eid: EstimatorSpec.of(e.object) for eid, e in estimators.items() if eid not in specs}
         stem = f"{problem.key}|{config['seed']}"
         limits = {
-            (notion, n, eid): skip_reason(own, traits, e.object, notion, n)
+            (notion, n, eid): skip_reason(spec, specs[eid], notion, n)
             for notion in notions
             for n in {n for _, n in draws}
-            for eid, e in estimators.items()
+            for eid in estimators
         }
         keys = [(eid, e.key) for eid, e in estimators.items()]
         for rep, n in draws:
@@ -162,39 +164,33 @@ def _with_intervals(config, estimators, size, made):
     return found
 
 
-def skip_reason(problem, traits, estimator, notion, n) -> str | None:
-    """Why this cell is not run, or None. Nothing is dropped: the reason becomes the cell's record."""
-    if traits.unavailable:
-        return traits.unavailable
-    if notion not in traits.notions:
-        return f"the problem has no {notion} notion (it has {', '.join(traits.notions)})"
-    allowed = getattr(estimator, "notions", SCALAR_NOTIONS)
-    if notion not in allowed:
-        return f"the estimator has no {notion} notion (it has {', '.join(allowed)})"
-    max_n = getattr(estimator, "max_n", None)
-    if max_n is not None and n > max_n:
-        return f"n = {n} is above the estimator's limit of {max_n}"
-    max_classes = getattr(estimator, "max_classes", None)
-    if max_classes is not None and notion == "canonical" and traits.classes > max_classes:
-        return f"{traits.classes} classes are above the estimator's limit of {max_classes}"
-    if getattr(estimator, "needs_posterior", False) and traits.posterior is None:
+def skip_reason(problem: ProblemSpec, estimator: EstimatorSpec, notion: str, n: int) -> str | None:
+    """Why a cell is not run, or None. Nothing is dropped: the reason becomes the record of the cell."""
+    if problem.unavailable:
+        return problem.unavailable
+    if notion not in problem.notions:
+        return f"the problem has no {notion} notion (it has {', '.join(problem.notions)})"
+    reason = estimator.out_of_range(notion, n, problem.classes)
+    if reason:
+        return reason
+    if estimator.needs_posterior and problem.posterior is None:
         return "the problem's true posterior is not known"
-    return getattr(estimator, "unavailable", None)
+    return estimator.unavailable
 
 
-def _nodes(group, chosen):
+def _chosen(group, chosen):
     if not chosen or not isinstance(chosen, dict):
         raise BadInputError(f"no {group} is selected; give {group}=[ID,...] or experiment=ID (`calharness list {group}s`).")
-    nodes: dict[str, Component] = {}
+    found: dict[str, Component] = {}
     for name, config in chosen.items():
         one = configured(group, name, config)
         members = members_of(one.object) if group == "problem" else None
         for made in [one] if members is None else [component(group, *m)._replace(origin=name) for m in members.items()]:
-            if made.id in nodes:
+            if made.id in found:
                 raise BadInputError(f"{group} {made.id!r} comes from two of {', '.join(chosen)}; select one of them.")
             contract.verify(group, made)
-            nodes[made.id] = made
-    return nodes
+            found[made.id] = made
+    return found
 
 
 def _paired(problems, ranking):
@@ -228,7 +224,7 @@ def _all_rows(pid, problem, ranking, sizes):
 
 def check_estimands(option, wanted, estimators):
     """An estimand that no estimator of the run declares is refused before anything is computed."""
-    declared = [getattr(e.object, "estimands", None) for e in estimators.values()]
+    declared = [EstimatorSpec.read(e.object, "estimands") for e in estimators.values()]
     if any(names is None for names in declared):
         return
     have = sorted({name for names in declared for name in names})
