@@ -136,17 +136,18 @@ def estimate(
             f"estimator is {made!r}; an id, an object that can be called as (p, y, rng), or a function is needed."
         )
     spec = EstimatorSpec.of(made)
-    p, y = reduce(p, y, notion)
-    reason = spec.out_of_range(notion, len(p), p.shape[1] if p.ndim == 2 else 2) or spec.unavailable
+    reduced_p, reduced_y = reduce(p, y, notion)
+    classes = reduced_p.shape[1] if reduced_p.ndim == 2 else 2
+    reason = spec.out_of_range(notion, len(reduced_p), classes) or spec.unavailable
     if spec.needs_posterior:
         reason = "the estimator needs the true posterior, which only a problem knows"
     if reason:
         raise BadInputError(f"estimator {estimator!r} cannot be applied: {reason}.")
     if spec.replication_rng is None:
-        return apply(made, p, y, notion, np.random.default_rng(0 if rng is None else rng))
+        return apply(made, reduced_p, reduced_y, notion, np.random.default_rng(0 if rng is None else rng))
     if isinstance(rng, np.random.Generator):
         raise BadInputError(f"rng is a Generator, but estimator {estimator!r} makes its own of an integer seed; give that.")
-    return apply(made, p, y, notion, spec.replication_rng(rng or 0))
+    return apply(made, reduced_p, reduced_y, notion, spec.replication_rng(rng or 0))
 
 
 def load_problem(name: str, **overrides: Any) -> Problem:
@@ -275,4 +276,5 @@ def run(overrides: list[str], quiet: bool = True) -> pd.DataFrame:
 
     experiment = Experiment.of(overrides)
     experiment.compute(quiet=quiet)
-    return experiment.records()
+    records: pd.DataFrame = experiment.records()
+    return records

@@ -18,6 +18,8 @@ import sysconfig
 import traceback
 from importlib.machinery import PathFinder
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from harness.common.paths import EXPERIMENTS, PACKAGE
 from harness.common.seeds import digest
@@ -49,7 +51,7 @@ def hidden_experiments(module_name: str) -> str | None:
     return f"{module_name} is not found, as the package {found} comes before ours of that name; rename it, or run from another folder."
 
 
-def _folder_of_experiments():
+def _folder_of_experiments() -> str | None:
     """The folder of the package that `import experiments` gives, None without one."""
     loaded = sys.modules.get(EXPERIMENTS.name)
     try:
@@ -75,7 +77,7 @@ def sources(name: str) -> list[str]:
     return sorted(f"{module}:{own}" for module, own in (found or {name: "source not at hand"}).items())
 
 
-def current(name: str):
+def current(name: str) -> ModuleType:
     """The module. A stranger's is imported again if its file, or that of a local module which it imports, is no longer the one
     that was read: every module that rests on a changed one is forgotten and Python imports them anew, in its own order."""
     if ours(name) or name == "__main__":
@@ -89,14 +91,15 @@ def current(name: str):
         _imported_as.update(_states(name))  # also what failed, and what a call imports later
 
 
-def _states(name):
+def _states(name: str) -> dict[str, str]:
     """{module: digest of its file and of those of all local modules that it imports}, of a module and of what it imports."""
     closure = _closure(name)
     return {module: digest("|".join(sorted(f"{m}:{closure[m][0]}" for m in _reachable(module, closure)))) for module in closure}
 
 
-def _reachable(start, closure):
-    found, waiting = set(), [start]
+def _reachable(start: str, closure: dict[str, tuple[str, list[str]]]) -> set[str]:
+    found: set[str] = set()
+    waiting = [start]
     while waiting:
         module = waiting.pop()
         if module not in found:
@@ -105,7 +108,7 @@ def _reachable(start, closure):
     return found
 
 
-def _forget(name):
+def _forget(name: str) -> None:
     """Take a module out of Python's list and out of its package, and its compiled form off the disk: Python takes that for the
     source's own where an edit leaves size and second as they were."""
     module = sys.modules.pop(name, None)
@@ -118,12 +121,12 @@ def _forget(name):
             os.unlink(compiled)
 
 
-def _closure(name) -> dict[str, tuple[str, list[str]]]:
+def _closure(name: str) -> dict[str, tuple[str, list[str]]]:
     """{module: (digest of its file, local modules that it imports)} of a module, local or not, and of the local ones that it
     imports; {} without a file (built in, or typed at a prompt)."""
     importlib.invalidate_caches()
     found: dict[str, tuple[str, list[str]]] = {}
-    specs: dict = {}
+    specs: dict[str, Any] = {}
     waiting = [name]
     while waiting:
         module = waiting.pop()
@@ -139,8 +142,8 @@ def _closure(name) -> dict[str, tuple[str, list[str]]]:
     return found
 
 
-def _is_local_file(path):
-    return bool(path) and is_local(path) and os.path.isfile(path)
+def _is_local_file(path: str | None) -> bool:
+    return path is not None and path != "" and is_local(path) and os.path.isfile(path)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -162,7 +165,7 @@ def _imports(source: bytes, module: str, package: str) -> list[str]:
     return [".".join(parts[: i + 1]) for parts in (n.split(".") for n in names if n) for i in range(len(parts))]
 
 
-def _file(name, specs=None):
+def _file(name: str, specs: dict[str, Any] | None = None) -> str | None:
     """The file of a module, loaded or not, without importing it; None without one."""
     if name in sys.modules:
         return getattr(sys.modules[name], "__file__", None)
@@ -171,7 +174,7 @@ def _file(name, specs=None):
     return spec.origin if spec is not None and spec.has_location else None
 
 
-def _spec(name, specs):
+def _spec(name: str, specs: dict[str, Any]) -> Any:
     if name not in specs:
         package = name.rpartition(".")[0]
         try:
@@ -208,7 +211,7 @@ def where(error: BaseException) -> str:
     return ""
 
 
-def _place(path, line, name, text):
+def _place(path: str, line: int | None, name: str | None, text: str | None) -> str:
     inside = os.path.relpath(os.path.realpath(path), os.path.realpath(os.getcwd()))
     shown = os.path.basename(path) if inside.startswith(os.pardir) else inside
     function = f", in {name}" if name and name != "<module>" else ""

@@ -50,7 +50,7 @@ class Component(NamedTuple):
     """
 
     id: str
-    config: dict
+    config: dict[str, Any]
     object: Any
     parameters: str
     key: str
@@ -58,13 +58,14 @@ class Component(NamedTuple):
     stream: str
 
 
-def load(group: str, name: str, overrides: dict):
+def load(group: str, name: str, overrides: dict[str, Any]) -> Any:
     """The object of conf/<group>/<name>.yaml, with fields replaced by `overrides`."""
     from omegaconf import OmegaConf
 
     if name not in ids(group):
         raise BadInputError(f"there is no {group} {name!r}{guess(name, ids(group))}; `calharness list {group}s` shows all.")
-    config = OmegaConf.to_container(OmegaConf.load(CONF / group / f"{name}.yaml"), resolve=True)[name]
+    read: Any = OmegaConf.to_container(OmegaConf.load(CONF / group / f"{name}.yaml"), resolve=True)
+    config = read[name]
     return build(group, name, {**config, **overrides})
 
 
@@ -119,7 +120,7 @@ def build(group: str, name: str, config: dict[str, Any]) -> Any:
     return _build(config, where)
 
 
-def _build(value, where):
+def _build(value: Any, where: str) -> Any:
     if isinstance(value, list):
         return tuple(_build(v, where) for v in value)
     if not isinstance(value, dict):
@@ -149,7 +150,7 @@ def _build(value, where):
         raise BadInputError(f"{where}: {value['_target_']} cannot be made of {given} ({said(error)}).") from error
 
 
-def _import(path, where):
+def _import(path: Any, where: str) -> Any:
     module, _, name = str(path).rpartition(".")
     if not module:
         raise BadInputError(f"{where}: _target_ is {path!r}; it must be module.Name.")
@@ -175,7 +176,7 @@ def _import(path, where):
         raise BadInputError(f"{where}: module {module!r} has no {name!r}{guess(name, list(vars(found)))}.") from error
 
 
-def describe(value, config=None):
+def describe(value: Any, config: Any = None) -> Any:
     """JSON-ready data that identify a value: an object with a `fingerprint` (a dictionary: the checksums of files it stands for)
     by class name and that, a dataclass by class name and fields, recursively; another object of a stranger's by its class and
     the parameters it was made of."""
@@ -187,8 +188,8 @@ def describe(value, config=None):
         fields = {f.name: describe(getattr(value, f.name), given.get(f.name)) for f in dataclasses.fields(value)}
         return {"class": _class_name(type(value)), **fields}
     if isinstance(value, (list, tuple)):
-        given = config if isinstance(config, list) and len(config) == len(value) else [None] * len(value)
-        return [describe(v, c) for v, c in zip(value, given)]
+        configs = config if isinstance(config, list) and len(config) == len(value) else [None] * len(value)
+        return [describe(v, c) for v, c in zip(value, configs)]
     if isinstance(config, dict) and "_target_" in config:
         return config
     if isinstance(value, dict):
@@ -197,18 +198,18 @@ def describe(value, config=None):
     return value
 
 
-def _class_of(value):
+def _class_of(value: Any) -> str:
     return _class_name(value if inspect.isfunction(value) or inspect.isclass(value) else type(value))
 
 
-def _class_name(kind):
+def _class_name(kind: Any) -> str:
     """Classes of the library by their bare name, which no two of them share; all others, a paper's included, with their module."""
     return kind.__qualname__ if kind.__module__.split(".")[0] == "harness" else f"{kind.__module__}.{kind.__qualname__}"
 
 
-def strangers_sources(config) -> list[str]:
+def strangers_sources(config: Any) -> list[str]:
     """What identifies the source files behind every _target_ of a configuration, nested ones included, that is not ours."""
-    found = set()
+    found: set[str] = set()
     for target in targets(config):
         module = target.rpartition(".")[0]
         defined_in = getattr(_import(target, "_target_"), "__module__", None) or module
@@ -218,7 +219,7 @@ def strangers_sources(config) -> list[str]:
     return sorted(found)
 
 
-def targets(config) -> list[str]:
+def targets(config: Any) -> list[str]:
     """Every _target_ of a configuration, nested ones included."""
     if isinstance(config, list):
         return [target for item in config for target in targets(item)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from harness.common.seeds import digest
 from harness.errors import BadInputError
@@ -42,25 +42,26 @@ class Plan:
     all_rows               (problem, n) whose sample is all rows of a file: there, replications are the same rows again
     """
 
-    config: dict
+    config: dict[str, Any]
     problems: dict[str, Component]
     estimators: dict[str, Component]
     cells: list[Cell]
     skips: dict[str, str]
     swept: dict[str, str] = field(default_factory=dict)
-    points: list[dict] = field(default_factory=list)
-    values: dict[str, list[dict]] = field(default_factory=dict)
-    all_rows: frozenset = frozenset()
+    points: list[dict[str, Any]] = field(default_factory=list)
+    values: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    all_rows: frozenset[tuple[str, int]] = frozenset()
 
 
-def plan(config: dict) -> Plan:
-    """Expand a configuration, all points of its sweep together. Raises BadInputError on anything that names no cell or cannot be."""
+def plan(config: dict[str, Any]) -> Plan:
+    """The plan of a configuration, all points of its sweep together. Raises BadInputError on anything that names no cell, or that
+    cannot be."""
     if not config["sweep"]:
         return _plan(config)
     return union(config, sweeps.points(config))
 
 
-def union(config: dict, points: list) -> Plan:
+def union(config: dict[str, Any], points: list[tuple[dict[str, Any], dict[str, Any]]]) -> Plan:
     """One plan of the points of a sweep, pairs (values by path, configuration).
 
     A problem or estimator that a swept value makes is named with it, 'binned15 (bins=10)'; cells that points have in common are
@@ -68,18 +69,18 @@ def union(config: dict, points: list) -> Plan:
     """
     words = sweeps.words([path for values, _ in points for path in values])
     found = Plan(config, {}, {}, [], {}, words, [values for values, _ in points])
-    all_rows = set()
+    all_rows: set[tuple[str, int]] = set()
     for values, point in points:
         one = _plan(point)
-        names: dict[str, dict] = {"problem": {}, "estimator": {}}
-        for group, nodes, into in (
+        names: dict[str, dict[str, str]] = {"problem": {}, "estimator": {}}
+        for group, of_point, of_all in (
             ("problem", one.problems, found.problems),
             ("estimator", one.estimators, found.estimators),
         ):
-            for name, made in nodes.items():
+            for name, made in of_point.items():
                 own = sweeps.own(values, group, made.origin)
                 called = names[group][name] = sweeps.suffixed(name, own, words)
-                if into.setdefault(called, made).key != made.key:  # a name stands for one node, here and in the workers
+                if of_all.setdefault(called, made).key != made.key:  # a name stands for one component, here and in the workers
                     raise BadInputError(f"the sweep makes two {group}s called {called!r}; give values that read differently.")
         all_rows |= {(names["problem"][name], n) for name, n in one.all_rows}
         for cell in one.cells:
@@ -95,16 +96,16 @@ def union(config: dict, points: list) -> Plan:
     return replace(found, all_rows=frozenset(all_rows))
 
 
-def _plan(config: dict) -> Plan:
+def _plan(config: dict[str, Any]) -> Plan:
     problems = _chosen("problem", config.get("problem"))
     plain = _chosen("estimator", config.get("estimator"))
     settings.checked(config)
     check_estimands("estimand", config["estimand"], plain)
     if config["ranking"]:
-        problems = _paired(problems, config["ranking"])
+        problems = _on_one_stream(problems, config["ranking"])
     cells: list[Cell] = []
     skips: dict[str, str] = {}
-    all_rows: set = set()
+    all_rows: set[tuple[str, int]] = set()
     used: dict[str, Component] = {}
     wrapped: dict[str, Component] = {}
     specs: dict[str, EstimatorSpec] = {}
@@ -134,8 +135,9 @@ def _plan(config: dict) -> Plan:
                 for eid, ekey in keys:
                     cell = Cell(digest(f"{stem}|{notion}|{n}|{rep}|{ekey}"), pid, notion, n, rep, eid, config["seed"])
                     cells.append(cell)
-                    if limits[notion, n, eid]:
-                        skips[cell.key] = limits[notion, n, eid]
+                    reason = limits[notion, n, eid]
+                    if reason:
+                        skips[cell.key] = reason
     if config["bootstrap"] and not any(ProblemSpec.of(p.object).rows_of_a_file for p in problems.values()):
         raise BadInputError(
             f"bootstrap is {config['bootstrap']}, but no problem of this run is a file whose rows could be resampled; leave it "
@@ -144,16 +146,18 @@ def _plan(config: dict) -> Plan:
     return Plan(config, problems, used, cells, skips, all_rows=frozenset(all_rows))
 
 
-def _with_intervals(config, estimators, size, made):
-    """The estimators for a file's rows, which are one sample: with a bootstrap of them where that is asked for, or, by default in
-    runs that are no paper's and rank nothing, where it is cheap. size: rows, times classes where each class is judged; `made`
-    holds the estimators that are wrapped already."""
+def _with_intervals(
+    config: dict[str, Any], estimators: dict[str, Component], size: int, made: dict[str, Component]
+) -> dict[str, Component]:
+    """The estimators for the rows of a file, which are one sample: each with a bootstrap of them where that is asked for. By
+    default a run that is no paper's and ranks nothing has the bootstraps that are cheap. `size` is the number of rows, times that
+    of the classes where each class is judged; `made` holds the estimators that are wrapped already."""
     resamples = config["bootstrap"]
     if resamples is None:
         resamples = 0 if config["paper"] or config["ranking"] else DEFAULT_RESAMPLES
     if not resamples:
         return estimators
-    found = {}
+    found: dict[str, Component] = {}
     for name, plain in estimators.items():
         key = f"{name} ({resamples} resamples)"
         if key not in made:
@@ -178,7 +182,7 @@ def skip_reason(problem: ProblemSpec, estimator: EstimatorSpec, notion: str, n: 
     return estimator.unavailable
 
 
-def _chosen(group, chosen):
+def _chosen(group: str, chosen: Any) -> dict[str, Component]:
     if not chosen or not isinstance(chosen, dict):
         raise BadInputError(f"no {group} is selected; give {group}=[ID,...] or experiment=ID (`calharness list {group}s`).")
     found: dict[str, Component] = {}
@@ -193,8 +197,9 @@ def _chosen(group, chosen):
     return found
 
 
-def _paired(problems, ranking):
-    """The models of a ranking, those without a stream of their own on that of the ranking: one draw for all in a trial."""
+def _on_one_stream(problems: dict[str, Component], ranking: dict[str, Any]) -> dict[str, Component]:
+    """The models of a ranking, all drawing from one random stream, so that in a trial they predict the same rows. A model that
+    names no stream of its own is given that of the ranking."""
     settings.checked_ranking(ranking, problems)
     rows = {pid: ProblemSpec.of(one.object).n_max for pid, one in problems.items()}
     if len(set(rows.values())) > 1:
@@ -212,7 +217,7 @@ def _paired(problems, ranking):
     return found
 
 
-def _all_rows(pid, problem, ranking, sizes):
+def _all_rows(pid: str, problem: ProblemSpec, ranking: Any, sizes: list[int]) -> list[tuple[int, int]]:
     """[(rep, n)] of the draw that orders the models of a ranking with reference `full`: all rows of a file, once."""
     if not ranking or ranking.get("reference") != "full":
         return []
@@ -222,8 +227,8 @@ def _all_rows(pid, problem, ranking, sizes):
     return [(0, problem.n_max)]
 
 
-def check_estimands(option, wanted, estimators):
-    """An estimand that no estimator of the run declares is refused before anything is computed."""
+def check_estimands(option: str, wanted: Any, estimators: dict[str, Component]) -> None:
+    """Refuse an estimand that no estimator of the run declares, before anything is computed."""
     declared = [EstimatorSpec.read(e.object, "estimands") for e in estimators.values()]
     if any(names is None for names in declared):
         return
@@ -233,7 +238,7 @@ def check_estimands(option, wanted, estimators):
             raise BadInputError(f"{option} is {name!r}, which no estimator of this run gives; they give {', '.join(have)}.")
 
 
-def _sizes(pid, problem, given):
+def _sizes(pid: str, problem: ProblemSpec, given: Any) -> list[int]:
     sizes = as_list(problem.default_n if given is None else given)
     if not sizes:
         raise BadInputError("n is an empty list; give at least one sample size, or null for the problem's own.")
@@ -247,7 +252,7 @@ def _sizes(pid, problem, given):
     return list(dict.fromkeys(sizes))
 
 
-def _reps(given, problem):
+def _reps(given: Any, problem: ProblemSpec) -> list[int]:
     chosen = problem.default_reps if given is None else given
     reps = list(range(chosen)) if isinstance(chosen, int) and not isinstance(chosen, bool) else chosen
     if not isinstance(reps, list) or not reps or any(not isinstance(r, int) or isinstance(r, bool) or r < 0 for r in reps):
@@ -255,7 +260,7 @@ def _reps(given, problem):
     return list(dict.fromkeys(reps))
 
 
-def _notions(problem, given):
+def _notions(problem: ProblemSpec, given: Any) -> list[str]:
     notions = as_list(problem.default_notions if given is None else given)
     if not notions:
         raise BadInputError("notion is an empty list; give at least one notion, or null for the problem's own.")
