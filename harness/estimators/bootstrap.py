@@ -176,7 +176,10 @@ class Bootstrap(Wrapper):
 
             fast = float(change.mean())
             reach = float(ndtri((1.0 + self.level) / 2.0) * change.std(ddof=1))
-            low, high = (e.value - max(fast, SLOW_BIAS_FACTOR * fast) - reach, e.value - min(fast, SLOW_BIAS_FACTOR * fast) + reach)
+            low, high = (
+                e.value - max(fast, SLOW_BIAS_FACTOR * fast) - reach,
+                e.value - min(fast, SLOW_BIAS_FACTOR * fast) + reach,
+            )
             diagnostics |= {"bootstrap_se": float(change.std(ddof=1)), "bootstrap_bias": fast}
         if is_error(name):  # the truth is not below 0
             low, high = max(low, 0.0), max(high, 0.0)
