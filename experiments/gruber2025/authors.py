@@ -109,7 +109,8 @@ class Tuned(Wrapper):
     misaligned: kernel ridge on vectors is fitted on the labels of other samples, those at the same positions before the
     permutation, while the risk takes the right ones: what their code did for canonical calibration errors.
 
-    diagnostics: as `Tuned`; rms_sd is the error bar of their figures, root_risk and root_risk_se (both not x100) are what their tables
+    diagnostics: as `Tuned`; rms_sd is the error bar of their figures, root_risk and root_risk_se (both not x100) are what their
+    tables
     print; dropped_share, the share of test samples dropped."""
 
     estimator: Any

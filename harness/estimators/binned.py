@@ -24,16 +24,16 @@ class Binned:
 
         l1 = sum_b (n_b / n) |mean p in b - mean y in b|
 
-    and likewise l2_squared and, for vectors, l2; rms is the root of l2_squared; linf = max_b |gap_b| for scalars, and the weighted
-    mean of max_j |gap_bj| for vectors.
+    and likewise l2_squared and, for vectors, l2; rms is the root of l2_squared; linf = max_b |gap_b| for scalars, and the
+    weighted mean of max_j |gap_bj| for vectors.
 
     Parameters
     ----------
     bins : int
         How many bins; empty ones do not count.
     rule : {"width", "mass", "kmeans"}
-        "width": [j/B, (j+1)/B), the last one closed, so that p = 0 and p = 1 count. "mass": equal counts, equal p never separated.
-        "kmeans": the cells of k-means, the only rule for vectors, random in its start.
+        "width": [j/B, (j+1)/B), the last one closed, so that p = 0 and p = 1 count. "mass": equal counts, equal p never
+        separated. "kmeans": the cells of k-means, the only rule for vectors, random in its start.
 
     Notes
     -----

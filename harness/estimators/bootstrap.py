@@ -68,11 +68,11 @@ class Bootstrap(Wrapper):
     Also of l1 by binned15 on dirichlet3_calibrated and _overconfident, n = 500: classwise 96 and 93, top-label 97 on the first
     (100 samples, 60 resamples: +- 2.2).
 
-    Rows are drawn for all classes together (classwise: an interval of the mean over classes, no Bonferroni). diagnostics: resamples;
-    bootstrap_se, the spread of d, and bootstrap_bias, its mean (form half); undefined_resamples, halves that the estimator calls
-    undefined or refuses, or where its value is not finite. If these are more than 5 %, with fewer than 20 rows, and where the
-    values do not vary at all, there is no interval. The streams are spawned from rng after the estimator has used it. Cost:
-    `resamples` calls on n / 2 rows and, where an error is told from 0, up to 79 on n.
+    Rows are drawn for all classes together (classwise: an interval of the mean over classes, no Bonferroni). diagnostics:
+    resamples; bootstrap_se, the spread of d, and bootstrap_bias, its mean (form half); undefined_resamples, halves that the
+    estimator calls undefined or refuses, or where its value is not finite. If these are more than 5 %, with fewer than 20 rows,
+    and where the values do not vary at all, there is no interval. The streams are spawned from rng after the estimator has used
+    it. Cost: `resamples` calls on n / 2 rows and, where an error is told from 0, up to 79 on n.
 
     Politis and Romano (1994), Ann. Stat. 22, with half of the rows; Davison and Hinkley (1997), Section 5.2 (pivotal); Broecker
     and Smith (2007), Weather and Forecasting 22 (calibrated labels).

@@ -35,7 +35,8 @@ class KernelRidge:
 
         l2_squared = mean of h(f, f) over held-out samples,   h a regression of <u, u'> on (f, f'),   u = f - e_Y (scalars: f - Y)
 
-    With the RBF kernel k(x, x') = exp(-gamma ||x - x'||^2), K = Q diag(l) Q' on the n training samples, and their residuals U (n, d):
+    With the RBF kernel k(x, x') = exp(-gamma ||x - x'||^2), K = Q diag(l) Q' on the n training samples, and their residuals U
+    (n, d):
 
         kkr:   h(p, p') = k(p)' Q (Q' U U' Q / (l_a l_b + c)) Q' k(p'),   c = ridge n^1.5     (eqs. 28 to 31, lambda = ridge n^-0.5)
         ukkr:  h(p, p') = <g(p), g(p')>,   g(p) = U' (K + c I)^-1 k(p),   c = ridge n^0.75    (eq. 32, lambda = ridge n^-0.25)
@@ -60,13 +61,13 @@ class KernelRidge:
     The estimate is over the held-out samples of the same folds that choose the ridge (`Tuned` keeps samples for it that chose
     nothing). A large ridge shrinks h to 0, a small one adds the variance of U: bias downwards, then upwards.
 
-    K enters by its pivoted Cholesky decomposition, which is exact to rounding where `max_rank` pivots reach `tolerance` (scalars need
-    about 15). With many classes they may not; then h is that of a kernel K - E, E positive semi-definite with the trace `residual`
-    relative to K's, which moves the result where the ridge's c is not far above the eigenvalues left out. A ridge below about
-    1e-16 n^0.5 is as good as none, for rounding of K decides.
+    K enters by its pivoted Cholesky decomposition, which is exact to rounding where `max_rank` pivots reach `tolerance`
+    (scalars need about 15). With many classes they may not; then h is that of a kernel K - E, E positive semi-definite with the
+    trace `residual` relative to K's, which moves the result where the ridge's c is not far above the eigenvalues left out. A
+    ridge below about 1e-16 n^0.5 is as good as none, for rounding of K decides.
 
-    diagnostics: rank and residual, the largest of the folds; ridge and risk, those chosen. O(n r^2) per fold and r^2 (r + d) per ridge
-    at most, for rank r; no n x n matrix.
+    diagnostics: rank and residual, the largest of the folds; ridge and risk, those chosen. O(n r^2) per fold and r^2 (r + d)
+    per ridge at most, for rank r; no n x n matrix.
 
     References
     ----------

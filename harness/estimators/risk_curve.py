@@ -18,8 +18,8 @@ class RiskCurve:
 
         v_t(f) = f - C^t / sum_j C_j^t,   l2_squared = 1/n sum_i ||v_t(f_i)||^2 at the t of least risk
 
-    With the true C = E[Y given f], v_1 is f - C itself, and the risk of h_t = <v_t, v_t> should find it (gruber2025, Section 5.1 and
-    Figure 1).
+    With the true C = E[Y given f], v_1 is f - C itself, and the risk of h_t = <v_t, v_t> should find it (gruber2025, Section
+    5.1 and Figure 1).
 
     Parameters
     ----------
@@ -28,10 +28,8 @@ class RiskCurve:
     per_octave : int
         How many exponents there are per factor of two.
 
-    Notes
-    -----
-    diagnostics: theta, the t chosen; risk, its risk; and every candidate's risk under `risk_name(t)`. Needs a problem that knows its
-    posterior. Nearly unbiased where the risk chooses t near 1. O(n k^2) per exponent.
+    Notes ----- diagnostics: theta, the t chosen; risk, its risk; and every candidate's risk under `risk_name(t)`. Needs a
+    problem that knows its posterior. Nearly unbiased where the risk chooses t near 1. O(n k^2) per exponent.
 
     References
     ----------

@@ -24,8 +24,8 @@ class Tuned(Wrapper):
 
         l2_squared = 1/m sum_{i in test} h(f_i, f_i),   h the mean over the folds of the chosen setting's fits   (eq. 21)
 
-    A random share of the samples is set aside as test part; cross-validation on the others gives every setting its mean validation
-    risk (eq. 20), and the least one chooses. rms is the root, 0 for a negative estimate.
+    A random share of the samples is set aside as test part; cross-validation on the others gives every setting its mean
+    validation risk (eq. 20), and the least one chooses. rms is the root, 0 for a negative estimate.
 
     Parameters
     ----------
@@ -39,13 +39,11 @@ class Tuned(Wrapper):
     test_share : float
         Share of the samples that is set aside for the estimate.
 
-    Notes
-    -----
-    diagnostics: risk, the least mean validation risk; root_risk and root_risk_se, mean and standard error over the folds of its root
-    (the folds share training samples); rms_sd, the standard deviation over the folds of the root of their test estimates; test_se,
-    the standard error over the test samples of l2_squared; choice, the index of the setting, its numbers by name, and what its fits
-    say of themselves. The bias is that of the chosen fit; its risk says little of its size where Y is noisy. Cost: folds x settings
-    fits, those of one estimator shared.
+    Notes ----- diagnostics: risk, the least mean validation risk; root_risk and root_risk_se, mean and standard error over the
+    folds of its root (the folds share training samples); rms_sd, the standard deviation over the folds of the root of their
+    test estimates; test_se, the standard error over the test samples of l2_squared; choice, the index of the setting, its
+    numbers by name, and what its fits say of themselves. The bias is that of the chosen fit; its risk says little of its size
+    where Y is noisy. Cost: folds x settings fits, those of one estimator shared.
 
     References
     ----------

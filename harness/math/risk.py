@@ -20,7 +20,8 @@ BLOCK_ENTRIES = 4_000_000  # numbers held at a time
 @dataclass(frozen=True)
 class ResidualGram:
     """h(p_i, p_j) = features_i^T core features_j at m points. features: (m, r); core: (r, r) symmetric, its diagonal (r,) if
-    there is no more of it, or None for the identity: then the features of p are the estimated p - C(p). diagnostics: numbers on the fit
+    there is no more of it, or None for the identity: then the features of p are the estimated p - C(p). diagnostics: numbers on
+    the fit
     that they come from."""
 
     features: np.ndarray
