@@ -20,8 +20,10 @@ class Brier:
 
     One column for the scalar notions, the sum over the classes for canonical, where y_i is one-hot.
 
-    Notes ----- No calibration error: its expectation is l2_squared plus the refinement, and so an upper bound of l2_squared.
-    Unbiased for that expectation, between 0 and 1 (scalar) or 2 (canonical). O(n k).
+    Notes
+    -----
+    No calibration error: its expectation is l2_squared plus the refinement, and so an upper bound of l2_squared. Unbiased for
+    that expectation, between 0 and 1 (scalar) or 2 (canonical). O(n k).
 
     References
     ----------
@@ -51,7 +53,9 @@ class LogLossScore:
 
         logloss = -1/n sum_i log p_i(y_i)
 
-    Notes ----- No calibration error: its expectation is kl plus the refinement, and so an upper bound of kl. Unbiased for that
+    Notes
+    -----
+    No calibration error: its expectation is kl plus the refinement, and so an upper bound of kl. Unbiased for that
     expectation, in nats. An outcome of predicted probability 0 makes it infinite, which is recorded as undefined. O(n).
 
     Examples
@@ -79,9 +83,11 @@ class Oracle:
 
         value = 1/n sum_i d(p_i, C(p_i)),   d the distance of the estimand
 
-    Notes ----- Every estimand of the notion but the scores. Unbiased; rms and sharpness are slightly low, linf of scalars is
-    from below. Needs a problem that knows its posterior, and no classwise notion: the posterior given a whole vector says
-    nothing of one given a single coordinate. O(n k).
+    Notes
+    -----
+    Every estimand of the notion but the scores. Unbiased; rms and sharpness are slightly low, linf of scalars is from below.
+    Needs a problem that knows its posterior, and no classwise notion: the posterior given a whole vector says nothing of one
+    given a single coordinate. O(n k).
 
     Examples
     --------

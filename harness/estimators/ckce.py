@@ -62,9 +62,11 @@ class CKCE:
     accuracy : float
         The relative error that "low_rank" is content with.
 
-    Notes ----- **Bias.** At least 0, and too large by noise: of a calibrated model the expectation given f is sum_i [A K A]_ii
-    (1 - ||f_i||^2), the diagnostic noise_floor. Too small by the ridge, which takes the difference in a direction of eigenvalue
-    s times s / (s + c). Values therefore depend on n, gamma and the law of f; only those of one n and one rule compare. Where
+    Notes
+    -----
+    **Bias.** At least 0, and too large by noise: of a calibrated model the expectation given f is sum_i [A K A]_ii (1 -
+    ||f_i||^2), the diagnostic noise_floor. Too small by the ridge, which takes the difference in a direction of eigenvalue s
+    times s / (s + c). Values therefore depend on n, gamma and the law of f; only those of one n and one rule compare. Where
     all f are equal, ckce is kappa / (kappa + ridge)^2 ||mean r||^2 with kappa = ||f||^2 + 1, whatever gamma.
 
     **Methods.** "cholesky": K + c I decomposed, O(n^3) with an n x n matrix, for n up to 10,000. "low_rank": O(n r^2) and O(n^2
@@ -157,8 +159,8 @@ class CKCE:
             return by_cholesky(q, r, gamma, c, spread)
         if value is None:
             raise UndefinedError(
-                f"an accuracy of {self.accuracy:g} is not reached in {MAX_PRODUCTS} products (bound {diagnostics['error']:.2g}): the "
-                f"ridge is too small for rank {diagnostics['rank']}"
+                f"an accuracy of {self.accuracy:g} is not reached in {MAX_PRODUCTS} products (bound {diagnostics['error']:.2g}): "
+                f"the ridge is too small for rank {diagnostics['rank']}"
             )
         return value, diagnostics
 

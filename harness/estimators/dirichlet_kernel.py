@@ -168,8 +168,10 @@ class BinningKernel:
     form, generators, floor
         As in `DirichletKernel`.
 
-    Notes ----- Unlike a binned plug-in it compares r_i with f_i, and not with the mean of f in the bin; so it does not converge
-    to the error at a fixed number of bins. O(n); UndefinedError for a single sample.
+    Notes
+    -----
+    Unlike a binned plug-in it compares r_i with f_i, and not with the mean of f in the bin; so it does not converge to the
+    error at a fixed number of bins. O(n); UndefinedError for a single sample.
 
     References
     ----------

@@ -95,8 +95,10 @@ class SKCE:
     method : {"exact", "features"}
         The kernel itself, or random Fourier features.
 
-    Notes ----- Equal predictions, unbiased: kappa (||sum r||^2 - sum ||r_i||^2) / (n (n - 1)), kappa = ||f||^2 + 1. Sums over
-    all pairs go by a low rank where that leaves out at most 1e-12 of K's trace, as for scalars (an error of at most 2e-12 mean
+    Notes
+    -----
+    Equal predictions, unbiased: kappa (||sum r||^2 - sum ||r_i||^2) / (n (n - 1)), kappa = ||f||^2 + 1. Sums over all pairs
+    go by a low rank where that leaves out at most 1e-12 of K's trace, as for scalars (an error of at most 2e-12 mean
     ||r||^2), and by tiles otherwise, O(n^2 k). UndefinedError for fewer samples than the form needs. diagnostics: gamma; rank
     of the features; of blocks their number, left_out and standard_error.
 
@@ -196,9 +198,10 @@ def _by_blocks(q, r, gamma, size, rng):
 class UCME:
     """The squared, unnormalised calibration mean embedding at random places.
 
-        ucme = 1/J sum_j [1/n sum_i k(f_i, t_j) (1{y_i = c_j} - f_i(c_j))]^2,   t_j uniform on the simplex, c_j uniform in the classes
+        ucme = 1/J sum_j [1/n sum_i k(f_i, t_j) (1{y_i = c_j} - f_i(c_j))]^2
 
-    with the kernel of `SKCE`. The paper leaves the choice of the places to the user.
+    with t_j uniform on the simplex, c_j uniform among the classes, and the kernel of `SKCE`. The paper leaves the choice of the
+    places to the user.
 
     Parameters
     ----------
@@ -207,8 +210,10 @@ class UCME:
     places : int
         J, drawn from rng.
 
-    Notes ----- Estimates the mean square over the places of a function that is 0 where f is calibrated; too large by the
-    variance of the mean, O(1 / n). p (n,) counts as two columns. O(n J k).
+    Notes
+    -----
+    Estimates the mean square over the places of a function that is 0 where f is calibrated; too large by the variance of the
+    mean, O(1 / n). p (n,) counts as two columns. O(n J k).
 
     References
     ----------
@@ -313,10 +318,12 @@ class SimplexECE:
     intervals : int
         m; the paper takes 3 and does not say which end of an interval is closed.
 
-    Notes ----- The whole norm, so that of two columns it is twice the binned error of one: binary predictions (n,) are judged
-    as the two columns (1 - p, p), under the canonical notion, whose l1 that is. Biased upwards by the noise of the bins' means,
-    strongly where bins are many, downwards by what cancels inside a bin. diagnostics: bins, the number of occupied ones, which
-    alone are held. O(n k).
+    Notes
+    -----
+    The whole norm, so that of two columns it is twice the binned error of one: binary predictions (n,) are judged as the two
+    columns (1 - p, p), under the canonical notion, whose l1 that is. Biased upwards by the noise of the bins' means, strongly
+    where bins are many, downwards by what cancels inside a bin. diagnostics: bins, the number of occupied ones, which alone
+    are held. O(n k).
 
     References
     ----------

@@ -28,8 +28,10 @@ class RiskCurve:
     per_octave : int
         How many exponents there are per factor of two.
 
-    Notes ----- diagnostics: theta, the t chosen; risk, its risk; and every candidate's risk under `risk_name(t)`. Needs a
-    problem that knows its posterior. Nearly unbiased where the risk chooses t near 1. O(n k^2) per exponent.
+    Notes
+    -----
+    diagnostics: theta, the t chosen; risk, its risk; and every candidate's risk under `risk_name(t)`. Needs a problem that
+    knows its posterior. Nearly unbiased where the risk chooses t near 1. O(n k^2) per exponent.
 
     References
     ----------

@@ -39,11 +39,13 @@ class Tuned(Wrapper):
     test_share : float
         Share of the samples that is set aside for the estimate.
 
-    Notes ----- diagnostics: risk, the least mean validation risk; root_risk and root_risk_se, mean and standard error over the
-    folds of its root (the folds share training samples); rms_sd, the standard deviation over the folds of the root of their
-    test estimates; test_se, the standard error over the test samples of l2_squared; choice, the index of the setting, its
-    numbers by name, and what its fits say of themselves. The bias is that of the chosen fit; its risk says little of its size
-    where Y is noisy. Cost: folds x settings fits, those of one estimator shared.
+    Notes
+    -----
+    diagnostics: risk, the least mean validation risk; root_risk and root_risk_se, mean and standard error over the folds of
+    its root (the folds share training samples); rms_sd, the standard deviation over the folds of the root of their test
+    estimates; test_se, the standard error over the test samples of l2_squared; choice, the index of the setting, its numbers
+    by name, and what its fits say of themselves. The bias is that of the chosen fit; its risk says little of its size where Y
+    is noisy. Cost: folds x settings fits, those of one estimator shared.
 
     References
     ----------

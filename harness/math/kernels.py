@@ -14,10 +14,10 @@ from scipy.special import gammaln
 from harness.errors import BadInputError
 
 BLOCK_ENTRIES = 1 << 17  # kernel entries held at a time: 1 MB stays in the cache
-LOG_NEGLIGIBLE = -700.0  # exp of less is nothing beside 1, and denormal numbers take ten times as long
+LOG_NEGLIGIBLE = -700.0  # a smaller exponential is negligible beside 1, and denormal numbers take ten times as long
 PREDICTION_FLOOR = 1e-7  # popordanoska2024 clips predictions here; log 0 has no kernel
-FEW_COLUMNS = 4  # columns
-PIVOT_CANDIDATES = 64
+FEW_COLUMNS = 4  # up to so many columns, a product of matrices per bandwidth is cheaper than one shared by all of them
+PIVOT_CANDIDATES = 64  # points of the largest residuals that are looked at together
 PIVOT_SHARE = 0.1  # a candidate pivot is taken while its residual exceeds this share of the largest
 TILE_ROWS = 256  # rows and columns of the RBF matrix held at a time: half a megabyte
 SHARP_GAMMA = 1e5  # from this gamma on, ||x||^2 + ||z||^2 - 2 x.z is too inexact for squared distances
@@ -131,12 +131,31 @@ def rbf_times(x, gamma, v):
 
 
 def median_distance(p, rule="median") -> float:
-    """gamma of exp(-||p - p'||^2 / (2 gamma^2)) by the median heuristic on d_ij = ||p_i - p_j||; p (n,) counts as two columns.
+    """The bandwidth gamma of exp(-||p - p'||^2 / (2 gamma^2)) by the median heuristic on the distances d_ij = ||p_i - p_j||.
 
-    rule: "median" median of d_ij over i < j; "median_with_diagonal" over all i and j, i = j included; "median_of_positive" over the d_ij > 0; "sqrt_half_median_squared"
-    sqrt(median d^2 / 2); "median_squared" median d^2. Differences are taken directly: from ||p||^2 + ||p'||^2 - 2 p.p' equal predictions
-    would be 1e-8 apart. 1 where it is below 1e-12 or there is no pair. Of more than 2,000 rows, the 1,000 evenly spaced in
-    order of ||p||: no matter in which order they came."""
+    Parameters
+    ----------
+    p : ndarray of shape (n,) or (n, k)
+        Predictions; (n,) counts as two columns.
+    rule : str
+        "median": of d_ij over i < j. "median_with_diagonal": over all i and j, i = j included. "median_of_positive": over the
+        d_ij > 0. "median_squared": of d_ij^2. "sqrt_half_median_squared": sqrt(median of d_ij^2 / 2).
+
+    Returns
+    -------
+    float
+        1 where the rule gives less than 1e-12, or there is no pair.
+
+    Notes
+    -----
+    Differences are taken directly: from ||p||^2 + ||p'||^2 - 2 p.p' equal predictions would be 1e-8 apart. Of more than 2,000
+    rows, 1,000 are taken, evenly spaced in order of ||p||, so that the order in which they came does not matter. O(n^2 k).
+
+    Examples
+    --------
+    >>> round(median_distance(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])), 4)
+    1.4142
+    """
     from scipy.spatial.distance import pdist
 
     if rule not in MEDIAN_RULES:
