@@ -11,7 +11,7 @@ import numpy as np
 
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, Wrapper, is_positive
-from harness.estimators.binned import cell_residuals, check_bins
+from harness.estimators.binned import bin_residuals, check_bins
 from harness.estimators.dirichlet_kernel import RISK_GRID
 from harness.estimators.selection import check_grid, fold_products, settings_of
 from harness.estimators.tuned import OWN_REVISION, numbers_of
@@ -44,11 +44,11 @@ class Binned:
             bins = one["bins"]
             edges = np.linspace(0.0, 1.0, bins + 1)
 
-            def cell_of(x, edges=edges, bins=bins):
+            def bin_of(x, edges=edges, bins=bins):
                 return (np.digitize(x, edges, right=True) - 1) % bins  # p = 0 falls into their last bin
 
-            mean = cell_residuals(p, y, cell_of, bins)
-            yield [ResidualGram(mean[cell_of(x)]) for x in points]
+            mean = bin_residuals(p, y, bin_of, bins)
+            yield [ResidualGram(mean[bin_of(x)]) for x in points]
 
 
 @dataclass(frozen=True)

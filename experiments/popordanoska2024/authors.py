@@ -12,7 +12,7 @@ from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, is_positive
 from harness.estimators.binned import check_bins
 from harness.estimators.dirichlet_kernel import LIKELIHOOD_GRID, check_form
-from harness.math.kernels import PREDICTION_FLOOR, LOG_NEGLIGIBLE, dirichlet_sums, two_columns
+from harness.math.kernels import LOG_NEGLIGIBLE, PREDICTION_FLOOR, dirichlet_sums, two_columns
 from harness.math.notions import checked, one_hot
 
 SCHEDULE = ((1000, 0.01), (5000, 0.001), (10000, 0.0005), (np.inf, 0.0001))
@@ -108,8 +108,8 @@ class BinnedKL:
         seen = p > 0.0
         if not seen.any():
             return {"kl": Estimate(0.0)}
-        cell = _half_open(p[seen], self.bins)
-        m = (np.bincount(cell, y[seen], self.bins) / np.maximum(np.bincount(cell, minlength=self.bins), 1))[cell]
+        index = _half_open(p[seen], self.bins)
+        m = (np.bincount(index, y[seen], self.bins) / np.maximum(np.bincount(index, minlength=self.bins), 1))[index]
         m, f = (np.maximum(two_columns(x), 1e-45) for x in (m, p[seen]))
         return {"kl": Estimate(float((m * (np.log(m) - np.log(f))).sum() / len(p)))}
 
@@ -133,8 +133,8 @@ class Binned:
     def __call__(self, p, y, rng=None):
         p, y = checked(p, y)
         seen = p > 0.0
-        cell = _half_open(p[seen], self.bins)
-        sizes, gaps = np.bincount(cell, minlength=self.bins), np.bincount(cell, (p - y)[seen], self.bins)
+        index = _half_open(p[seen], self.bins)
+        sizes, gaps = np.bincount(index, minlength=self.bins), np.bincount(index, (p - y)[seen], self.bins)
         gap = np.abs(gaps) / np.maximum(sizes, 1)
         return {"l1": Estimate(float(sizes @ gap / len(p))), "l2_squared": Estimate(float(sizes @ gap**2 / len(p)))}
 

@@ -206,9 +206,9 @@ class BinningKernel:
         p, y = checked(p, y)
         if len(p) < 2:
             raise UndefinedError("leaving one sample out of one leaves none")
-        cell = np.searchsorted(np.arange(1, self.bins) / self.bins, p, side="right")
-        others = np.bincount(cell)[cell] - 1
-        hits = np.bincount(cell, y)[cell] - y
+        index = np.searchsorted(np.arange(1, self.bins) / self.bins, p, side="right")
+        others = np.bincount(index)[index] - 1
+        hits = np.bincount(index, y)[index] - y
         of_all = (y.sum() - y) / (len(y) - 1)
         ratio = np.where(others > 0, hits / np.maximum(others, 1), of_all)
         found = errors(p, ratio[:, None], y, self.form, (1.0,), self.generators, self.floor)

@@ -351,6 +351,6 @@ class SimplexECE:
 
     def __call__(self, p, y, rng=None):
         q, r = on_columns(p, y)
-        cell = np.minimum(np.floor(q * self.intervals), self.intervals - 1).astype(np.min_scalar_type(int(self.intervals)))
-        _, sums, sizes = group_sums(cell, r)
+        index = np.minimum(np.floor(q * self.intervals), self.intervals - 1).astype(np.min_scalar_type(int(self.intervals)))
+        _, sums, sizes = group_sums(index, r)
         return {"l1": Estimate(float(np.abs(sums).sum() / len(q)), diagnostics={"bins": len(sizes)})}

@@ -1,5 +1,5 @@
 """Population quantities: with f the prediction and C = E[Y given f] the truth, an estimand is an aggregate of a distance
-d(f, C). The same functions serve the truth (integrals), the oracle (sample means) and plug-in estimators (cells).
+d(f, C). The same functions serve the truth (integrals), the oracle (sample means) and plug-in estimators (means of bins).
 
 Scalar notions (binary, top_label; classwise averages them over the classes), f and C of shape (n,):
 
