@@ -1,5 +1,5 @@
 """Population quantities: with f the prediction and C = E[Y given f] the truth, an estimand is an aggregate of a distance
-d(f, C). The same functions serve the truth (integrals), the oracle (sample means) and plug-in estimators (cells).
+d(f, C). The same functions serve the truth (integrals), the oracle (sample means) and plug-in estimators (means of bins).
 
 Scalar notions (binary, top_label; classwise averages them over the classes), f and C of shape (n,):
 
@@ -89,7 +89,7 @@ def is_distance(name: str) -> bool:
 
 
 def has_truth(name: str) -> bool:
-    """Whether it is a quantity that problems know; an own divergence (harness.math.divergences) is known to its estimator alone."""
+    """Whether problems know it; of an own divergence (harness.math.divergences), its estimator alone knows the value."""
     return not (OWN.fullmatch(name) or name in ORDERINGS or name in OF_KERNELS)
 
 
@@ -122,7 +122,7 @@ def value(name: str, f, c, notion: str = "binary", weights=None) -> float:
 
 
 def pointwise(name: str, f, c, notion: str = "binary"):
-    """d(f, c), shape (n,): what the estimand averages. Raises BadInputError for rms and sharpness, which are no means over samples."""
+    """d(f, c), shape (n,): what the estimand averages. BadInputError for rms and sharpness, which are no means over samples."""
     if name == "rms" or name.startswith("sharpness_"):
         raise BadInputError(f"estimand is {name!r}, which is no mean over samples; estimands.value takes it.")
     if not has_truth(name):
