@@ -31,8 +31,8 @@ _imported_as: dict[str, str] = {}  # of each local module that was imported: the
 
 
 def ours(module_name: str) -> bool:
-    """Whether a module is part of the harness."""
-    return module_name.split(".")[0] == "harness"
+    """Whether a module is part of the harness or of its papers."""
+    return module_name.split(".")[0] in ("harness", "experiments")
 
 
 @functools.lru_cache(maxsize=4096)
