@@ -10,24 +10,24 @@ from golden_data import arrays, rows
 from scipy.special import expit, logit
 
 import harness
-from experiments.berta2026.authors import AuthorsCatBoost, AuthorsLightGBM
+from experiments.berta2026 import authors
 from harness import BadInputError
 from harness.calibrators import CatBoost, LightGBM, boosting
 from harness.estimators import Variational
 from harness.estimators.base import apply
 from harness.math.folds import fold_of
-from harness.math.losses import LogLoss, Lp, OneSided, Squared
+from harness.math.losses import Lp, OneSided, Squared
 
 # Few trees: enough for everything but the numbers themselves
 FEW = {
     "catboost": CatBoost(iterations=4, patience=2, inner_folds=2),
     "catboost_ws": CatBoost(iterations=4, warm_start=True, inner_folds=2),
-    "catboost_authors": AuthorsCatBoost(iterations=4, inner_folds=2),
+    "catboost_authors": authors.CatBoost(iterations=4, inner_folds=2),
     "lightgbm": LightGBM(iterations=4, patience=2, inner_folds=2),
     "lightgbm_ws": LightGBM(iterations=4, warm_start=True, inner_folds=2),
-    "lightgbm_authors": AuthorsLightGBM(iterations=4, inner_folds=2, seed=None),
+    "lightgbm_authors": authors.LightGBM(iterations=4, inner_folds=2, seed=None),
 }
-AUTHORS_KINDS = (AuthorsCatBoost, AuthorsLightGBM)
+AUTHORS_KINDS = (authors.CatBoost, authors.LightGBM)
 every = pytest.mark.parametrize("calibrator", FEW.values(), ids=FEW)
 either = pytest.mark.parametrize("kind", [CatBoost, LightGBM])
 
@@ -69,7 +69,7 @@ AUTHORS = {
 }
 LOSSES = {
     "L1": Lp(1.0), "L2": Lp(2.0), "Lp1.5": Lp(1.5), "Lp3": Lp(3.0), "sq": Squared(), "sqL2": Squared(),
-    "KL": LogLoss(1e-8, floor_f=True), "L1_over": OneSided(Lp(1.0), "over"), "L1_under": OneSided(Lp(1.0), "under"),
+    "KL": authors.LogLoss(1e-8), "L1_over": OneSided(Lp(1.0), "over"), "L1_under": OneSided(Lp(1.0), "under"),
 }  # fmt: skip
 BINARY = {"L1": 1e-12, "L1_over": 1e-12, "L1_under": 1e-12, "sq": 1e-5, "KL": 3e-5}
 VECTORS = {"L1": 2e-3, "Lp1.5": 5e-4, "L2": 5e-4, "Lp3": 5e-4, "sqL2": 5e-5, "KL": 1e-4}
@@ -188,34 +188,6 @@ def test_the_library_agrees_on_vectors():
 # Inner folds
 
 
-@pytest.mark.parametrize("seed", [0, 1, 42])
-@pytest.mark.parametrize("folds", [2, 5, 8])
-def test_an_integer_gives_the_folds_of_scikit_learn(folds, seed):
-    """Labels in any order of appearance, unequal and with gaps; a class of fewer members than folds; sizes that do not divide."""
-    from sklearn.model_selection import KFold, StratifiedKFold
-
-    samples = [rng(seed).integers(0, 2, 101), np.r_[2, 0, 1, rng(seed).integers(0, 3, 37)], np.r_[[5] * 3, [1] * 20, [3] * 16]]
-    samples += [
-        np.zeros(9, dtype=int),
-        rng(seed).permutation(np.r_[np.zeros(90, dtype=int), 1, 1, 2]),
-        rng(seed).integers(0, 10, 400),
-    ]
-    for y in samples:
-        for kind, stratified in ((KFold, False), (StratifiedKFold, True)):
-            expected = np.empty(len(y), dtype=int)
-            with pytest.warns() if stratified and np.bincount(y)[np.unique(y)].min() < folds else _nothing():
-                for j, (_, held_out) in enumerate(kind(folds, shuffle=True, random_state=seed).split(y, y)):
-                    expected[held_out] = j
-            np.testing.assert_array_equal(fold_of(y, folds, stratified, seed), expected)
-            np.testing.assert_array_equal(fold_of(y, folds, stratified, np.int32(seed)), expected)
-
-
-def _nothing():
-    from contextlib import nullcontext
-
-    return nullcontext()
-
-
 @every
 @pytest.mark.parametrize("k", [2, 3])
 def test_the_scaling_is_fitted_on_held_out_probabilities(calibrator, k, monkeypatch):
@@ -231,7 +203,8 @@ def test_the_scaling_is_fitted_on_held_out_probabilities(calibrator, k, monkeypa
     monkeypatch.setattr(type(calibrator), "scaling", lambda self, p: Spy())
     calibrator.fit(p, y, 3)
     ((q, labels),) = seen
-    fold = fold_of(y, 2, True, 0 if isinstance(calibrator, AUTHORS_KINDS) else 3)
+    theirs = isinstance(calibrator, AUTHORS_KINDS)
+    fold = authors.folds_of_scikit_learn(y, 2, True, 0) if theirs else fold_of(y, 2, True, 3)
     order = np.concatenate([np.flatnonzero(fold == j) for j in range(2)])
     np.testing.assert_array_equal(labels, y[order])
     z = calibrator.start(p) if calibrator.warm_start else None
@@ -515,8 +488,8 @@ def test_the_models_are_asked_for_one_thread(monkeypatch):
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        (LightGBM(iterations=10, warm_start=True), AuthorsLightGBM(iterations=10, warm_start=True)),
-        (CatBoost(iterations=10, warm_start=True), AuthorsCatBoost(iterations=10, warm_start=True)),
+        (LightGBM(iterations=10, warm_start=True), authors.LightGBM(iterations=10, warm_start=True)),
+        (CatBoost(iterations=10, warm_start=True), authors.CatBoost(iterations=10, warm_start=True)),
     ],
     ids=["lightgbm", "catboost"],
 )

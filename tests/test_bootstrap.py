@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import harness
+from experiments.berta2026 import authors
 from harness import BadInputError, UndefinedError
 from harness.estimators import Binned, Bootstrap, Brier, Debiased, Estimate, Oracle, TVKfold, Variational
 from harness.estimators.base import apply
@@ -94,9 +95,9 @@ def test_the_same_stream_gives_the_same_interval_and_another_one_another():
     assert a == b and a["l1"].low != c["l1"].low and a["l1"].value == c["l1"].value
 
 
-def test_integer_streams_of_the_authors():
+def test_the_seeds_of_the_authors():
     p, y = sample(60)
-    estimator = Variational(stratified=True, legacy_seed=True)
+    estimator = authors.Variational(stratified=True)
     found = Bootstrap(estimator, resamples=20)(p, y, 7, "binary")
     assert found["l1"].value == estimator(p, y, 7)["l1"].value and found["l1"].high is not None
 

@@ -123,7 +123,7 @@ def test_composition_mistakes(overrides, says):
         (["experiment=smoke", "shard=2", "shards=2"], "shard is 2 of shards=2"),
         (["experiment=smoke", "jobs=0"], "jobs is 0"),
         (["experiment=smoke", "seed=-1"], "seed is -1"),
-        (["experiment=smoke", "+estimator.binned15.binz=3"], "its parameters are bins, rule, legacy_seed"),
+        (["experiment=smoke", "+estimator.binned15.binz=3"], "its parameters are bins, rule"),
         (["experiment=smoke", "estimator.binned15.rule=mess"], "rule is 'mess'; allowed are width, mass, kmeans"),
         (["experiment=smoke", "+estimator.mine.bins=3"], "estimator 'mine' has no _target_"),
         (["experiment=smoke", "+estimator.mine._target_=nowhere.Mine"], "cannot import 'nowhere'"),
@@ -142,7 +142,7 @@ def test_plan_mistakes(overrides, says):
 def test_key_is_of_the_content():
     """The key knows class, parameters, revision and id, and nothing else; a default spelt out is no change."""
     plain = {"_target_": "harness.estimators.Binned", "bins": 15}
-    spelt = {"_target_": "harness.estimators.binned.Binned", "bins": 15, "rule": "width", "legacy_seed": False}
+    spelt = {"_target_": "harness.estimators.binned.Binned", "bins": 15, "rule": "width"}
     assert node("estimator", "a", plain).key == node("estimator", "a", spelt).key
     assert node("estimator", "b", plain).key != node("estimator", "a", plain).key
     assert node("estimator", "a", {**plain, "bins": 16}).key != node("estimator", "a", plain).key

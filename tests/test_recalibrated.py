@@ -8,8 +8,8 @@ from golden_data import FOLDER
 from scipy.special import expit, logit, softmax
 
 import harness
-from harness import BadInputError
 from experiments.popordanoska2024.authors import IsotonicScaled, TemperatureGrid
+from harness import BadInputError
 from harness.calibrators import Isotonic, Temperature
 from harness.common.seeds import data_rng
 from harness.problems import Beta, Dirichlet, Predictions, Recalibrated

@@ -1,21 +1,99 @@
-"""What only the authors' code does: their boosted trees and their quadratic scaling (see NOTES.md)."""
+"""What the authors' scripts do and the library does not (NOTES.md)."""
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.model_selection import KFold, StratifiedKFold
 
-from harness.calibrators import CatBoost, LightGBM, QuadraticScaling
+from harness import calibrators, estimators
 from harness.calibrators.logits import floored_log
 from harness.calibrators.scaling import powers
-from harness.errors import BadInputError
-from harness.math.folds import fold_of
+from harness.common.seeds import as_seed
+from harness.errors import BadInputError, UndefinedError
+from harness.estimators import Estimate
+from harness.estimators.variational import cross_fit
+from harness.math import estimands, losses
+from harness.math.notions import checked
+
+
+class AuthorsSeed:
+    """Estimators whose rng is the replication's number, the integer with which the authors' scripts seed everything."""
+
+    def replication_rng(self, rep):
+        return rep
+
+
+class Binned(AuthorsSeed, estimators.Binned):
+    """As `harness.estimators.Binned`; k-means begins at the authors' integer seed."""
+
+
+class Variational(AuthorsSeed, estimators.Variational):
+    """As `harness.estimators.Variational`, on the folds of scikit-learn's KFold(shuffle=True, random_state=seed), or
+    StratifiedKFold, and with calibrators that begin at the same seed."""
+
+    def partitions(self, p, y, rng):
+        for seed in range(rng, rng + self.repeats):
+            fold = folds_of_scikit_learn(y, self.folds, self.stratified, seed)
+            yield fold, cross_fit(self.calibrator, p, y, fold, seed)
+
+
+def folds_of_scikit_learn(y, folds, stratified, seed):
+    """The fold in which scikit-learn's splitter holds every sample out; all 0 for one fold."""
+    fold = np.zeros(len(y), dtype=np.int64)
+    if folds == 1:
+        return fold
+    if len(y) < folds:
+        raise UndefinedError(f"{len(y)} samples cannot be split into {folds} folds")
+    splitter = (StratifiedKFold if stratified else KFold)(folds, shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of a class with fewer samples than folds
+        for j, (_, held_out) in enumerate(splitter.split(y, y)):
+            fold[held_out] = j
+    return fold
 
 
 @dataclass(frozen=True)
-class AuthorsQuadraticScaling(QuadraticScaling):
-    """Quadratic scaling by scikit-learn's lbfgs with its default tolerance, without the ridge, on logits of float32 probabilities.
+class LogLoss(losses.LogLoss):
+    """As `harness.math.losses.LogLoss`, the prediction f clipped to [floor, 1 - floor] as well."""
+
+    def contribution(self, f, q, y, pivot=0.5):
+        return super().contribution(np.clip(f, self.floor, 1.0 - self.floor), q, y, pivot)
+
+
+def top_class_l1_split_at_half(f, c, side):
+    """The "over" or "under" confident part of E |f_t - C_t|, t = argmax f, as the authors' library splits it: by the side of 1/2
+    on which f_t lies, as if t were one of two classes. f, c: (n, k)."""
+    rows, top = np.arange(len(f)), f.argmax(axis=1)
+    return estimands.value(f"l1_{side}", f[rows, top], c[rows, top], "binary")
+
+
+@dataclass(frozen=True)
+class MonteCarloTruth(AuthorsSeed):
+    """The Monte Carlo truth that the authors' script drew before the samples of this seed: mean d(f, C) over 100,000 draws, l1,
+    and l2 for vectors. Exists only for a problem that draws as their script does (`authors_truth`)."""
+
+    notions = ("binary", "canonical")
+    estimands = ("l1", "l2")
+    determinism = "exact"
+    revision = 1
+    null_bias = 1e-12
+    wants = ("problem",)
+    needs_posterior = True
+
+    def __call__(self, p, y, rng, problem=None):
+        p, y = checked(p, y)
+        if not hasattr(problem, "authors_truth"):
+            raise UndefinedError("the problem does not draw as the authors' script does; only there did they draw a truth")
+        names = self.estimands[: 1 if p.ndim == 1 else 2]
+        return {name: Estimate(problem.authors_truth(name, rng)) for name in names}
+
+
+@dataclass(frozen=True)
+class QuadraticScaling(calibrators.QuadraticScaling):
+    """Quadratic scaling by scikit-learn's lbfgs with its default tolerance, without ridge, on logits of float32 probabilities.
 
     A prediction that rounds to 1 in float32 lies at l = 87.3. The fit itself is in float64: so do all published runs come back
     (scikit-learn of today fits float32 logits in float32, which turns some signs of q - f)."""
@@ -33,7 +111,7 @@ class AuthorsQuadraticScaling(QuadraticScaling):
         return LogisticRegression(C=np.inf, fit_intercept=False).fit(powers(self.logits(p)), y).coef_[0]
 
 
-class _AuthorsScheme:
+class _BoostingScheme:
     """Inner folds of seed `inner_seed` (None: the estimator's, as for their warm-started CatBoost), the scaling above for two
     classes, and a start of scalars from log p where `init` is "log": the untrained model then predicts p / (1 + p), as in their
     synthetic runs."""
@@ -47,14 +125,15 @@ class _AuthorsScheme:
         return floored_log(p) if self.init == "log" else super().start(p)
 
     def inner_fold_of(self, y, folds, rng):
-        return fold_of(y, folds, True, rng if self.inner_seed is None else self.inner_seed)
+        stratified = np.bincount(y).max() >= folds  # scikit-learn refuses more folds than the largest class has samples
+        return folds_of_scikit_learn(y, folds, stratified, as_seed(rng) if self.inner_seed is None else self.inner_seed)
 
     def scaling(self, p):
-        return AuthorsQuadraticScaling() if p.ndim == 1 else super().scaling(p)
+        return QuadraticScaling() if p.ndim == 1 else super().scaling(p)
 
 
 @dataclass(frozen=True)
-class AuthorsCatBoost(_AuthorsScheme, CatBoost):
+class CatBoost(_BoostingScheme, calibrators.CatBoost):
     """CatBoost as in the authors' runs: its default hyper-parameters, and split candidates of every inner fold by itself."""
 
     vector_depth: int = 6
@@ -68,7 +147,7 @@ class AuthorsCatBoost(_AuthorsScheme, CatBoost):
 
 
 @dataclass(frozen=True)
-class AuthorsLightGBM(_AuthorsScheme, LightGBM):
+class LightGBM(_BoostingScheme, calibrators.LightGBM):
     """LightGBM as in the authors' runs: trees of 50 leaves, 255 bins of every inner fold by itself, seed 0."""
 
     leaves: int = 50

@@ -202,11 +202,11 @@ def _answer(case, p, y, seed=0, problem=None):
 
 
 def _apply(case, p, y, seed=0, problem=None):
-    """Estimates of reduced data. An estimator on the authors' integer seeds is given the problem as their stream."""
-    legacy = property_of(case.estimator, "legacy_seed", False)
+    """Estimates of reduced data. An estimator with seeds of its own is given the problem as the authors' stream."""
+    seeded = property_of(case.estimator, "replication_rng")
     problem = problem or case.problem
-    rng = seed if legacy else np.random.default_rng([SEED, seed])
-    return apply(case.estimator, p, y, case.notion, rng, _Undeclared(LegacyStream(problem) if legacy else problem))
+    rng = seeded(seed) if seeded else np.random.default_rng([SEED, seed])
+    return apply(case.estimator, p, y, case.notion, rng, _Undeclared(LegacyStream(problem) if seeded else problem))
 
 
 class _Undeclared:
@@ -351,7 +351,7 @@ def determinism(case):
     tolerance = 0.0 if declared == "exact" else SAME
     if gap := _gap(first, _numbers(_answer(case, case.p, case.y)), tolerance):
         raise ContractBrokenError(f"declared {declared}, but the same input and seed give another result: {gap}")
-    seeded = declared == "statistical" or property_of(case.estimator, "legacy_seed", False)
+    seeded = declared == "statistical" or property_of(case.estimator, "replication_rng") is not None
     if not seeded and (gap := _gap(first, _numbers(_answer(case, case.p, case.y, seed=1)), tolerance)):
         raise ContractBrokenError(f"declared {declared}, but the result depends on the seed: {gap}")
     return declared

@@ -23,16 +23,18 @@ from harness.common.seeds import digest
 from harness.errors import BadInputError
 
 _INSTALLED = ("site-packages", "dist-packages")
+_PACKAGES = ("harness", "experiments")
+_ROOT = Path(__file__).parents[2]
 _NOT_THEIRS = tuple(
     os.path.realpath(folder) + os.sep
-    for folder in (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["platstdlib"], Path(__file__).parent)
+    for folder in (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["platstdlib"], *(_ROOT / name for name in _PACKAGES))
 )
 _imported_as: dict[str, str] = {}  # of each local module that was imported: the digest of all that it consisted of then
 
 
 def ours(module_name: str) -> bool:
-    """Whether a module is part of the harness or of its papers."""
-    return module_name.split(".")[0] in ("harness", "experiments")
+    """Whether a module is part of the harness, or of the papers' experiments beside it."""
+    return module_name.split(".")[0] in _PACKAGES
 
 
 @functools.lru_cache(maxsize=4096)

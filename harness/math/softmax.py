@@ -1,35 +1,23 @@
-"""The softmax."""
+"""The softmax, which several calibrators, problems and estimators share."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 
-def softmax(z: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
-    """Softmax along an axis.
-
-        softmax(z)_j = exp(z_j - max z) / sum_i exp(z_i - max z)
-
-    Parameters
-    ----------
-    z : array of any shape
-        Logits; finite, or -inf for a class of probability 0 (not for all classes of a row).
-    axis : int
-        The axis of the classes.
-
-    Returns
-    -------
-    array of the shape of z, contiguous, sums along `axis` are 1
+def softmax(logits: ArrayLike, axis: int = -1) -> NDArray[Any]:
+    """exp(z_j) / sum_j exp(z_j) along an axis, computed from z - max z, so that no exponential overflows. Single precision stays.
 
     Examples
     --------
-    >>> softmax(np.log([[1.0, 3.0]]))
-    array([[0.25, 0.75]])
+    >>> softmax([0.0, 0.0, -1000.0])
+    array([0.5, 0.5, 0. ])
     """
-    e = np.array(
-        np.moveaxis(z, axis, 0), dtype=np.float64, order="C"
-    )  # sums over few classes run down columns: several times faster
+    z = np.asarray(logits)
+    e = np.array(np.moveaxis(z, axis, 0), dtype=np.result_type(z, np.float32), order="C")  # sums that run down columns are fast
     e -= e.max(axis=0)
     np.exp(e, out=e)
     e /= e.sum(axis=0)

@@ -148,7 +148,7 @@ def _class_of(value):
 
 
 def _class_name(kind):
-    return kind.__qualname__ if ours(kind.__module__) else f"{kind.__module__}.{kind.__qualname__}"
+    return kind.__qualname__ if kind.__module__.split(".")[0] == "harness" else f"{kind.__module__}.{kind.__qualname__}"
 
 
 def strangers_sources(config) -> list[str]:
