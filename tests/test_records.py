@@ -177,7 +177,7 @@ def test_an_estimator_of_a_strangers_may_give_parts(out, module):
     of = {name: group.set_index("estimand") for name, group in frame.groupby("estimator")}
     assert json.loads(of["whole"].loc["l1", "parts"]) == {"first": 0.2, "second": 0.3}
     assert of["whole"]["diagnostics"].notna().sum() == 1 and of["binned15"]["diagnostics"].isna().all()
-    assert set(of["odd"]["status"]) == {"failed"} and "parts must be numbers" in of["odd"]["reason"].iloc[0]
+    assert set(of["odd"]["status"]) == {"failed"} and "diagnostics must be numbers" in of["odd"]["reason"].iloc[0]
 
 
 def test_records_without_parts_stay_readable(out):

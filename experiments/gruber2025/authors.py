@@ -19,8 +19,8 @@ from harness.math.kernels import dirichlet_sums, two_columns
 from harness.math.notions import checked, one_hot
 from harness.math.risk import ResidualGram, residuals, risk
 
-LEAST_DENSITY = 1e-10  # their denominators are at least this, for at most 60 classes
-MOST_CLASSES = 60
+MIN_DENSITY = 1e-10  # their denominators are at least this, for at most 60 classes
+MIN_DENSITY_MAX_CLASSES = 60
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
@@ -90,10 +90,10 @@ class DirichletKernel:
         if not fine.any():
             return ratios
         found, log_density = dirichlet_sums(x[fine], centres, hits, bandwidths)
-        if not scalar and x.shape[1] <= MOST_CLASSES and not self.rescaled:
+        if not scalar and x.shape[1] <= MIN_DENSITY_MAX_CLASSES and not self.rescaled:
             with np.errstate(over="ignore"):
                 total = np.exp(log_density) * len(centres)
-            found = found * np.minimum(total / LEAST_DENSITY, 1.0)[..., None]
+            found = found * np.minimum(total / MIN_DENSITY, 1.0)[..., None]
             found[total > FLOAT32_MAX] = np.nan
         ratios[:, fine] = found
         return ratios

@@ -13,7 +13,7 @@ from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, is_positive
 from harness.estimators.binned import check_bins
 from harness.estimators.dirichlet_kernel import LIKELIHOOD_GRID, check_form
-from harness.math.kernels import FLOOR, NOTHING, dirichlet_sums, two_columns
+from harness.math.kernels import PREDICTION_FLOOR, LOG_NEGLIGIBLE, dirichlet_sums, two_columns
 from harness.math.notions import checked, one_hot
 from harness.math.softmax import softmax
 
@@ -53,9 +53,9 @@ class DirichletKernel:
         p, y = checked(p, y)
         if len(p) < 2:
             raise UndefinedError("leaving one sample out of one leaves none")
-        g = np.clip(two_columns(p), FLOOR, 1.0 - FLOOR)
+        g = np.clip(two_columns(p), PREDICTION_FLOOR, 1.0 - PREDICTION_FLOOR)
         e = one_hot(y, g.shape[1])
-        nothing = -np.inf if self.zero_rows and g.shape[1] > 2 else NOTHING  # which zeros are exact decides
+        nothing = -np.inf if self.zero_rows and g.shape[1] > 2 else LOG_NEGLIGIBLE  # which zeros are exact decides
         hits = e[:, 1:] if p.ndim == 1 else e
         r = dirichlet_sums(g, g, hits, (self._bandwidth(g),), np.arange(len(g)), nothing)[0][0]
         r = two_columns(r[:, 0]) if p.ndim == 1 else r

@@ -15,9 +15,9 @@ from harness.math.notions import one_hot
 
 OWN_REVISION = 1
 FORMS = ("half", "pivotal")
-LEAST_ROWS = 20  # of fewer, halves say nothing
-MOST_UNDEFINED = 0.05  # share of halves without a value up to which there is an interval
-SLOW = 1.0 / (math.sqrt(2.0) - 1.0)  # bias of the whole per difference of half and whole, if it falls as 1 / sqrt(n)
+MIN_ROWS = 20  # of fewer, halves say nothing
+MAX_UNDEFINED_SHARE = 0.05  # share of halves without a value up to which there is an interval
+SLOW_BIAS_FACTOR = 1.0 / (math.sqrt(2.0) - 1.0)  # bias of the whole per difference of half and whole, if it falls as 1 / sqrt(n)
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ class Bootstrap(Wrapper):
         if not callable(self.estimator):
             raise BadInputError(f"estimator is a {type(self.estimator).__name__}; a callable (p, y) is needed.")
         whole = isinstance(self.resamples, (int, np.integer)) and not isinstance(self.resamples, bool)
-        if not whole or self.resamples < LEAST_ROWS:
-            raise BadInputError(f"resamples is {self.resamples!r}; an integer of at least {LEAST_ROWS} is needed, such as 200.")
+        if not whole or self.resamples < MIN_ROWS:
+            raise BadInputError(f"resamples is {self.resamples!r}; an integer of at least {MIN_ROWS} is needed, such as 200.")
         if not (isinstance(self.level, (int, float)) and 0.0 < self.level < 1.0):
             raise BadInputError(f"level is {self.level!r}; a number between 0 and 1 is needed, such as 0.95.")
         if self.form not in FORMS:
@@ -124,7 +124,7 @@ class Bootstrap(Wrapper):
         open_ = [name for name, e in found.items() if e.kind == "point" and e.low is None and e.high is None and is_finite(e)]
         if not open_:
             return found
-        if len(p) < LEAST_ROWS:
+        if len(p) < MIN_ROWS:
             return {**found, **{name: _with(found[name], {"resamples": 0.0}) for name in open_}}
         halves, null = _streams(rng)
         on_halves = self._on_halves(p, y, notion, problem, halves)
@@ -160,7 +160,7 @@ class Bootstrap(Wrapper):
         diagnostics = {"resamples": float(self.resamples)}
         if len(values) < self.resamples:
             diagnostics["undefined_resamples"] = float(self.resamples - len(values))
-        if len(values) < (1.0 - MOST_UNDEFINED) * self.resamples:
+        if len(values) < (1.0 - MAX_UNDEFINED_SHARE) * self.resamples:
             return _with(e, diagnostics)
         if np.ptp(values) <= 1e-12 * max(1.0, abs(e.value)):  # nothing varies: no sampling error of 0, but none that halves show
             return _with(e, {**diagnostics, "bootstrap_se": 0.0})
@@ -176,7 +176,7 @@ class Bootstrap(Wrapper):
 
             fast = float(change.mean())
             reach = float(ndtri((1.0 + self.level) / 2.0) * change.std(ddof=1))
-            low, high = (e.value - max(fast, SLOW * fast) - reach, e.value - min(fast, SLOW * fast) + reach)
+            low, high = (e.value - max(fast, SLOW_BIAS_FACTOR * fast) - reach, e.value - min(fast, SLOW_BIAS_FACTOR * fast) + reach)
             diagnostics |= {"bootstrap_se": float(change.std(ddof=1)), "bootstrap_bias": fast}
         if is_error(name):  # the truth is not below 0
             low, high = max(low, 0.0), max(high, 0.0)

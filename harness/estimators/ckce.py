@@ -22,17 +22,17 @@ from harness.estimators.kernel_errors import (
     rate_of,
     times,
 )
-from harness.math.kernels import TILE, pivoted_cholesky, rbf
+from harness.math.kernels import TILE_ROWS, pivoted_cholesky, rbf
 
 METHODS = ("auto", "cholesky", "low_rank", "features")
-FEW = 500  # samples that Cholesky serves soonest
-MOST_DENSE = 10_000
-MOST_HELD = 4000  # samples of which auto holds an n x n matrix
-MOST_INVERTED = 2000  # samples of which the noise floor may cost another n^3
-MOST_PIVOTS = 256
-MOST_PRODUCTS = 50
-ROWS = 4096
-NEGLIGIBLE = 1e-12  # of ||R||^2 / (4 c), the largest value possible
+CHOLESKY_FASTEST_UP_TO = 500  # samples that Cholesky serves soonest
+CHOLESKY_MAX_N = 10_000
+AUTO_CHOLESKY_MAX_N = 4000  # samples of which auto holds an n x n matrix
+NOISE_FLOOR_MAX_N = 2000  # samples of which the noise floor may cost another n^3
+MAX_PIVOTS = 256
+MAX_PRODUCTS = 50
+BLOCK_ROWS = 4096
+NEGLIGIBLE_SHARE = 1e-12  # of ||R||^2 / (4 c), the largest value possible
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class CKCE:
     diagnostics: gamma, ridge; rank, residual (relative trace of E), products, error (the bound above); noise_floor, where it is cheap
     (low_rank: to first order in E, within 1 %)."""
 
-    gamma: float | str = "dist"
+    gamma: float | str = "median"
     ridge: float | None = None
     method: str = "auto"
     kernel: str = "linear_rbf"
@@ -96,7 +96,7 @@ class CKCE:
 
     @property
     def max_n(self):
-        return MOST_DENSE if self.method == "cholesky" else None
+        return CHOLESKY_MAX_N if self.method == "cholesky" else None
 
     def __call__(self, p, y, rng=None):
         q, r = on_columns(p, y)
@@ -118,14 +118,14 @@ class CKCE:
         if self.method == "features":
             system = System(fourier_features(q, gamma, int(self.features), rng), c)
             return system.primal(r), {"rank": system.features.shape[1], "noise_floor": float(system.diagonal() @ spread)}
-        if self.method == "cholesky" or self.method == "auto" and len(q) <= FEW:
+        if self.method == "cholesky" or self.method == "auto" and len(q) <= CHOLESKY_FASTEST_UP_TO:
             return by_cholesky(q, r, gamma, c, spread)
         value, diagnostics = by_low_rank(q, r, gamma, c, spread, self.accuracy)
-        if value is None and self.method == "auto" and len(q) <= MOST_HELD:
+        if value is None and self.method == "auto" and len(q) <= AUTO_CHOLESKY_MAX_N:
             return by_cholesky(q, r, gamma, c, spread)
         if value is None:
             raise UndefinedError(
-                f"an accuracy of {self.accuracy:g} is not reached in {MOST_PRODUCTS} products (bound {diagnostics['error']:.2g}): the "
+                f"an accuracy of {self.accuracy:g} is not reached in {MAX_PRODUCTS} products (bound {diagnostics['error']:.2g}): the "
                 f"ridge is too small for rank {diagnostics['rank']}"
             )
         return value, diagnostics
@@ -158,8 +158,8 @@ class System:
     def diagonal(self):
         """Diagonal of A F F' A, shape (n,)."""
         found = np.empty(len(self.features))
-        for start in range(0, len(found), ROWS):
-            rows = slice(start, start + ROWS)
+        for start in range(0, len(found), BLOCK_ROWS):
+            rows = slice(start, start + BLOCK_ROWS)
             found[rows] = (self._inner(self.features[rows].T) ** 2).sum(axis=0)
         return found
 
@@ -168,8 +168,8 @@ def by_cholesky(q, r, gamma, c, spread):
     """(value, diagnostics) with K + c I decomposed: one n x n matrix, another for the noise floor."""
     n = len(q)
     matrix = np.empty((n, n))
-    for start in range(0, n, TILE):
-        rows = slice(start, start + TILE)
+    for start in range(0, n, TILE_ROWS):
+        rows = slice(start, start + TILE_ROWS)
         matrix[rows] = rbf(q[rows], q, rate_of(gamma))
         matrix[rows] += q[rows] @ q.T
     matrix.flat[:: n + 1] += c
@@ -177,7 +177,7 @@ def by_cholesky(q, r, gamma, c, spread):
     w = cho_solve(factor, r, check_finite=False)
     value = np.vdot(w, times(q, gamma, w))  # not w'(r - c w), which cancels where c is large
     diagnostics = {"rank": n, "residual": 0.0}
-    if n <= MOST_INVERTED:
+    if n <= NOISE_FLOOR_MAX_N:
         lower = np.tril(dpotri(factor[0], lower=1)[0])
         squares = (lower * lower).sum(axis=0) + (np.tril(lower, -1) ** 2).sum(axis=1)
         diagnostics["noise_floor"] = float((lower.diagonal() - c * squares) @ spread)
@@ -186,7 +186,7 @@ def by_cholesky(q, r, gamma, c, spread):
 
 def by_low_rank(q, r, gamma, c, spread, accuracy):
     """(value, diagnostics) as `CKCE` says; value None where the accuracy is not reached."""
-    low = pivoted_cholesky(q, rate_of(gamma), max_rank=min(MOST_PIVOTS, int(3 * np.sqrt(len(q))) + 1))
+    low = pivoted_cholesky(q, rate_of(gamma), max_rank=min(MAX_PIVOTS, int(3 * np.sqrt(len(q))) + 1))
     system, left = System(np.column_stack([q, low.factor]), c), low.residual * len(q)
     value, error, products = system.primal(r), 0.0, 0
     if left > 0.0:
@@ -207,7 +207,7 @@ def by_low_rank(q, r, gamma, c, spread, accuracy):
 
 
 def _enough(value, r, c, accuracy):
-    return max(accuracy * value, NEGLIGIBLE * (r * r).sum() / (4.0 * c))
+    return max(accuracy * value, NEGLIGIBLE_SHARE * (r * r).sum() / (4.0 * c))
 
 
 def _refined(q, r, gamma, system, x, left, accuracy):
@@ -216,7 +216,7 @@ def _refined(q, r, gamma, system, x, left, accuracy):
     kx = times(q, gamma, x)
     s = r - kx - c * x
     value, error = _judged(x, kx, s, system, left)
-    while error > _enough(value, r, c, accuracy) and products < MOST_PRODUCTS:
+    while error > _enough(value, r, c, accuracy) and products < MAX_PRODUCTS:
         z = system.solve(s)
         now = np.einsum("ij,ij->j", z, s)
         direction = z + now / before * direction

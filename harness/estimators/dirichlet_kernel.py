@@ -15,13 +15,13 @@ from harness.estimators.selection import settings_of, validation_risks
 from harness.math.divergences import ENTROPY, SQUARED, Bregman
 from harness.math.estimands import OWN, norm_name, p_norm
 from harness.math.folds import fold_of
-from harness.math.kernels import FLOOR, dirichlet_sums, two_columns
+from harness.math.kernels import PREDICTION_FLOOR, dirichlet_sums, two_columns
 from harness.math.notions import checked, one_hot
 from harness.math.risk import ResidualGram
 
 LIKELIHOOD_GRID = tuple(float(b) for b in [*np.logspace(-5, -1, 50), 0.2, 0.4, 0.6, 0.8, 1.0])
 RISK_GRID = tuple(float(b) for b in [*np.logspace(-5, -1, 15), 0.2, 0.4, 0.6, 0.8, 1.0])
-MOST_JUDGED = 2000
+LIKELIHOOD_MAX_POINTS = 2000
 RULES = ("likelihood", "risk")
 FORMS = ("direct", "risk")
 
@@ -49,7 +49,7 @@ class DirichletKernel:
     form: str = "direct"
     norms: tuple = (1.0, 2.0)
     generators: tuple = ()
-    floor: float = FLOOR
+    floor: float = PREDICTION_FLOOR
 
     notions = ("binary", "top_label", "classwise", "canonical")
     revision = 2
@@ -99,8 +99,8 @@ class DirichletKernel:
     def log_likelihoods(self, p, bandwidths):
         """sum_i log [1 / (n - 1) sum_{j != i} k(f_i; f_j)] for every bandwidth."""
         order, at = np.arange(len(p)), np.arange(len(p))
-        if p.ndim == 1 and len(p) > MOST_JUDGED:
-            order, at = np.argsort(p, kind="stable"), np.linspace(0, len(p) - 1, MOST_JUDGED).astype(int)
+        if p.ndim == 1 and len(p) > LIKELIHOOD_MAX_POINTS:
+            order, at = np.argsort(p, kind="stable"), np.linspace(0, len(p) - 1, LIKELIHOOD_MAX_POINTS).astype(int)
         z = self._clipped(p[order])
         return dirichlet_sums(z[at], z, np.empty((len(z), 0)), bandwidths, leave_out=at)[1].sum(axis=1)
 
@@ -138,7 +138,7 @@ class BinningKernel:
     bins: int = 15
     form: str = "direct"
     generators: tuple = ()
-    floor: float = FLOOR
+    floor: float = PREDICTION_FLOOR
 
     notions = ("binary", "top_label", "classwise")
     determinism = "rounding"
@@ -189,7 +189,7 @@ def names(form, norms, generators):
     return tuple([*direct, *used, *(f"{part}_{name}" for part in ("refinement", "sharpness") for name in used)])
 
 
-def errors(p, ratio, y, form, norms=(), generators=(), floor=FLOOR) -> dict[str, float]:
+def errors(p, ratio, y, form, norms=(), generators=(), floor=PREDICTION_FLOOR) -> dict[str, float]:
     """All estimands from predictions p (n,) or (n, k), the estimated C `ratio` (n, 1) or (n, k) and outcomes y."""
     scalar = p.ndim == 1
     g, r = two_columns(p), two_columns(ratio[:, 0]) if scalar else ratio

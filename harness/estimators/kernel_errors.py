@@ -17,8 +17,8 @@ from harness.math.notions import checked, one_hot
 FORMS = ("unbiased", "biased", "block")
 METHODS = ("exact", "features")
 KERNELS = ("linear_rbf", "kronecker")
-COMPLETE = 1e-12  # relative trace that a low rank may leave out of a sum over all pairs
-HELD = 1 << 20  # numbers of a batch of blocks
+COMPLETE_TRACE = 1e-12  # relative trace that a low rank may leave out of a sum over all pairs
+BLOCK_ENTRIES = 1 << 20  # numbers of a batch of blocks
 
 
 def check_gamma(gamma):
@@ -27,7 +27,7 @@ def check_gamma(gamma):
         raise BadInputError(f"gamma is {gamma!r}; allowed are a positive number and the rules {', '.join(MEDIAN_RULES)}.")
 
 
-MOST_INTERVALS = 1_000_000
+MAX_INTERVALS = 1_000_000
 
 
 def check_integer(name, value, least=1):
@@ -89,7 +89,7 @@ class SKCE:
     scalars (an error of at most 2e-12 mean ||r||^2), by tiles otherwise, O(n^2 k). UndefinedError for fewer samples than the form
     needs. diagnostics: gamma; rank of the features; of blocks their number, left_out and standard_error."""
 
-    gamma: float | str = "dist"
+    gamma: float | str = "median"
     form: str = "unbiased"
     blocksize: int = 2
     method: str = "exact"
@@ -145,8 +145,8 @@ class SKCE:
         if self.method == "features":
             f = fourier_features(q, gamma, int(self.features), rng)
             return ((f.T @ r) ** 2).sum(), f.shape[1]
-        low = pivoted_cholesky(q, rate_of(gamma), COMPLETE, max_rank=int(2 * np.sqrt(len(q))) + 1)
-        if low.residual <= COMPLETE:
+        low = pivoted_cholesky(q, rate_of(gamma), COMPLETE_TRACE, max_rank=int(2 * np.sqrt(len(q))) + 1)
+        if low.residual <= COMPLETE_TRACE:
             f = np.column_stack([q, low.factor])
             return ((f.T @ r) ** 2).sum(), f.shape[1]
         return np.vdot(r, times(q, gamma, r)), 0
@@ -160,7 +160,7 @@ def _by_blocks(q, r, gamma, size, rng):
     order = np.random.default_rng(rng).permutation(len(q))[: count * size].reshape(count, size)
     first, second = np.triu_indices(size, 1)
     values = np.empty(count)
-    step = max(1, HELD // (len(first) * k))
+    step = max(1, BLOCK_ENTRIES // (len(first) * k))
     for start in range(0, count, step):
         a, b = order[start : start + step, first], order[start : start + step, second]
         kernel = (q[a] * q[b]).sum(axis=2) + np.exp(-rate_of(gamma) * ((q[a] - q[b]) ** 2).sum(axis=2))
@@ -180,7 +180,7 @@ class UCME:
     Estimates the mean square over the places, of a function that is 0 where f is calibrated; too large by the variance of the
     mean, O(1 / n). gamma and p (n,) as in `CKCE`. O(n J k)."""
 
-    gamma: float | str = "dist"
+    gamma: float | str = "median"
     places: int = 10
 
     notions = ("binary", "top_label", "classwise", "canonical")
@@ -260,11 +260,11 @@ class SimplexECE:
 
     def __post_init__(self):
         check_integer("intervals", self.intervals)
-        if self.intervals > MOST_INTERVALS:
-            raise BadInputError(f"intervals is {self.intervals!r}; at most {MOST_INTERVALS} are needed.")
+        if self.intervals > MAX_INTERVALS:
+            raise BadInputError(f"intervals is {self.intervals!r}; at most {MAX_INTERVALS} are needed.")
 
     def __call__(self, p, y, rng=None):
         q, r = on_columns(p, y)
         cell = np.minimum(np.floor(q * self.intervals), self.intervals - 1).astype(np.min_scalar_type(int(self.intervals)))
         _, sums, sizes = group_sums(cell, r)
-        return {"l1": Estimate(float(np.abs(sums).sum() / len(q)), diagnostics={"cells": len(sizes)})}
+        return {"l1": Estimate(float(np.abs(sums).sum() / len(q)), diagnostics={"bins": len(sizes)})}

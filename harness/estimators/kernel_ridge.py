@@ -17,8 +17,8 @@ from harness.math.notions import checked
 from harness.math.risk import ResidualGram, residuals, risk
 
 FOLDS = 5
-MOST_EXACT = 200
-SKELETON = 60
+SVD_MAX_RANK = 200
+SKELETON_COLUMNS = 60
 KINDS = ("kkr", "ukkr")
 POWERS = {"kkr": 1.5, "ukkr": 0.75}
 GRIDS = {  # (kind, scalar) -> the exponents of the paper's grids (Appendix B); the power of n is that of the authors' code
@@ -129,7 +129,7 @@ def _spectrum(factor):
     """(eigenvalues l, rotation V) of factor' factor = V diag(l) V', those of the kernel matrix that are not 0. Few columns: small
     eigenvalues to full accuracy, for the smallest ridges on scalars; many: to 1e-16 of the largest, as the ridges of vectors
     need."""
-    if factor.shape[1] <= MOST_EXACT:
+    if factor.shape[1] <= SVD_MAX_RANK:
         _, singular, right = np.linalg.svd(np.linalg.qr(factor, mode="r"))
         return singular**2, right.T
     eigenvalues, rotation = np.linalg.eigh(factor.T @ factor)
@@ -148,8 +148,8 @@ def _signed_maps(eigenvalues, z, c):
     if r > 8 * d:
         scaled = np.outer(root, root)
         scaled /= np.outer(eigenvalues, eigenvalues) + c
-        at = np.geomspace(1, r, SKELETON).astype(int) - 1
-        at = np.unique(np.concatenate([at, r - 1 - at, np.linspace(0, r - 1, SKELETON).astype(int)]))  # a skeleton of columns
+        at = np.geomspace(1, r, SKELETON_COLUMNS).astype(int) - 1
+        at = np.unique(np.concatenate([at, r - 1 - at, np.linspace(0, r - 1, SKELETON_COLUMNS).astype(int)]))  # a skeleton of columns
         basis, triangle, _ = qr(scaled[:, at], mode="economic", pivoting=True)
         size = np.abs(triangle.diagonal())
         basis = basis[:, size > size[0] * np.finfo(float).eps]

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-BETS = 0.5 * 2.0 ** -np.arange(6.0)  # stakes as shares of the most that can be staked at error 0
-STEPS = 45  # halvings: 2^-45 of the range
+STAKE_SHARES = 0.5 * 2.0 ** -np.arange(6.0)  # stakes as shares of the most that can be staked at error 0
+HALVINGS = 45  # halvings: 2^-45 of the range
 
 
 def lower(sums, squares, counts, least, level):
@@ -33,7 +33,7 @@ def lower(sums, squares, counts, least, level):
     a = -np.asarray(least, float)[:, None, None]
     sums, squares = np.asarray(sums, float)[:, :, None], np.asarray(squares, float)[:, :, None]
     counts = np.asarray(counts, float)[None, :, None]
-    stakes = BETS / a
+    stakes = STAKE_SHARES / a
     low, high = np.zeros((len(a), 1, 1)), a.copy()
     log_needed = -np.log1p(-level)
 
@@ -46,7 +46,7 @@ def lower(sums, squares, counts, least, level):
         return top + np.log(np.exp(exponent - top).mean(axis=(1, 2), keepdims=True))
 
     never = wealth(low) < log_needed
-    for _ in range(STEPS):
+    for _ in range(HALVINGS):
         middle = (low + high) / 2.0
         enough = wealth(middle) >= log_needed
         low, high = np.where(enough, middle, low), np.where(enough, high, middle)

@@ -14,7 +14,7 @@ import numpy as np
 from harness.errors import UndefinedError
 from harness.math.notions import one_hot
 
-BLOCK = 4_000_000  # numbers held at a time
+BLOCK_ENTRIES = 4_000_000  # numbers held at a time
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def _by_moments(u, weighted, features):
 
 def _by_blocks(u, weighted, features):
     n, total = len(u), 0.0
-    step = max(1, BLOCK // n)
+    step = max(1, BLOCK_ENTRIES // n)
     for start in range(0, n, step):
         rows = slice(start, start + step)
         gap = u[rows] @ u.T
