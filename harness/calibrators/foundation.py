@@ -84,7 +84,7 @@ class _FoundationModel:
 
     @property
     def fingerprint(self) -> dict:
-        """What the numbers depend on: neither where the weights lie nor `max_n`, but the device (a GPU computes in half precision)."""
+        """What the numbers depend on: not where the weights lie, nor `max_n`; but the device, as a GPU uses half precision."""
         return {"weights": self.checksum, "device": self.device, "seed": self.seed}
 
     def fit(self, p, y, rng):
@@ -238,8 +238,8 @@ def _has_gpu():
 
 @contextlib.contextmanager
 def _isolated():
-    """Within it the packages are imported and run offline, on one thread and silently; afterwards environment, threads and torch's
-    generator are as they were."""
+    """Within it the packages are imported and run offline, on one thread and silently; afterwards environment, threads and the
+    generator of torch are as they were."""
     import torch
     from huggingface_hub import constants  # before the environment changes: it is read once, for everybody in this process
 

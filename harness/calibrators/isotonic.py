@@ -23,7 +23,8 @@ class Isotonic:
 
     References
     ----------
-    Zadrozny and Elkan (2002), Transforming classifier scores into accurate multiclass probability estimates. berta2026, Section 4.
+    Zadrozny and Elkan (2002), Transforming classifier scores into accurate multiclass probability estimates.
+    berta2026, Section 4.
 
     Examples
     --------

@@ -71,8 +71,8 @@ class Partition:
 
 
 def kmeans(points, bins, seed):
-    """Fit k-means; return (function from points (m, k) to bin numbers (m,), number of bins). With fewer points than `bins` there is
-    one bin, with fewer distinct points there are as many bins as these."""
+    """Fit k-means; return (function from points (m, k) to bin numbers (m,), number of bins). With fewer points than `bins` there
+    is one bin, with fewer distinct points there are as many bins as these."""
     from sklearn.cluster import KMeans
 
     if len(points) < bins:

@@ -207,7 +207,7 @@ def _structured(z, y):
 
 
 def _hessian(z, x, penalty):
-    """The objective's Hessian at D = 0, b = 0. The mean over samples is taken over at most HESSIAN_ROWS of them, evenly spaced."""
+    """The objective's Hessian at D = 0, b = 0. Its mean over samples is of at most HESSIAN_ROWS of them, evenly spaced."""
     n, k = z.shape
     rows = slice(None, None, -(-n // HESSIAN_ROWS))
     s, part = softmax(z[rows]), x[rows]
