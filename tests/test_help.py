@@ -121,7 +121,7 @@ def test_meaning_is_the_sentence_that_names_the_parameter():
         (["+estimator.ckce.acc"], ["+estimator.ckce.accuracy="]),
         (["-m", "problem", "=", "beta_wa"], ["beta_wavy", "beta_wavy_legacy"]),
         (["info", "certified_interval_"], ["certified_interval_perturbed"]),
-        (["info", "IsotonicS"], ["IsotonicScaled"]),
+        (["info", "Isoto"], ["Isotonic"]),
         (["list", ""], ["problems", "estimators", "experiments", "calibrators"]),
         (["list", "problems", "notion", "=", "b"], ["binary"]),
         (["check", "tuned_uk"], ["tuned_ukkr"]),

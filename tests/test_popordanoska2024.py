@@ -9,6 +9,7 @@ from scipy.special import expit, rel_entr
 
 import harness
 from experiments.popordanoska2024 import bias_rate, curves, fig4, fig5, networks, table2, table4, table5
+from experiments.popordanoska2024.authors import IsotonicScaled
 from harness import BadInputError
 from harness.commands.experiment import Experiment
 from harness.estimators.base import apply
@@ -277,7 +278,7 @@ def test_one_dimensional_labels_are_drawn_too():
 def test_files_stand_beside_their_recalibrations(file):
     calibrators = {
         "temperature": harness.calibrators.Temperature(),
-        "isotonic_popordanoska2024": harness.calibrators.IsotonicScaled(),
+        "isotonic_popordanoska2024": IsotonicScaled(),
     }
     members = RecalibratedFiles(folder=str(file.parent), name="small", calibrators=calibrators).members()
     assert list(members)[:3] == ["small/small_seed10", "small/small_seed10/temperature",

@@ -102,12 +102,6 @@ def curvature_bound(h, constant="sharp"):
     return (0.5 if constant == "sharp" else 1.5) / checked_h(h) / h
 
 
-def density_bound(h):
-    """sup of the density of S: 1 / (h gd(1 / h)), as sech <= 1 and Z is least at 0 and 1; attained at 0 by s0 = 0."""
-    h = checked_h(h)
-    return float(1.0 / (h * gudermann(1.0 / h)))
-
-
 def shift_bound(h):
     """E|S - s0| <= (4 G / pi) h = 1.1662 h for every s0, G Catalan's constant.
 
@@ -129,14 +123,6 @@ def mean_shift(s0, h):
 def gudermann(x):
     """gd(x) = 2 atan(tanh(x / 2)), the integral of sech from 0 to x; within (-pi / 2, pi / 2)."""
     return 2.0 * np.arctan(np.tanh(np.asarray(x) / 2.0))
-
-
-def gudermann_inverse(g):
-    """The x with gudermann(x) = g: 2 atanh(tan(g / 2)), for |g| < pi / 2."""
-    g = np.asarray(g, dtype=np.float64)
-    if not (np.abs(g) < np.pi / 2).all():
-        raise BadInputError("g holds values outside (-pi/2, pi/2), the range of the Gudermannian.")
-    return 2.0 * np.arctanh(np.tan(g / 2.0))
 
 
 def checked_h(h):

@@ -31,16 +31,6 @@ def tv_denoise(y, weights, strength: float):
     return denoise(y * weights, weights, float(strength), len(y))
 
 
-def optimality_gap(y, weights, v, strength: float) -> float:
-    """How far v is from the minimiser's optimality conditions, 0 at the minimiser: with z_j = sum_{i <= j} c_i (y_i - v_i), the
-    largest of |z_j| - strength, of |z_j + strength| where v goes up, |z_j - strength| where it goes down, and of |z_n|."""
-    z = np.cumsum(weights * (y - v))
-    step = np.diff(v)
-    inner = z[:-1]
-    gaps = [np.abs(z[-1:]), np.abs(inner) - strength, np.abs(inner + strength)[step > 0], np.abs(inner - strength)[step < 0]]
-    return float(max(max(g.max(initial=0.0) for g in gaps), 0.0))
-
-
 @njit(cache=True)
 def denoise(sums, weights, strength, n):
     """v of the first n entries; sums = weights * y. Neither is checked."""
