@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 from golden_data import rows
-from harness.problems.legacy import GRID
 from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import betaln, logit, xlogy
 
 import harness
-from experiments.berta2026.authors import LegacyStream
+from experiments.berta2026.authors import GRID, LegacyStream
 from harness import BadInputError
 from harness.common.seeds import data_rng
 from harness.math import estimands
