@@ -14,6 +14,7 @@ from harness.estimators.binned import check_bins
 from harness.estimators.dirichlet_kernel import LIKELIHOOD_GRID, check_form
 from harness.math.kernels import FLOOR, NOTHING, dirichlet_sums, two_columns
 from harness.math.notions import checked, one_hot
+from harness.problems.tempered import SMOOTH, mean_of_sets, sums_over_classes
 
 SCHEDULE = ((1000, 0.01), (5000, 0.001), (10000, 0.0005), (np.inf, 0.0001))
 RULES = ("schedule", "likelihood")
@@ -141,3 +142,16 @@ class Binned:
 
 def _half_open(p, bins):
     return np.searchsorted(np.linspace(0.0, 1.0, bins + 1)[1:-1], p, side="left")
+
+
+def classwise_of_vector(problem, estimand):
+    """What their code takes for the class-wise truth: the mean over classes of d(f_j, C_j), C_j given the whole
+    vector f. The class-wise notion has E[Y_j given f_j] there, which knows less, so its values are smaller (equal for two
+    classes). estimand: l2_squared or kl, of one column: their l2 is twice the l2_squared here."""
+    if estimand not in ("l2_squared", "kl"):
+        raise BadInputError(f"estimand is {estimand!r}; allowed are l2_squared, kl.")
+    if problem.classes == 2 or problem.truth_power == problem.prediction_power:
+        return problem.truth(estimand, "classwise")
+    parts = sums_over_classes(problem.unnamed())
+    per_set = (parts[estimand] + (parts["kl_rest"] if estimand == "kl" else 0.0)) / problem.classes
+    return mean_of_sets(per_set, SMOOTH)
