@@ -9,7 +9,8 @@
 import pandas as pd
 
 from experiments.popordanoska2024 import curves
-from harness.problems.powered import TemperedDirichlet, classwise_of_vector
+from experiments.popordanoska2024.authors import classwise_of_vector
+from harness.problems import TemperedDirichlet
 from harness.report import reproduction
 from harness.report.plots import COLOURS, MARKERS, WIDTH, pyplot
 from harness.report.tables import label

@@ -16,6 +16,7 @@ from harness.estimators.dirichlet_kernel import LIKELIHOOD_GRID, check_form
 from harness.math.kernels import LOG_NEGLIGIBLE, PREDICTION_FLOOR, dirichlet_sums, two_columns
 from harness.math.notions import checked, one_hot
 from harness.math.softmax import softmax
+from harness.problems.tempered import SMOOTH, mean_of_sets, sums_over_classes
 
 TEMPERATURES = np.linspace(1e-4, 5.0, 10_000).astype(np.float32).astype(np.float64)
 CLIP = 1e-7  # scores are kept in [CLIP, 1 - CLIP]
@@ -242,3 +243,16 @@ class IsotonicScaled:
 
 def _clipped(p):
     return np.clip(p.astype(np.float32), CLIP, 1.0 - CLIP)
+
+
+def classwise_of_vector(problem, estimand):
+    """What their code takes for the class-wise truth: the mean over classes of d(f_j, C_j), C_j given the whole
+    vector f. The class-wise notion has E[Y_j given f_j] there, which knows less, so its values are smaller (equal for two
+    classes). estimand: l2_squared or kl, of one column: their l2 is twice the l2_squared here."""
+    if estimand not in ("l2_squared", "kl"):
+        raise BadInputError(f"estimand is {estimand!r}; allowed are l2_squared, kl.")
+    if problem.classes == 2 or problem.truth_power == problem.prediction_power:
+        return problem.truth(estimand, "classwise")
+    parts = sums_over_classes(problem.unnamed())
+    per_set = (parts[estimand] + (parts["kl_rest"] if estimand == "kl" else 0.0)) / problem.classes
+    return mean_of_sets(per_set, SMOOTH)

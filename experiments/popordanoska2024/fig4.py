@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.popordanoska2024 import curves
-from harness.problems.powered import classwise_of_vector
+from experiments.popordanoska2024.authors import classwise_of_vector
 from harness.report.plots import COLOURS, MARKERS, WIDTH, pyplot
 from harness.report.tables import label
 from harness.runs.components import configured

@@ -12,7 +12,8 @@ from scipy.special import betaln, expit, xlog1py, xlogy
 
 from harness.errors import BadInputError
 from harness.math import estimands
-from harness.problems.base import Truth, scalar_integral
+from harness.math.quadrature import gauss_legendre, unit_edges
+from harness.problems.base import Truth, TwoClasses, integral
 from harness.problems.maps import Identity
 
 METHOD = "Gauss-Legendre quadrature"
@@ -38,7 +39,7 @@ class BetaLaw:
 
     def nodes(self, edges, order):
         """Nodes s and weights with sum_i w_i u(s_i) = E u(s), for u smooth between the edges, which span [0, 1]."""
-        s, weight = _panels(edges, order)
+        s, weight = gauss_legendre(edges, order)
         return s, weight * np.exp(xlogy(self.a - 1.0, s) + xlog1py(self.b - 1.0, -s) - betaln(self.a, self.b))
 
 
@@ -64,13 +65,13 @@ class TwoNormals:
         inner = edges[(edges > 0.0) & (edges < 1.0)]
         reach = d / 2.0 + 9.0
         x = (np.log(inner) - np.log1p(-inner)) / d
-        x, weight = _panels(np.unique([*np.linspace(-reach, reach, 129), *x[np.abs(x) < reach]]), order)
+        x, weight = gauss_legendre(np.unique([*np.linspace(-reach, reach, 129), *x[np.abs(x) < reach]]), order)
         density = (np.exp(-((x - d / 2.0) ** 2) / 2.0) + np.exp(-((x + d / 2.0) ** 2) / 2.0)) / np.sqrt(8.0 * np.pi)
         return expit(d * x), weight * density
 
 
 @dataclass(frozen=True)
-class Score:
+class BinaryProblem(TwoClasses):
     """s drawn from `scores`, or with the given probability from one of `atoms`, ((value, probability), ...); Y given s is
     Bernoulli(map(s)). Truths: every estimand but linf, binary, classwise and canonical on the two columns, by quadrature over
     panels that end where the map or |s - map(s)| is not smooth, to about 1e-13; none where infinite.
@@ -80,18 +81,11 @@ class Score:
     """
 
     map: Any = field(default_factory=Identity)
-    scores: Any = field(default_factory=BetaLaw)
+    law: Any = field(default_factory=BetaLaw)
     atoms: tuple = ()
 
     notions = ("binary", "canonical", "classwise")
     default_notions = ("binary",)
-    classes = 2
-    version = 1
-    default_n = 1000
-    default_reps = 10
-    n_max = None
-    fingerprint = None
-    perturbation = None
 
     def __post_init__(self):
         try:
@@ -122,7 +116,7 @@ class Score:
         if self._weight >= 1.0 - 1e-12:
             p = np.zeros(n)
         else:
-            p = self.scores.draw(n, rng_p)
+            p = self.law.draw(n, rng_p)
         if self.atoms:
             values, weights = np.array(self.atoms).T
             ends = np.cumsum(weights)
@@ -136,60 +130,42 @@ class Score:
         y = np.empty(n, dtype=np.int64)
         for start in range(0, n, BLOCK):  # half the time of one pass for n = 10^7: what is in between stays in the cache
             rows = slice(start, start + BLOCK)
-            y[rows] = rng_y.random(len(p[rows])) < self.posterior(p[rows])
+            y[rows] = rng_y.random(len(p[rows])) < self.curve(p[rows])
         return p, y
 
-    def posterior(self, p):
-        """C = P(Y = 1 given p) = map(p), both columns for p (n, 2)."""
-        if p.ndim == 2:
-            c = self.posterior(p[:, 1])
-            return np.column_stack([1.0 - c, c])
+    def curve(self, p):
+        """P(Y = 1 given p) = map(p)."""
         return np.clip(self.map(p), 0.0, 1.0)  # rounding only
 
-    def law(self, width=WIDTH, order=16, splits=()):
+    def quadrature(self, width=WIDTH, order=16, splits=()):
         """Scores s, their probabilities and posteriors c, of a quadrature: sum_i w_i u(s_i, c_i) = E u(s, C) for u smooth on the
         scale `width` between the splits."""
-        ends = 0.5 ** np.arange(1, 41)  # panels shrink towards 0 and 1, where logarithms are not smooth
         panels = np.linspace(0.0, 1.0, int(np.ceil(1.0 / min(width, WIDTH))) + 1)
-        s, weight = self.scores.nodes(np.unique(np.concatenate([panels, ends, 1.0 - ends, self.map.kinks, splits])), order)
+        s, weight = self.law.nodes(unit_edges(panels, self.map.kinks, splits), order)
         values, weights = np.array(self.atoms).reshape(-1, 2).T
         continuous = max(1.0 - self._weight, 0.0)
         if continuous <= 1e-12:
             s, weight = s[:0], weight[:0]
         s, weight = np.concatenate([s, values]), np.concatenate([continuous * weight, weights])
-        return s, weight, self.posterior(s)
+        return s, weight, self.curve(s)
 
     def truth(self, estimand, notion="binary"):
-        if notion == "classwise":  # both classes carry the same error
-            notion = "binary"
         if notion not in self.notions:
             return None
         estimands.check_name(estimand, notion)
         if isinstance(self.map, Identity) and estimands.is_distance(estimand):
             return Truth(0.0, 0.0, "calibrated by construction")
-        return integrated(estimand, notion, *(self.law(order=k, splits=_crossings(self.map)) for k in (16, 24)))
+        return integrated(estimand, notion, *(self.quadrature(order=k, splits=_crossings(self.map)) for k in (16, 24)))
 
 
 def integrated(estimand, notion, coarse, fine):
     """The truth by two quadratures (s, w, c), its error their difference; None for a supremum, and where it is infinite."""
-    if notion == "binary" and estimand == "linf":
+    if notion != "canonical" and estimand == "linf":
         return None
-    values = []
-    for s, weight, c in (coarse, fine):
-        if notion == "canonical":
-            pairs = np.column_stack([1.0 - s, s]), np.column_stack([1.0 - c, c])
-            values.append(estimands.value(estimand, *pairs, notion, weight))
-        else:
-            values.append(scalar_integral(estimand, s, 1.0 - s, c, 1.0 - c, notion, weight))
+    values = [integral(estimand, notion, s, 1.0 - s, c, 1.0 - c, weight) for s, weight, c in (coarse, fine)]
     if not np.isfinite(values).all():
         return None
     return Truth(values[1], abs(values[1] - values[0]) + 1e-13, METHOD)
-
-
-def _panels(edges, order):
-    x, w = np.polynomial.legendre.leggauss(order)
-    mid, half = (edges[1:] + edges[:-1]) / 2.0, np.diff(edges) / 2.0
-    return (mid[:, None] + half[:, None] * x).ravel(), (half[:, None] * w).ravel()
 
 
 @lru_cache(maxsize=64)

@@ -9,12 +9,12 @@ from scipy.integrate import quad
 from scipy.special import betaln, expit, logit
 
 import harness
+from experiments.popordanoska2024.authors import classwise_of_vector
 from harness import BadInputError
 from harness.common.seeds import data_rng
 from harness.math import estimands
 from harness.problems import Beta, Dirichlet, TemperedDirichlet
 from harness.problems.maps import LogitAffine, Power
-from harness.problems.powered import classwise_of_vector
 from harness.runs.components import configured
 
 SIMPLEX = [f"simplex{k}_popordanoska2024" for k in (2, 3, 4, 5, 10, 20)] + ["simplex5_gruber2025"]

@@ -12,7 +12,9 @@ from scipy.special import betaln, entr, expit, gammaincinv, gammaln, kl_div, log
 
 from harness.errors import BadInputError
 from harness.math import estimands
-from harness.problems.base import Truth, scalar_integral
+from harness.math.quadrature import gauss_legendre, growing
+from harness.math.softmax import softmax
+from harness.problems.base import Generated, Truth, integral
 
 RANDOMISATIONS = 16
 POINTS = 15  # log2 of the points of one set in all coordinates
@@ -22,7 +24,7 @@ BLOCK = 1 << 15  # numbers of one block of (nodes, points)
 
 
 @dataclass(frozen=True)
-class TemperedDirichlet:
+class TemperedDirichlet(Generated):
     """s ~ Dir(alpha 1_k); C proportional to s^truth_power, f to s^prediction_power, and so C = E[one-hot Y given f] to
     f^(truth_power / prediction_power): over-confident where prediction_power is above truth_power. Both are positive.
 
@@ -45,12 +47,6 @@ class TemperedDirichlet:
     truth_power: float = 1.0
     prediction_power: float = 1.0
     default_notions: tuple = ("canonical",)
-
-    version = 1
-    default_n = 1000
-    default_reps = 10
-    n_max = None
-    perturbation = None
 
     def __post_init__(self):
         if self.classes < 2 or not (self.alpha > 0 and self.truth_power > 0 and self.prediction_power > 0):
@@ -78,7 +74,7 @@ class TemperedDirichlet:
         rng_g, rng_u, rng_y = rng.spawn(3)
         shape = (n, self.classes)
         log_s = np.log(rng_g.standard_gamma(self.alpha + 1.0, shape)) - rng_u.standard_exponential(shape) / self.alpha
-        p = _softmax(self.prediction_power * log_s)
+        p = softmax(self.prediction_power * log_s)
         below = rng_y.random(n)[:, None] > np.cumsum(self.posterior(p), axis=1)[:, :-1]
         return p, below.sum(axis=1)
 
@@ -87,7 +83,7 @@ class TemperedDirichlet:
         if p.ndim == 1:
             return self.posterior(np.column_stack([1.0 - p, p]))[:, 1]
         with np.errstate(divide="ignore"):
-            return _softmax(self.truth_power / self.prediction_power * np.log(p))
+            return softmax(self.truth_power / self.prediction_power * np.log(p))
 
     def truth(self, estimand, notion=None):
         notion = notion or self.default_notions[0]
@@ -97,28 +93,15 @@ class TemperedDirichlet:
         if self.truth_power == self.prediction_power and estimands.is_distance(estimand):
             return Truth(0.0, 0.0, "calibrated by construction")
         if self.classes == 2:
-            return _two_classes(self._unnamed(), estimand, notion)
-        return _truths(self._unnamed(), notion, () if estimand in estimands.names(notion) else (estimand,))[estimand]
+            return _two_classes(self.unnamed(), estimand, notion)
+        return _truths(self.unnamed(), notion, () if estimand in estimands.names(notion) else (estimand,))[estimand]
 
-    def _unnamed(self):
+    def unnamed(self):
         """The problem without its default notions, so that truths are computed once."""
         return type(self)(self.classes, self.alpha, self.truth_power, self.prediction_power)
 
 
-def classwise_of_vector(problem: TemperedDirichlet, estimand: str) -> Truth:
-    """What popordanoska2024's code takes for the class-wise truth: the mean over classes of d(f_j, C_j), C_j given the whole
-    vector f. The class-wise notion has E[Y_j given f_j] there, which knows less, so its values are smaller (equal for two
-    classes). estimand: l2_squared or kl, of one column: their l2 is twice the l2_squared here."""
-    if estimand not in ("l2_squared", "kl"):
-        raise BadInputError(f"estimand is {estimand!r}; allowed are l2_squared, kl.")
-    if problem.classes == 2 or problem.truth_power == problem.prediction_power:
-        return problem.truth(estimand, "classwise")
-    parts = _sums_over_classes(problem._unnamed())
-    per_set = (parts[estimand] + (parts["kl_rest"] if estimand == "kl" else 0.0)) / problem.classes
-    return _mean_of_sets(per_set, SMOOTH)
-
-
-def _mean_of_sets(per_set, bias, method=""):
+def mean_of_sets(per_set, bias, method=""):
     """None where predictions beyond the range of floating point carry weight: there a logarithm is infinite that is finite."""
     if not np.isfinite(per_set).all():
         return None
@@ -136,25 +119,23 @@ def _two_classes(problem, estimand, notion):
     if estimand == "linf" and notion != "canonical":
         return _supremum(a, b)
 
-    def integral(order):
+    def at(order):
         x, weights = _two_class_nodes(problem, order)
         f, f_rest, c, c_rest = expit(b * x), expit(-b * x), expit(a * x), expit(-a * x)
-        if notion == "canonical":
-            return estimands.value(estimand, np.column_stack([f_rest, f]), np.column_stack([c_rest, c]), notion, weights)
         if notion == "top_label":  # both classes are on top alike
             top = x > 0
             f, f_rest, c, c_rest, weights = f[top], f_rest[top], c[top], c_rest[top], 2.0 * weights[top]
-        return scalar_integral(estimand, f, f_rest, c, c_rest, "binary" if notion == "classwise" else notion, weights)
+        return integral(estimand, notion, f, f_rest, c, c_rest, weights)
 
-    coarse, fine = integral(16), integral(24)
+    coarse, fine = at(16), at(24)
     return Truth(fine, abs(fine - coarse) + 1e-13, "Gauss-Legendre quadrature")
 
 
 def _two_class_nodes(problem, order):
     fastest = max(1.0, problem.truth_power, problem.prediction_power)
     slowest = min(1.0, problem.truth_power, problem.prediction_power)
-    half = _graded(1.0 / fastest, 40.0 / slowest, 40.0 / problem.alpha + 40.0 / slowest)
-    x, weights = _gauss(np.concatenate([-half[:0:-1], half]), order)
+    half = growing(1.0 / fastest, 40.0 / slowest, 40.0 / problem.alpha + 40.0 / slowest)
+    x, weights = gauss_legendre(np.concatenate([-half[:0:-1], half]), order)
     size = np.abs(x)
     density = np.exp(-problem.alpha * size - 2.0 * problem.alpha * np.log1p(np.exp(-size)) - betaln(problem.alpha, problem.alpha))
     return x, weights * density
@@ -179,18 +160,18 @@ def _supremum(a, b):
 def _truths(problem, notion, extra):
     wanted = extra or estimands.names(notion)
     if notion == "canonical":
-        return {name: _mean_of_sets(values, SMOOTH) for name, values in _canonical(problem, wanted).items()}
+        return {name: mean_of_sets(values, SMOOTH) for name, values in _canonical(problem, wanted).items()}
     values = np.array([_conditional_values(problem, notion, wanted, r) for r in range(RANDOMISATIONS)])
     fewer = np.array([_conditional_values(problem, notion, wanted, r, CONDITIONAL_POINTS - 1, 6) for r in range(RANDOMISATIONS)])
     with np.errstate(invalid="ignore"):
         bias = np.abs(values.mean(axis=0) - fewer.mean(axis=0))  # of ratios, O(1 / points); node spacing
     method = "quadrature over the conditioning probability, "
-    return {name: _mean_of_sets(v, b, method) for name, v, b in zip(wanted, values.T, bias)}
+    return {name: mean_of_sets(v, b, method) for name, v, b in zip(wanted, values.T, bias)}
 
 
 def _canonical(problem, wanted):
     """{estimand: its value by each set}."""
-    found = dict(_sums_over_classes(problem))
+    found = dict(sums_over_classes(problem))
     found["rms"] = np.sqrt(found["l2_squared"])
     for score, distance in (("brier", "l2_squared"), ("logloss", "kl")):
         found[score] = found[distance] + found[f"refinement_{distance}"]
@@ -208,18 +189,18 @@ def _canonical(problem, wanted):
 def _pairs(problem, r):
     """(f, C) at the points of set r."""
     log_s = _log_gammas(problem.classes, problem.alpha, POINTS, r)
-    return _softmax(problem.prediction_power * log_s), _softmax(problem.truth_power * log_s)
+    return softmax(problem.prediction_power * log_s), softmax(problem.truth_power * log_s)
 
 
 @lru_cache(maxsize=64)
-def _sums_over_classes(problem):
+def sums_over_classes(problem):
     """{estimand: by each set, E sum_j d(f_j, C_j)}. "kl_rest" is the part of 1 - C against 1 - f. The terms of kl are
     c log(c / t) - c + t, whose last two sum to 0 over the classes: positive terms have less variance."""
     per_set = []
     for r in range(RANDOMISATIONS):
         total = dict.fromkeys(("l2_squared", "kl", "kl_rest", "refinement_l2_squared", "refinement_kl"), 0.0)
         rest = _Rest.of(problem, CONDITIONAL_POINTS, r)
-        for x, weights in rest.blocks(*_gauss(_logit_edges(problem, "classwise", 2.5), 8)):
+        for x, weights in rest.blocks(*gauss_legendre(_logit_edges(problem, "classwise", 2.5), 8)):
             h, z = rest.at(x)
             t, t_rest, (c, c_rest) = expit(x[:, None]), expit(-x[:, None]), _both(z)
             law = weights * (problem.classes / h.shape[1])
@@ -252,13 +233,13 @@ def _conditional_values(problem, notion, wanted, r, log2_points=CONDITIONAL_POIN
     at_edges = np.concatenate([gap(x) for x, _ in rest.blocks(edges, edges)])
     changes = np.flatnonzero(at_edges[:-1] * at_edges[1:] < 0)  # of sign: there |t - C| has its kinks
     crossings = [brentq(lambda x: gap(x)[0], edges[i], edges[i + 1], xtol=1e-12) for i in changes]
-    x, weights = _gauss(np.union1d(edges, crossings), order)
+    x, weights = gauss_legendre(np.union1d(edges, crossings), order)
     mass, c, c_rest = np.concatenate([means(block) for block, _ in rest.blocks(x, weights)], axis=1)
     seen = mass > np.finfo(float).tiny / np.finfo(float).eps  # below, ratios are of rounded numbers
     x, weights, mass, c, c_rest = (a[seen] for a in (x, weights, mass, c, c_rest))
     weights = weights * mass
     weights /= weights.sum()  # 1 for classwise, 1 / k but for the error of the points for top_label
-    return [scalar_integral(name, expit(x), expit(-x), c / mass, c_rest / mass, notion, weights) for name in wanted]
+    return [integral(name, notion, expit(x), expit(-x), c / mass, c_rest / mass, weights) for name in wanted]
 
 
 class _Rest(NamedTuple):
@@ -298,11 +279,11 @@ def _logit_edges(problem, notion, width):
     ratio = problem.truth_power / b
     finest, flat = width * min(1.0, b, 1.0 / ratio), 40.0 * max(1.0, 1.0 / ratio)
     reach = 40.0 * b / problem.alpha + abs(b - 1.0) * np.log(k)
-    right = _graded(finest, flat, reach / (k - 1) + abs(b - 1.0) * np.log(k))
+    right = growing(finest, flat, reach / (k - 1) + abs(b - 1.0) * np.log(k))
     if notion == "top_label":
         splits = logit(1.0 / np.arange(k, 1, -1))
         return np.unique(np.concatenate([splits, np.linspace(splits[0], 0.0, 33), right]))
-    return np.concatenate([-_graded(finest, flat, reach)[:0:-1], right])
+    return np.concatenate([-growing(finest, flat, reach)[:0:-1], right])
 
 
 # Points and nodes
@@ -325,24 +306,3 @@ def _both(z):
     large = 1.0 / (1.0 + small)
     small *= large
     return np.where(z > 0, large, small), np.where(z > 0, small, large)
-
-
-def _graded(width, dense, end):
-    """Edges from 0: panels of this width up to `dense`, growing by a half each from there to at least `end`."""
-    edges = list(np.linspace(0.0, min(dense, end), int(np.ceil(min(dense, end) / width)) + 1))
-    while edges[-1] < end:
-        width *= 1.5
-        edges.append(edges[-1] + width)
-    return np.array(edges)
-
-
-def _gauss(edges, order):
-    """Gauss-Legendre nodes and weights on the panels between the edges."""
-    x, w = np.polynomial.legendre.leggauss(order)
-    mid, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
-    return (mid[:, None] + half[:, None] * x).ravel(), (half[:, None] * w).ravel()
-
-
-def _softmax(z):
-    e = np.exp(z - z.max(axis=1, keepdims=True))
-    return e / e.sum(axis=1, keepdims=True)
