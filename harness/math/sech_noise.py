@@ -13,6 +13,7 @@ Scores are arrays of any shape, in [0, 1]; h > 0 is one number in the same unit.
 from __future__ import annotations
 
 import numbers
+from math import frexp
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from harness.math.notions import numeric
 
 CATALAN = 0.915965594177219015
 BLOCK = 1 << 14  # scores at a time: intermediate arrays stay in the processor's cache, and small where n = 10^7
+
+WIDTHS = tuple(2.0**-j for j in range(2, 9))  # of the perturbed families of problems, and of training that knows of it
 
 
 def perturb(p, h, rng):
@@ -169,3 +172,9 @@ def _x_sech(a):
         m = 2 * k + 1
         tail = tail + (-1) ** k * 2.0 * np.exp(-m * far) * (far / m + 1.0 / m**2)
     return np.where(a < 2.0, below, 2.0 * CATALAN - tail)
+
+
+def width_name(h: float) -> str:
+    """0.015625 -> 'h2^-6', 0.02 -> 'h0.02'."""
+    mantissa, exponent = frexp(h)
+    return f"h2^{exponent - 1}" if mantissa == 0.5 else f"h{h:g}"

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import frexp
 from typing import Any
 
 from harness.errors import BadInputError
 from harness.estimators.base import is_positive
-
-WIDTHS = tuple(2.0**-j for j in range(2, 9))
+from harness.math.sech_noise import WIDTHS, width_name
 
 
 @dataclass(frozen=True)
@@ -79,12 +77,6 @@ class PerturbedNetworks:
 def perturbed(one, h: float, notion: str = "binary") -> dict:
     """The configuration of `one`, a problem or its configuration, perturbed with width h."""
     return {"_target_": "harness.problems.Perturbed", "problem": one, "h": h, "notion": notion}
-
-
-def width_name(h: float) -> str:
-    """0.015625 -> 'h2^-6', 0.02 -> 'h0.02'."""
-    mantissa, exponent = frexp(h)
-    return f"h2^{exponent - 1}" if mantissa == 0.5 else f"h{h:g}"
 
 
 def _check(widths):

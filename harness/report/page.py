@@ -9,9 +9,9 @@ import re
 from pathlib import Path
 
 from harness.common.paths import PACKAGE
+from harness.common.writing import whole_file
 from harness.report import plots, reproduction, tables
 from harness.runs import sweeps, variations
-from harness.runs.records import whole_file
 
 VERDICTS = {
     "identical": "equal to the reported number to its printed precision, or to 1e-9",

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
+from harness.common.writing import whole_file
 from harness.errors import BadInputError
 from harness.math.notions import NOTIONS
 from harness.report.evaluation import are_of, evaluate
 from harness.report.tables import OWN_RANDOMNESS, figure_estimands, label
-from harness.runs.records import whole_file
 from harness.runs.settings import as_list
 
 COLOURS = (

@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from harness.common.paths import EXPERIMENTS
+from harness.common.writing import whole_file
 from harness.errors import BadInputError
-from harness.runs.records import whole_file
 
 KEY = ["item", "row", "column"]
 COLUMNS = [*KEY, "unit", "reported", "plus_minus", "ours", "error", "reps", "difference", "z", "verdict", "reason"]

@@ -7,8 +7,8 @@ import textwrap
 import unicodedata
 from pathlib import Path
 
+from harness.common.writing import whole_file
 from harness.report.evaluation import are_of, evaluate
-from harness.runs.records import whole_file
 from harness.runs.settings import as_list
 
 BOUNDS = {"upper": "≤ ", "lower": "≥ "}

@@ -12,7 +12,7 @@ import uuid
 from pathlib import Path
 
 from harness.common.paths import CHECKOUT
-from harness.runs.records import write_json
+from harness.common.writing import write_json
 
 PACKAGES = ("calharness", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "duckdb", "joblib", "hydra-core", "matplotlib")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import resource
 import signal
 import sys
@@ -17,8 +16,9 @@ import numpy as np
 
 from harness.common.seeds import estimator_rng, identity, problem_rng
 from harness.common.strangers import said
+from harness.common.threads import one_thread
 from harness.errors import BadInputError, UndefinedError
-from harness.estimators.base import apply, is_finite
+from harness.estimators.base import EstimatorSpec, apply, is_finite
 from harness.math import estimands
 from harness.math.notions import reduce
 from harness.runs import records
@@ -102,23 +102,6 @@ def interruptible():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-@contextlib.contextmanager
-def one_thread():
-    """Linear algebra and OpenMP on one thread: libraries that are loaded by a call, and, through the environment that they read
-    as they load, those that an estimator imports meanwhile."""
-    from threadpoolctl import threadpool_limits
-
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update(dict.fromkeys(names, "1"))
-    try:
-        with threadpool_limits(1):
-            yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
-
-
 def _node(group, name, task):
     """The node by the plan's key. Built again when that key is new: a file or a source changed since the last run."""
     own_id, config, key = task["nodes"][group][name]
@@ -139,8 +122,9 @@ def _frozen(arrays):
 
 
 def _estimator_stream(problem, estimator, cell):
-    if getattr(estimator.object, "legacy_seed", False):
-        return cell.rep
+    seeded = EstimatorSpec.read(estimator.object, "replication_rng")
+    if seeded is not None:
+        return seeded(cell.rep)
     if problem.key not in _identities:  # a file is asked once: its key pins its content
         _identities[problem.key] = identity(problem.object, problem.key)
     return estimator_rng(cell.seed, _identities[problem.key], cell.rep, cell.n, estimator.stream)

@@ -1,0 +1,181 @@
+"""What the code of gruber2025 computed, where it differs from the paper's text (experiments/gruber2025/NOTES.md): the numbers of
+its tables and figures. The estimators without the paper's name follow the text, but for the power of n in the ridge, where the
+text's n^0.5 is taken for the code's n^-0.5 and n^-0.25."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from harness.errors import BadInputError, UndefinedError
+from harness.estimators.base import Estimate, Wrapper, is_positive
+from harness.estimators.binned import cell_residuals, check_bins
+from harness.estimators.dirichlet_kernel import RISK_GRID
+from harness.estimators.selection import check_grid, fold_products, settings_of
+from harness.estimators.tuned import OWN_REVISION, numbers_of
+from harness.math.kernels import dirichlet_sums, two_columns
+from harness.math.notions import checked, one_hot
+from harness.math.risk import ResidualGram, residuals, risk
+
+LEAST_DENSITY = 1e-10  # their denominators are at least this, for at most 60 classes
+MOST_CLASSES = 60
+FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+
+@dataclass(frozen=True)
+class Binned:
+    """Residual products of bins (a, b] of equal width, an empty bin taking the means of all; up to 90 bins (the text: 100)."""
+
+    bins: int = 15
+
+    notions = ("binary", "top_label", "classwise")
+    tunable = ("bins",)
+
+    def __post_init__(self):
+        check_bins(self.bins)
+
+    def search_space(self, scalar):
+        return {"bins": tuple(range(5, 91, 5))}
+
+    def products(self, p, y, points, settings, rng=None):
+        for one in settings:
+            bins = one["bins"]
+            edges = np.linspace(0.0, 1.0, bins + 1)
+
+            def cell_of(x, edges=edges, bins=bins):
+                return (np.digitize(x, edges, right=True) - 1) % bins  # p = 0 falls into their last bin
+
+            mean = cell_residuals(p, y, cell_of, bins)
+            yield [ResidualGram(mean[cell_of(x)]) for x in points]
+
+
+@dataclass(frozen=True)
+class DirichletKernel:
+    """Residual products of the Dirichlet kernel without clipping, as their code has them for float32 predictions: a confidence
+    that is exactly 0 or 1 makes its row NaN, and NaN rows are left out of risk and estimate. For vectors of at most 60 classes
+    the densities are not rescaled: a denominator below 1e-10 is replaced by it, one above the range of float32 makes the row NaN.
+
+    float32: predictions are rounded to float32 first (arithmetic stays in float64)."""
+
+    bandwidth: float = 0.01
+    float32: bool = True
+    rescaled: bool = False
+
+    notions = ("binary", "top_label", "classwise", "canonical")
+    tunable = ("bandwidth",)
+
+    def __post_init__(self):
+        if not is_positive(self.bandwidth):
+            raise BadInputError(f"bandwidth is {self.bandwidth!r}; a positive number is needed.")
+
+    def search_space(self, scalar):
+        return {"bandwidth": tuple(float(np.float32(b)) for b in RISK_GRID)}
+
+    def products(self, p, y, points, settings, rng=None):
+        bandwidths = [one["bandwidth"] for one in settings]
+        hits = y[:, None].astype(np.float64) if p.ndim == 1 else one_hot(y, p.shape[1])
+        centres = self._rounded(p)
+        at = [self._ratios(self._rounded(x), centres, hits, bandwidths, p.ndim == 1) for x in points]
+        for i in range(len(settings)):
+            yield [ResidualGram(np.where(np.isnan(of[i]), np.nan, x.reshape(len(x), -1) - of[i])) for x, of in zip(points, at)]
+
+    def _rounded(self, p):
+        return two_columns(p.astype(np.float32).astype(np.float64) if self.float32 else p)
+
+    def _ratios(self, x, centres, hits, bandwidths, scalar):
+        ratios = np.full((len(bandwidths), len(x), hits.shape[1]), np.nan)
+        fine = (x > 0.0).all(axis=1)
+        if not fine.any():
+            return ratios
+        found, log_density = dirichlet_sums(x[fine], centres, hits, bandwidths)
+        if not scalar and x.shape[1] <= MOST_CLASSES and not self.rescaled:
+            with np.errstate(over="ignore"):
+                total = np.exp(log_density) * len(centres)
+            found = found * np.minimum(total / LEAST_DENSITY, 1.0)[..., None]
+            found[total > FLOAT32_MAX] = np.nan
+        ratios[:, fine] = found
+        return ratios
+
+
+@dataclass(frozen=True)
+class Tuned(Wrapper):
+    """Their pipeline: the rows in the order given are permuted by RandomState(0), the first int(0.8 n) are cut into contiguous
+    folds, the others are the test part; the setting with the least mean over the folds of sqrt(risk) is chosen; rms = mean over
+    the folds of the root of the test estimate, l2_squared = mean of these estimates. NaN rows of residual products (points that
+    the kernel estimator drops) are left out of risk and estimate.
+
+    misaligned: kernel ridge on vectors is fitted on the labels of other samples, those at the same positions before the
+    permutation, while the risk takes the right ones: what their code did for canonical calibration errors.
+
+    diagnostics: as `Tuned`; rms_sd is the error bar of their figures, root_risk and root_risk_se (both not x100) are what their tables
+    print; dropped_share, the share of test samples dropped."""
+
+    estimator: Any
+    grid: dict | None = None
+    folds: int = 5
+    misaligned: bool = False
+
+    estimands = ("l2_squared", "rms")
+    determinism = "rounding"
+    null_bias = 0.05
+
+    def __post_init__(self):
+        check_grid(self.estimator, self.grid)
+        if int(self.folds) != self.folds or self.folds < 2:
+            raise BadInputError(f"folds is {self.folds}; an integer of at least 2 is needed.")
+
+    @property
+    def revision(self):
+        """Raised with that of the estimator, whose numbers these are."""
+        return OWN_REVISION + (self.inner.revision or 1) - 1
+
+    def __call__(self, p, y, rng=None):
+        p, y = checked(p, y)
+        settings, risks, tests, dropped = self.path(p, y)
+        roots = np.sqrt(np.maximum(risks, 0.0))
+        choice = int(np.nanargmin(roots.mean(axis=1)))
+        with np.errstate(invalid="ignore"):
+            per_fold = np.sqrt(tests[choice])
+        diagnostics = {
+            "risk": float(risks[choice].mean()), "root_risk": float(roots[choice].mean()),
+            "root_risk_se": float(roots[choice].std(ddof=1) / np.sqrt(self.folds)), "rms_sd": float(per_fold.std(ddof=1)),
+            "choice": choice, "dropped_share": float(dropped[choice].mean()), **numbers_of(settings[choice]),
+        }  # fmt: skip
+        return {
+            "l2_squared": Estimate(float(tests[choice].mean()), diagnostics=diagnostics),
+            "rms": Estimate(float(per_fold.mean()), diagnostics=diagnostics),
+        }
+
+    def path(self, p, y):
+        """(settings, validation risks, test estimates, shares of test samples dropped), the last three (settings, folds)."""
+        n = len(p)
+        rest_n = int(0.8 * n)
+        if rest_n < 2 * self.folds or rest_n == n:
+            raise UndefinedError(f"{self.folds} folds of at least 2 samples and a fifth as test part need more than {n} samples")
+        order = np.random.RandomState(0).permutation(n)
+        rest, test = order[:rest_n], order[rest_n:]
+        fold = np.repeat(np.arange(self.folds), [len(part) for part in np.array_split(np.arange(rest_n), self.folds)])
+        settings = settings_of(self.estimator.search_space(p.ndim == 1) if self.grid is None else self.grid)
+        fitted = y[:rest_n] if self.misaligned and p.ndim == 2 else y[rest]
+        u = residuals(p, y)[rest]
+        risks, tests, dropped = np.empty((3, len(settings), self.folds))
+        for j, i, held_out, (of_test,) in fold_products(self.estimator, settings, p[rest], fitted, fold, None, [p[test]]):
+            risks[i, j] = _risk_of_finite(u[fold == j], held_out)
+            values = of_test.diagonal()
+            seen = np.isfinite(values)
+            dropped[i, j] = 1.0 - seen.mean()
+            tests[i, j] = values[seen].mean() if seen.any() else np.nan
+        if np.isnan(risks.mean(axis=1)).all():
+            raise UndefinedError(
+                "every setting leaves a fold with fewer than two rows that are not NaN, the others being exactly 0 or 1"
+            )
+        return settings, risks, tests, dropped
+
+
+def _risk_of_finite(u, products):
+    seen = np.isfinite(products.features).all(axis=1)
+    if seen.sum() < 2:
+        return np.nan
+    return risk(u[seen], ResidualGram(products.features[seen], products.core))
