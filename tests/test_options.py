@@ -84,17 +84,23 @@ def test_options_of_tables_and_files_are_chosen_together():
     assert options.option("problem", "score_sine").config["map"]["amplitude"] == 0.1  # the table is as it was
 
 
-@pytest.mark.parametrize("group", ["problem", "estimator"])
+@pytest.mark.parametrize("group", options.GROUPS)
 def test_hydra_lists_what_the_tables_make(group):
-    """Globs in a multirun are Hydra's own: it asks the source for all options of a group, which has no tables and bases in it."""
+    """Globs in a multirun are Hydra's own, which asks for all options of a group; tables and bases are none."""
+    from hydra import initialize_config_dir
+    from hydra.core.global_hydra import GlobalHydra
     from hydra.core.object_type import ObjectType
 
-    from harness.runs.hydra_source import Tables
+    from harness.common.paths import CONF
+    from harness.runs.hydra_source import Tables, register
 
+    register()
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        assert GlobalHydra.instance().config_loader().get_group_options(group) == options.ids(group)
     source = Tables("test", "calharness://tables")
     assert source.list(group, ObjectType.CONFIG) == sorted(options.made(group)) and source.list(group, ObjectType.GROUP) == []
     assert source.is_group(group) and not source.is_group(f"{group}/tables") and not source.is_config(group)
-    assert source.is_config(f"{group}/{min(options.made(group))}") and not source.is_config(f"{group}/tables/beta")
+    assert all(source.is_config(f"{group}/{name}") for name in options.made(group)) and not source.is_config(f"{group}/tables/beta")
 
 
 def test_bases_and_tables_are_no_ids():
