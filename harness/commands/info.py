@@ -68,16 +68,20 @@ def _own(target: str) -> int:
 def _describe(group: str, made: Any, node: dict[str, Any], comments: dict[str, str] | None = None) -> None:
     """Print docstring and parameters of an object, what it declares, and its truths if it is a problem."""
     _print_part(made.__name__ if inspect.isroutine(made) else type(made).__name__, made, node, comments or {})
-    from harness.problems.base import members_of
+    from harness.calibrators.base import CalibratorSpec
+    from harness.estimators.base import EstimatorSpec
+    from harness.problems.base import ProblemSpec, members_of
 
+    specs: dict[str, Any] = {"problem": ProblemSpec, "estimator": EstimatorSpec, "calibrator": CalibratorSpec}
     try:
         members = members_of(made)
-        if members:  # a family of problems
+        if members:
             ids = list(members)
             print(f"{len(ids):,} problems, from {ids[0]} to {ids[-1]}" if len(ids) > 1 else f"1 problem, {''.join(ids)}")
             return
+        spec = specs[group].of(made)
         for attribute in SHOWN[group]:
-            if (value := getattr(made, attribute, None)) is not None:
+            if (value := getattr(spec, attribute)) is not None:
                 print(f"{attribute:<14}{', '.join(map(str, value)) if isinstance(value, tuple) else value}")
         if group == "problem" and hasattr(made, "truth"):
             _print_truths(made)
@@ -154,9 +158,9 @@ def _meaning(name: str, doc: str) -> str:
 
 def _print_truths(problem: Any) -> None:
     from harness.math import estimands
-    from harness.problems.base import truth_of
+    from harness.problems.base import ProblemSpec, truth_of
 
-    for notion in problem.default_notions:
+    for notion in ProblemSpec.of(problem).default_notions:
         for name in estimands.names(notion):
             truth = truth_of(problem, name, notion)
             if truth is not None:
@@ -182,9 +186,9 @@ def _experiment(name: str) -> None:
         plan = planning.plan(config)
         runnable = len(plan.cells) - len(plan.skips)
         rows.append(("cells", f"{len(plan.cells):,}, of which {runnable:,} run here and {len(plan.skips):,} are skipped"))
-    except BadInputError as reason:  # a family without files
+    except BadInputError as error:  # a family without files
         plan = None
-        rows.append(("cells", str(reason)))
+        rows.append(("cells", str(error)))
     files = _files(config["problem"] or {})
     if files:
         rows.append(("files", "; ".join(files)))
@@ -204,7 +208,7 @@ def _setting(value: Any) -> str:
 
 def _files(nodes: dict[str, Any]) -> list[str]:
     """`path (present)` or `path (absent)` for every file or folder that the problems' YAMLs name."""
-    from harness.sources.tabrepo import CACHE
+    from harness.common.paths import CACHE
 
     data = os.environ.get("CALHARNESS_DATA")
     places = [Path.cwd(), *([Path(data).expanduser()] if data else []), CACHE]

@@ -109,28 +109,30 @@ def _uses(kind: str) -> Callable[[str, str, str], bool]:
 
 
 def _has_notion(group: str, name: str, notion: str) -> bool:
+    from harness.estimators.base import EstimatorSpec
     from harness.math.notions import NOTIONS
-    from harness.problems.base import members_of
+    from harness.problems.base import ProblemSpec, members_of
     from harness.runs.components import load
 
     if notion not in NOTIONS:
         raise BadInputError(f"notion is {notion!r}{guess(notion, list(NOTIONS))}; allowed are {', '.join(NOTIONS)}.")
     made = load(group, name, {})
     try:
-        members = members_of(made)  # a family: by its first problem
-        if members:
+        members = members_of(made)
+        if members:  # a family has the notions of its first problem
             made = next(iter(members.values()))
-        return notion in made.notions
+        return notion in (ProblemSpec if group == "problem" else EstimatorSpec).of(made).notions
     except BadInputError:  # a file that is not given yet
         return False
 
 
 def _has_estimand(group: str, name: str, estimand: str) -> bool:
+    from harness.estimators.base import EstimatorSpec
     from harness.math import estimands
     from harness.runs.components import load
 
     estimands.check_name(estimand)
-    return estimand in load(group, name, {}).estimands
+    return estimand in (EstimatorSpec.of(load(group, name, {})).estimands or ())
 
 
 _PROPERTIES = {

@@ -1,14 +1,16 @@
 """Where Hydra finds what the tables of conf/ make: a source of configuration beside the files, read one option at a time.
 
-conf/config.yaml names it in `hydra.searchpath`, and `register` makes its scheme known. Hydra's own ConfigStore would do the same,
-but it is copied with everything in it at every composition, which then takes twice as long.
+Hydra's own ConfigStore would do the same, but it is copied with everything in it at every composition, which then takes twice as
+long.
 """
 
 from __future__ import annotations
 
+from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.object_type import ObjectType
 from hydra.core.plugins import Plugins
 from hydra.plugins.config_source import ConfigResult, ConfigSource
+from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import OmegaConf
 
 from harness.runs import options
@@ -41,6 +43,14 @@ class Tables(ConfigSource):
         return sorted(options.made(config_path.rstrip("/"))) if wanted else []
 
 
+class BehindTheFiles(SearchPathPlugin):
+    """Has Hydra look into the tables for what is no file, in compositions and where it globs."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        search_path.append(provider="calharness", path="calharness://tables")
+
+
 def register() -> None:
-    """Make the scheme known to Hydra. It is called before every composition, ours and that of hydra.main."""
+    """Make Hydra use the tables. It is called before every composition, ours and that of hydra.main."""
     Plugins.instance().register(Tables)
+    Plugins.instance().register(BehindTheFiles)

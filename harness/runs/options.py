@@ -130,16 +130,14 @@ def option(group: str, name: str) -> Option:
 
 
 def _experiment(path: Path) -> dict[str, Any]:
-    """An experiment's file with what it inherits."""
+    """An experiment's file with what it inherits. Its own overrides come before those of its bases, as in Hydra."""
     own = read(path)
-    found: dict[str, Any] = {}
-    for entry in own.get("defaults", []):
-        if isinstance(entry, str) and entry != "_self_":
-            found = _merged(found, _experiment(path.parent / f"{entry}.yaml"))
-    inherited = found.pop("defaults", [])
-    chosen = [entry for entry in own.get("defaults", []) if isinstance(entry, dict)]
-    taken = {key for entry in chosen for key in entry}
-    return {**_merged(found, own), "defaults": [*(e for e in inherited if not taken & set(e)), *chosen]}
+    entries = own.get("defaults", [])
+    bases = [_experiment(path.parent / f"{name}.yaml") for name in entries if isinstance(name, str) and name != "_self_"]
+    overrides: dict[str, Any] = {}
+    for entry in [*(e for e in entries if isinstance(e, dict)), *(e for base in bases for e in base["defaults"])]:
+        overrides = {**entry, **overrides}
+    return {**functools.reduce(_merged, [*bases, own]), "defaults": [{key: ids} for key, ids in overrides.items()]}
 
 
 def _merged(below: Any, above: Any) -> Any:
