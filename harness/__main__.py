@@ -75,8 +75,8 @@ def dispatch(arguments: list[str]) -> int:
 
 
 def no_command(word):
-    from harness.errors import BadInputError
-    from harness.runs.config import GROUPS, guess, ids
+    from harness.errors import BadInputError, guess
+    from harness.runs.catalogue import GROUPS, ids
 
     group = next((g for g in GROUPS if word in ids(g)), None)
     hint = f" (did you mean {group}={word}?)" if group else guess(word, [*COMMANDS, "help"])

@@ -10,6 +10,7 @@ from harness.common.seeds import data_rng, problem_rng
 from harness.errors import BadInputError
 from harness.problems import Beta, CovariateShift, CovariateShifts, Paired, Points, TemperedDirichlet, Uniform
 from harness.report import rankings
+from harness.runs import settings
 from harness.runs.config import compose
 from harness.runs.plan import plan
 
@@ -117,9 +118,9 @@ def test_the_order_of_values_and_an_estimators_own_order():
 )
 def test_a_wrong_ranking_is_one_sentence(ranking, says):
     with pytest.raises(BadInputError, match=says):
-        rankings.checked(ranking, {"a", "b"})
+        settings.checked_ranking(ranking, {"a", "b"})
     with pytest.raises(BadInputError, match="at least two are needed"):
-        rankings.checked({"reference": "l1"}, {"a"})
+        settings.checked_ranking({"reference": "l1"}, {"a"})
 
 
 def draw(problem, n=50, rep=3):

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.commands.check import DECLARED, SAME, SEED, ContractBrokenError, documented, global_states, unseeded_generators
+from harness.commands.check_items import DECLARED, SAME, SEED, ContractBrokenError, documented, global_states, unseeded_generators
 from harness.errors import UndefinedError
 from harness.math.notions import ROW_SUM_TOLERANCE, one_hot
 from harness.problems import Beta, Dirichlet

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.commands.check import DECLARED, SEED, ContractBrokenError, documented, global_states, kept, unseeded_generators
+from harness.commands.check_items import DECLARED, SEED, ContractBrokenError, documented, global_states, kept, unseeded_generators
 from harness.errors import UndefinedError
 from harness.math import estimands
 from harness.math.notions import NOTIONS, one_hot, reduce

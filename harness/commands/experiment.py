@@ -13,9 +13,10 @@ from pathlib import Path
 from harness.common.paths import EXPERIMENTS, PACKAGE
 from harness.common.seeds import digest
 from harness.errors import BadInputError
-from harness.runs import plan as cells
+from harness.runs import plan as planning
 from harness.runs import records, runner, sweeps, variations
 from harness.runs.config import compose, out_folder
+from harness.runs.settings import as_list
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Experiment:
     in its experiment, {path: (as configured, here)}; `configured_points` are those of a sweep that the experiment itself is."""
 
     config: dict
-    plan: cells.Plan
+    plan: planning.Plan
     out: Path
     differs: dict = field(default_factory=dict)
     configured_points: list = field(default_factory=list)
@@ -46,9 +47,9 @@ class Experiment:
         if chosen != configured and "figure.estimators" not in differs:
             config = {**config, "figure": {**config["figure"], "estimators": None}}  # those of the run, not the experiment's
         points = sweeps.points(config) if points is None and config["sweep"] else points
-        plan = cells.plan(config) if points is None else cells.union(config, points)
+        plan = planning.plan(config) if points is None else planning.union(config, points)
         if not reference or "figure.estimand" in differs:  # that of an experiment is a wish: its variations show what they have
-            cells.check_estimands("figure.estimand", config["figure"]["estimand"], plan.estimators)
+            planning.check_estimands("figure.estimand", config["figure"]["estimand"], plan.estimators)
         own = sweeps.points(reference) if reference and reference["sweep"] else []
         return cls(config, plan, out_folder(config["out"]), differs, [values for values, _ in own])
 
@@ -319,7 +320,7 @@ class Experiment:
         return there and f'content="{self.fingerprint(frame)}"' in page.read_text()[:2000]
 
     def _shown(self, frame):
-        chosen = [str(name) for name in cells.as_list(self.config["estimand"])]
+        chosen = [str(name) for name in as_list(self.config["estimand"])]
         if not chosen:
             return frame
         have = set(frame["estimand"].dropna())

@@ -17,6 +17,7 @@ from harness.math.notions import NOTIONS
 from harness.report.evaluation import are_of, evaluate
 from harness.report.tables import OWN_RANDOMNESS, figure_estimands, label
 from harness.runs.records import whole_file
+from harness.runs.settings import as_list
 
 COLOURS = (
     "#0072B2",
@@ -52,38 +53,7 @@ STYLE = {
 }  # fmt: skip
 MOST_PANELS = 40
 WIDTH = 6.75  # inches, two columns of a paper
-FORMATS = ("png", "svg", "pdf", "eps", "ps", "jpg", "tif", "webp")
 ALWAYS = ("png", "svg")  # what the terminal names and what the page shows
-
-
-def checked_figure(figure: dict) -> dict:
-    """The configuration's `figure`, as it is. Raises BadInputError, with the remedy, where size, format, dpi, font, panels_per_row or
-    caption is nothing that can be drawn."""
-
-    def number(value, low, high, kind=(int, float)):
-        return isinstance(value, kind) and not isinstance(value, bool) and low <= value <= high
-
-    size, formats, caption = figure.get("size"), figure.get("format"), figure.get("caption")
-    if size is not None and not (isinstance(size, list) and len(size) == 2 and all(number(x, 0.5, 40) for x in size)):
-        raise BadInputError(
-            f"figure.size is {size!r}; give width and height in inches, 0.5 to 40, as in 'figure.size=[6.75,3]', or null."
-        )
-    named = [formats] if isinstance(formats, str) else formats
-    unknown = [f for f in named if f not in FORMATS] if isinstance(named, list) else [named]
-    if unknown and formats is not None:
-        raise BadInputError(
-            f"figure.format is {formats!r}; give a list of {', '.join(FORMATS)}, as in 'figure.format=[png,pdf]' (png and svg "
-            f"are always written)."
-        )
-    for name, low, high, remedy in (("dpi", 30, 1200, "200 is usual"), ("font", 4, 30, "null is 8 points")):
-        value = figure.get(name)
-        if value is not None and not number(value, low, high):
-            raise BadInputError(f"figure.{name} is {value!r}; give a number from {low} to {high} ({remedy}).")
-    if not number(figure["panels_per_row"], 1, float("inf"), int):
-        raise BadInputError(f"figure.panels_per_row is {figure['panels_per_row']!r}; an integer of at least 1 is needed.")
-    if caption is not None and not isinstance(caption, str):
-        raise BadInputError(f"figure.caption is {caption!r}; give a text, or null for what is drawn in words.")
-    return figure
 
 
 def overview(records, config):
@@ -464,8 +434,6 @@ def _nothing(plt):
 
 def _prepared(records, config):
     """(evaluated estimates, panels (estimand, problem, notion) in their order, estimators in theirs)."""
-    from harness.runs.plan import as_list
-
     estimands = figure_estimands(records, config)
     fine = records[records["estimand"].isin(estimands) & records["status"].eq("ok")]
     table = evaluate(fine, config.get("files", ()))

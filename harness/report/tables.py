@@ -9,6 +9,7 @@ from pathlib import Path
 
 from harness.report.evaluation import are_of, evaluate
 from harness.runs.records import whole_file
+from harness.runs.settings import as_list
 
 BOUNDS = {"upper": "≤ ", "lower": "≥ "}
 DASH = "–"
@@ -25,8 +26,6 @@ def label(config, group: str, name: str) -> str:
 def shown_estimands(records, config) -> list[str]:
     """The estimands of the wide table: those of the configuration's `estimand` that were estimated; where it is null that of the
     figure."""
-    from harness.runs.plan import as_list
-
     have = set(records.loc[records["status"].eq("ok"), "estimand"])
     chosen = list(dict.fromkeys(str(name) for name in as_list(config.get("estimand"))))
     return [name for name in chosen if name in have] or chosen[:1] or _of_figure(records, config)
@@ -34,8 +33,6 @@ def shown_estimands(records, config) -> list[str]:
 
 def figure_estimands(records, config) -> list[str]:
     """The estimands of the figure: those of `figure.estimand` that were estimated, where it is null those of the wide table."""
-    from harness.runs.plan import as_list
-
     wanted = as_list(config["figure"]["estimand"])
     chosen = [str(name) for name in as_list(config.get("estimand"))]
     if not wanted or (chosen and not set(wanted) & set(chosen)):
@@ -44,8 +41,6 @@ def figure_estimands(records, config) -> list[str]:
 
 
 def _of_figure(records, config):
-    from harness.runs.plan import as_list
-
     have = records.loc[records["status"].eq("ok"), "estimand"]
     wanted = [str(name) for name in as_list(config["figure"]["estimand"])] or ["l1"]
     return [name for name in wanted if (have == name).any()] or (wanted[:1] if len(have) == 0 else [have.value_counts().index[0]])

@@ -74,7 +74,7 @@ def _check(path, values, config):
                 f"sweep.{path} is of {rest[0]!r}, but the {head}s of this run are {chosen}; add it to {head}=[...]."
             )
     elif rest or head not in config:
-        from harness.runs.config import guess
+        from harness.errors import guess
 
         known = [key for key in config if key not in FIXED and key not in (*GRID, "problem", "estimator")]
         raise BadInputError(f"there is no option {path!r} to sweep{guess(path, known)}; options are {', '.join(known)}.")
