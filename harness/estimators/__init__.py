@@ -17,6 +17,7 @@ for canonical. Class attributes are its properties:
     legacy_seed          true = rng is the rep itself, as the integer seed of the authors' scripts
 """
 
+from harness.estimators.accuracy import Accuracy
 from harness.estimators.anchors import Brier, LogLossScore, MonteCarloTruth, Oracle
 from harness.estimators.auroc import Auroc
 from harness.estimators.base import Estimate
@@ -42,6 +43,7 @@ from harness.estimators.popordanoska2024 import (
     BinnedPopordanoska2024,
     DirichletKernelPopordanoska2024,
 )
+from harness.estimators.reliability_bins import ReliabilityBins
 from harness.estimators.risk_curve import RiskCurve
 from harness.estimators.tuned import Tuned
 from harness.estimators.variational import Variational, paired_difference
@@ -55,6 +57,7 @@ __all__ = [
     "LipBkt",
     "CertifiedInterval",
     "BVWindow",
+    "Accuracy",
     "Auroc",
     "Binned",
     "BinnedGruber2025",
@@ -74,6 +77,7 @@ __all__ = [
     "MMCE",
     "MonteCarloTruth",
     "Oracle",
+    "ReliabilityBins",
     "Tuned",
     "TunedGruber2025",
     "RiskCurve",

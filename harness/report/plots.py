@@ -43,7 +43,7 @@ NAMES = {
     "kl": "KL calibration error", "linf": r"$L_\infty$ calibration error", "brier": "Brier score", "logloss": "log-loss",
     "rms": "root mean squared calibration error", "refinement_l2_squared": "refinement (Brier score)",
     "refinement_kl": "refinement (log-loss)", "sharpness_l2_squared": "sharpness (Brier score)",
-    "sharpness_kl": "sharpness (log-loss)", "auroc": "area under the ROC curve",
+    "sharpness_kl": "sharpness (log-loss)", "auroc": "area under the ROC curve", "accuracy": "accuracy",
 }  # fmt: skip
 STYLE = {
     "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "legend.fontsize": 7.5, "xtick.labelsize": 7, "ytick.labelsize": 7,
