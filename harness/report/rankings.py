@@ -12,6 +12,9 @@ nothing is asked of their order.
 from __future__ import annotations
 
 from harness.errors import BadInputError
+from harness.report.shown import label
+from harness.runs.config import out_folder
+from harness.runs.records import read_truths
 from harness.runs.settings import as_list, checked_ranking, levels
 
 POLICY = (
@@ -124,9 +127,6 @@ def of_config(records, config):
 
 def by_truth(records, config) -> dict:
     """{notion: the models' order by the stored truths of config["ranking"]["reference"]}."""
-    from harness.runs.config import out_folder
-    from harness.runs.records import read_truths
-
     estimand, out, values = config["ranking"]["reference"], out_folder(config["out"]), {}
     seen = records.loc[records["estimand"].notna(), ["problem", "problem_key", "notion"]].drop_duplicates()
     for problem, key, notion in seen.itertuples(index=False):
@@ -144,17 +144,8 @@ def one_estimand(table, config):
     return table[table["estimand"].eq(table["estimator"].map(chosen))]
 
 
-def render(records, config):
-    """Figure of a ranking (harness.report.plots.shares)."""
-    from harness.report import plots
-
-    return plots.shares(one_estimand(of_config(records, config), config), config)
-
-
 def summary(records, config):
     """The scores with the labels beside the ids."""
-    from harness.report.tables import label
-
     frame = of_config(records, config)
     frame.insert(0, "estimator_label", [label(config, "estimator", e) for e in frame["estimator"]])
     return frame
@@ -163,8 +154,6 @@ def summary(records, config):
 def table(records, config):
     """Rows (order, notion if several, n), one column per estimator: share [Wilson bounds], trials without a number."""
     import pandas as pd
-
-    from harness.report.tables import label
 
     frame = one_estimand(of_config(records, config), config)
     several = frame["notion"].nunique() > 1
