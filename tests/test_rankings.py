@@ -8,7 +8,7 @@ import harness
 from harness.commands.experiment import Experiment
 from harness.common.seeds import data_rng, problem_rng
 from harness.errors import BadInputError
-from harness.problems import Beta, CovariateShift, CovariateShifts, Paired, Points, TemperedDirichlet, Uniform
+from harness.problems import Beta, CovariateShift, CovariateShifts, LegacyStream, Paired, Points, TemperedDirichlet, Uniform
 from harness.report import rankings
 from harness.runs import settings
 from harness.runs.config import compose
@@ -161,7 +161,7 @@ def test_a_family_is_paired_by_member():
     assert Paired(Beta(), "s").members() is None
 
 
-@pytest.mark.parametrize(("problem", "stream"), [(Beta(), ""), (Beta(), "legacy"), (Paired(Beta(), "s"), "t")])
+@pytest.mark.parametrize(("problem", "stream"), [(Beta(), ""), (LegacyStream(Beta()), "s"), (Paired(Beta(), "s"), "t")])
 def test_a_stream_has_a_name_and_there_is_one(problem, stream):
     with pytest.raises(BadInputError, match="stream"):
         Paired(problem, stream)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from harness.common.seeds import digest
 from harness.errors import BadInputError
 from harness.math.notions import NOTIONS, SCALAR_NOTIONS
+from harness.problems.base import ProblemSpec, members_of
 from harness.runs import contract, settings, sweeps
 from harness.runs.components import Component, node
 from harness.runs.settings import as_list
@@ -26,35 +27,6 @@ class Cell(NamedTuple):
     rep: int
     estimator: str
     seed: int
-
-
-class ProblemSpec(NamedTuple):
-    """A problem's properties, read once (a file is hashed to know them); a stranger's problem may leave them out."""
-
-    notions: tuple
-    default_notions: tuple
-    classes: int
-    n_max: int | None
-    default_n: int | tuple
-    default_reps: int
-    sizes: tuple | None
-    unavailable: str | None
-    rows_of_a_file: bool
-
-    @classmethod
-    def of(cls, problem):
-        notions = tuple(getattr(problem, "notions", ("binary",)))
-        return cls(
-            notions,
-            tuple(getattr(problem, "default_notions", notions[:1])),
-            getattr(problem, "classes", 2),
-            getattr(problem, "n_max", None),
-            getattr(problem, "default_n", 1000),
-            getattr(problem, "default_reps", 10),
-            getattr(problem, "sizes", None),
-            getattr(problem, "unavailable", None),
-            bool(getattr(problem, "rows_of_a_file", False)),
-        )
 
 
 @dataclass(frozen=True)
@@ -162,7 +134,7 @@ def _plan(config: dict) -> Plan:
                     cells.append(cell)
                     if limits[notion, n, eid]:
                         skips[cell.key] = limits[notion, n, eid]
-    if config["bootstrap"] and not any(getattr(p.object, "rows_of_a_file", False) for p in problems.values()):
+    if config["bootstrap"] and not any(ProblemSpec.of(p.object).rows_of_a_file for p in problems.values()):
         raise BadInputError(
             f"bootstrap is {config['bootstrap']}, but no problem of this run is a file whose rows could be resampled; leave it "
             f"out: the replications (reps=) of other problems are samples."
@@ -205,7 +177,7 @@ def skip_reason(problem, traits, estimator, notion, n) -> str | None:
     max_classes = getattr(estimator, "max_classes", None)
     if max_classes is not None and notion == "canonical" and traits.classes > max_classes:
         return f"{traits.classes} classes are above the estimator's limit of {max_classes}"
-    if getattr(estimator, "needs_posterior", False) and not hasattr(problem, "posterior"):
+    if getattr(estimator, "needs_posterior", False) and traits.posterior is None:
         return "the problem's true posterior is not known"
     return getattr(estimator, "unavailable", None)
 
@@ -216,7 +188,7 @@ def _nodes(group, chosen):
     nodes: dict[str, Component] = {}
     for name, config in chosen.items():
         one = node(group, name, config)
-        members = one.object.members() if group == "problem" and hasattr(one.object, "members") else None  # a family of problems
+        members = members_of(one.object) if group == "problem" else None
         for made in [one] if members is None else [node(group, *member)._replace(origin=name) for member in members.items()]:
             if made.id in nodes:
                 raise BadInputError(f"{group} {made.id!r} comes from two of {', '.join(chosen)}; select one of them.")
@@ -228,13 +200,13 @@ def _nodes(group, chosen):
 def _paired(problems, ranking):
     """The models of a ranking, those without a stream of their own on that of the ranking: one draw for all in a trial."""
     settings.checked_ranking(ranking, problems)
-    rows = {pid: getattr(one.object, "n_max", None) for pid, one in problems.items()}
+    rows = {pid: ProblemSpec.of(one.object).n_max for pid, one in problems.items()}
     if len(set(rows.values())) > 1:
         held = ", ".join(f"{pid} ({'generated' if n is None else f'{n:,} rows'})" for pid, n in rows.items())
         raise BadInputError(f"the models of a ranking are {held}; they must predict the same rows.")
     found = {}
     for pid, one in problems.items():
-        if getattr(one.object, "stream", None) is None:
+        if ProblemSpec.of(one.object).stream is None:
             wrapped = {"_target_": "harness.problems.Paired", "problem": one.config, "stream": ranking.get("stream")}
             one = node("problem", pid, wrapped)._replace(origin=one.origin)
         found[pid] = one

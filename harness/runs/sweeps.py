@@ -12,7 +12,7 @@ import itertools
 import json
 
 from harness.errors import BadInputError
-from harness.report import evaluation
+from harness.runs.records import SUMMARY_COLUMNS
 
 GRID = ("n", "notion", "reps")  # lists as they are: their values make one larger run, and no parameter
 FIXED = (
@@ -117,7 +117,7 @@ def words(paths) -> dict[str, str]:
         for size in range(1, len(parts) + 1):
             end = ".".join(parts[-size:])
             alike = any(other != path and (other == end or other.endswith(f".{end}")) for other in paths)
-            if not alike and end not in evaluation.COLUMNS:
+            if not alike and end not in SUMMARY_COLUMNS:
                 break
         found[path] = end
     return found
