@@ -33,7 +33,7 @@ class SweepResults:
         order = {name: i for i, name in enumerate(config["problem"])}
         found["_rank"] = self._ranked(points)
         found["_problem"] = found["problem"].map(lambda name: order.get(name, len(order)))
-        found = found.sortvalues(["_problem", "notion", "n", "estimator", "_rank"], kind="stable", ignore_index=True)
+        found = found.sort_values(["_problem", "notion", "n", "estimator", "_rank"], kind="stable", ignore_index=True)
         return found.drop(columns=["_rank", "_problem"])
 
     def _by_point(self, records):
@@ -90,7 +90,7 @@ class SweepResults:
             rows[name] = [sweeps.said(point[name]) if name in point else "all" for point in values]
         first = {name: {v: i for i, v in enumerate(dict.fromkeys(rows[name]))} for name in order}
         places = rows[order].apply(lambda column: column.map(first[column.name])).assign(n=rows["n"], point=rows.pop("point"))
-        sorting = places.sortvalues(list(places)).index
+        sorting = places.sort_values(list(places)).index
         name, table = table.columns.name, table.reset_index(drop=True).loc[sorting]
         table.index = pd.MultiIndex.from_frame(rows.loc[sorting])
         numbers = table.map(lambda entry: any(character.isdigit() for character in entry)).drop(columns="truth", errors="ignore")
