@@ -64,21 +64,21 @@ def load_estimator(name: str, **overrides):
 
 def list_problems() -> list[str]:
     """Ids of all problems, for load_problem."""
-    from harness.runs.config import ids
+    from harness.runs.catalogue import ids
 
     return ids("problem")
 
 
 def list_estimators() -> list[str]:
     """Ids of all estimators, for load_estimator."""
-    from harness.runs.config import ids
+    from harness.runs.catalogue import ids
 
     return ids("estimator")
 
 
 def list_experiments() -> list[str]:
     """Ids of all experiments, for run(["experiment=ID"])."""
-    from harness.runs.config import ids
+    from harness.runs.catalogue import ids
 
     return ids("experiment")
 

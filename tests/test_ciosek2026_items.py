@@ -11,7 +11,8 @@ import harness
 from experiments.ciosek2026 import ablations, bound, bounds, convergence, coverage, ece, study, tighter
 from harness.estimators.base import apply
 from harness.report import reproduction
-from harness.runs.config import compose, ids
+from harness.runs.catalogue import ids
+from harness.runs.config import compose
 from harness.runs.plan import plan
 from harness.runs.records import COLUMNS as RECORD_COLUMNS
 

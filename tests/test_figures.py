@@ -10,6 +10,7 @@ import pytest
 import harness
 from harness.errors import BadInputError
 from harness.report import plots, tables
+from harness.runs import settings
 
 FIGURE = {"estimand": None, "panels_per_row": 3, "estimators": None, "caption": None, "size": None, "format": ["pdf"], "dpi": 80,
           "font": None}  # fmt: skip
@@ -206,12 +207,12 @@ def test_no_two_of_many_series_look_alike():
 )
 def test_a_figure_that_cannot_be_drawn_is_refused(name, value):
     with pytest.raises(BadInputError, match=f"figure.{name} is"):
-        plots.checked_figure({**FIGURE, name: value})
+        settings.checked_figure({**FIGURE, name: value})
 
 
 def test_figures_that_can_be_drawn_are_accepted():
     for figure in ({}, {"size": [3.3, 2.5]}, {"format": "eps"}, {"format": []}, {"format": ["jpg", "png"]}, {"font": 10.5}):
-        assert plots.checked_figure({**FIGURE, **figure}) == {**FIGURE, **figure}
+        assert settings.checked_figure({**FIGURE, **figure}) == {**FIGURE, **figure}
 
 
 def test_size_format_dpi_and_font_are_what_was_asked(kinds, tmp_path):

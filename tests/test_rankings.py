@@ -8,8 +8,9 @@ import harness
 from harness.commands.experiment import Experiment
 from harness.common.seeds import data_rng, problem_rng
 from harness.errors import BadInputError
-from harness.problems import Beta, CovariateShift, CovariateShifts, Paired, Points, TemperedDirichlet, Uniform
+from harness.problems import Beta, CovariateShift, CovariateShifts, LegacyStream, Paired, Points, TemperedDirichlet, Uniform
 from harness.report import rankings
+from harness.runs import settings
 from harness.runs.config import compose
 from harness.runs.plan import plan
 
@@ -117,9 +118,9 @@ def test_the_order_of_values_and_an_estimators_own_order():
 )
 def test_a_wrong_ranking_is_one_sentence(ranking, says):
     with pytest.raises(BadInputError, match=says):
-        rankings.checked(ranking, {"a", "b"})
+        settings.checked_ranking(ranking, {"a", "b"})
     with pytest.raises(BadInputError, match="at least two are needed"):
-        rankings.checked({"reference": "l1"}, {"a"})
+        settings.checked_ranking({"reference": "l1"}, {"a"})
 
 
 def draw(problem, n=50, rep=3):
@@ -160,7 +161,7 @@ def test_a_family_is_paired_by_member():
     assert Paired(Beta(), "s").members() is None
 
 
-@pytest.mark.parametrize(("problem", "stream"), [(Beta(), ""), (Beta(), "legacy"), (Paired(Beta(), "s"), "t")])
+@pytest.mark.parametrize(("problem", "stream"), [(Beta(), ""), (LegacyStream(Beta()), "s"), (Paired(Beta(), "s"), "t")])
 def test_a_stream_has_a_name_and_there_is_one(problem, stream):
     with pytest.raises(BadInputError, match="stream"):
         Paired(problem, stream)

@@ -6,9 +6,9 @@ import re
 import shutil
 import sys
 
-from harness.errors import BadInputError
+from harness.errors import BadInputError, guess
 from harness.runs import catalogue
-from harness.runs.config import GROUPS, guess
+from harness.runs.catalogue import GROUPS
 
 NAMES = {f"{group}s": group for group in (*GROUPS, "calibrator")}
 KEYS = {

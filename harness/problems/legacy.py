@@ -27,7 +27,6 @@ class LegacyStream:
 
     problem: Any = field(default_factory=Beta)
 
-    stream = "legacy"
     version = 1
     default_reps = 10
     default_n = GRID
@@ -46,6 +45,10 @@ class LegacyStream:
     @property
     def classes(self):
         return self.problem.classes
+
+    def replication_rng(self, rep):
+        """The authors seed their generator with the number of the replication."""
+        return rep
 
     def sample(self, n, rng):
         if not isinstance(rng, (int, np.integer)):

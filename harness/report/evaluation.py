@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+from harness.runs.records import SUMMARY_COLUMNS
+
 GROUP = ["problem", "notion", "n", "estimator", "estimand"]
 KEYS = ["problem_key", "estimator_key"]
-COLUMNS = [
-    *GROUP, "reps", "mean", "se", "sd", "truth", "truth_error", "bias", "rmse", "coverage", "low", "high", "kind", "status",
-    "cells", "undefined", "reason", "cpu_seconds", *KEYS,
-]  # fmt: skip
 
 
 def evaluate(records, files=(), apart=()):
@@ -27,7 +25,7 @@ def evaluate(records, files=(), apart=()):
     import pandas as pd
 
     if len(records) == 0:
-        return pd.DataFrame(columns=[*apart, *COLUMNS])
+        return pd.DataFrame(columns=[*apart, *SUMMARY_COLUMNS])
     frame = records.copy()
     frame["estimand"] = frame["estimand"].fillna("")
     fine = frame["status"].eq("ok")
@@ -67,7 +65,7 @@ def evaluate(records, files=(), apart=()):
     table["reps"] = table["reps"].fillna(0).astype(int)
     table["undefined"] = table["undefined"].fillna(0).astype(int)
     table.loc[are_of(table, files), "se"] = np.nan
-    return table.sort_values([*apart, *GROUP], kind="stable").reindex(columns=[*apart, *COLUMNS]).reset_index(drop=True)
+    return table.sort_values([*apart, *GROUP], kind="stable").reindex(columns=[*apart, *SUMMARY_COLUMNS]).reset_index(drop=True)
 
 
 def are_of(table, files) -> list[bool]:

@@ -23,7 +23,7 @@ import pandas as pd
 
 from harness.report import reproduction
 from harness.report.evaluation import GROUP, evaluate
-from harness.report.tables import DASH, label
+from harness.report.shown import DASH, label
 
 Config = Mapping[str, Any]
 Rows = dict[tuple, dict[str, str]]

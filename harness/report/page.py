@@ -9,7 +9,9 @@ import re
 from pathlib import Path
 
 from harness.common.paths import PACKAGE
-from harness.report import plots, reproduction, tables
+from harness import __version__
+from harness.report import missing, reproduction
+from harness.report.style import ESTIMAND_NAMES
 from harness.runs import sweeps, variations
 from harness.runs.records import whole_file
 
@@ -19,7 +21,7 @@ VERDICTS = {
     "differs": "the difference is larger than that",
     "not reproducible here": "there is no number of ours, or none that can be judged, for the reason given",
 }
-MOST_ROWS = 5000  # of a table on the page; the CSV beside it holds all
+MAX_ROWS = 5000  # rows of paper against ours on the page; reproduction.csv holds all
 
 
 def save(experiment, records, files, wide, compared, path: Path, caption: str, diagrams=()) -> Path:
@@ -38,7 +40,8 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
     page = environment.get_template("report.html.j2").render(
         title=config["title"] or experiment.name,
         name=experiment.name,
-        fingerprint=experiment.fingerprint(records),
+        stamp=experiment.stamp(records),
+        version=__version__,
         paper=experiment.paper,
         svg=inline(svg.read_text()),
         diagrams=[(t, c, inline(next(f for f in own if f.suffix == ".svg").read_text())) for t, c, own in diagrams],
@@ -48,19 +51,20 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
         wide=wide,
         levels=wide.index.names,
         rows=[(index if isinstance(index, tuple) else (index,), list(row)) for index, row in zip(wide.index, wide.to_numpy())],
-        compared=_most_telling(compared).to_dict("records") if compared is not None else None,
+        compared=_telling_first(compared).to_dict("records") if compared is not None else None,
         explained=compared is not None and bool(compared["reason"].notna().any()),
         compared_total=len(compared) if compared is not None else 0,
         verdicts=reproduction.counts(compared) if compared is not None else {},
         meaning=VERDICTS,
         statuses={status: int(count) for status, count in statuses.items() if count},
-        reasons=tables.without_number(records) + ([] if config["item"] or config["ranking"] else tables.dashes(records, config)),
+        reasons=missing.without_number(records) + ([] if config["item"] or config["ranking"] else missing.dashes(records, config)),
         differs=[(path, *(variations.brief(value, 200) for value in pair)) for path, pair in experiment.differs.items()],
         experiment_id=config["experiment"],
         swept=_swept(experiment.plan),
         links=[(os.path.relpath(f, path.parent), f.name) for f in files],
-        runs=_runs(experiment.out, records),
-        configuration=json.dumps({k: v for k, v in config.items() if k not in ("labels", "figure")}, indent=1),
+        seed=config["seed"],
+        cells=records["key"].nunique(),
+        configuration=json.dumps({k: v for k, v in experiment.page_config().items() if k not in ("labels", "figure")}, indent=1),
     )
     with whole_file(path) as temporary:
         temporary.write_text(page)
@@ -76,16 +80,16 @@ def _swept(plan):
 def _plain(name):
     """'l1: mean' -> 'L1 calibration error: mean'."""
     estimand, colon, rest = name.partition(":")
-    text = plots.NAMES.get(estimand, estimand)
+    text = ESTIMAND_NAMES.get(estimand, estimand)
     return text.replace("$", "").replace("_", "").replace(r"\infty", "∞") + colon + rest
 
 
-def _most_telling(compared):
-    """All rows, or the MOST_ROWS that say most: differing before within error before identical before absent."""
-    if len(compared) <= MOST_ROWS:
+def _telling_first(compared):
+    """All rows, or the MAX_ROWS that say most: differing before within error before identical before absent."""
+    if len(compared) <= MAX_ROWS:
         return compared
     rank = compared["verdict"].map({"differs": 0, "within error": 1, "identical": 2, "not reproducible here": 3})
-    return compared.loc[rank.sort_values(kind="stable").index[:MOST_ROWS]]
+    return compared.loc[rank.sort_values(kind="stable").index[:MAX_ROWS]]
 
 
 def inline(svg: str) -> str:
@@ -108,14 +112,3 @@ def number(value, digits=4):
     if float(value) == int(value) and abs(value) < 1e6:
         return str(int(value))
     return f"{value:.{digits}g}"
-
-
-def _runs(out, records):
-    found = []
-    for run_id in sorted(set(records["run_id"].dropna()), reverse=True)[:5] if len(records) else []:
-        path = out / "runs" / f"{run_id}.json"
-        try:
-            found.append(json.loads(path.read_text()))
-        except (OSError, ValueError):
-            continue  # `calharness doctor` reports it
-    return found

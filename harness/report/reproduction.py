@@ -21,6 +21,8 @@ import numpy as np
 
 from harness.common.paths import EXPERIMENTS
 from harness.errors import BadInputError
+from harness.report.evaluation import evaluate
+from harness.report.shown import label
 from harness.runs.records import whole_file
 
 KEY = ["item", "row", "column"]
@@ -179,9 +181,6 @@ def convergence_numbers(records, config, estimand: str):
 
 def _numbers(records, config, item, estimand, per_run):
     import pandas as pd
-
-    from harness.report.evaluation import evaluate
-    from harness.report.tables import label
 
     mine = records[records["estimand"].eq(estimand) & records["status"].eq("ok")]
     if per_run:

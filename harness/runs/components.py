@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from harness.common.paths import CONF
 from harness.common.seeds import digest
 from harness.common.strangers import current, ours, said, sources
-from harness.errors import BadInputError
-from harness.runs.config import guess, ids
+from harness.errors import BadInputError, guess
+from harness.runs.catalogue import ids
 
 
 class Component(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from harness.errors import BadInputError
-from harness.problems.base import Truth
+from harness.problems.base import ProblemSpec, Truth
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,13 @@ class Paired:
     fingerprint = None
 
     def __post_init__(self):
-        if not isinstance(self.stream, str) or not self.stream or self.stream == "legacy":
-            raise BadInputError(f"stream is {self.stream!r}; a name other than 'legacy' is needed.")
-        if getattr(self.problem, "stream", None) is not None:
-            raise BadInputError(f"the problem has the stream {self.problem.stream!r} already; give one that draws from its own.")
+        if not isinstance(self.stream, str) or not self.stream:
+            raise BadInputError(f"stream is {self.stream!r}; a name is needed.")
+        inside = ProblemSpec.of(self.problem)
+        if inside.stream is not None:
+            raise BadInputError(f"the problem has the stream {inside.stream!r} already; give one that draws from its own.")
+        if inside.replication_rng is not None:
+            raise BadInputError("the problem draws from a seed of its own making, and can share no stream with others.")
 
     @property
     def version(self):
