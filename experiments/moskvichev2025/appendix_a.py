@@ -13,13 +13,13 @@ from harness.report import items, panels
 from harness.report.plots import COLOURS
 
 METRICS = ("CKCE", "JKCE", "ECE")
-AXIS = "$p = P(x = 0)$"
+AXIS, FORMULA, RIDGE = "$p = P(x = 0)$", "ECE, paper's formula", "CKCE, ridge of n = {:,}"
 
 
 def exact(records):
-    """One row per p with the population values by column."""
+    """The population values by row, p and column."""
     found = metrics.population(records, weights="weights")
-    return found.assign(row=[f"p = {w[0]:.2f}" for w in found["weights"]], p=[w[0] for w in found["weights"]])
+    return found.assign(p=[w[0] for w in found["weights"]], row=[f"p = {w[0]:.2f}" for w in found["weights"]])
 
 
 def printed(config):
@@ -38,17 +38,20 @@ def estimates(records, config):
 def render(records, config):
     known, means, formulas = exact(records), estimates(records, config), printed(config)
     figure, (axes,) = panels.grid(1, 2, 2.9)
+
+    def line(ax, frame, column, **how):
+        mine = frame[frame["column"].eq(column)]
+        ax.plot(mine["p"], mine["value"], **how)
+
     for i, metric in enumerate(METRICS):
-        theirs = formulas[formulas["column"].eq(metric)]
-        axes[0].plot(theirs["p"], theirs["value"], **panels.look(i, filled=False))
-        axes[0].plot(known["p"], known.get(metric), color=COLOURS[i], label=metric)
-    axes[0].plot([], [], **panels.look(0, filled=False, color="0.4", label="paper's formula"))
+        line(axes[0], formulas, metric, **panels.look(i, filled=False))
+        line(axes[0], known, metric, color=COLOURS[i], label=metric)
+    axes[0].plot([], [], **panels.look(0, filled=False, label="paper's formula") | {"color": "0.4"})
     axes[0].set(title="exact values, no ridge", xlabel=AXIS, ylim=(0, 0.5))
     axes[0].legend(ncols=2, loc="upper center")
-    axes[1].plot(known["p"], known.get("CKCE"), color="0.2", linestyle="--", label="no ridge")
+    line(axes[1], known, "CKCE", color="0.2", linestyle="--", label="no ridge")
     for i, n in enumerate(SIZES):
-        text = rf"$n = 10^{{{int(np.log10(n))}}}$"
-        axes[1].plot(known["p"], known.get(f"CKCE, ridge of n = {n:,}"), color=COLOURS[i], label=text)
+        line(axes[1], known, RIDGE.format(n), color=COLOURS[i], label=rf"$n = 10^{{{int(np.log10(n))}}}$")
         mine = means[means["column"].eq("CKCE, 1{p = q}") & means["n"].eq(n)]
         panels.curve(axes[1], mine, "p", error="sd", linestyle="none", marker="o", color=COLOURS[i])
     axes[1].set(title=r"CKCE with the ridge $n^{-1/4}$; marks: estimates", xlabel=AXIS, ylim=(0, 0.16))
@@ -58,17 +61,15 @@ def render(records, config):
 
 def table(records, config):
     """Rows p: exact values, the paper's formula for ECE, CKCE with its ridge, mean estimates +- standard deviation."""
-    known, formulas, rows = exact(records), printed(config), {}
-    for name in METRICS:
-        items.entries(known, ["{p:.2f}"], name, name, None, into=rows)
-    items.entries(formulas[formulas["column"].eq("ECE")], ["{p:.2f}"], "ECE, paper's formula", "value", None, into=rows)
-    items.entries(known, ["{p:.2f}"], "CKCE, ridge of n = 1,000", "CKCE, ridge of n = 1,000", None, into=rows)
+    known, formulas = exact(records), printed(config)
+    known = known[known["column"].isin([*METRICS, RIDGE.format(1000)])]
+    rows = items.entries(known, ["{p:.2f}"], "{column}", "value", None)
+    items.entries(formulas[formulas["column"].eq("ECE")], ["{p:.2f}"], FORMULA, "value", None, into=rows)
     items.entries(estimates(records, config), ["{p:.2f}"], "{column}, n = {n:,}", "mean", "sd", into=rows)
-    return items.wide(rows, ["p"], "exact; estimates: mean ± standard deviation")
+    first = [*METRICS, FORMULA, RIDGE.format(1000)]
+    return items.wide(rows, ["p"], "exact; estimates: mean ± standard deviation", first)
 
 
 def reproduced(records, config):
     """Exact values beside the paper's formulas and an independent computation."""
-    known = exact(records)
-    columns = [name for name in known if name.startswith(METRICS)]
-    return metrics.answers([items.numbers(known, "{row}", name, name, 0.0, np.inf) for name in columns], records, config)
+    return metrics.answers([items.numbers(exact(records), "{row}", "{column}", "value", 0.0, np.inf)], records, config)

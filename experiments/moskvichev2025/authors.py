@@ -137,8 +137,8 @@ class BinsOfFirstClass(ReliabilityBins):
 
 @dataclass(frozen=True)
 class UniformModel:
-    """Equally many rows of each class, every prediction (1/k, ..., 1/k): the marginal model of ImageNet's validation images, which
-    needs no file. The residuals sum to 0, which leaves CKCE = ECE = 0 and JKCE = -(1 + 1/k)(1 - 1/k) / (n - 1)."""
+    """The marginal model of ImageNet's validation images, which needs no file: equally many rows of each of k classes, and every
+    prediction (1/k, ..., 1/k). The residuals sum to 0, so that CKCE = ECE = 0 and JKCE = -(1 + 1/k)(1 - 1/k) / (n - 1)."""
 
     classes: int = 1000
     rows: int = 50_000

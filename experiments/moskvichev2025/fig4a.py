@@ -22,14 +22,10 @@ SHIFT = {"alpha": "location", "scale": "scale", "model_slope": "model_slope", "t
 
 
 def curves(records, config):
-    """(population values by alpha, means by alpha and column, single values)."""
+    """(population values, means, single values) by alpha and column."""
     found = metrics.values(records, config)
     found = found.assign(alpha=items.parameters(found, "problem", "location")["location"]).sort_values("alpha")
     return metrics.population(records, **SHIFT), items.means(found, ["alpha", "column"]), found
-
-
-def known_columns(known):
-    return [name for name in known if name.startswith(METRICS)]
 
 
 def render(records, config):
@@ -43,14 +39,15 @@ def render(records, config):
         drawn, line = (frame[frame["column"].eq(metric)] for frame in (one, means))
         ax.plot(drawn["alpha"], drawn["value"], alpha=0.45, **panels.look(i))
         ax.plot(line["alpha"], line["mean"], color=COLOURS[i], label=metric)
-        limit = known.get("ECE, thirds" if metric == "ECE" else metric, known["alpha"] * np.nan)
-        ax.plot(known["alpha"], limit, color=COLOURS[i], linestyle="--", linewidth=0.9)
+        limit = known[known["column"].eq("ECE, thirds" if metric == "ECE" else metric)]
+        ax.plot(limit["alpha"], limit["value"], color=COLOURS[i], linestyle="--", linewidth=0.9)
     ax.set(title="estimates: one draw, mean; population (dashed)", ylim=(0, 0.8), xlabel=AXIS)
     ax.legend(ncols=3, loc="upper center")
     ax = axes[1, 0]
-    for i, ridge in enumerate(RIDGES if len(known) else ()):
+    for i, ridge in enumerate(RIDGES):
         text = rf"$\lambda$ = {ridge:g}" if ridge >= 0.01 else rf"$\lambda = 10^{{{int(np.log10(ridge))}}}$"
-        ax.plot(known["alpha"], known[f"CKCE, ridge {ridge:g}"], color=COLOURS[i], label=text)
+        limit = known[known["column"].eq(f"CKCE, ridge {ridge:g}")]
+        ax.plot(limit["alpha"], limit["value"], color=COLOURS[i], label=text)
     ax.set(title=rf"CKCE of the population by ridge, $\gamma$ = {GAMMA:g}", yscale="log", xlabel=AXIS)
     ax.legend(ncols=3, loc="upper center")
     ax.set_ylim(top=3e4)
@@ -90,19 +87,17 @@ def table(records, config):
     for column in items.labels(config, "estimator", means["column"]):
         line = means[means["column"].eq(column)]
         noise = 100 * (line["sd"] / line["mean"].abs()).mean()
-        of = _range(line["mean"].to_numpy(), line["alpha"].to_numpy())
-        rows["estimates (mean)", column] = {**of, "sd of one draw, %": items.entry(noise, digits=0)}
-    for column in known_columns(known):
-        name = column.replace("ridge", f"gamma {GAMMA:g}, ridge")
-        rows["population", name] = _range(known[column].to_numpy(), known["alpha"].to_numpy())
+        rows["estimates (mean)", column] = {**_range(line, "mean"), "sd of one draw, %": items.entry(noise, digits=0)}
+    for column, line in known.groupby("column", sort=False):
+        rows["population", column.replace("ridge", f"gamma {GAMMA:g}, ridge")] = _range(line, "value")
     return items.wide(rows, ["", "metric"], "over the locations: smallest, largest, and their ratio")
 
 
-def _range(values, alphas):
-    low, high = values.min(), values.max()
+def _range(line, name):
+    (low, at_low), (high, at_high) = (line.loc[where, [name, "alpha"]] for where in (line[name].idxmin(), line[name].idxmax()))
     return {
-        "smallest": f"{low:.4g}", "at": f"{alphas[values.argmin()]:+.2f}", "largest": f"{high:.4g}",
-        "at ": f"{alphas[values.argmax()]:+.2f}", "largest / smallest": f"{high / low:.3g}" if low > 0 else "–",
+        "smallest": f"{low:.4g}", "at": f"{at_low:+.2f}", "largest": f"{high:.4g}", "at ": f"{at_high:+.2f}",
+        "largest / smallest": f"{high / low:.3g}" if low > 0 else "–",
     }  # fmt: skip
 
 
@@ -111,7 +106,7 @@ def reproduced(records, config):
     known, means, _ = curves(records, config)
     row = "alpha = {alpha:+.2f}"
     estimated = [items.numbers(means, row, "{column}")]
-    held = [items.numbers(known, row, column, column, 0.0, np.inf) for column in known_columns(known)]
+    held = [items.numbers(known, row, "{column}", "value", 0.0, np.inf)]
     answers = [
         metrics.answers(held if item.endswith("_population") else estimated, records, {**config, "compare": [item]})
         for item in config["compare"]

@@ -19,11 +19,12 @@ def values(records, config):
 
 
 def population(records, **named):
-    """Rows with the population values by column, and the parameters of the problem, {name here: name there}, one per problem."""
+    """The population values, one row per problem and column, with the problem's parameters {name here: name there}."""
     held = items.with_number(records[records["estimator"].eq("population")])
     held = held[held["n"].eq(held["n"].max())].drop_duplicates("problem")
-    given = items.parameters(held, "problem", *named.values()).set_axis(list(named), axis=1)
-    return given.join(items.diagnostics(held)).assign(key=held["key"]).sort_values(list(named), ignore_index=True)
+    found = items.parameters(held, "problem", *named.values()).set_axis(list(named), axis=1).assign(key=held["key"])
+    known = found.join(items.diagnostics(held)).melt([*named, "key"], var_name="column")
+    return known.sort_values(next(iter(named)), kind="stable", ignore_index=True)
 
 
 def shares(scored, config):
