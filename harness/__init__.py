@@ -12,9 +12,10 @@ harness.evaluate(records) -> bias, sd, rmse, coverage ... by problem, notion, n,
 
 import importlib
 
+from harness.common.version import VERSION
 from harness.errors import BadInputError, UndefinedError
 
-__version__ = "0.1.0"
+__version__ = VERSION
 __all__ = [
     "BadInputError", "Estimate", "Truth", "UndefinedError", "evaluate", "list_estimators", "list_experiments", "list_problems",
     "load_estimator", "load_problem", "load_records", "paired_difference", "perturb", "reduce", "run",

@@ -11,7 +11,9 @@ import harness
 from harness.commands.experiment import Experiment
 from harness.common.paths import EXPERIMENTS
 from harness.errors import BadInputError
-from harness.report.page import inline, number, plots, reproduction, tables
+from harness.report import plots, reproduction, tables
+from harness.report.latex import latex
+from harness.report.page import inline, number
 from harness.runs.config import compose
 
 
@@ -220,7 +222,7 @@ def test_wide_table_has_the_papers_labels_and_says_what_is_missing(out):
     assert ("Calibrated", "binary", 50) in wide.index and "ECE" in wide.columns
     assert wide.loc[("dirichlet3_overconfident", "canonical", 100), "ECE"] == "skipped"
     assert re.fullmatch(r"\d\.\d{4} ± \d\.\d{4}", wide.loc[("Calibrated", "binary", 50), "ECE"])
-    tex = tables.latex(wide)
+    tex = latex(wide)
     assert (
         r"$\pm$" in tex
         and r"dirichlet3\_overconfident" in tex
@@ -269,7 +271,8 @@ def test_page_is_self_contained_and_complete(result, cli):
     page = result(".html").read_text()
     assert not re.search(r'(src|href)="(https?:)?//', page) and "@import" not in page
     assert page.count("<svg") == 1 and "prefers-color-scheme: dark" in page and "@media print" in page
-    assert "Paper against ours" in page and "within error" in page and "numpy" in page
+    assert "Paper against ours" in page and "within error" in page and f"calharness {harness.__version__}" in page
+    assert "uncommitted" not in page and str(result(".html").parents[2]) not in page
     assert page.count("<tr>") >= 12
     for link in re.findall(r'<a href="([^"]+)"', page):
         assert (result(".html").parent / link).is_file()

@@ -11,7 +11,8 @@ from harness.commands import multirun
 from harness.commands.experiment import Experiment
 from harness.common.progress import Progress
 from harness.errors import BadInputError
-from harness.report import sweep_report
+from harness.report import sweep_plots
+from harness.report.sweep_tables import SweepResults
 from harness.runs import sweeps
 from harness.runs.config import compose
 from harness.runs.plan import plan
@@ -68,7 +69,7 @@ def test_a_table_of_many_points_is_evaluated_once(out, monkeypatch):
     for module in (evaluation, tables):
         monkeypatch.setattr(module, "evaluate", lambda *a, **k: calls.append(a) or plain(*a, **k))
     assert len(found.wide(frame)) == 30 and len(calls) == 1
-    rows = sweep_report.View(found.plan).rows(frame, found.shown_config())
+    rows = SweepResults(found.plan).rows(frame, found.shown_config())
     assert rows["bins"].nunique() == 30 and len(calls) == 2
 
 
@@ -211,13 +212,13 @@ def test_mistakes_in_a_multirun_are_told_before_a_job_starts(cli, out, arguments
 
 
 def test_a_logarithmic_axis_where_values_span_decades():
-    assert sweep_report.is_log([2, 200]) and not sweep_report.is_log([5, 20]) and not sweep_report.is_log([0, 100])
+    assert sweep_plots.is_log([2, 200]) and not sweep_plots.is_log([5, 20]) and not sweep_plots.is_log([0, 100])
 
 
 def figure_of(out, *overrides):
     experiment = Experiment.of([*BASE, *overrides])
     experiment.compute(quiet=True)
-    return sweep_report.View(experiment.plan).render(experiment.records(), experiment.shown_config())
+    return sweep_plots.render(SweepResults(experiment.plan), experiment.records(), experiment.shown_config())
 
 
 def test_the_figure_has_the_parameter_on_its_axis(out):
@@ -295,7 +296,7 @@ def test_jobs_in_other_processes_add_up_to_the_same(out, tmp_path):
     (far,) = (tmp_path / "far" / "sweeps").glob("*/*.csv")
     here = Experiment.of([*BASE, BINS])
     here.compute(quiet=True)
-    near = sweep_report.View(here.plan).summary(here.records(), here.shown_config())
+    near = SweepResults(here.plan).summary(here.records(), here.shown_config())
     columns = ["bins", "problem", "estimator", "estimand", "mean"]
     a, b = (frame[columns].sort_values(columns[:4]).reset_index(drop=True) for frame in (pd.read_csv(far), near))
     assert far.parent.name == here.stem

@@ -2,7 +2,7 @@
 probabilities, 1/10 for every class) by two that are not (flattened, sharpened)."""
 
 from experiments.moskvichev2025 import metrics
-from harness.report import items, plots, rankings
+from harness.report import items, ranking_plot, rankings
 
 summary, table = rankings.summary, rankings.table
 
@@ -12,7 +12,7 @@ def scored(records, config):
 
 
 def render(records, config):
-    return plots.shares(scored(records, config), config, per_row=2)
+    return ranking_plot.shares(scored(records, config), config, per_row=2)
 
 
 def reproduced(records, config):

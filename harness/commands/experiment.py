@@ -12,6 +12,7 @@ from pathlib import Path
 
 from harness.common.paths import EXPERIMENTS, PACKAGE
 from harness.common.seeds import digest
+from harness.common.version import VERSION
 from harness.errors import BadInputError
 from harness.runs import plan as planning
 from harness.runs import records, runner, sweeps, variations
@@ -162,6 +163,8 @@ class Experiment:
                 notes.append(f"{self.folder} held the results of another configuration; they are kept in {moved}")
         shown, config = self._shown(frame), self.shown_config()
         figure, summary, wide, compared = self._drawn(frame, shown, config, notes)
+        if not self.is_sweep:  # the figure of a sweep has the times, other results are the same on every machine
+            summary = summary.drop(columns="cpu_seconds", errors="ignore")
         stem = self.folder / self.stem
         with variations.undisturbed(self.folder, self.stem, self.identity) if self.is_variation else contextlib.nullcontext():
             files = figure_files.save(figure, stem, config)
@@ -317,15 +320,13 @@ class Experiment:
         import numpy as np
         import pandas as pd
 
-        from harness import __version__
-
         named = frame[["key", "estimand", "status", "kind"]].fillna("").astype(str)
         values = frame[["value", "low", "high", "truth", "truth_error"]].astype(float)
         with np.errstate(divide="ignore", invalid="ignore"):
             place = 10.0 ** (11 - np.floor(np.log10(values.abs().where(values.ne(0.0), 1.0))))
             numbers = ((values * place).round() / place).fillna(-np.inf)
         rows = np.sort(pd.util.hash_pandas_object(pd.concat([named, numbers], axis=1), index=False).to_numpy())
-        content = [digest(rows.tobytes().hex()), self.page_config(), self.plan.points, __version__]
+        content = [digest(rows.tobytes().hex()), self.page_config(), self.plan.points, VERSION]
         return digest(json.dumps(content, sort_keys=True, default=str))
 
     def page_config(self) -> dict:

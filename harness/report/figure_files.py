@@ -1,4 +1,5 @@
-"""A figure as files: in the formats, size, resolution and letters that the configuration asks for; the same bytes in every run."""
+"""A figure as files: in the formats, size, resolution and letters that the configuration asks for; the same bytes in
+every run."""
 
 from __future__ import annotations
 

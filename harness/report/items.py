@@ -247,6 +247,32 @@ def _why(otherwise, row, column):
     return otherwise.get(row) if isinstance(otherwise, Mapping) else otherwise(row, column)
 
 
+def convergence_numbers(records: pd.DataFrame, config: Config, estimand: str) -> pd.DataFrame:
+    """Our numbers for a figure of estimates against n, one answer to each item of config["compare"].
+
+    The row is '<problem label>, n = <n>' and the column the estimator's label; the error is the standard error over the
+    replications. The column 'True value' is the problem's truth with its error, unless an estimator bears that label. An item
+    named <figure>_runs is of single runs, its rows '..., seed = <rep>' without an error; <figure>_runs_<estimand> is of that
+    estimand.
+    """
+    frames = []
+    for item in config["compare"]:
+        figure, _, named = item.partition("_runs")
+        wanted = named.removeprefix("_") or estimand
+        row = "{model}, n = {n}" if item == figure else "{model}, n = {n}, seed = {rep}"
+        if item == figure:
+            found = evaluated(records, config, wanted)
+            ours = numbers(found, row, "{column}")
+        else:
+            found = values(records, config, wanted)
+            ours = numbers(found, row, "{column}", value="value", error=0.0, reps=1)
+        exact = numbers(found, row, reproduction.TRUTH, value="truth", error="truth_error", reps=np.inf)
+        if reproduction.TRUTH in config["labels"]["estimator"].values():
+            exact = exact.head(0)
+        frames.append(together(ours, exact, without_number(records, config, row, "{column}")).assign(item=item))
+    return joined(frames)
+
+
 def joined(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
     """The answers to several items as one frame."""
     held = [frame for frame in frames if len(frame)]

@@ -7,8 +7,8 @@ import textwrap
 import unicodedata
 
 TEXT_WIDTH = 345.0  # points, of LaTeX's article on one column: what blocks of columns are cut for; TeX itself sees to the rest
-LEAST_SCALE = 0.7  # a table that is wider is cut into blocks of columns rather than shrunk beyond that
-MOST_ROWS = 45  # of a block; more do not fit on a page
+MIN_SCALE = 0.7  # a table that is wider is cut into blocks of columns rather than shrunk beyond that
+ROWS_OF_A_PAGE = 45  # rows of a block; more do not fit on a page
 CHARACTER, GAP = 4.3, 8.0  # points: a character in \footnotesize, and between two columns
 
 
@@ -26,9 +26,9 @@ def latex(frame) -> str:
     widths = [_width(head, [row[j] for row in cells]) for j, head in enumerate(heads)]
     stub = sum(_width(level, [row[i] for row in index]) for i, level in enumerate(levels))
     tabulars = []
-    for block in _blocks(widths, TEXT_WIDTH / LEAST_SCALE - stub):
-        for start in range(0, len(cells), MOST_ROWS):
-            rows = range(start, min(start + MOST_ROWS, len(cells)))
+    for block in _blocks(widths, TEXT_WIDTH / MIN_SCALE - stub):
+        for start in range(0, len(cells), ROWS_OF_A_PAGE):
+            rows = range(start, min(start + ROWS_OF_A_PAGE, len(cells)))
             chosen = [[cells[i][j] for j in block] for i in rows]
             tabulars.append(_tabular(levels, [heads[j] for j in block], [index[i] for i in rows], chosen))
     head = f"% {name}\n% needs \\usepackage{{booktabs,graphicx}}\n"

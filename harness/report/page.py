@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from harness.common.paths import PACKAGE
-from harness import __version__
+from harness.common.version import VERSION
 from harness.report import missing, reproduction
 from harness.report.style import ESTIMAND_NAMES
 from harness.runs import sweeps, variations
@@ -41,7 +41,7 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
         title=config["title"] or experiment.name,
         name=experiment.name,
         stamp=experiment.stamp(records),
-        version=__version__,
+        version=VERSION,
         paper=experiment.paper,
         svg=inline(svg.read_text()),
         diagrams=[(t, c, inline(next(f for f in own if f.suffix == ".svg").read_text())) for t, c, own in diagrams],
@@ -57,7 +57,8 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
         verdicts=reproduction.counts(compared) if compared is not None else {},
         meaning=VERDICTS,
         statuses={status: int(count) for status, count in statuses.items() if count},
-        reasons=missing.without_number(records) + ([] if config["item"] or config["ranking"] else missing.dashes(records, config)),
+        reasons=missing.without_number(records)
+        + ([] if config["item"] or config["ranking"] else missing.dashes(records, config)),
         differs=[(path, *(variations.brief(value, 200) for value in pair)) for path, pair in experiment.differs.items()],
         experiment_id=config["experiment"],
         swept=_swept(experiment.plan),

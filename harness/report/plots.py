@@ -9,7 +9,7 @@ from harness.report import captions
 from harness.report.evaluation import evaluate
 from harness.report.marks import KIND_NAMES, arrow, fit_texts, legend, marks, sample_ticks, say_no_estimate, spacing, truth_line
 from harness.report.shown import figure_estimands, label
-from harness.report.style import COLOURS, ESTIMAND_NAMES, figure_size, grid_shape, nothing, pale, pyplot
+from harness.report.style import COLOURS, ESTIMAND_NAMES, MARKERS, WIDTH, figure_size, grid_shape, nothing, pale, pyplot  # noqa: F401
 from harness.runs.settings import as_list
 
 MAX_PANELS = 40

@@ -141,7 +141,7 @@ def save(summary_frame, wide_frame, stem: Path) -> list[Path]:
     """<stem>.csv and .parquet hold the summary, <stem>.tex the wide table."""
     paths = [stem.with_name(stem.name + end) for end in (".csv", ".parquet", ".tex")]
     writers = (
-        lambda path: summary_frame.to_csv(path, index=False),
+        lambda path: summary_frame.to_csv(path, index=False, float_format="%.12g"),
         lambda path: summary_frame.to_parquet(path, index=False),
         lambda path: path.write_text(latex(wide_frame)),
     )
