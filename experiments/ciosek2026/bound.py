@@ -51,8 +51,8 @@ def render(records, config):
 def table(records, config):
     """By problem and bound: mean bound at every n, the true value, h, E|S - S0| and 1.166 h."""
     (found, moved), rows = measured(records), {}
-    means = items.in_order(items.means(found, ["problem", "estimator", "truth", "n"]), config).sort_values("n", kind="stable")
-    for (problem, estimator), part in items.in_order(means, config).groupby(["problem", "estimator"], sort=False):
+    means = items.in_order(items.means(found, ["problem", "estimator", "truth", "n"]).sort_values("n"), config)
+    for (problem, estimator), part in means.groupby(["problem", "estimator"], sort=False):
         distance, h = moved[problem]
         row = {f"n = {r.n:,}": items.entry(r.mean, r.se) for r in part.itertuples()}
         row |= {"true value": items.entry(part["truth"].iloc[0]), "h": f"{h:.6g}" if h == h else "–"}
