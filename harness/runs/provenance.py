@@ -41,6 +41,16 @@ def finish(out: Path, run_id: str, state: str, seconds: float) -> None:
     write_json(path, {**content, "state": state, "seconds": round(seconds, 3)})
 
 
+def read(out: Path, run_id: str) -> dict:
+    """What a run's file holds; nothing where it is absent or broken."""
+    import json
+
+    try:
+        return json.loads(_path(out, run_id).read_text())
+    except (OSError, ValueError):
+        return {}
+
+
 def surroundings() -> dict:
     """Git state, versions, processor, threads and command of this process."""
     return {
