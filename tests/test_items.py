@@ -23,7 +23,8 @@ def records():
         {"key": f"k{i}", "problem": "a", "estimator": name, "rep": i, "value": value, "status": "ok", "reason": None}
         for i, (name, value) in enumerate([("e", 0.1), ("e", 0.2), ("e", 0.6), ("f", 0.5)])
     ]
-    rows.append({"key": "k9", "problem": "b", "estimator": "e", "rep": 0, "value": np.nan, "status": "failed", "reason": "x\nwhy"})
+    failed = {"value": np.nan, "status": "failed", "reason": "x\nwhy"}
+    rows.append({"key": "k9", "problem": "b", "estimator": "e", "rep": 0, **failed})
     frame = pd.DataFrame(rows)
     frame["estimand"] = frame["status"].map({"ok": "l1"})
     frame["diagnostics"] = ['{"bins": 15}', None, '{"bins": 10, "rank": 2}', None, None]
@@ -76,7 +77,8 @@ def test_numbers_answers_and_reasons():
 
 def test_tables_of_texts():
     rows = items.entries(items.evaluated(records(), CONFIG), ["{model}", "{n:,}"], "{column}", digits=2)
-    items.entries(items.evaluated(records(), CONFIG), ["{model}", "{n:,}"], "truth", value="truth", error=None, scale=100, into=rows)
+    truths = {"value": "truth", "error": None, "scale": 100}
+    items.entries(items.evaluated(records(), CONFIG), ["{model}", "{n:,}"], "truth", **truths, into=rows)
     table = items.wide(rows, ["problem", "n"], "l1: mean", first=["truth", "absent"])
     assert table.columns.tolist() == ["truth", "E", "f"] and table.iloc[0].tolist() == ["30.0000", "0.30 ± 0.15", "0.50"]
     none = items.wide({}, ["problem", "n"], "l1")

@@ -283,11 +283,13 @@ def test_page_is_self_contained_and_complete(result, cli):
 def test_the_same_numbers_drawn_elsewhere_are_the_same_bytes(cli, tmp_path):
     """Page, figure and tables say nothing of when, where and how fast they were computed."""
     for folder in ("a", "b/c"):
-        code, _, error = cli("experiment=smoke", "problem=[beta_wavy]", "n=[60,120]", "reps=2", "jobs=1", f"out={tmp_path / folder}")
+        run = ["experiment=smoke", "problem=[beta_wavy]", "n=[60,120]", "reps=2", "jobs=1"]
+        code, _, error = cli(*run, f"out={tmp_path / folder}")
         assert code == 0, error
     (first,), (second,) = ((tmp_path / folder / "variations").iterdir() for folder in ("a", "b/c"))
     names = sorted(path.name for path in first.iterdir())
-    assert names == sorted(path.name for path in second.iterdir()) and {Path(n).suffix for n in names} >= {".html", ".csv", ".svg"}
+    assert names == sorted(path.name for path in second.iterdir())
+    assert {Path(name).suffix for name in names} >= {".html", ".csv", ".svg", ".png"}
     assert [name for name in names if (first / name).read_bytes() != (second / name).read_bytes()] == []
 
 
@@ -313,7 +315,8 @@ def test_page_escapes_what_it_shows(result, cli, module):
 
 
 def test_reproduced_numbers_name_their_cells(ours, tmp_path):
-    frame_ = pd.DataFrame({"key": ["k0", "k1"], "problem": ["a_seed0", "a_seed1"], "notion": "binary", "n": 200, "estimator": "e"})
+    cell = {"notion": "binary", "n": 200, "estimator": "e"}
+    frame_ = pd.DataFrame([{**cell, "key": f"k{i}", "problem": f"a_seed{i}"} for i in range(2)])
     ours["keys"] = [("k0", "k1")]
     compared = reproduction.compare(ours, "berta2026", ["fig1"], records=frame_)
     mine = compared[compared["ours"].notna()].iloc[0]
