@@ -5,10 +5,11 @@ import pandas as pd
 import pytest
 
 import harness
+from experiments.berta2026.authors import LegacyStream
 from harness.commands.experiment import Experiment
 from harness.common.seeds import data_rng, problem_rng
 from harness.errors import BadInputError
-from harness.problems import Beta, CovariateShift, CovariateShifts, LegacyStream, Paired, Points, TemperedDirichlet, Uniform
+from harness.problems import Beta, CovariateShift, CovariateShifts, Paired, Points, TemperedDirichlet, Uniform
 from harness.report import rankings
 from harness.runs import settings
 from harness.runs.config import compose
@@ -157,7 +158,7 @@ def test_pairing_changes_the_draw_alone():
 def test_a_family_is_paired_by_member():
     members = Paired(CovariateShifts(count=3), "s").members()
     assert list(members) == ["shift/-1", "shift/+0", "shift/+1"]
-    assert {m["_target_"] for m in members.values()} == {"harness.problems.Paired"}
+    assert {(type(m), m.stream) for m in members.values()} == {(Paired, "s")}
     assert Paired(Beta(), "s").members() is None
 
 

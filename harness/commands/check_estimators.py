@@ -12,7 +12,7 @@ from harness.errors import UndefinedError
 from harness.estimators.base import apply, is_finite, property_of
 from harness.math import estimands
 from harness.math.notions import NOTIONS, SCALAR_NOTIONS, one_hot, reduce
-from harness.problems import Beta, Dirichlet, LegacyStream
+from harness.problems import Beta, Dirichlet
 from harness.problems.maps import Identity, LogitAffine, Power
 from harness.runs import contract
 
@@ -61,11 +61,10 @@ def _answer(case, p, y, seed=0, problem=None):
 
 
 def _apply(case, p, y, seed=0, problem=None):
-    """Estimates of reduced data. An estimator on the authors' integer seeds is given the problem as their stream."""
-    legacy = property_of(case.estimator, "legacy_seed", False)
-    problem = problem or case.problem
-    rng = seed if legacy else np.random.default_rng([SEED, seed])
-    return apply(case.estimator, p, y, case.notion, rng, _Undeclared(LegacyStream(problem) if legacy else problem))
+    """Estimates of reduced data."""
+    seeded = property_of(case.estimator, "replication_rng")
+    rng = seeded(seed) if seeded else np.random.default_rng([SEED, seed])
+    return apply(case.estimator, p, y, case.notion, rng, _Undeclared(problem or case.problem))
 
 
 class _Undeclared:
@@ -210,7 +209,7 @@ def determinism(case):
     tolerance = 0.0 if declared == "exact" else SAME
     if gap := _gap(first, _numbers(_answer(case, case.p, case.y)), tolerance):
         raise ContractBrokenError(f"declared {declared}, but the same input and seed give another result: {gap}")
-    seeded = declared == "statistical" or property_of(case.estimator, "legacy_seed", False)
+    seeded = declared == "statistical" or property_of(case.estimator, "replication_rng") is not None
     if not seeded and (gap := _gap(first, _numbers(_answer(case, case.p, case.y, seed=1)), tolerance)):
         raise ContractBrokenError(f"declared {declared}, but the result depends on the seed: {gap}")
     return declared

@@ -65,8 +65,10 @@ def _own(target):
 
 def _describe(group, made, node, comments=None):
     _print_part(made.__name__ if inspect.isroutine(made) else type(made).__name__, made, node, comments or {})
+    from harness.problems.base import members_of
+
     try:
-        members = made.members() if hasattr(made, "members") else None
+        members = members_of(made)
         if members:  # a family of problems
             ids = list(members)
             print(f"{len(ids):,} problems, from {ids[0]} to {ids[-1]}" if len(ids) > 1 else f"1 problem, {''.join(ids)}")

@@ -46,7 +46,6 @@ class Variational:
     losses: tuple = ()
     repeats: int = 1
     level: float = 0.95
-    legacy_seed: bool = False
 
     notions = ("binary", "top_label", "classwise", "canonical")
     revision = 2
@@ -100,12 +99,11 @@ class Variational:
         return self.evaluate(p, y, list(self.partitions(p, y, rng)), notion)
 
     def partitions(self, p, y, rng):
-        """`repeats` pairs (fold of every sample, held-out recalibrated predictions). An integer rng is the seed of the first
-        partition, the next integers those of the others."""
-        for repeat in range(self.repeats):
-            own = rng + repeat if isinstance(rng, (int, np.integer)) else rng
-            fold = fold_of(y, self.folds, self.stratified, own)
-            yield fold, cross_fit(self.calibrator, p, y, fold, own)
+        """`repeats` pairs (fold of every sample, held-out recalibrated predictions)."""
+        stream = rng if rng is None else np.random.default_rng(rng)
+        for _ in range(self.repeats):
+            fold = fold_of(y, self.folds, self.stratified, stream)
+            yield fold, cross_fit(self.calibrator, p, y, fold, stream)
 
     def search_space(self, scalar):
         """What `tuned` tries: the calibrator that it has (a grid of several compares them)."""
@@ -203,14 +201,13 @@ def paired_difference(p_first, p_second, y, rng, estimator=None, notion="binary"
         )
     found = {}
     differences: dict = {}
-    for repeat in range(estimator.repeats):
-        own = rng + repeat if isinstance(rng, (int, np.integer)) else rng
-        fold = fold_of(y_first, estimator.folds, False, own)
-        seed = as_seed(own)
+    stream = None if rng is None else np.random.default_rng(rng)  # without one, the folds say that it is missing
+    for _ in range(estimator.repeats):
+        fold = fold_of(y_first, estimator.folds, False, stream)
+        seed = as_seed(stream)
         sides = []
         for p, labels in ((first, y_first), (second, y_second)):
-            stream = own if isinstance(own, (int, np.integer)) else np.random.default_rng(seed)  # both sides' fits draw alike
-            q = cross_fit(estimator.calibrator, p, labels, fold, stream)
+            q = cross_fit(estimator.calibrator, p, labels, fold, np.random.default_rng(seed))  # both sides' fits draw alike
             sides.append(estimator.contributions(p, labels, [(fold, q)], notion))
         with np.errstate(invalid="ignore"):  # two infinite losses have no difference
             for (loss, (a,)), (_, (b,)) in zip(*sides):

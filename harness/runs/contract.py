@@ -157,7 +157,7 @@ ESTIMATOR = {
     "estimands": (_estimands, "a tuple of names such as ('l1', 'kl') (`harness.math.estimands` has all)"),
     "wants": (lambda value: value in ((), []) or _names_of(("notion", "problem"))(value), "a tuple of notion, problem"),
     "needs_posterior": (_flag, "True or False"),
-    "legacy_seed": (_flag, "True or False"),
+    "replication_rng": (_or_none(callable), "a method (rep), or None,"),
     **_COMMON,
 }
 PROBLEM = {
@@ -184,11 +184,11 @@ def _declared(made, rules):
 
 def _estimates(made):
     """Raise BadInputError if what the estimator returns is no estimate, under one of its notions."""
-    from harness.problems import Beta, Dirichlet, LegacyStream
+    from harness.problems import Beta, Dirichlet
     from harness.problems.maps import LogitAffine, Power
 
     n = min(SAMPLES, property_of(made, "max_n") or SAMPLES)
-    legacy = property_of(made, "legacy_seed", False)
+    seeded = property_of(made, "replication_rng")
     declared = property_of(made, "notions", SCALAR_NOTIONS)
     for notion in [name for name in NOTIONS if name in declared]:
         classes = max(2, min(3, property_of(made, "max_classes") or 3))
@@ -197,7 +197,7 @@ def _estimates(made):
         for array in (p, y):
             array.flags.writeable = False
         try:
-            found = apply(made, p, y, notion, 0 if legacy else _rng(), LegacyStream(own) if legacy else own)
+            found = apply(made, p, y, notion, seeded(0) if seeded else _rng(), own)
         except WrongAnswerError:
             raise
         except (Exception, SystemExit):  # a failed cell of the run

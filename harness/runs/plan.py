@@ -10,7 +10,7 @@ from harness.errors import BadInputError
 from harness.math.notions import NOTIONS, SCALAR_NOTIONS
 from harness.problems.base import ProblemSpec, members_of
 from harness.runs import contract, settings, sweeps
-from harness.runs.components import Component, node
+from harness.runs.components import Component, component, node
 from harness.runs.settings import as_list
 
 DEFAULT_RESAMPLES = 200
@@ -189,7 +189,7 @@ def _nodes(group, chosen):
     for name, config in chosen.items():
         one = node(group, name, config)
         members = members_of(one.object) if group == "problem" else None
-        for made in [one] if members is None else [node(group, *member)._replace(origin=name) for member in members.items()]:
+        for made in [one] if members is None else [component(group, *m)._replace(origin=name) for m in members.items()]:
             if made.id in nodes:
                 raise BadInputError(f"{group} {made.id!r} comes from two of {', '.join(chosen)}; select one of them.")
             contract.verify(group, made)
