@@ -20,8 +20,8 @@ class SweepResults:
     plan: Plan
 
     def rows(self, records, config):
-        """harness.evaluate for every point of the sweep: its columns behind one column for each swept parameter, which is empty in
-        the rows that the parameter does not change."""
+        """harness.evaluate for every point of the sweep: its columns behind one column for each swept parameter, which is empty
+        in the rows that the parameter does not change."""
 
         long, combinations = self._by_point(records)
         cells = long.groupby(["point", "problem_key", "notion", "n", "estimator_key"])["cpu_seconds"]
@@ -37,8 +37,8 @@ class SweepResults:
         return found.drop(columns=["_rank", "_problem"])
 
     def _by_point(self, records):
-        """(records with a column `point`, points): the records of a cell are repeated for every point of the sweep that the cell is
-        of, and `point` numbers the points; a point holds the values that matter to some cell, those of fewer parameters first."""
+        """(records with a column `point`, points): the records of a cell are repeated for every point of the sweep that the cell
+        is of, and `point` counts the points; a point holds the values that matter to a cell, those of fewer parameters first."""
         held = {_identity(values): values for many in self.plan.values.values() for values in many}
         ranks = dict(zip(held, self._ranked(held.values())))
         order = sorted(held, key=lambda values: (len(values), ranks[values]))
@@ -102,9 +102,9 @@ class SweepResults:
         return table
 
     def _at_every_point(self, records):
-        """(records with a column `point`, points): as `_by_point`, but a cell is repeated for all points of its problem that agree
-        with the cell's own values, so that every row of the table is full. The points of a problem are made of the parameters
-        that matter to any of its cells."""
+        """(records with a column `point`, points): as `_by_point`, but a cell is repeated for all points of its problem that
+        agree with the cell's own values, so that every row of the table is full. The points of a problem are made of the
+        parameters that matter to any of its cells."""
         long, bearing = self._by_point(records)
         every: dict[tuple, dict] = {}
         found = []
