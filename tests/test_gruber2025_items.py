@@ -124,7 +124,7 @@ def test_figure_1_reads_between_the_candidates():
     """Linear in log theta: half way between two candidates the mean of their risks."""
     parts = [{"theta": 1.0, "risk": 1.0, "risk at 0.01": a, "risk at 100": 3.0} for a in (1.0, 2.0)]
     rows = {"status": "ok", "estimand": "l2_squared", "rep": [0, 1], "diagnostics": [json.dumps(p) for p in parts]}
-    found = fig1.reproduced(pd.DataFrame(rows), {"compare": ["fig1_authors_code"]}).set_index("row")
+    found = fig1.reproduced(pd.DataFrame(rows), {"paper": "gruber2025", "compare": ["fig1_authors_code"]}).set_index("row")
     at_one = found.loc["theta = 1"]
     assert at_one["value"] == pytest.approx((2.0 + 2.5) / 2) and at_one["error"] == pytest.approx(0.25) and at_one["reps"] == 2
 

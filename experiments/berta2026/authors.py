@@ -165,3 +165,24 @@ class MonteCarloTruth(AuthorsSeed):
             raise UndefinedError("the authors' script draws from Beta and Dirichlet laws only")
         names = self.estimands[: 1 if p.ndim == 1 else 2]
         return {name: Estimate(problem.authors_truth(name, rng)) for name in names}
+
+
+@dataclass(frozen=True)
+class FirstPredictions:
+    """The first predictions f of a sample and the true probabilities there, the points of Figure 2, as the diagnostics `f <i>` and
+    `c <i>`; l2_squared is the mean of (f - c)^2 over them."""
+
+    count: int = 500
+
+    notions = ("binary",)
+    estimands = ("l2_squared",)
+    determinism = "exact"
+    revision = 1
+    wants = ("problem",)
+    needs_posterior = True
+
+    def __call__(self, p, y, rng=None, problem=None):
+        f = np.asarray(p[: self.count])
+        c = problem.posterior(f)
+        points = {f"{name} {i}": float(v) for name, values in (("f", f), ("c", c)) for i, v in enumerate(values)}
+        return {"l2_squared": Estimate(float(((f - c) ** 2).mean()), diagnostics=points)}

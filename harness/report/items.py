@@ -209,8 +209,8 @@ def without_number(records: pd.DataFrame, config: Config, row: str, columns: str
 def together(*frames: pd.DataFrame) -> pd.DataFrame:
     """The rows of `numbers` and `without_number` in this order; of two with the same row and column the first holds."""
     frames = tuple(frame for frame in frames if len(frame))
-    made = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=ANSWER[1:])
-    return made.drop_duplicates(["row", "column"], ignore_index=True)
+    made = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+    return made.reindex(columns=ANSWER[1:]).drop_duplicates(["row", "column"], ignore_index=True)
 
 
 def answers(
