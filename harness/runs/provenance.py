@@ -43,6 +43,17 @@ def finish(out: Path, run_id: str, state: str, seconds: float) -> None:
     write_json(path, {**content, "state": state, "seconds": round(seconds, 3)})
 
 
+def read(out: Path, run_id: str) -> dict[str, Any]:
+    """What a run's file holds; nothing where it is absent or broken."""
+    import json
+
+    try:
+        found: dict[str, Any] = json.loads(_path(out, run_id).read_text())
+        return found
+    except (OSError, ValueError):
+        return {}
+
+
 def surroundings() -> dict[str, Any]:
     """Git state, versions, processor, threads and command of this process."""
     return {
