@@ -51,7 +51,8 @@ def nothing(text="there are no files to draw; the page says how to get them"):
 
 def wide(rows, levels, heading, first=()):
     """items.wide, which says so where there are no files."""
-    return items.wide(rows, levels, heading, first, "none: there are no files")
+    made = items.wide(rows, levels, heading, first, "none: there are no files")
+    return made if len(levels) > 1 else made.set_axis(made.index.get_level_values(0))
 
 
 def answers(ours, records, config):

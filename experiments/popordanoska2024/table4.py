@@ -4,6 +4,8 @@ recalibration.
 NLL and Brier score are of the whole vector (canonical notion), so the mean of -log p_y and of sum_j (p_j - 1{y = j})^2.
 """
 
+import numpy as np
+
 from experiments.popordanoska2024 import networks, runs
 from harness.report import items, panels
 from harness.report.plots import pyplot
@@ -23,7 +25,7 @@ def measured(records, config):
     places = set(zip(*(without[name] for name in ("place", "estimand"))))
     complete = [place not in places for place in zip(found["place"], found["estimand"])]
     by = [*networks.KEY, "estimand", "column"]
-    return items.means(found[complete], by), without.groupby(by, sort=False).size().rename("seeds").reset_index()
+    return items.means(found[np.array(complete, dtype=bool)], by), without.groupby(by, sort=False).size().rename("seeds").reset_index()
 
 
 def _named(frame, config):
