@@ -69,4 +69,6 @@ def reproduced(records, config):
     found = found[found["estimator"].eq(bounds.PAPER_STYLE[0]) & found["n"].eq(AT)]
     mean = items.means(found, ["estimator"])
     ours = items.printed(config)[["row", "column"]].merge(mean, "cross") if len(mean) else mean.reindex(columns=["row", "column"])
-    return items.answers(items.numbers(ours, "{row}", "{column}", why=config["reasons"]["data"]), config, config["reasons"]["data"])
+    return items.answers(
+        items.numbers(ours, "{row}", "{column}", why=config["reasons"]["data"]), config, config["reasons"]["data"]
+    )

@@ -53,7 +53,9 @@ def table(records, config):
     rows = {}
     for r in bounds.slopes(records, config).itertuples():
         of_it, (low, high) = mean.loc[[(r.problem, r.estimator)]].sort_values("n"), paper_range(r.estimator)
-        row = rows[bounds.function(r.problem, config), bounds.plain(r.estimator, config)] = {"CE": items.entry(of_it["truth"].iloc[0])}
+        row = rows[bounds.function(r.problem, config), bounds.plain(r.estimator, config)] = {
+            "CE": items.entry(of_it["truth"].iloc[0])
+        }
         if of_it["kind"].isin(["upper", "lower"]).any():
             row |= {
                 "slope": items.entry(r.slope, r.se, 3) + (f" (n ≥ {r.n_min:,.0f})" if r.left_out and r.slope == r.slope else ""),
@@ -87,9 +89,15 @@ def reproduced(records, config):
     functions are others; and the mean bounds, beside the prototype's."""
     fits = bounds.slopes(records, config)
     fits = fits[fits["problem"].str.removesuffix("_perturbed").isin(bounds.THE_FOUR) & fits["slope"].notna()]
-    ends = [fits[fits["estimator"].eq(e)].sort_values("slope").iloc[[0, -1]].assign(end=ENDS) for e in RANGES if e in set(fits["estimator"])]
+    ends = [
+        fits[fits["estimator"].eq(e)].sort_values("slope").iloc[[0, -1]].assign(end=ENDS)
+        for e in RANGES
+        if e in set(fits["estimator"])
+    ]
     found = pd.concat(ends) if ends else fits
     found = found.assign(bound=found["estimator"].map(RANGES))
     slopes = items.numbers(found, "{bound}", "{end}", "slope", why=config["reasons"]["slopes"])
     others = [i for i in config["compare"] if i != "slopes"]
-    return items.joined([items.answers(slopes, config, items=["slopes"]), items.answers(bounds.means(records, config), config, items=others)])
+    return items.joined(
+        [items.answers(slopes, config, items=["slopes"]), items.answers(bounds.means(records, config), config, items=others)]
+    )

@@ -26,7 +26,10 @@ PANELS = {
 }  # fmt: skip
 NEAREST = {  # row of the paper's table: (panel, series), and why ours is of something else
     "CIFAR, ViT": (("cifar10", None), "other networks on CIFAR-10, one class against the others; none is a ViT"),
-    "Spam, BERT": (("mlp", "spambase"), "another network and spam data: 57 columns of counts (spambase), trained with the perturbation"),
+    "Spam, BERT": (
+        ("mlp", "spambase"),
+        "another network and spam data: 57 columns of counts (spambase), trained with the perturbation",
+    ),
 }
 
 
@@ -93,7 +96,9 @@ def table(records, config):
     found, rows = curves(records), {}
     for (panel, series, aware), part in found.groupby(["panel", "series", "aware"], sort=False):
         claim = part[part["h"].eq(CLAIMED)]
-        row = {"AUROC": f"{part['raw'].iloc[0]:.4f}"} | {f"h = 2^{np.log2(r.h):g}": f"{r.mean:.4f} ± {r.se:.4f}" for r in part.itertuples()}
+        row = {"AUROC": f"{part['raw'].iloc[0]:.4f}"} | {
+            f"h = 2^{np.log2(r.h):g}": f"{r.mean:.4f} ± {r.se:.4f}" for r in part.itertuples()
+        }
         row["below 0.001 at 2^-6"] = judged(claim["mean"].iloc[0], claim["se"].iloc[0]) if len(claim) else "–"
         trained = "with the perturbation" if aware else "without"
         rows[PANELS.get(panel, panel), label(config, "problem", series), trained] = row

@@ -60,9 +60,7 @@ def table(records, config):
         by = part.groupby("n")[column].sum() * share
         return {f"n = {n:,}": _seconds(by[n]) for n in sizes if n in by} | {"all n": _seconds(by.sum())}
 
-    rows = {
-        f"{bounds.plain(e, config)}, CPU seconds": row(found[found["estimator"].eq(e)]) for e in items.chosen(config, found)
-    }
+    rows = {f"{bounds.plain(e, config)}, CPU seconds": row(found[found["estimator"].eq(e)]) for e in items.chosen(config, found)}
     rows["all of them, CPU seconds"] = row(found)
     rows["one function (mean), CPU seconds"] = row(found, share=1.0 / count)
     rows["all of them, wall-clock seconds of the cells"] = row(found, "seconds")

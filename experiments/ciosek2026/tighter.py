@@ -58,7 +58,11 @@ def render(records, config):
                 ax.plot(line["n"], line["mean"], label=" / ".join(bounds.name(e, config) for e in pair), **how)
         ax.axhline(1.0, color="0.2", linewidth=0.9)
         ax.axvspan(found["n"].min() / 1.6, FROM / 1.05, color="0.5", alpha=0.1, linewidth=0)
-        ax.set(xscale="log", xlim=(found["n"].min() / 1.6, found["n"].max() * 1.6), ylim=(0.0, max(1.15, 1.05 * found["largest"].max())))
+        ax.set(
+            xscale="log",
+            xlim=(found["n"].min() / 1.6, found["n"].max() * 1.6),
+            ylim=(0.0, max(1.15, 1.05 * found["largest"].max())),
+        )
         ax.set_title(bounds.function(problem, config).removesuffix(", perturbed"))
         ax.set_ylabel("" if k % 3 else "derived / paper-style")
     panels.legend(figure, axes, columns=2)
