@@ -50,9 +50,9 @@ def _exit_code(error):
 
 def dispatch(arguments: list[str]) -> int:
     if arguments == ["--version"]:
-        import harness
+        from harness.common.version import VERSION
 
-        print(f"calharness {harness.__version__}")
+        print(f"calharness {VERSION}")
         return 0
     if arguments[:2] == ["completion", "words"]:  # at every tab; --help may be one of the words
         return completion(arguments[1:])

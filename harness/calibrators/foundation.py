@@ -22,9 +22,9 @@ from importlib.util import find_spec
 import numpy as np
 
 from harness.calibrators.logits import in_columns, on_columns
+from harness.common import data_files
 from harness.common.seeds import as_seed
 from harness.errors import BadInputError, UndefinedError
-from harness.sources import files
 
 LARGEST_N = {"cpu": 2_000, "cuda": 10_000}  # samples of a cell; on one CPU core a binary cell of 2,000 takes 40 s
 OFFLINE = {
@@ -64,7 +64,7 @@ class _FoundationModel:
             if find_spec(package) is None:
                 return f"the package {package} is not installed; install calharness[foundation]"
         try:
-            path = files.find(self.weights)
+            path = data_files.find(self.weights)
         except BadInputError as absent:
             return f"{str(absent).rstrip('.')}; `calharness data fetch {self.pack}` says how to get it"
         found = _checksum(path)
@@ -78,7 +78,7 @@ class _FoundationModel:
     def checksum(self) -> str | None:
         """sha256 of the weights, as they are when it is first read; None without a file."""
         try:
-            return _checksum(files.find(self.weights))
+            return _checksum(data_files.find(self.weights))
         except BadInputError:
             return None
 
@@ -96,7 +96,7 @@ class _FoundationModel:
         reason = self.unavailable
         if reason is not None:
             raise BadInputError(f"{type(self).__name__} cannot run: {reason}.")
-        path = files.find(self.weights)
+        path = data_files.find(self.weights)
         if _checksum(path) != self.checksum:
             raise BadInputError(f"{path} changed after this calibrator was made, and with it the cells' keys; make it again.")
         k = 2 if p.ndim == 1 else p.shape[1]
@@ -226,7 +226,7 @@ def _checksum(path):
 
 @lru_cache(maxsize=8)
 def _sha256(path, modified, size):
-    return files.sha256(path)
+    return data_files.sha256(path)
 
 
 @lru_cache(maxsize=1)

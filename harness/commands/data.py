@@ -7,10 +7,10 @@ import os
 import sys
 from pathlib import Path
 
+from harness.common.data_files import sha256
 from harness.common.paths import CACHE, EXPERIMENTS
 from harness.errors import BadInputError, guess
 from harness.sources import packs, tabrepo
-from harness.sources.files import sha256
 from harness.sources.packs import NAME_WIDTH, Pack, fetch, fetch_all, folder, verify
 
 MADE = ("tabular_oof", "digits_networks", "perturbed_networks", "imagenet_brightness")

@@ -11,11 +11,10 @@ from pathlib import Path
 
 import yaml
 
+from harness.common.data_files import FOLDER_FILES, sha256
 from harness.common.paths import PACKS
 from harness.errors import BadInputError
 from harness.sources.download import download
-from harness.sources.files import sha256
-from harness.sources.logits import FOLDER_FILES
 
 NAME_WIDTH = 40  # of names in listings
 

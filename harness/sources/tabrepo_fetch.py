@@ -17,12 +17,12 @@ import time
 import urllib.error
 from pathlib import Path
 
+from harness.common.data_files import sha256
 from harness.common.progress import Progress
 from harness.common.writing import whole_file
 from harness.errors import BadInputError
 from harness.sources import tabrepo
 from harness.sources.download import download
-from harness.sources.files import sha256
 
 HUB = "https://huggingface.co/datasets/Tabrepo/tabrepo/resolve/main/2023_11_14/"
 STORAGE = "https://tabrepo.s3.us-west-2.amazonaws.com/contexts/2023_11_14/"
