@@ -186,7 +186,7 @@ def test_families_without_files_say_how_to_get_them(monkeypatch, tmp_path):
     monkeypatch.delenv("CALHARNESS_DATA", raising=False)
     for name in ("imagenet_brightness", "digits_brightness"):
         (one,) = load("problem", name, {}).members().values()
-        assert "`calharness data make" in one["reason"]
+        assert "`calharness data make" in one.unavailable
 
 
 # the item

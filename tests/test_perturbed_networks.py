@@ -12,7 +12,6 @@ from harness.errors import UndefinedError
 from harness.math import estimands
 from harness.problems import Beta, Perturbations, PerturbedNetworks, Relabelled
 from harness.problems.perturbations import width_name
-from harness.runs.components import build
 from harness.runs.config import compose
 from harness.sources.make import perturbed_networks as made
 from harness.sources.make.perturbed_networks import Training
@@ -72,7 +71,7 @@ def test_widths_are_named():
 def test_a_problem_under_several_widths():
     found = Perturbations(Beta(), (0.25, 0.125), name="beta").members()
     assert list(found) == ["beta/h2^-2", "beta/h2^-3"]
-    one = build("problem", "beta/h2^-3", found["beta/h2^-3"])
+    one = found["beta/h2^-3"]
     assert one.h == 0.125 and one.problem == Beta()
     for wrong in ((), (0.0,), (0.25, 0.25)):
         with pytest.raises(BadInputError, match="widths is"):
@@ -86,7 +85,7 @@ def test_networks_as_they_are_perturbed_and_trained_so(tmp_path):
     found = PerturbedNetworks(str(tmp_path), widths=(2.0**-6,)).members()
     stem = "perturbed_networks/table_mlp_seed0"
     assert list(found) == [stem, f"{stem}/h2^-6", f"{stem}/aware_h2^-6"]
-    raw, plain, aware = (build("problem", name, one) for name, one in found.items())
+    raw, plain, aware = found.values()
     assert sorted(raw.sample(20, np.random.default_rng(0))[0]) == list(scores["plain"])
     assert plain.h == aware.h == 2.0**-6 and plain.notions == ("binary",)
     p, hit = aware.sample(20, np.random.default_rng(0))
@@ -97,7 +96,7 @@ def test_networks_that_are_not_there_are_one_skipped_problem(tmp_path, monkeypat
     monkeypatch.delenv("CALHARNESS_DATA", raising=False)
     found = PerturbedNetworks("none_of_these", source="train them").members()
     (name, one), *others = found.items()
-    assert not others and name.endswith("/absent") and "train them" in build("problem", name, one).unavailable
+    assert not others and name.endswith("/absent") and "train them" in one.unavailable
 
 
 def test_the_cifar_family_is_skipped_as_one_without_files(monkeypatch):

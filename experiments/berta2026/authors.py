@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from harness import estimators
-from harness.errors import UndefinedError
+from harness.errors import BadInputError, UndefinedError
 from harness.estimators import Estimate
 from harness.estimators.variational import cross_fit
 from harness.math import estimands, losses
 from harness.math.notions import checked
+from harness.problems import Beta
+from harness.problems.base import Wrapper
+
+GRID = (200, 264, 350, 462, 612, 809, 1069, 1414, 1870, 2473, 3270, 4324, 5719, 7562, 10000)  # their sample sizes
 
 
 class AuthorsSeed:
-    """Estimators whose rng is the replication's number, the integer with which the authors' scripts seed everything."""
+    """Problems and estimators whose rng is the replication's number, the integer with which the authors' scripts seed
+    everything."""
 
     def replication_rng(self, rep):
         return rep
@@ -68,9 +75,79 @@ def top_class_l1_split_at_half(f, c, side):
 
 
 @dataclass(frozen=True)
+class LegacyStream(AuthorsSeed, Wrapper):
+    """`problem` drawn as the authors' scripts draw it (checked against the published per-run values).
+
+    np.random.seed(rep); 100,000 predictions for their Monte Carlo truth (twice for vectors: L1, then L2); then for each n of
+    the grid n predictions followed by n labels. Vector labels are one multinomial per row, of C divided by its row sum.
+    """
+
+    problem: Any = field(default_factory=Beta)
+
+    version = 1
+    default_reps = 10
+    default_n = sizes = GRID
+    n_max = GRID[-1]
+
+    def sample(self, n, rng):
+        if not isinstance(rng, (int, np.integer)):
+            raise BadInputError(f"rng is a {type(rng).__name__}; the legacy stream takes the authors' integer seed.")
+        if n not in GRID:
+            raise BadInputError(f"n is {n}; the legacy stream exists for n in {', '.join(map(str, GRID))}.")
+        p, y = _chain(self.problem, int(rng))[n]
+        return p.copy(), y.copy()
+
+    def posterior(self, p):
+        return self.problem.posterior(p)
+
+    def truth(self, estimand, notion=None):
+        return self.problem.truth(estimand, notion or self.default_notions[0])
+
+    def authors_truth(self, estimand, seed):
+        """The Monte Carlo truth that the authors' script computed at this seed (their TRUE column): l1, or l2 for vectors."""
+        return _authors_truths(self.problem, int(seed))[estimand]
+
+
+def _truth_of_draws(problem, p):
+    c = problem.posterior(p)
+    return c if c.ndim == 1 else c / c.sum(axis=1, keepdims=True)
+
+
+def _truth_draws(problem, stream):
+    """{estimand: the predictions that the script averages for its truth}, the first draws of a seed."""
+    if hasattr(problem, "alpha"):
+        return {name: stream.dirichlet(np.full(problem.classes, problem.alpha), 100_000) for name in ("l1", "l2")}
+    return {"l1": stream.beta(problem.a, problem.b, 100_000)}
+
+
+@lru_cache(maxsize=4)
+def _authors_truths(problem, seed):
+    notion = problem.default_notions[0]
+    draws = _truth_draws(problem, np.random.RandomState(seed))
+    return {name: estimands.value(name, f, _truth_of_draws(problem, f), notion) for name, f in draws.items()}
+
+
+@lru_cache(maxsize=2)
+def _chain(problem, seed):
+    """All draws of one seed after the truth's: {n: (p, y)}."""
+    stream = np.random.RandomState(seed)
+    _truth_draws(problem, stream)
+    draws = {}
+    for n in GRID:
+        if hasattr(problem, "alpha"):
+            p = stream.dirichlet(np.full(problem.classes, problem.alpha), n)
+            y = np.array([stream.multinomial(1, c).argmax() for c in _truth_of_draws(problem, p)])
+        else:
+            p = stream.beta(problem.a, problem.b, n)
+            y = stream.binomial(1, problem.posterior(p))
+        draws[n] = (p, y)
+    return draws
+
+
+@dataclass(frozen=True)
 class MonteCarloTruth(AuthorsSeed):
     """The Monte Carlo truth that the authors' script drew before the samples of this seed: mean d(f, C) over 100,000 draws, l1,
-    and l2 for vectors. Exists only for a problem that draws as their script does (`authors_truth`)."""
+    and l2 for vectors; of a problem that is no LegacyStream, what they would have drawn for it. Exists for Beta and Dirichlet."""
 
     notions = ("binary", "canonical")
     estimands = ("l1", "l2")
@@ -83,6 +160,8 @@ class MonteCarloTruth(AuthorsSeed):
     def __call__(self, p, y, rng, problem=None):
         p, y = checked(p, y)
         if not hasattr(problem, "authors_truth"):
-            raise UndefinedError("the problem does not draw as the authors' script does; only there did they draw a truth")
+            problem = LegacyStream(problem)
+        if not any(hasattr(problem.problem, name) for name in ("alpha", "a")):
+            raise UndefinedError("the authors' script draws from Beta and Dirichlet laws only")
         names = self.estimands[: 1 if p.ndim == 1 else 2]
         return {name: Estimate(problem.authors_truth(name, rng)) for name in names}

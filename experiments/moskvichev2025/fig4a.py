@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import expit
 
 from experiments.moskvichev2025 import metrics, population
+from harness.problems.base import members_of
 from harness.report.plots import COLOURS, MARKERS, WIDTH, pyplot
 from harness.runs.components import build
 
@@ -26,8 +27,7 @@ def locations(config):
     found = {}
     for name, settings in config["problem"].items():
         made = build("problem", name, settings)
-        members = made.members() if hasattr(made, "members") else {name: settings}
-        found |= {member: build("problem", member, one) for member, one in members.items()}
+        found |= members_of(made) or {name: made}
     return dict(sorted(found.items(), key=lambda one: one[1].location))
 
 

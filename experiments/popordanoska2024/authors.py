@@ -12,7 +12,7 @@ from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, is_positive
 from harness.estimators.binned import check_bins
 from harness.estimators.dirichlet_kernel import LIKELIHOOD_GRID, check_form
-from harness.math.kernels import FLOOR, NOTHING, dirichlet_sums, two_columns
+from harness.math.kernels import LOG_NEGLIGIBLE, PREDICTION_FLOOR, dirichlet_sums, two_columns
 from harness.math.notions import checked, one_hot
 
 SCHEDULE = ((1000, 0.01), (5000, 0.001), (10000, 0.0005), (np.inf, 0.0001))
@@ -49,9 +49,9 @@ class DirichletKernel:
         p, y = checked(p, y)
         if len(p) < 2:
             raise UndefinedError("leaving one sample out of one leaves none")
-        g = np.clip(two_columns(p), FLOOR, 1.0 - FLOOR)
+        g = np.clip(two_columns(p), PREDICTION_FLOOR, 1.0 - PREDICTION_FLOOR)
         e = one_hot(y, g.shape[1])
-        nothing = -np.inf if self.zero_rows and g.shape[1] > 2 else NOTHING  # which zeros are exact decides
+        nothing = -np.inf if self.zero_rows and g.shape[1] > 2 else LOG_NEGLIGIBLE  # which zeros are exact decides
         hits = e[:, 1:] if p.ndim == 1 else e
         r = dirichlet_sums(g, g, hits, (self._bandwidth(g),), np.arange(len(g)), nothing)[0][0]
         r = two_columns(r[:, 0]) if p.ndim == 1 else r
@@ -108,8 +108,8 @@ class BinnedKL:
         seen = p > 0.0
         if not seen.any():
             return {"kl": Estimate(0.0)}
-        cell = _half_open(p[seen], self.bins)
-        m = (np.bincount(cell, y[seen], self.bins) / np.maximum(np.bincount(cell, minlength=self.bins), 1))[cell]
+        index = _half_open(p[seen], self.bins)
+        m = (np.bincount(index, y[seen], self.bins) / np.maximum(np.bincount(index, minlength=self.bins), 1))[index]
         m, f = (np.maximum(two_columns(x), 1e-45) for x in (m, p[seen]))
         return {"kl": Estimate(float((m * (np.log(m) - np.log(f))).sum() / len(p)))}
 
@@ -133,8 +133,8 @@ class Binned:
     def __call__(self, p, y, rng=None):
         p, y = checked(p, y)
         seen = p > 0.0
-        cell = _half_open(p[seen], self.bins)
-        sizes, gaps = np.bincount(cell, minlength=self.bins), np.bincount(cell, (p - y)[seen], self.bins)
+        index = _half_open(p[seen], self.bins)
+        sizes, gaps = np.bincount(index, minlength=self.bins), np.bincount(index, (p - y)[seen], self.bins)
         gap = np.abs(gaps) / np.maximum(sizes, 1)
         return {"l1": Estimate(float(sizes @ gap / len(p))), "l2_squared": Estimate(float(sizes @ gap**2 / len(p)))}
 

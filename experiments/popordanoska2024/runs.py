@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from harness.errors import BadInputError
+from harness.problems.base import members_of
 from harness.report import reproduction
 from harness.report.plots import WIDTH, pyplot
 from harness.report.tables import label
@@ -43,9 +44,8 @@ def predictions(config, wanted=lambda problem: True):
     """Yield (problem, p (n, k), y) of every file of the configuration that is there and wanted."""
     for name, node in config["problem"].items():
         one = build("problem", name, node)
-        for problem, member in one.members().items() if hasattr(one, "members") else [(name, node)]:
+        for problem, made in (members_of(one) or {name: one}).items():
             if wanted(problem):
-                made = build("problem", problem, member)
                 if getattr(made, "unavailable", None) is None:
                     yield problem, *made.sample(made.n_max, np.random.default_rng(0))
 

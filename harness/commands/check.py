@@ -21,6 +21,7 @@ from harness.commands.check_items import DECLARED, ContractBrokenError, generato
 from harness.common import strangers
 from harness.errors import BadInputError, UndefinedError, guess
 from harness.estimators.base import property_of
+from harness.problems.base import members_of
 from harness.runs import contract
 from harness.runs.catalogue import ids
 from harness.runs.components import build, load
@@ -40,9 +41,9 @@ def check(target: str) -> list[Finding]:
     from threadpoolctl import threadpool_limits
 
     made = _made(target)
-    members = made.members() if callable(getattr(made, "members", None)) else None
+    members = members_of(made)
     if members:  # a family of problems is judged by its first member
-        made = build("problem", *next(iter(members.items())))
+        made = next(iter(members.values()))
     items, cases_of, rules = _contract_of(made, target)
     reason = property_of(made, "unavailable")
     if isinstance(reason, str):

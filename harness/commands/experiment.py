@@ -9,6 +9,7 @@ import math
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.common.paths import EXPERIMENTS, PACKAGE
 from harness.common.seeds import digest
@@ -17,6 +18,9 @@ from harness.runs import plan as planning
 from harness.runs import records, runner, sweeps, variations
 from harness.runs.config import compose, out_folder
 from harness.runs.settings import as_list
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,7 @@ class Experiment:
             records.store_truths(self.out, problem, self._wanted_truths(given, problem))
         return counts
 
-    def records(self):
+    def records(self) -> pd.DataFrame:
         """The records of this plan's cells, best attempt each, with the truths that are stored. Nothing is computed."""
         keys = [c.key for c in self.plan.cells]
         frame = records.load_records(self.out, keys) if records.part_files(self.out) else records.empty_frame()

@@ -112,7 +112,7 @@ def _has_notion(group: str, name: str, notion: str) -> bool:
     from harness.estimators.base import EstimatorSpec
     from harness.math.notions import NOTIONS
     from harness.problems.base import ProblemSpec, members_of
-    from harness.runs.components import build, load
+    from harness.runs.components import load
 
     if notion not in NOTIONS:
         raise BadInputError(f"notion is {notion!r}{guess(notion, list(NOTIONS))}; allowed are {', '.join(NOTIONS)}.")
@@ -120,7 +120,7 @@ def _has_notion(group: str, name: str, notion: str) -> bool:
     try:
         members = members_of(made)
         if members:  # a family has the notions of its first problem
-            made = build(group, name, next(iter(members.values())))
+            made = next(iter(members.values()))
         return notion in (ProblemSpec if group == "problem" else EstimatorSpec).of(made).notions
     except BadInputError:  # a file that is not given yet
         return False

@@ -14,11 +14,18 @@ import json
 import os
 import time
 import uuid
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from harness.common.writing import write_json
 from harness.errors import BadInputError
 from harness.math.estimands import has_truth
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from harness.runs.components import Component
 
 FINISHED = ("ok", "skipped", "undefined")
 COLUMNS = {
@@ -30,8 +37,8 @@ COLUMNS = {
 }  # fmt: skip
 # of harness.evaluate, which summarises records; here, as a swept parameter that stands beside them must be told apart from them
 SUMMARY_COLUMNS = [
-    "problem", "notion", "n", "estimator", "estimand", "reps", "mean", "se", "sd", "truth", "truth_error", "bias", "rmse", "coverage",
-    "low", "high", "kind", "status", "cells", "undefined", "reason", "cpu_seconds", "problem_key", "estimator_key",
+    "problem", "notion", "n", "estimator", "estimand", "reps", "mean", "se", "sd", "truth", "truth_error", "bias", "rmse",
+    "coverage", "low", "high", "kind", "status", "cells", "undefined", "reason", "cpu_seconds", "problem_key", "estimator_key",
 ]  # fmt: skip
 LATER = ("diagnostics",)  # columns that records of the first version lack
 FORMER = {"diagnostics": "parts"}  # what earlier versions called a column
@@ -40,7 +47,7 @@ PREFERENCE = "case status when 'ok' then 0 when 'undefined' then 0 when 'skipped
 STATE = f"arg_min(status, ({PREFERENCE}, -written, status <> 'ok'))"
 
 
-def schema():
+def schema() -> Any:
     """The Arrow schema of a part: COLUMNS, texts as dictionaries."""
     import pyarrow as pa
 
@@ -53,17 +60,17 @@ class Part:
 
     def __init__(self, out: Path):
         self.folder = Path(out) / "records"
-        self.rows: list[tuple] = []
+        self.rows: list[tuple[Any, ...]] = []
         self.since = time.monotonic()
 
-    def add(self, common: dict, rows: list[dict]):
+    def add(self, common: dict[str, Any], rows: list[dict[str, Any]]) -> None:
         """Add the rows of one cell; `common` are the columns that they share. One call is one attempt."""
         stamp = time.time()
         for row in rows:
             record = {**common, **row, "written": stamp}
             self.rows.append(tuple(record.get(name) for name in COLUMNS))
 
-    def write(self):
+    def write(self) -> None:
         """Write what was added as one part, if anything, and start anew."""
         if not self.rows:
             return
@@ -74,7 +81,7 @@ class Part:
         self.rows, self.since = [], time.monotonic()
 
 
-def write_table(folder: Path, table):
+def write_table(folder: Path, table: Any) -> None:
     """Write one part: temporary file, fsync, rename to a random name."""
     import pyarrow.parquet as pq
 
@@ -99,7 +106,7 @@ _NAMES = f"""select coalesce(min(needed), 0), coalesce(list(distinct name) filte
                    from parquet_schema([{{}}]))"""
 
 
-def query(files: list[Path], sql: str, connection=None):
+def query(files: list[Path], sql: str, connection: Any = None) -> Any:
     """Run SQL over the rows of the parts, as table r. A part that cannot be read is named."""
     import duckdb
 
@@ -124,7 +131,7 @@ def query(files: list[Path], sql: str, connection=None):
         ) from error
 
 
-def _present_columns(names):
+def _present_columns(names: list[str]) -> str:
     """SQL for all columns of parts that have `names` among them, under the names of now."""
     renamed = {now: [name for name in (now, former) if name in names] for now, former in FORMER.items() if former in names}
     if not renamed:
@@ -158,10 +165,10 @@ def cell_states(out: Path, run_id: str | None = None) -> dict[str, str]:
 def first_failure(out: Path, run_id: str) -> str:
     """The reason of the first cell that failed in a run."""
     sql = f"select arg_min(reason, written) from r where run_id = '{run_id}' and status = 'failed'"
-    return query(part_files(out), sql).fetchone()[0]
+    return str(query(part_files(out), sql).fetchone()[0])
 
 
-def seconds_per_cell(out: Path) -> list[tuple]:
+def seconds_per_cell(out: Path) -> list[tuple[Any, ...]]:
     """[(estimator, its key, problem key, notion, n, median CPU seconds of a finished cell)]: what estimates of time rest on."""
     files = part_files(out)
     if not files:
@@ -170,10 +177,10 @@ def seconds_per_cell(out: Path) -> list[tuple]:
              (select key, any_value(estimator) estimator, any_value(estimator_key) estimator_key,
                      any_value(problem_key) problem_key, any_value(notion) notion, any_value(n) n, max(cpu_seconds) s
               from r where status in ('ok', 'undefined') group by key) group by all"""
-    return query(files, sql).fetchall()
+    return list(query(files, sql).fetchall())
 
 
-def status_counts(out: Path):
+def status_counts(out: Path) -> list[tuple[str, str, int]]:
     """[(estimator, status, cells)] over the best record of every cell."""
     files = part_files(out)
     if not files:
@@ -181,10 +188,10 @@ def status_counts(out: Path):
     sql = f"""select estimator, status, count(*) from
               (select key, any_value(estimator) estimator, {STATE} status from r group by key)
               group by all order by all"""
-    return query(files, sql).fetchall()
+    return list(query(files, sql).fetchall())
 
 
-def load_records(path, keys=None):
+def load_records(path: Path | str, keys: Iterable[str] | None = None) -> pd.DataFrame:
     """All records below `path` (a results folder, its records/ folder, or one Parquet file) as a DataFrame.
 
     One row per estimate, or per cell without one. Of a cell that was tried several times the best attempt is taken (ok before
@@ -223,7 +230,7 @@ def load_records(path, keys=None):
     return with_truth(frame, out)
 
 
-def empty_frame():
+def empty_frame() -> pd.DataFrame:
     """What load_records gives where nothing is recorded."""
     import pandas as pd
 
@@ -231,11 +238,11 @@ def empty_frame():
     return pd.DataFrame({name: pd.Series(dtype=_dtype(kind)) for name, kind in kinds.items()})
 
 
-def _dtype(kind):
+def _dtype(kind: str) -> Any:
     return {"str": "object", "int": "int64", "float": "float64"}[kind]
 
 
-def with_truth(frame, out):
+def with_truth(frame: pd.DataFrame, out: Path) -> pd.DataFrame:
     """The frame with columns truth and truth_error from the stored truths, NaN where none is known."""
     stored = {key: read_truths(out, key) for key in frame["problem_key"].unique()}
     unknown = (float("nan"), float("nan"))
@@ -248,19 +255,20 @@ def with_truth(frame, out):
     return frame
 
 
-def read_truths(out: Path, problem_key: str) -> dict:
+def read_truths(out: Path, problem_key: str) -> dict[str, Any]:
     """{"notion|estimand": [value, error, method], or None where the problem does not know it} of one problem, empty if nothing is
     stored. Raises BadInputError on a broken file."""
     path = Path(out) / "truths" / f"{problem_key}.json"
     if not path.is_file():
         return {}
     try:
-        return json.loads(path.read_text())
+        stored: dict[str, Any] = json.loads(path.read_text())
+        return stored
     except ValueError as error:
         raise BadInputError(f"{path} is not valid JSON ({error}); delete it and the truths are computed again.") from error
 
 
-def missing_truths(out: Path, problem, wanted) -> list[tuple[str, str]]:
+def missing_truths(out: Path, problem: Component, wanted: list[tuple[str, str]]) -> list[tuple[str, str]]:
     """Those of `wanted`, pairs (notion, estimand), of which nothing is stored though the problem, a component, could know them."""
     if not hasattr(problem.object, "truth"):
         return []
@@ -268,7 +276,7 @@ def missing_truths(out: Path, problem, wanted) -> list[tuple[str, str]]:
     return [(notion, name) for notion, name in dict.fromkeys(wanted) if f"{notion}|{name}" not in stored and has_truth(name)]
 
 
-def store_truths(out: Path, problem, wanted) -> None:
+def store_truths(out: Path, problem: Component, wanted: list[tuple[str, str]]) -> None:
     """Compute and store what is missing of `wanted`, pairs (notion, estimand), for a problem, a component. What it did not know
     before, which is stored as null, it is asked again: a later version may know it."""
     from harness.problems.base import truth_of
@@ -282,7 +290,7 @@ def store_truths(out: Path, problem, wanted) -> None:
         write_json(Path(out) / "truths" / f"{problem.key}.json", {**stored, **new})
 
 
-def estimated(out: Path, problem_keys, estimator_keys) -> list[tuple[str, str, str]]:
+def estimated(out: Path, problem_keys: list[str], estimator_keys: list[str]) -> list[tuple[str, str, str]]:
     """[(problem key, notion, estimand)] of what these estimators gave on these problems."""
     files = part_files(out)
     if not files or not problem_keys:
@@ -290,10 +298,10 @@ def estimated(out: Path, problem_keys, estimator_keys) -> list[tuple[str, str, s
     keys = [", ".join(f"'{key}'" for key in some) for some in (problem_keys, estimator_keys)]
     sql = f"""select distinct problem_key, notion, estimand from r
               where estimand is not null and problem_key in ({keys[0]}) and estimator_key in ({keys[1]}) order by all"""
-    return query(files, sql).fetchall()
+    return list(query(files, sql).fetchall())
 
 
-def _complete(table):
+def _complete(table: Any) -> Any:
     """The table with all columns in order, under the names of now; those that came later are empty."""
     import pyarrow as pa
 
