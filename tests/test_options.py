@@ -43,7 +43,8 @@ def test_a_table_makes_the_product_of_its_axes(conf):
     assert options.ids("problem") == sorted([*boxes, "plain", "two", "three"])
     made = options.option("problem", "box3_true")
     assert made.config == {
-        "_target_": "a.Box", "size": 3, "low": [0.1, 0.2], "form": {"_target_": "a.True"}, "name": "a true box of 3", "width": 0.001,
+        "_target_": "a.Box", "size": 3, "low": [0.1, 0.2], "form": {"_target_": "a.True"}, "name": "a true box of 3",
+        "width": 0.001,
     }  # fmt: skip
     assert made.meaning == {"name": "what it is called"} and made.about == ""
     assert options.option("problem", "two").config == {"_target_": "a.File", "path": "b/2.npz"}
@@ -100,7 +101,8 @@ def test_hydra_lists_what_the_tables_make(group):
     source = Tables("test", "calharness://tables")
     assert source.list(group, ObjectType.CONFIG) == sorted(options.made(group)) and source.list(group, ObjectType.GROUP) == []
     assert source.is_group(group) and not source.is_group(f"{group}/tables") and not source.is_config(group)
-    assert all(source.is_config(f"{group}/{name}") for name in options.made(group)) and not source.is_config(f"{group}/tables/beta")
+    assert all(source.is_config(f"{group}/{name}") for name in options.made(group))
+    assert not source.is_config(f"{group}/tables/beta")
 
 
 def test_bases_and_tables_are_no_ids():
