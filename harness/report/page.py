@@ -21,6 +21,7 @@ VERDICTS = {
     "differs": "the difference is larger than that",
     "not reproducible here": "there is no number of ours, or none that can be judged, for the reason given",
 }
+KEPT_IN_GIT = (".csv", ".png", ".svg", ".html")  # of a paper's results; the other files are there after a run
 MAX_ROWS = 5000  # rows of paper against ours on the page; reproduction.csv holds all
 
 
@@ -49,6 +50,7 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
     environment.filters["number"] = number
     svg = next(f for f in files if f.suffix == ".svg")
     config = experiment.shown_config()
+    own = experiment.is_variation or not experiment.paper
     best = records.assign(other=records["status"].ne("ok")).sort_values("other", kind="stable").drop_duplicates("key")
     statuses = best["status"].value_counts().to_dict()  # a cell with one number is ok, whatever its others are
     statuses["missing"] = experiment.missing(records)
@@ -77,7 +79,7 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
         differs=[(path, *(variations.brief(value, 200) for value in pair)) for path, pair in experiment.differs.items()],
         experiment_id=config["experiment"],
         swept=_swept(experiment.plan),
-        links=[(os.path.relpath(f, path.parent), f.name) for f in files],
+        links=[(os.path.relpath(f, path.parent), f.name) for f in files if own or f.suffix in KEPT_IN_GIT],
         seed=config["seed"],
         cells=records["key"].nunique(),
         configuration=json.dumps({k: v for k, v in experiment.page_config().items() if k not in ("labels", "figure")}, indent=1),

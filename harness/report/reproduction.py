@@ -116,6 +116,7 @@ def compare(ours, paper: str, items, reasons=None, computed=(), same_draws_as_pa
         raise BadInputError(f"two of our numbers answer to {ours.loc[twice, KEY].iloc[0].tolist()}; the labels must be unique.")
     given = {name: ours[name] if name in ours else None for name in ("why", "keys")}
     frame = frame.merge(ours.rename(columns={"value": "ours"}).assign(**given), on=KEY, how="left", validate="one_to_one")
+    frame = frame.astype({name: float for name in ("ours", "error", "reps")})  # also where there is no number at all
     frame["difference"] = frame["ours"] - frame["reported"]
     spread = np.hypot(frame["plus_minus"].fillna(0.0), frame["error"].fillna(0.0))
     frame["z"] = np.where((spread > 1e-12) & frame["error"].notna(), frame["difference"] / spread.where(spread > 0), np.nan)

@@ -97,7 +97,7 @@ class SweepResults:
         table.index = pd.MultiIndex.from_frame(rows.loc[sorting])
         numbers = table.map(lambda entry: any(character.isdigit() for character in entry)).drop(columns="truth", errors="ignore")
         empty = [column for column in numbers if not numbers[column].any()]
-        table = table[numbers.any(axis=1)].drop(columns=empty)  # tables.reasons says what gave no number
+        table = table[numbers.any(axis=1)].drop(columns=empty)  # missing.reasons says what gave no number
         table.columns.name = name
         return table
 
