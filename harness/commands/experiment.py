@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING
 
 from harness.common.paths import EXPERIMENTS, PACKAGE
 from harness.common.seeds import digest
+from harness.common.strangers import hidden_experiments
 from harness.common.version import VERSION
 from harness.errors import BadInputError
+from harness.estimators.base import EstimatorSpec
+from harness.problems.base import ProblemSpec
 from harness.runs import plan as planning
 from harness.runs import records, runner, sweeps, variations
 from harness.runs.config import compose, out_folder
@@ -272,14 +275,15 @@ class Experiment:
         which, config = self.config["reliability"], self.shown_config()
         if which == "none" or self.paper or config["ranking"]:
             return
-        held = {name: p for name, p in self.plan.problems.items() if getattr(p.object, "rows_of_a_file", False)}
+        held = {name: p for name, p in self.plan.problems.items() if ProblemSpec.of(p.object).rows_of_a_file}
         for name, problem in held.items():
-            if getattr(problem.object, "unavailable", None):
+            spec = ProblemSpec.of(problem.object)
+            if spec.unavailable:
                 continue
             p, y = problem.object.sample(problem.object.n_max, np.random.default_rng(0))
-            notion = "top_label" if getattr(problem.object, "top_label", False) else None
+            notion = "top_label" if spec.top_label else None
             title = label(config, "problem", name)
-            panels = reliability.panels(p, y, which, notion=notion, classes=getattr(problem.object, "names", None))
+            panels = reliability.panels(p, y, which, notion=notion, classes=spec.names)
             own = f"_{re.sub('[^A-Za-z0-9.=-]+', '_', name).strip('_')}" if len(held) > 1 else ""
             stem = self.folder / f"{self.stem}_reliability{own}"
             files = figure_files.save(reliability.figure(panels, config), stem, config)
@@ -292,11 +296,11 @@ class Experiment:
         """What to know of the files of a run: how each was read, and what its intervals are or why an estimator has none."""
         if self.paper and not self.is_variation or self.config["ranking"]:
             return []
-        files = [p for p in self.plan.problems.values() if getattr(p.object, "rows_of_a_file", False)]
+        files = [p for p in self.plan.problems.values() if ProblemSpec.of(p.object).rows_of_a_file]
         found = [problem.object.described for problem in files[:20]]
         if len(files) > 20:
             found.append(f"and {len(files) - 20} more files")
-        wrapped = [e for e in self.plan.estimators.values() if hasattr(e.object, "keeps_values_of")]
+        wrapped = [e for e in self.plan.estimators.values() if EstimatorSpec.read(e.object, "keeps_values_of")]
         with_intervals = {e.id for e in wrapped}
         if wrapped:
             one = wrapped[0].object
@@ -313,7 +317,7 @@ class Experiment:
         """The configuration for what draws: also with `files`, [(problem, n)] whose replications are no samples, as they share
         rows of a file, and `subsets`, those of them with fewer rows than the file has. To a paper or a ranking its files are the
         population, and only all rows are no sample."""
-        held = {name for name, problem in self.plan.problems.items() if getattr(problem.object, "rows_of_a_file", False)}
+        held = {name for name, problem in self.plan.problems.items() if ProblemSpec.of(problem.object).rows_of_a_file}
         population = self.paper or self.config["ranking"]
         drawn = set() if population else {(c.problem, c.n) for c in self.plan.cells if c.problem in held}
         ids = {True: set(), False: set()}
@@ -380,6 +384,8 @@ def load_item(paper: str, item: str):
     except ModuleNotFoundError as error:
         if error.name not in ("experiments", f"experiments.{paper}", f"experiments.{paper}.{item}"):
             raise
+        if hidden := hidden_experiments(f"experiments.{paper}.{item}"):
+            raise BadInputError(hidden) from error
         raise BadInputError(
             f"there is no {item!r} for paper {paper!r}; an item is a module experiments/<paper>/<item>.py."
         ) from error

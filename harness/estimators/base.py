@@ -202,11 +202,6 @@ class Wrapper:
         return self.inner.replication_rng
 
 
-def property_of(estimator: Any, name: str, default: Any = None) -> Any:
-    """A declared property; strangers' estimators may leave any of them out."""
-    return getattr(estimator, name, default)
-
-
 def apply(
     estimator: Estimator, p: NDArray[np.float64], y: NDArray[np.int64], notion: str, rng: Any, problem: Any = None
 ) -> dict[str, Estimate]:

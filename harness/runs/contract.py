@@ -153,7 +153,7 @@ _COMMON: Rules = {
     "max_n": _LIMIT,
     "max_classes": _LIMIT,
     "null_bias": (_number(0.0), "a number of at least 0"),
-    "seconds": (_number(0.0), "a number of at least 0"),
+    "seconds": (_or_none(_number(0.0)), "a number of at least 0, or None,"),
     "unavailable": (_or_none(_text), "a text that says why, or None,"),
 }
 CALIBRATOR = _COMMON

@@ -71,7 +71,8 @@ def run_chunk(task: dict[str, Any]) -> int:
                         stream = problem_rng(cell.seed, ProblemSpec.of(problem.object), problem.key, cell.rep)
                         sample = _frozen(problem.object.sample(cell.n, stream))
                     if cell.notion not in reduced:
-                        reduced[cell.notion] = _frozen(reduce(*sample, notion=cell.notion))
+                        p, y = sample
+                        reduced[cell.notion] = _frozen(reduce(p, y, cell.notion))
                     rng = _estimator_stream(problem, estimator, cell)
                     wall, cpu = time.perf_counter(), time.process_time()
                     p, y = reduced[cell.notion]
