@@ -83,7 +83,7 @@ def test_info_shows_every_parameter_with_its_default(cli):
     text = cli("info", "variational_lightgbm_ws")[1]
     rows = {line.split()[0]: line.split()[1:] for line in text.splitlines() if line.startswith("  ")}
     assert rows["iterations"][:3] == ["10", "1000", "int"] and rows["folds"][:3] == ["5", "5", "int"]
-    assert "`repeats` > 1 averages over" in text.split("meaning")[1]
+    assert "Over how many random partitions the estimate is averaged" in text.split("meaning")[1]
     assert "path" in cli("info", "predictions")[1] and "path is missing" in cli("info", "predictions")[1]
     assert "weights" in cli("info", "TabPFN")[1] and cli("info", "harness.calibrators.Isotonic")[0] == 0
     assert "1 problem" in cli("info", "cifar10_networks_popordanoska2024")[1]

@@ -139,6 +139,9 @@ def _type(annotation):
 
 def _meaning(name, doc):
     """The sentence of a docstring that names the parameter in backquotes, or else as NAME = ..., in one line."""
+    entry = re.search(rf"^(?:\w+, )*{name}(?:, \w+)*(?: : [^\n]*)?\n((?: {{4}}[^\n]*(?:\n|$))+)", doc, re.MULTILINE)
+    if entry:  # a section Parameters says it
+        return textwrap.shorten(entry[1].strip().rstrip("."), 110, placeholder=" ...")
     sentences = re.split(r"(?<=[a-z0-9)\]\"`][.;])\s+", " ".join(doc.split()))
     for pattern in (rf"`{name}[`:]", rf"\b{name}( =|=|:)"):
         for sentence in sentences:
