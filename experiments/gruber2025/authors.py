@@ -132,6 +132,10 @@ class Tuned(Wrapper):
         """Raised with that of the estimator, whose numbers these are."""
         return OWN_REVISION + (self.inner.revision or 1) - 1
 
+    @property
+    def seconds(self):
+        return self.inner.seconds or 0.5
+
     def __call__(self, p, y, rng=None):
         p, y = checked(p, y)
         settings, risks, tests, dropped = self.path(p, y)

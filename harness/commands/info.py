@@ -149,7 +149,7 @@ def _type(annotation: Any) -> str:
 def _meaning(name: str, doc: str) -> str:
     """What a docstring says of a parameter, in one line: the first sentence below it in the section of parameters, or else the
     sentence that names it in backquotes or as NAME = ..."""
-    entry = re.search(rf"^(?:\w+, )*{name}(?:, \w+)* :.*\n((?:    .+\n?)+)", doc, flags=re.M)
+    entry = re.search(rf"^(?:\w+, )*{name}(?:, \w+)*(?: :.*)?\n((?:    .+\n?)+)", doc, flags=re.M)
     if entry:
         return textwrap.shorten(catalogue.first_sentence(entry[1]), 110, placeholder=" ...")
     sentences = re.split(r"(?<=[a-z0-9)\]\"`][.;])\s+", " ".join(doc.split()))
