@@ -28,7 +28,7 @@ class Variational:
     Its expectation is at most the calibration error of the loss, with equality when q = E[Y given f]; estimates may be
     negative. One fit per fold serves all losses; `losses` empty means all standard ones of the notion.
 
-    `low` is a lower confidence bound of the calibration error at `level`, valid for every n (`harness.math.fold_confidence.lower`; classwise
+    `low` is a lower confidence bound of the calibration error at `level`, valid for every n (`fold_confidence.lower`; classwise
     for the mean over classes). `repeats` > 1 averages over that many random partitions and reports their spread: diagnostics
     "split_sd" is the standard deviation of a single partition's estimate, given the sample.
 
@@ -181,7 +181,7 @@ def paired_difference(p_first, p_second, y, rng, estimator=None, notion="binary"
     """{estimand: Estimate} of the variational error of one model minus that of another on the same samples: an interval.
 
     p_first, p_second: predictions (n,) or (n, k) of the same y (n,), reduced by `notion`. Both are cross-fitted on the same
-    partitions, and the interval is of the mean of the paired differences of contributions (`harness.math.fold_confidence.half_width`),
+    partitions, and the interval is of the mean of the paired differences of contributions (`fold_confidence.half_width`),
     asymptotic in the size of a fold. It is about what the fitted maps reveal of both errors, E[contribution] of each being at
     most the error: a difference of two lower bounds, itself no bound of the difference of errors.
     """
