@@ -13,7 +13,7 @@ from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, is_positive
 from harness.estimators.binned import check_bins
 from harness.estimators.dirichlet_kernel import LIKELIHOOD_GRID, check_form
-from harness.math.kernels import PREDICTION_FLOOR, LOG_NEGLIGIBLE, dirichlet_sums, two_columns
+from harness.math.kernels import LOG_NEGLIGIBLE, PREDICTION_FLOOR, dirichlet_sums, two_columns
 from harness.math.notions import checked, one_hot
 from harness.math.softmax import softmax
 
