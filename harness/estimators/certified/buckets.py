@@ -103,8 +103,8 @@ class LipBkt:
             return self._jensen(p, y, h, slope)
         best = (2.0 * (1.0 + slope)) ** (2 / 3) * (n / (2.0 * math.log(2.0))) ** (1 / 3)
         buckets = int(self.buckets or max(1, round(min(best, n))))  # more than n: the deviation alone exceeds 1
-        cell = np.minimum((p * buckets).astype(np.int64), buckets - 1)
-        empirical = float(np.abs(np.bincount(cell, y - p, minlength=buckets)).sum()) / n
+        bucket = np.minimum((p * buckets).astype(np.int64), buckets - 1)
+        empirical = float(np.abs(np.bincount(bucket, y - p, minlength=buckets)).sum()) / n
         bias = (1.0 + slope) / buckets
         deviation = math.sqrt(2.0 * (buckets * math.log(2.0) + math.log(1.0 / delta)) / n)
         diagnostics = {"empirical": empirical, "bias": bias, "deviation": deviation}
