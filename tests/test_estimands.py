@@ -29,8 +29,6 @@ CANONICAL_VALUES = {
     "l3": (0.002 ** (1 / 3) + 0.010 ** (1 / 3)) / 2, "l2_squared": (0.02 + 0.06) / 2, "rms": np.sqrt(0.04),
     "kl": (0.4 * np.log(0.8) + 0.3 * np.log(1.5) + 0.2 * np.log(0.5) + 0.8 * np.log(4 / 3)) / 2,
     "top_class_l1": (0.1 + 0.2) / 2, "top_class_l1_over": 0.05, "top_class_l1_under": 0.1,
-    "top_class_l1_over_half": 0.0,  # f_t = 1/2 is on neither side of 1/2
-    "top_class_l1_under_half": 0.1,
     "top_class_l2_squared": (0.01 + 0.04) / 2, "top_class_l2_squared_over": 0.005, "top_class_l2_squared_under": 0.02,
     "brier": (0.02 + 1 - 0.34 + 0.06 + 1 - 0.66) / 2,
     "logloss": -(0.4 * np.log(0.5) + 0.3 * np.log(0.3) + 0.3 * np.log(0.2) + 0.2 * np.log(0.2) + 0.8 * np.log(0.6)) / 2,

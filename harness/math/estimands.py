@@ -20,7 +20,6 @@ Canonical notion, f and C of shape (n, k):
     l2_squared  E ||f - C||_2^2       rms  its root          kl       E KL(C || f)
     top_class_l1  E |f_t - C_t|, t = argmax f, C given the whole vector;  top_class_l1_over / _under by the sign of f_t - C_t;
     top_class_l2_squared (_over, _under)  E (f_t - C_t)^2 and its parts
-    top_class_l1_over_half / _under_half the same split at 1/2, as the authors' library has it (experiments/berta2026/NOTES.md)
     brier  E ||f - Y||^2              logloss  E -log f_Y
     refinement_l2_squared  E sum_j C_j (1 - C_j)                       refinement_kl   E of the entropy of C
     sharpness_l2_squared   E ||C - E C||^2                             sharpness_kl    E KL(C || E C)
@@ -62,7 +61,7 @@ SCALAR = (
 )  # fmt: skip
 CANONICAL = (
     "l1", "l2", "linf", "l2_squared", "rms", "kl", "top_class_l1", "top_class_l1_over", "top_class_l1_under",
-    "top_class_l1_over_half", "top_class_l1_under_half", "top_class_l2_squared", "top_class_l2_squared_over",
+    "top_class_l2_squared", "top_class_l2_squared_over",
     "top_class_l2_squared_under", *SCORES,
 )  # fmt: skip
 
@@ -168,8 +167,6 @@ def _canonical(name, f, c):
         rows = np.arange(len(f))
         f, c = f[rows, top], c[rows, top]
         name = name.removeprefix("top_class_")
-        if name.endswith("_half"):
-            return pointwise(name.removesuffix("_half"), f, c, "binary")
         return pointwise(name, f, c, "top_label")
     d = f - c
     if name == "l2_squared":
