@@ -10,12 +10,13 @@ from golden_data import arrays, rows
 from scipy.special import expit, logit
 
 import harness
+from experiments.berta2026 import authors
 from harness import BadInputError
 from harness.calibrators import CatBoost, LightGBM, boosting
 from harness.estimators import Variational
 from harness.estimators.base import apply
 from harness.math.folds import fold_of
-from harness.math.losses import LogLoss, Lp, OneSided, Squared
+from harness.math.losses import Lp, OneSided, Squared
 
 # Few trees: enough for everything but the numbers themselves
 FEW = {
@@ -67,7 +68,7 @@ AUTHORS = {
 }
 LOSSES = {
     "L1": Lp(1.0), "L2": Lp(2.0), "Lp1.5": Lp(1.5), "Lp3": Lp(3.0), "sq": Squared(), "sqL2": Squared(),
-    "KL": LogLoss(1e-8, floor_f=True), "L1_over": OneSided(Lp(1.0), "over"), "L1_under": OneSided(Lp(1.0), "under"),
+    "KL": authors.LogLoss(1e-8), "L1_over": OneSided(Lp(1.0), "over"), "L1_under": OneSided(Lp(1.0), "under"),
 }  # fmt: skip
 BINARY = {"L1": 1e-12, "L1_over": 1e-12, "L1_under": 1e-12, "sq": 1e-5, "KL": 3e-5}
 VECTORS = {"L1": 2e-3, "Lp1.5": 5e-4, "L2": 5e-4, "Lp3": 5e-4, "sqL2": 5e-5, "KL": 1e-4}
@@ -184,34 +185,6 @@ def test_the_library_agrees_on_vectors():
 
 
 # Inner folds
-
-
-@pytest.mark.parametrize("seed", [0, 1, 42])
-@pytest.mark.parametrize("folds", [2, 5, 8])
-def test_an_integer_gives_the_folds_of_scikit_learn(folds, seed):
-    """Labels in any order of appearance, unequal and with gaps; a class of fewer members than folds; sizes that do not divide."""
-    from sklearn.model_selection import KFold, StratifiedKFold
-
-    samples = [rng(seed).integers(0, 2, 101), np.r_[2, 0, 1, rng(seed).integers(0, 3, 37)], np.r_[[5] * 3, [1] * 20, [3] * 16]]
-    samples += [
-        np.zeros(9, dtype=int),
-        rng(seed).permutation(np.r_[np.zeros(90, dtype=int), 1, 1, 2]),
-        rng(seed).integers(0, 10, 400),
-    ]
-    for y in samples:
-        for kind, stratified in ((KFold, False), (StratifiedKFold, True)):
-            expected = np.empty(len(y), dtype=int)
-            with pytest.warns() if stratified and np.bincount(y)[np.unique(y)].min() < folds else _nothing():
-                for j, (_, held_out) in enumerate(kind(folds, shuffle=True, random_state=seed).split(y, y)):
-                    expected[held_out] = j
-            np.testing.assert_array_equal(fold_of(y, folds, stratified, seed), expected)
-            np.testing.assert_array_equal(fold_of(y, folds, stratified, np.int32(seed)), expected)
-
-
-def _nothing():
-    from contextlib import nullcontext
-
-    return nullcontext()
 
 
 @every

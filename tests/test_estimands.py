@@ -6,6 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from experiments.berta2026.authors import top_class_l1_split_at_half
 from harness import BadInputError
 from harness.math import estimands
 
@@ -48,6 +49,11 @@ def test_scalar_closed_form(name):
 @pytest.mark.parametrize("name", CANONICAL_VALUES)
 def test_canonical_closed_form(name):
     assert estimands.value(name, FV, CV, "canonical") == pytest.approx(CANONICAL_VALUES[name], rel=1e-14, abs=1e-16)
+
+
+def test_the_top_class_split_at_one_half_as_the_authors_have_it():
+    assert top_class_l1_split_at_half(FV, CV, "over") == 0.0  # f_t = 1/2 is on neither side of 1/2
+    assert top_class_l1_split_at_half(FV, CV, "under") == pytest.approx(0.1, rel=1e-14)
 
 
 def test_every_named_estimand_has_a_closed_form_above():

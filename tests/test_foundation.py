@@ -20,7 +20,7 @@ from harness.commands.check import check
 from harness.commands.check_estimators import ITEMS
 from harness.estimators import Variational
 from harness.problems import Dirichlet
-from harness.runs.components import node
+from harness.runs.components import configured
 
 NAMES = {"tabpfn": "tabpfn-v2.5-classifier-v2.5_default.ckpt", "tabicl": "tabicl-classifier-v2-20260212.ckpt"}
 KINDS = {"tabpfn": TabPFN, "tabicl": TabICL}
@@ -272,7 +272,7 @@ def test_meanwhile_one_thread_offline_and_silent(data, monkeypatch):
 
 
 def key(**fields):
-    return node("estimator", "one", {"_target_": "harness.estimators.Variational", "calibrator": fields}).key
+    return configured("estimator", "one", {"_target_": "harness.estimators.Variational", "calibrator": fields}).key
 
 
 @each
@@ -292,7 +292,7 @@ def test_the_key_knows_the_weights_and_not_where_they_lie(data, name, tmp_path):
 
 @each
 def test_parameters_of_a_record_show_the_checksum(data, name):
-    made = node("estimator", "one", {"_target_": "harness.estimators.Variational", "calibrator": {
+    made = configured("estimator", "one", {"_target_": "harness.estimators.Variational", "calibrator": {
         "_target_": f"harness.calibrators.{KINDS[name].__name__}"}})  # fmt: skip
     digest = hashlib.sha256((data / "foundation" / NAMES[name]).read_bytes()).hexdigest()
     assert f'"weights": "{digest}"' in made.parameters and str(data) not in made.parameters

@@ -118,7 +118,7 @@ def test_meaning_is_the_sentence_that_names_the_parameter():
         (["estimator", "=", "[binned15,kmeans15_"], ["[binned15,kmeans15_berta2026"]),
         (["'estimator=[binned15,kmeans15_"], ["estimator=[binned15,kmeans15_berta2026"]),
         (["experiment", "=", "smoke", "estimator.binned15."], ["estimator.binned15.bins=", "estimator.binned15.rule="]),
-        (["+estimator.binned15.leg"], ["+estimator.binned15.legacy_seed="]),
+        (["+estimator.ckce.acc"], ["+estimator.ckce.accuracy="]),
         (["-m", "problem", "=", "beta_wa"], ["beta_wavy", "beta_wavy_legacy"]),
         (["info", "certified_interval_"], ["certified_interval_perturbed"]),
         (["info", "IsotonicS"], ["IsotonicScaled"]),

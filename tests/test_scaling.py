@@ -7,9 +7,10 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, logit
 
 import harness
+from experiments.berta2026 import authors
 from harness import BadInputError
 from harness.calibrators import QuadraticScaling, StructuredMatrixScaling, Temperature, scaling
-from harness.math.losses import LogLoss, Lp, Squared
+from harness.math.losses import Lp, Squared
 
 SEEDS = [0, 1, 2]
 
@@ -312,7 +313,7 @@ LIBRARY = {"quadratic": QuadraticScaling(mixture=False, scikit_learn=True), "sms
 TINY = float(np.exp(np.float64(np.log(np.finfo(np.float32).tiny))))
 METRICS = {
     "proper-L1": (Lp(1.0), 2.0), "proper-L1.5": (Lp(1.5), 2 ** (1 / 1.5)), "proper-L2": (Lp(2.0), 2**0.5),
-    "proper-L3": (Lp(3.0), 2 ** (1 / 3)), "brier": (Squared(), 2.0), "logloss": (LogLoss(TINY, floor_f=True), 1.0),
+    "proper-L3": (Lp(3.0), 2 ** (1 / 3)), "brier": (Squared(), 2.0), "logloss": (authors.LogLoss(TINY), 1.0),
 }  # fmt: skip
 
 
@@ -330,7 +331,7 @@ def test_the_selection_of_scalings_is_what_it_was():
 def test_estimates_equal_the_library(case):
     name, estimator = case
     data = arrays(name)
-    ours = harness.estimators.Variational(LIBRARY[estimator], stratified=True, losses=[loss for loss, _ in METRICS.values()])
+    ours = authors.Variational(LIBRARY[estimator], stratified=True, losses=[loss for loss, _ in METRICS.values()])
     notion = "binary" if data["p"].ndim == 1 else "canonical"
     got = ours(data["p"], data["y"], int(data["seed"]), notion=notion)
     for row in rows("peer_outputs.csv"):
@@ -366,7 +367,7 @@ def test_estimates_equal_the_experiment_code():
         "L2": Lp(2.0),
         "Lp3": Lp(3.0),
         "sqL2": Squared(),
-        "KL": LogLoss(1e-8, floor_f=True),
+        "KL": authors.LogLoss(1e-8),
     }
     ours = harness.load_estimator("variational_sms_berta2026", losses=tuple(losses.values()))
     seen = 0

@@ -16,7 +16,7 @@ from harness.math.sech_noise import normaliser, perturbed, shift_bound
 from harness.problems import Beta, BinaryProblem, Dirichlet, Perturbed, Predictions
 from harness.problems.binary import BetaLaw, TwoNormals
 from harness.problems.maps import Affine, Identity, SquareWave, Steps, Wave
-from harness.runs.components import node
+from harness.runs.components import configured
 
 SCORES = [name for name in harness.list_problems() if name.startswith("score_")]
 PERTURBED = [name for name in SCORES if name.endswith("_perturbed")]
@@ -313,10 +313,10 @@ def config(**changes):
 def test_every_part_identifies_the_problem(monkeypatch):
     inner = {"_target_": "harness.problems.BinaryProblem", "atoms": [[0.5, 0.5]]}
     changes = [{}, {"h": 0.03}, {"notion": "top_label"}, {"problem": inner}]
-    keys = [node("problem", "x", config(**change)).key for change in changes]
-    assert len(set(keys)) == len(keys) and node("problem", "x", config(h=0.015625)).key == keys[0]
+    keys = [configured("problem", "x", config(**change)).key for change in changes]
+    assert len(set(keys)) == len(keys) and configured("problem", "x", config(h=0.015625)).key == keys[0]
     monkeypatch.setattr(BinaryProblem, "version", 2)
-    assert node("problem", "x", config()).key != keys[0]
+    assert configured("problem", "x", config()).key != keys[0]
 
 
 def test_perturbation_and_variation_are_declared():

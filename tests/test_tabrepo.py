@@ -17,7 +17,7 @@ import pytest
 import harness
 from harness import BadInputError
 from harness.problems import TabRepoTask, TabRepoTasks
-from harness.runs.components import component, node
+from harness.runs.components import component, configured
 from harness.runs.config import compose
 from harness.runs.plan import plan
 from harness.sources import tabrepo, tabrepo_fetch
@@ -259,7 +259,7 @@ def test_a_task_is_known_by_its_content_not_by_its_place(tiny, tmp_path):
             "fold": 0,
             "config": config,
         }
-        return node("problem", "x", made).key
+        return configured("problem", "x", made).key
 
     moved = tmp_path / "elsewhere"
     shutil.copytree(tiny, moved)
@@ -300,7 +300,7 @@ def test_a_family_stands_for_its_members(tiny):
     assert list(TabRepoTasks(str(tiny), min_n=4).members()) == ["two/0/A_1", "two/0/B_1", "two/1/B_1"]
     pickle.loads(pickle.dumps(members))
     made = component("problem", "two/0/B_1", members["two/0/B_1"])
-    assert made == node("problem", "two/0/B_1", made.config)
+    assert made == configured("problem", "two/0/B_1", made.config)
 
     assert made.id == "two/0/B_1" and made.object.n_max == 4 and made.object.config == "B_1"
 

@@ -15,7 +15,7 @@ from harness.common.seeds import data_rng
 from harness.math import estimands
 from harness.problems import Beta, Dirichlet, TemperedDirichlet
 from harness.problems.maps import LogitAffine, Power
-from harness.runs.components import node
+from harness.runs.components import configured
 
 SIMPLEX = [f"simplex{k}_popordanoska2024" for k in (2, 3, 4, 5, 10, 20)] + ["simplex5_gruber2025"]
 PEAKED = pytest.param("simplex5_gruber2025", marks=pytest.mark.slow)  # whose truths take long
@@ -286,10 +286,10 @@ FROZEN = (
 
 def test_the_notions_that_a_run_takes_by_default_do_not_identify_the_problem():
     config = {"_target_": "harness.problems.TemperedDirichlet", "classes": 2}
-    one = node("problem", "x", config)
-    other = node("problem", "x", {**config, "default_notions": ["binary", "classwise"]})
+    one = configured("problem", "x", config)
+    other = configured("problem", "x", {**config, "default_notions": ["binary", "classwise"]})
     assert one.key == other.key and other.object.default_notions == ("binary", "classwise")
-    assert node("problem", "x", {**config, "alpha": 0.5}).key != one.key
+    assert configured("problem", "x", {**config, "alpha": 0.5}).key != one.key
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from experiments.berta2026 import table2
 from harness.common.seeds import data_rng
 from harness.report.plots import WIDTH, pyplot
 from harness.report.tables import label
-from harness.runs.components import node
+from harness.runs.components import configured
 
 POINTS = 500
 table, reproduced = table2.table, table2.reproduced
@@ -19,7 +19,7 @@ def render(records, config):
     grid = {"squeeze": False, "sharex": "row", "sharey": "row", "height_ratios": [1.9, 1.5]}
     figure, axes = plt.subplots(2, len(problems), figsize=(WIDTH, 4.1), layout="constrained", **grid)
     for ax, problem in zip(axes[0], problems):
-        made = node("problem", problem, config["problem"][problem])
+        made = configured("problem", problem, config["problem"][problem])
         f, _ = made.object.sample(POINTS, data_rng(config["seed"], made.key, 0))
         ax.plot([0, 1], [0, 1], color="0.2", linewidth=0.8, label="calibrated")
         ax.plot(f, made.object.posterior(np.asarray(f)), ".", color="0.5", markersize=2.5, label=r"$g^\ast(f)$")

@@ -8,7 +8,7 @@ import pandas as pd
 
 from experiments.ciosek2026 import bounds
 from harness.report import reproduction
-from harness.runs.components import node
+from harness.runs.components import configured
 
 AT = 10_000_000
 
@@ -25,7 +25,7 @@ def shifts(records, config):
     given = records.drop_duplicates("problem").set_index("problem")["problem_parameters"]
     for name in given.index:
         one = config["problem"].get(name)
-        made = node("problem", name, one).object if one else None
+        made = configured("problem", name, one).object if one else None
         found[name] = (shift(made), getattr(made, "perturbation", None) or np.nan)
     return found
 

@@ -16,7 +16,7 @@ from harness.report import reproduction
 from harness.report.evaluation import evaluate
 from harness.report.plots import COLOURS, WIDTH, pyplot
 from harness.report.tables import label
-from harness.runs.components import node
+from harness.runs.components import configured
 
 BASES = ("15 bins", "bins", "kde", "kkr", "ukkr")
 KINDS = {", corrected": "corrected", ", own split": "corrected, own split"}  # by the end of the label; else as published
@@ -167,7 +167,7 @@ def saturated(config, problem, found):
     sizes = found.loc[found["problem"].eq(problem), "n"]
     if not len(sizes):
         return np.nan
-    made = node("problem", problem, config["problem"][problem])
+    made = configured("problem", problem, config["problem"][problem])
     p, _ = made.object.sample(int(sizes.max()), data_rng(config["seed"], made.key, 0))
     top = p if p.ndim == 1 else p.max(axis=1)
     return float((top.astype(np.float32) == 1.0).mean())

@@ -8,9 +8,10 @@ import numpy as np
 
 from experiments.moskvichev2025 import metrics
 from harness.common.seeds import problem_rng
+from harness.problems.base import ProblemSpec
 from harness.report.plots import COLOURS, MARKERS, WIDTH, pyplot
 from harness.report.tables import label
-from harness.runs.components import node
+from harness.runs.components import configured
 
 BINS = 10
 
@@ -37,9 +38,9 @@ def render(records, config):
     axes[0].plot([0, 1], [0, 1], color="0.2", linestyle="--", linewidth=1.0, zorder=1)
     first = found[found["rep"].eq(found["rep"].min())].set_index(["problem", "estimator"])["value"]
     for i, (name, settings) in enumerate(config["problem"].items()):
-        model, made = label(config, "problem", name), node("problem", name, settings)
+        model, made = label(config, "problem", name), configured("problem", name, settings)
         n = int(found["n"].iloc[0])
-        p, y = made.object.sample(n, problem_rng(config["seed"], made.object, made.key, int(found["rep"].min())))
+        p, y = made.object.sample(n, problem_rng(config["seed"], ProblemSpec.of(made.object), made.key, int(found["rep"].min())))
         _, confidence, frequency = bins(p, y)
         ckce = first.get((name, "ckce"), np.nan)
         text = model + (f", CKCE {ckce:.4f}" if ckce == ckce else "")

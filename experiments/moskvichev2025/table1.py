@@ -10,7 +10,7 @@ from experiments.moskvichev2025 import metrics
 from harness.report import reproduction
 from harness.report.plots import COLOURS, WIDTH, pyplot
 from harness.report.tables import label
-from harness.runs.components import node
+from harness.runs.components import configured
 
 SCALES = {"accuracy": 1.0, "cross entropy": 1.0, "CKCE": 10.0, "JKCE": 100.0, "ECE": 1.0}
 IMAGENET = "ImageNet, Marginal"
@@ -34,7 +34,7 @@ def measured(records, config):
     found = found[found["n"].eq(found.groupby("problem")["n"].transform("max"))]
     rows = {(r.model, r.column): scale(r.column) * r.value for r in found.itertuples()}
     for name, settings in config["problem"].items():
-        made = node("problem", name, settings).object
+        made = configured("problem", name, settings).object
         if made.unavailable is None:
             p, y = made.sample(made.n_max, np.random.default_rng(0))
             right = p.argmax(axis=1) == y if p.ndim == 2 else y
@@ -95,7 +95,7 @@ def reproduced(records, config):
     rows = [(m, c, v, 0.0, np.inf) for (m, c), v in measured(records, config).items()]
     whys = {}
     for name, settings in config["problem"].items():
-        reason = node("problem", name, settings).object.unavailable
+        reason = configured("problem", name, settings).object.unavailable
         if reason:
             whys[label(config, "problem", name)] = reason
     asked = reproduction.reported(config["paper"], config["compare"])["row"]

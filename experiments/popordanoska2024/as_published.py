@@ -14,7 +14,7 @@ from harness.problems import TemperedDirichlet
 from harness.report import reproduction
 from harness.report.plots import COLOURS, MARKERS, WIDTH, pyplot
 from harness.report.tables import label
-from harness.runs.components import node
+from harness.runs.components import configured
 
 summary = curves.summary
 
@@ -87,7 +87,7 @@ def authors_truths(config):
     """{(problem, estimand): value in the authors' unit} of what their code takes for the truth, for the simulated problems."""
     found = {}
     for name, settings in config["problem"].items():
-        made = node("problem", name, settings).object
+        made = configured("problem", name, settings).object
         if isinstance(made, TemperedDirichlet):
             for estimand in curves.SHORT:
                 found[name, estimand] = classwise_of_vector(made, estimand).value * curves.UNIT.get(estimand, (1.0, 0.0))[0]

@@ -13,7 +13,7 @@ from scipy.special import expit, gammaln, rel_entr
 from experiments.popordanoska2024 import curves
 from harness.report import reproduction
 from harness.report.plots import COLOURS, MARKERS, WIDTH, pyplot
-from harness.runs.components import node
+from harness.runs.components import configured
 
 summary = curves.summary
 FORMS = {"direct": "Direct", "risk": "Via risk"}
@@ -56,7 +56,7 @@ def measured(records, config):
     found = curves.numbers(records, tuple(NAMES))
     known = settings(config)
     found = found.assign(form=[known[e][0] for e in found["estimator"]], bandwidth=[known[e][1] for e in found["estimator"]])
-    problems = {name: node("problem", name, one).object for name, one in config["problem"].items()}
+    problems = {name: configured("problem", name, one).object for name, one in config["problem"].items()}
     at = {(p, b): limits(problems[p], b) for p, b in set(zip(found["problem"], found["bandwidth"]))}
     limit = [at[r.problem, r.bandwidth].get((r.form, r.estimand), np.nan) for r in found.itertuples()]
     found = found.assign(limit=limit)

@@ -12,7 +12,7 @@ from experiments.popordanoska2024 import curves
 from experiments.popordanoska2024.authors import classwise_of_vector
 from harness.report.plots import COLOURS, MARKERS, WIDTH, pyplot
 from harness.report.tables import label
-from harness.runs.components import node
+from harness.runs.components import configured
 
 summary = curves.summary
 RISK, DIRECT = "kde_risk_schedule_popordanoska2024", "kde_direct_schedule_popordanoska2024"
@@ -74,7 +74,7 @@ def authors_truths(config):
     """{(problem, estimand): Truth} of what the authors' code takes for the truth, in the authors' unit."""
     found = {}
     for problem, settings in config["problem"].items():
-        made = node("problem", problem, settings).object
+        made = configured("problem", problem, settings).object
         for estimand in ROWS:
             truth = classwise_of_vector(made, estimand)
             factor = curves.UNIT.get(estimand, (1.0, 0.0))[0]

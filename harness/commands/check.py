@@ -16,12 +16,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from harness.calibrators.base import CalibratorSpec
 from harness.commands import check_calibrators, check_estimators, check_problems
 from harness.commands.check_items import DECLARED, ContractBrokenError, generators_put_back
 from harness.common import strangers
 from harness.errors import BadInputError, UndefinedError, guess
-from harness.estimators.base import property_of
-from harness.problems.base import members_of
+from harness.estimators.base import EstimatorSpec
+from harness.problems.base import ProblemSpec, members_of
 from harness.runs import contract
 from harness.runs.catalogue import ids
 from harness.runs.components import build, load
@@ -47,11 +48,10 @@ def examine(made, target: str) -> list[Finding]:
     """The findings on an estimator, a problem or a calibrator, which a sentence calls `target`."""
     from threadpoolctl import threadpool_limits
 
-    items, cases_of, rules = _contract_of(made, target)
-    reason = property_of(made, "unavailable")
+    items, cases_of, rules, reason = _contract_of(made, target)
     if isinstance(reason, str):
         return [Finding(item, "not applicable", f"it cannot run here: {reason}") for item in items]
-    property_of(made, "notions")  # a problem whose file is not given says so itself
+    getattr(made, "notions", None)  # a problem whose file is not given raises the sentence that says so
     try:
         rules(made)
     except BadInputError as wrong:
@@ -67,13 +67,14 @@ def examine(made, target: str) -> list[Finding]:
 
 
 def _contract_of(made, target):
-    """(the items, the function that makes the cases, the rules of what is declared) by what the object is."""
+    """(the items, the function that makes the cases, the rules of what is declared, why it cannot run here) by what the object
+    is."""
     if callable(getattr(made, "sample", None)):
-        return check_problems.ITEMS, check_problems.cases, contract.problem
+        return check_problems.ITEMS, check_problems.cases, contract.problem, ProblemSpec.of(made).unavailable
     if callable(made):
-        return check_estimators.ITEMS, check_estimators.cases, contract.estimator
+        return check_estimators.ITEMS, check_estimators.cases, contract.estimator, EstimatorSpec.of(made).unavailable
     if callable(getattr(made, "fit", None)):
-        return check_calibrators.ITEMS, check_calibrators.cases, contract.calibrator
+        return check_calibrators.ITEMS, check_calibrators.cases, contract.calibrator, CalibratorSpec.of(made).unavailable
     raise BadInputError(
         f"{target} is a {type(made).__name__}; an estimator (callable as (p, y) or (p, y, rng)), a problem (with a method "
         "sample(n, rng)) or a calibrator (with a method fit(p, y, rng)) is needed."

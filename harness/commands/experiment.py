@@ -9,14 +9,21 @@ import math
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.common.paths import EXPERIMENTS, PACKAGE
 from harness.common.seeds import digest
+from harness.common.strangers import hidden_experiments
 from harness.errors import BadInputError
+from harness.estimators.base import EstimatorSpec
+from harness.problems.base import ProblemSpec
 from harness.runs import plan as planning
 from harness.runs import records, runner, sweeps, variations
 from harness.runs.config import compose, out_folder
 from harness.runs.settings import as_list
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -113,27 +120,39 @@ class Experiment:
         return digest(json.dumps([own, self.plan.points], sort_keys=True, default=str))[:8]
 
     def compute(self, quiet: bool = False, later: float = 0.0) -> dict:
-        """Run what no record holds; returns the counts of `runner.execute`."""
-        return runner.execute(self.plan, quiet, later)
+        """Run what no record holds, and compute the truths of what was estimated; returns the counts of `runner.execute`."""
+        counts = runner.execute(self.plan, quiet, later)
+        keys = [[one.key for one in chosen.values()] for chosen in (self.plan.problems, self.plan.estimators)]
+        given = records.estimated(self.out, *keys)
+        for problem in self.plan.problems.values():
+            records.store_truths(self.out, problem, self._wanted_truths(given, problem))
+        return counts
 
-    def records(self):
-        """The records of this plan's cells, best attempt each, with truths (computed and stored if new)."""
+    def records(self) -> pd.DataFrame:
+        """The records of this plan's cells, best attempt each, with the truths that are stored. Nothing is computed."""
         keys = [c.key for c in self.plan.cells]
         frame = records.load_records(self.out, keys) if records.part_files(self.out) else records.empty_frame()
         outdated = frame["status"].eq("skipped") & ~frame["key"].isin(self.plan.skips)  # what was missing then is there now
         frame = frame[~outdated].reset_index(drop=True)
-        seen = frame[frame["estimand"].notna()].drop_duplicates(["problem_key", "notion", "estimand"])
-        of_problem = dict(list(seen.groupby("problem_key")))
-        for problem in self.plan.problems.values():
-            mine = of_problem.get(problem.key, seen.head(0))
-            wanted = list(zip(mine["notion"], mine["estimand"]))
-            reference = (self.config["ranking"] or {}).get("reference")
-            if reference and reference != "full":
-                wanted += [(notion, reference) for notion in mine["notion"].unique()]
-            records.store_truths(self.out, problem, wanted)
-        frame = records.with_truth(frame, self.out)
         frame.insert(1, "experiment", self.name)
         return frame
+
+    def missing_truths(self, frame) -> dict[str, list[tuple[str, str]]]:
+        """{problem: [(notion, estimand)]} of truths that no run has computed yet, of what was estimated in `frame`."""
+        seen = frame[frame["estimand"].notna()].drop_duplicates(["problem_key", "notion", "estimand"])
+        given = list(zip(seen["problem_key"], seen["notion"], seen["estimand"]))
+        wanted = {name: (one, self._wanted_truths(given, one)) for name, one in self.plan.problems.items()}
+        missing = {name: records.missing_truths(self.out, *asked) for name, asked in wanted.items()}
+        return {name: pairs for name, pairs in missing.items() if pairs}
+
+    def _wanted_truths(self, given, problem):
+        """[(notion, estimand)] whose truths are wanted of a problem, by `given`, what was estimated: [(problem key, notion,
+        estimand)]. A ranking by the truths of an estimand wants these as well."""
+        wanted = [(notion, estimand) for key, notion, estimand in given if key == problem.key]
+        reference = (self.config["ranking"] or {}).get("reference")
+        if reference and reference != "full":
+            wanted += [(notion, reference) for notion in dict.fromkeys(notion for notion, _ in wanted)]
+        return wanted
 
     def missing(self, frame) -> int:
         """Planned cells that have no finished record."""
@@ -246,14 +265,15 @@ class Experiment:
         which, config = self.config["reliability"], self.shown_config()
         if which == "none" or self.paper or config["ranking"]:
             return
-        held = {name: p for name, p in self.plan.problems.items() if getattr(p.object, "rows_of_a_file", False)}
+        held = {name: p for name, p in self.plan.problems.items() if ProblemSpec.of(p.object).rows_of_a_file}
         for name, problem in held.items():
-            if getattr(problem.object, "unavailable", None):
+            spec = ProblemSpec.of(problem.object)
+            if spec.unavailable:
                 continue
             p, y = problem.object.sample(problem.object.n_max, np.random.default_rng(0))
-            notion = "top_label" if getattr(problem.object, "top_label", False) else None
+            notion = "top_label" if spec.top_label else None
             title = tables.label(config, "problem", name)
-            panels = reliability.panels(p, y, which, notion=notion, classes=getattr(problem.object, "names", None))
+            panels = reliability.panels(p, y, which, notion=notion, classes=spec.names)
             own = f"_{re.sub('[^A-Za-z0-9.=-]+', '_', name).strip('_')}" if len(held) > 1 else ""
             stem = self.folder / f"{self.stem}_reliability{own}"
             files = plots.save(reliability.figure(panels, config), stem, config)
@@ -266,11 +286,11 @@ class Experiment:
         """What to know of the files of a run: how each was read, and what its intervals are or why an estimator has none."""
         if self.paper and not self.is_variation or self.config["ranking"]:
             return []
-        files = [p for p in self.plan.problems.values() if getattr(p.object, "rows_of_a_file", False)]
+        files = [p for p in self.plan.problems.values() if ProblemSpec.of(p.object).rows_of_a_file]
         found = [problem.object.described for problem in files[:20]]
         if len(files) > 20:
             found.append(f"and {len(files) - 20} more files")
-        wrapped = [e for e in self.plan.estimators.values() if hasattr(e.object, "keeps_values_of")]
+        wrapped = [e for e in self.plan.estimators.values() if EstimatorSpec.read(e.object, "keeps_values_of")]
         with_intervals = {e.id for e in wrapped}
         if wrapped:
             one = wrapped[0].object
@@ -287,7 +307,7 @@ class Experiment:
         """The configuration for what draws: also with `files`, [(problem, n)] whose replications are no samples, as they share
         rows of a file, and `subsets`, those of them with fewer rows than the file has. To a paper or a ranking its files are the
         population, and only all rows are no sample."""
-        held = {name for name, problem in self.plan.problems.items() if getattr(problem.object, "rows_of_a_file", False)}
+        held = {name for name, problem in self.plan.problems.items() if ProblemSpec.of(problem.object).rows_of_a_file}
         population = self.paper or self.config["ranking"]
         drawn = set() if population else {(c.problem, c.n) for c in self.plan.cells if c.problem in held}
         ids = {True: set(), False: set()}
@@ -340,6 +360,8 @@ def load_item(paper: str, item: str):
     except ModuleNotFoundError as error:
         if error.name not in ("experiments", f"experiments.{paper}", f"experiments.{paper}.{item}"):
             raise
+        if hidden := hidden_experiments(f"experiments.{paper}.{item}"):
+            raise BadInputError(hidden) from error
         raise BadInputError(
             f"there is no {item!r} for paper {paper!r}; an item is a module experiments/<paper>/<item>.py."
         ) from error

@@ -61,8 +61,7 @@ SCALAR = (
 )  # fmt: skip
 CANONICAL = (
     "l1", "l2", "linf", "l2_squared", "rms", "kl", "top_class_l1", "top_class_l1_over", "top_class_l1_under",
-    "top_class_l2_squared", "top_class_l2_squared_over",
-    "top_class_l2_squared_under", *SCORES,
+    "top_class_l2_squared", "top_class_l2_squared_over", "top_class_l2_squared_under", *SCORES,
 )  # fmt: skip
 
 
