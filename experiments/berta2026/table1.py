@@ -48,7 +48,8 @@ def render(records, config):
             ends, pale = [r.mean - r.se_clustered, r.mean + r.se_clustered], {"linewidth": 4.5, "solid_capstyle": "butt"}
             ax.plot(ends, [r.at - 0.18] * 2, color=COLOURS[0], alpha=0.3, label="clustered error", **pale)
         panels.marks(ax, ours["at"] - 0.18, ours, **panels.look(0, label="ours", capsize=0.0, elinewidth=0.9))
-        ax.set(title=column, xlim=(0, max(100.0, ax.get_xlim()[1])), xticks=range(0, 101, 25))
+        right = max(100.0, ax.get_xlim()[1])
+        ax.set(title=column, xticks=np.arange(0.0, right + 1.0, 25.0), xlim=(0.0, right))
         panels.name_rows(ax, names, 0.55, 0.6)
     figure.supxlabel("% of the largest estimate\n" + _counts(records, config), fontsize=7, color="0.25")
     paper = "paper, on its own data" if set(COLUMNS) & set(config["reasons"]) else "paper"
