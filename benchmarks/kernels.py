@@ -18,10 +18,10 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np  # noqa: E402
 from scipy.special import gammaln, logsumexp, xlogy  # noqa: E402
 
+from experiments.gruber2025 import authors as gruber2025  # noqa: E402
+from experiments.popordanoska2024 import authors as popordanoska2024  # noqa: E402
 from harness import load_estimator, load_problem, reduce  # noqa: E402
-from harness.estimators import DirichletKernelPopordanoska2024  # noqa: E402
 from harness.estimators.base import apply  # noqa: E402
-from harness.estimators.gruber2025 import TunedGruber2025  # noqa: E402
 from harness.estimators.kernel_ridge import GRIDS, POWERS, KernelRidge  # noqa: E402
 from harness.math.kernels import pivoted_cholesky, rbf  # noqa: E402
 from harness.math.risk import residuals  # noqa: E402
@@ -109,7 +109,7 @@ def main(quick):
     for kind in ("kkr", "ukkr"):
         for n in (1000, 2000):
             p, y = confidences(n)
-            tuned = TunedGruber2025(KernelRidge(kind, gamma=1.0))
+            tuned = gruber2025.Tuned(KernelRidge(kind, gamma=1.0))
             ours, (_, risks, tests, _) = seconds(lambda t=tuned, p=p, y=y: t.path(p, y), 3)
             textbook, (slow_risks, slow_tests) = seconds(lambda p=p, y=y, kind=kind: ridge_textbook(p, y, kind, 1.0))
             used = np.array(GRIDS[kind, True]) >= 1e-9  # below, rounding of the kernel matrix decides both
@@ -122,7 +122,7 @@ def main(quick):
     for n in (1000, 2000, 5000)[: 2 if quick else 3]:
         p, y = load_problem("simplex10_popordanoska2024").sample(n, np.random.default_rng(0))
         q, hits = reduce(p, y, "classwise")
-        estimator = DirichletKernelPopordanoska2024("direct")
+        estimator = popordanoska2024.DirichletKernel("direct")
         ours, found = seconds(lambda e=estimator, q=q, hits=hits: apply(e, q, hits, "classwise", None), 2)
         g = np.clip(p, 1e-7, 1 - 1e-7)
 

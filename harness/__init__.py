@@ -1,24 +1,48 @@
 """calharness: one place where every estimator of calibration error meets every problem on which it can be judged.
 
-harness.load_problem("beta_overconfident", **overrides)     harness.load_estimator("binned15", **overrides)
-harness.list_problems()   harness.list_estimators()   harness.list_experiments()
-harness.reduce(p, y, notion)
-harness.run(["experiment=smoke", "reps=2"]) -> DataFrame, one row per estimate
-harness.load_records(path) -> DataFrame
-harness.paired_difference(p_first, p_second, y, rng) -> {estimand: interval of the difference of two models' errors}
-harness.perturb(p, h, rng) -> scores after the sech perturbation, for which bounds without assumptions on the model exist
-harness.evaluate(records) -> bias, sd, rmse, coverage ... by problem, notion, n, estimator, estimand
+On one's own predictions:
+
+    harness.estimate("binned15", p, y, notion="top_label")      -> {estimand: Estimate}
+    harness.reduce(p, y, notion)                                -> the (p, y) of a notion, validated
+    harness.paired_difference(p_first, p_second, y, rng)        -> {estimand: interval of the difference of two models' errors}
+    harness.perturb(p, h, rng)                                  -> scores after the sech perturbation, for which bounds without
+                                                                   assumptions on the model exist
+
+The parts by their ids, and runs of them:
+
+    harness.list_problems()   harness.list_estimators()   harness.list_experiments()
+    harness.load_problem("beta_overconfident", **overrides)     harness.load_estimator("binned15", **overrides)
+    harness.run(["experiment=smoke", "reps=2"])                 -> DataFrame of records, one row per estimate
+    harness.load_records(path)                                  -> the same, of a results folder
+    harness.evaluate(records)                                   -> bias, sd, rmse, coverage ... by problem, notion, n, estimator,
+                                                                   estimand
 """
 
+from __future__ import annotations
+
 import importlib
+from typing import TYPE_CHECKING, Any
 
 from harness.common.version import VERSION
 from harness.errors import BadInputError, UndefinedError
 
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from numpy.typing import ArrayLike
+
+    from harness.estimators.base import Estimate, Estimator
+    from harness.estimators.variational import paired_difference
+    from harness.math.notions import reduce
+    from harness.math.sech_noise import perturb
+    from harness.problems.base import Problem, Truth
+    from harness.report.evaluation import evaluate
+    from harness.runs.records import load_records
+
 __version__ = VERSION
 __all__ = [
-    "BadInputError", "Estimate", "Truth", "UndefinedError", "evaluate", "list_estimators", "list_experiments", "list_problems",
-    "load_estimator", "load_problem", "load_records", "paired_difference", "perturb", "reduce", "run",
+    "BadInputError", "Estimate", "Truth", "UndefinedError", "estimate", "evaluate", "list_estimators", "list_experiments",
+    "list_problems", "load_estimator", "load_problem", "load_records", "paired_difference", "perturb", "reduce", "run",
 ]  # fmt: skip
 
 
@@ -30,7 +54,7 @@ _LAZY = {
 }  # fmt: skip
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     """A name of __all__, or a module of the package (`harness.math.divergences`), imported when first asked for."""
     if name in _LAZY:
         found = getattr(importlib.import_module(_LAZY[name]), name)
@@ -49,46 +73,208 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-def load_problem(name: str, **overrides):
-    """The problem of conf/problem/<name>.yaml, with fields replaced: load_problem("beta_overconfident", a=1.0, b=1.0)."""
+def estimate(
+    estimator: str | Estimator,
+    p: ArrayLike,
+    y: ArrayLike,
+    notion: str = "top_label",
+    rng: np.random.Generator | int | None = None,
+) -> dict[str, Estimate]:
+    """The calibration errors of one's own predictions, as one estimator gives them.
+
+    Parameters
+    ----------
+    estimator : str or callable
+        An id of `list_estimators()`, an estimator, or a bare function (p, y) -> float, whose value is taken as l1.
+    p : array_like of shape (n,) or (n, k)
+        Predicted probabilities: of class 1, or of k classes with rows that sum to 1. With (n,) and the notion "top_label", p is the
+        confidence, and y says whether the prediction was right.
+    y : array_like of shape (n,)
+        Labels, integers in {0, 1} or in 0..k-1.
+    notion : {"top_label", "binary", "classwise", "canonical"}
+        Which reduction of (p, y) is judged: the confidence in the predicted class, the probability of class 1, every class by itself
+        (the mean over the classes is returned), or the whole vector.
+    rng : numpy.random.Generator or int, optional
+        What an estimator draws from that needs randomness; an integer is its seed. The default is the seed 0: the same call gives
+        the same numbers.
+
+    Returns
+    -------
+    dict of str to Estimate
+        By estimand. Values are in the unit of the estimand, not in percent.
+
+    Raises
+    ------
+    BadInputError
+        If p, y or notion cannot be used, or the estimator does not take them.
+    UndefinedError
+        If the estimator has no value for this sample.
+
+    Notes
+    -----
+    Bias, cost and source are the estimator's: `calharness info ID` shows them.
+
+    Examples
+    --------
+    >>> import harness
+    >>> p, y = [0.9, 0.8, 0.3, 0.6], [1, 1, 0, 0]
+    >>> round(harness.estimate("binned15", p, y, notion="binary")["l1"].value, 3)
+    0.3
+    >>> def gap_of_means(p, y):
+    ...     return abs(p.mean() - y.mean())
+    >>> round(harness.estimate(gap_of_means, p, y, notion="binary")["l1"].value, 3)
+    0.15
+    """
+    import numpy as np
+
+    from harness.estimators.base import EstimatorSpec, apply
+    from harness.math.notions import reduce
+
+    made: Any = load_estimator(estimator) if isinstance(estimator, str) else estimator
+    if not callable(made) or isinstance(made, type):
+        raise BadInputError(
+            f"estimator is {made!r}; an id, an object that can be called as (p, y, rng), or a function is needed."
+        )
+    spec = EstimatorSpec.of(made)
+    reduced_p, reduced_y = reduce(p, y, notion)
+    classes = reduced_p.shape[1] if reduced_p.ndim == 2 else 2
+    reason = spec.out_of_range(notion, len(reduced_p), classes) or spec.unavailable
+    if spec.needs_posterior:
+        reason = "the estimator needs the true posterior, which only a problem knows"
+    if reason:
+        raise BadInputError(f"estimator {estimator!r} cannot be applied: {reason}.")
+    if spec.replication_rng is None:
+        return apply(made, reduced_p, reduced_y, notion, np.random.default_rng(0 if rng is None else rng))
+    if isinstance(rng, np.random.Generator):
+        raise BadInputError(f"rng is a Generator, but estimator {estimator!r} makes its own of an integer seed; give that.")
+    return apply(made, reduced_p, reduced_y, notion, spec.replication_rng(rng or 0))
+
+
+def load_problem(name: str, **overrides: Any) -> Problem:
+    """The problem of an id.
+
+    Parameters
+    ----------
+    name : str
+        An id of `list_problems()`.
+    **overrides
+        Parameters that take the place of the configured ones.
+
+    Raises
+    ------
+    BadInputError
+        If there is no such id, or it has no such parameter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> problem = load_problem("beta_overconfident", a=1.0, b=1.0)
+    >>> p, y = problem.sample(1000, np.random.default_rng(0))
+    >>> p.shape, y.shape
+    ((1000,), (1000,))
+    """
     from harness.runs.components import load
 
-    return load("problem", name, overrides)
+    made: Problem = load("problem", name, overrides)
+    return made
 
 
-def load_estimator(name: str, **overrides):
-    """The estimator of conf/estimator/<name>.yaml, with fields replaced: load_estimator("binned15", bins=30)."""
+def load_estimator(name: str, **overrides: Any) -> Estimator:
+    """The estimator of an id.
+
+    Parameters
+    ----------
+    name : str
+        An id of `list_estimators()`.
+    **overrides
+        Parameters that take the place of the configured ones.
+
+    Raises
+    ------
+    BadInputError
+        If there is no such id, or it has no such parameter.
+
+    Examples
+    --------
+    >>> load_estimator("binned15", bins=30).bins
+    30
+    """
     from harness.runs.components import load
 
-    return load("estimator", name, overrides)
+    made: Estimator = load("estimator", name, overrides)
+    return made
 
 
 def list_problems() -> list[str]:
-    """Ids of all problems, for load_problem."""
+    """Ids of all problems, for `load_problem`.
+
+    Examples
+    --------
+    >>> "beta_overconfident" in list_problems()
+    True
+    """
     from harness.runs.catalogue import ids
 
     return ids("problem")
 
 
 def list_estimators() -> list[str]:
-    """Ids of all estimators, for load_estimator."""
+    """Ids of all estimators, for `load_estimator` and `estimate`.
+
+    Examples
+    --------
+    >>> "binned15" in list_estimators()
+    True
+    """
     from harness.runs.catalogue import ids
 
     return ids("estimator")
 
 
 def list_experiments() -> list[str]:
-    """Ids of all experiments, for run(["experiment=ID"])."""
+    """Ids of all experiments, for run(["experiment=ID"]).
+
+    Examples
+    --------
+    >>> "smoke" in list_experiments()
+    True
+    """
     from harness.runs.catalogue import ids
 
     return ids("experiment")
 
 
-def run(overrides: list[str], quiet: bool = True):
-    """Run a configuration (overrides in Hydra's grammar, as on the command line) and return its records as a DataFrame, one row
-    per estimate, with the experiment's name. Cells that the results folder already holds are not computed again."""
+def run(overrides: list[str], quiet: bool = True) -> pd.DataFrame:
+    """Run a configuration and return its records. Cells that the results folder already holds are not computed again.
+
+    Parameters
+    ----------
+    overrides : list of str
+        Options as on the command line, in Hydra's grammar.
+    quiet : bool
+        Whether nothing is said of the progress.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per estimate, with the name of the experiment, and a row for every cell that left none, with the reason.
+
+    Raises
+    ------
+    BadInputError
+        If an option cannot be used.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     records = run(["problem=beta_wavy", "estimator=binned15", "n=100", "reps=2", "jobs=1", f"out={folder}"])
+    >>> records[records["estimand"] == "l1"][["problem", "n", "rep", "status"]].values.tolist()
+    [['beta_wavy', 100, 0, 'ok'], ['beta_wavy', 100, 1, 'ok']]
+    """
     from harness.commands.experiment import Experiment
 
     experiment = Experiment.of(overrides)
     experiment.compute(quiet=quiet)
-    return experiment.records()
+    records: pd.DataFrame = experiment.records()
+    return records

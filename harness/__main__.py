@@ -225,9 +225,11 @@ def _through_hydra(arguments):
 
     from harness.commands import multirun
     from harness.common.paths import CONF
+    from harness.runs import hydra_source
     from harness.runs.config import check_flags, check_known, free_paths, hydra_mistakes, plain
 
     arguments = check_flags(arguments)
+    hydra_source.register()
 
     given = get_args_parser().parse_args(arguments)
     if given.multirun:
@@ -279,9 +281,21 @@ def _job(config, overrides, number):
 
 def _finish_job(experiment) -> int:
     """Draw what the jobs of a multirun add up to; the exit status."""
-    frame, cells = experiment.records(), len(experiment.plan.cells)
-    print(f"{experiment.name}: {cells - experiment.missing(frame):,} of {cells:,} cells are recorded")
+    frame = experiment.records()
+    _say_recorded(experiment, frame)
     return max(int(frame["status"].eq("failed").any()), _finish(experiment, frame, fresh=False))
+
+
+def _say_recorded(experiment, frame):
+    """How many cells are recorded, and which truths are not."""
+    cells = len(experiment.plan.cells)
+    print(f"{experiment.name}: {cells - experiment.missing(frame):,} of {cells:,} cells are recorded")
+    missing = experiment.missing_truths(frame)
+    if missing:
+        name, pairs = next(iter(missing.items()))
+        which = ", ".join(" ".join(pair) for pair in pairs[:3]) + (" and more" if len(pairs) > 3 else "")
+        others = f" and of {len(missing) - 1:,} more problems" if len(missing) > 1 else ""
+        print(f"  no truth is stored of {name} ({which}){others}: bias and coverage are empty there until the experiment is run again")
 
 
 def plan(overrides: list[str]) -> int:
@@ -313,8 +327,7 @@ def report(overrides: list[str]) -> int:
     status = 0
     for experiment in multirun.results(own) if several else [Experiment.of(own)]:
         frame = experiment.records()
-        cells = len(experiment.plan.cells)
-        print(f"{experiment.name}: {cells - experiment.missing(frame):,} of {cells:,} cells are recorded")
+        _say_recorded(experiment, frame)
         if not len(frame):
             experiment.render(frame)  # says that there is nothing
         status = max(status, _finish(experiment, frame, fresh=True))
@@ -349,9 +362,9 @@ def doctor(arguments: list[str]) -> int:
 
 
 def data(arguments: list[str]) -> int:
-    from harness.sources import packs
+    from harness.commands import data as files
 
-    return packs.command(arguments)
+    return files.command(arguments)
 
 
 def _out(overrides) -> Path:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import harness
+from experiments.berta2026 import authors
 from harness import BadInputError, UndefinedError
 from harness.estimators import Binned, Bootstrap, Brier, Debiased, Estimate, Oracle, TVKfold, Variational
 from harness.estimators.base import apply
@@ -13,7 +14,7 @@ from harness.estimators.bootstrap import OWN_REVISION, calibrated_labels
 from harness.math.notions import reduce
 from harness.problems import Beta, Dirichlet
 from harness.problems.maps import LogitAffine
-from harness.runs.components import node
+from harness.runs.components import configured
 
 
 def sample(n, k=2, seed=0):
@@ -94,9 +95,9 @@ def test_the_same_stream_gives_the_same_interval_and_another_one_another():
     assert a == b and a["l1"].low != c["l1"].low and a["l1"].value == c["l1"].value
 
 
-def test_integer_streams_of_the_authors():
+def test_the_seeds_of_the_authors():
     p, y = sample(60)
-    estimator = Variational(stratified=True, legacy_seed=True)
+    estimator = authors.Variational(stratified=True)
     found = Bootstrap(estimator, resamples=20)(p, y, 7, "binary")
     assert found["l1"].value == estimator(p, y, 7)["l1"].value and found["l1"].high is not None
 
@@ -210,7 +211,7 @@ def test_properties_are_those_of_the_estimator():
 def test_key_knows_the_estimator_inside():
     def key(bins, **fields):
         inner = {"_target_": "harness.estimators.Binned", "bins": bins}
-        return node("estimator", "b", {"_target_": "harness.estimators.Bootstrap", "estimator": inner, **fields}).key
+        return configured("estimator", "b", {"_target_": "harness.estimators.Bootstrap", "estimator": inner, **fields}).key
 
     assert key(5) == key(5) != key(6) and key(5) != key(5, resamples=100)
 

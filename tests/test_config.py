@@ -10,7 +10,7 @@ import pytest
 
 from harness import BadInputError, list_estimators, list_experiments, list_problems, load_estimator, load_problem
 from harness.common.paths import CONF
-from harness.runs.components import build, node
+from harness.runs.components import build, configured
 from harness.runs.config import compose, expand_globs
 from harness.runs.plan import plan
 
@@ -123,7 +123,7 @@ def test_composition_mistakes(overrides, says):
         (["experiment=smoke", "shard=2", "shards=2"], "shard is 2 of shards=2"),
         (["experiment=smoke", "jobs=0"], "jobs is 0"),
         (["experiment=smoke", "seed=-1"], "seed is -1"),
-        (["experiment=smoke", "+estimator.binned15.binz=3"], "its parameters are bins, rule, legacy_seed"),
+        (["experiment=smoke", "+estimator.binned15.binz=3"], "its parameters are bins, rule"),
         (["experiment=smoke", "estimator.binned15.rule=mess"], "rule is 'mess'; allowed are width, mass, kmeans"),
         (["experiment=smoke", "+estimator.mine.bins=3"], "estimator 'mine' has no _target_"),
         (["experiment=smoke", "+estimator.mine._target_=nowhere.Mine"], "cannot import 'nowhere'"),
@@ -142,16 +142,43 @@ def test_plan_mistakes(overrides, says):
 def test_key_is_of_the_content():
     """The key knows class, parameters, revision and id, and nothing else; a default spelt out is no change."""
     plain = {"_target_": "harness.estimators.Binned", "bins": 15}
-    spelt = {"_target_": "harness.estimators.binned.Binned", "bins": 15, "rule": "width", "legacy_seed": False}
-    assert node("estimator", "a", plain).key == node("estimator", "a", spelt).key
-    assert node("estimator", "b", plain).key != node("estimator", "a", plain).key
-    assert node("estimator", "a", {**plain, "bins": 16}).key != node("estimator", "a", plain).key
+    spelt = {"_target_": "harness.estimators.binned.Binned", "bins": 15, "rule": "width"}
+    assert configured("estimator", "a", plain).key == configured("estimator", "a", spelt).key
+    assert configured("estimator", "b", plain).key != configured("estimator", "a", plain).key
+    assert configured("estimator", "a", {**plain, "bins": 16}).key != configured("estimator", "a", plain).key
 
 
 def test_key_of_foreign_code_follows_its_source(module):
     module("changing", "def f(p, y):\n    return 0.0\n")
-    before = node("estimator", "f", {"_target_": "changing.f"}).key
+    before = configured("estimator", "f", {"_target_": "changing.f"}).key
     module("changing", "def f(p, y):\n    return 0.25\n")
     linecache.checkcache()
     importlib.reload(sys.modules["changing"])
-    assert node("estimator", "f", {"_target_": "changing.f"}).key != before
+    assert configured("estimator", "f", {"_target_": "changing.f"}).key != before
+
+
+def test_a_component_keeps_the_key_that_it_had_before_a_renaming(tmp_path, monkeypatch):
+    """For its records, for its random stream, and for the streams of what wraps it."""
+    from harness.runs import components
+
+    plain = {"_target_": "harness.estimators.Binned", "bins": 9}
+    wrapped = {"_target_": "harness.estimators.Bootstrap", "estimator": plain, "resamples": 50}
+    now = configured("estimator", "a", plain)
+    table = tmp_path / "keys.csv"
+    table.write_text(f"group,now,before\nestimator,{now.key},0123456789abcdef\nproblem,{now.key},ffffffffffffffff\n")
+    monkeypatch.setattr(components, "KEYS", table)
+    found = configured("estimator", "a", plain)
+    assert found.key == found.stream == "0123456789abcdef" and found.parameters == now.parameters
+    assert configured("estimator", "a", wrapped).stream == found.stream
+    assert configured("estimator", "b", plain).key not in (now.key, found.key)
+
+
+def test_the_table_of_earlier_keys():
+    """Every key of now has one key before, and none of these is the key of something else."""
+    from harness.common.paths import KEYS
+    from harness.runs.components import keys_before
+
+    known = keys_before(KEYS)
+    lines = KEYS.read_text().splitlines()
+    assert lines[0] == "group,now,before" and len(lines) == 1 + len(known)
+    assert all(len(key) == 16 for (_, now), before in known.items() for key in (now, before))

@@ -6,6 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from experiments.berta2026.authors import top_class_l1_split_at_half
 from harness import BadInputError
 from harness.math import estimands
 
@@ -29,8 +30,6 @@ CANONICAL_VALUES = {
     "l3": (0.002 ** (1 / 3) + 0.010 ** (1 / 3)) / 2, "l2_squared": (0.02 + 0.06) / 2, "rms": np.sqrt(0.04),
     "kl": (0.4 * np.log(0.8) + 0.3 * np.log(1.5) + 0.2 * np.log(0.5) + 0.8 * np.log(4 / 3)) / 2,
     "top_class_l1": (0.1 + 0.2) / 2, "top_class_l1_over": 0.05, "top_class_l1_under": 0.1,
-    "top_class_l1_over_half": 0.0,  # f_t = 1/2 is on neither side of 1/2
-    "top_class_l1_under_half": 0.1,
     "top_class_l2_squared": (0.01 + 0.04) / 2, "top_class_l2_squared_over": 0.005, "top_class_l2_squared_under": 0.02,
     "brier": (0.02 + 1 - 0.34 + 0.06 + 1 - 0.66) / 2,
     "logloss": -(0.4 * np.log(0.5) + 0.3 * np.log(0.3) + 0.3 * np.log(0.2) + 0.2 * np.log(0.2) + 0.8 * np.log(0.6)) / 2,
@@ -50,6 +49,11 @@ def test_scalar_closed_form(name):
 @pytest.mark.parametrize("name", CANONICAL_VALUES)
 def test_canonical_closed_form(name):
     assert estimands.value(name, FV, CV, "canonical") == pytest.approx(CANONICAL_VALUES[name], rel=1e-14, abs=1e-16)
+
+
+def test_the_top_class_split_at_one_half_as_the_authors_have_it():
+    assert top_class_l1_split_at_half(FV, CV, "over") == 0.0  # f_t = 1/2 is on neither side of 1/2
+    assert top_class_l1_split_at_half(FV, CV, "under") == pytest.approx(0.1, rel=1e-14)
 
 
 def test_every_named_estimand_has_a_closed_form_above():

@@ -12,6 +12,7 @@ import harness
 from harness import BadInputError
 from harness.estimators.base import apply
 from harness.problems import Predictions
+from harness.problems.base import ProblemSpec
 from harness.sources.files import find, read_predictions, sha256, softmax
 
 LOGITS = np.array([[2.0, 0.0, -1.0], [0.0, 1.0, 0.0], [-3.0, 0.5, 0.5], [1.0, 1.0, 1.0]])
@@ -508,7 +509,8 @@ def test_content_is_what_was_read(tmp_path):
     contents = [Predictions(str(path)).content for path in changed]
     assert len({base.content, Predictions(base.path, top_label=True).content, *contents}) == 5
     assert base.version == 2
-    assert harness.common.seeds.identity(base, "ab") == base.content and harness.common.seeds.identity(object(), "ab") == "ab"
+    assert harness.common.seeds.identity(ProblemSpec.of(base), "ab") == base.content
+    assert harness.common.seeds.identity(ProblemSpec.of(object()), "ab") == "ab"
 
 
 def test_a_published_file_keeps_its_streams(tmp_path, monkeypatch):

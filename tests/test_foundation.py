@@ -20,7 +20,7 @@ from harness.commands.check import check
 from harness.commands.check_estimators import ITEMS
 from harness.estimators import Variational
 from harness.problems import Dirichlet
-from harness.runs.components import node
+from harness.runs.components import configured
 
 NAMES = {"tabpfn": "tabpfn-v2.5-classifier-v2.5_default.ckpt", "tabicl": "tabicl-classifier-v2-20260212.ckpt"}
 KINDS = {"tabpfn": TabPFN, "tabicl": TabICL}
@@ -258,7 +258,7 @@ def test_meanwhile_one_thread_offline_and_silent(data, monkeypatch):
 
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    with pytest.raises(KeyError), foundation._apart():
+    with pytest.raises(KeyError), foundation._isolated():
         assert torch.get_num_threads() == 1 and constants.HF_HUB_OFFLINE
         assert os.environ["HF_HUB_OFFLINE"] == os.environ["TABPFN_NO_BROWSER"] == "1"
         logging.getLogger("tabpfn").error("unheard")
@@ -272,7 +272,7 @@ def test_meanwhile_one_thread_offline_and_silent(data, monkeypatch):
 
 
 def key(**fields):
-    return node("estimator", "one", {"_target_": "harness.estimators.Variational", "calibrator": fields}).key
+    return configured("estimator", "one", {"_target_": "harness.estimators.Variational", "calibrator": fields}).key
 
 
 @each
@@ -292,7 +292,7 @@ def test_the_key_knows_the_weights_and_not_where_they_lie(data, name, tmp_path):
 
 @each
 def test_parameters_of_a_record_show_the_checksum(data, name):
-    made = node("estimator", "one", {"_target_": "harness.estimators.Variational", "calibrator": {
+    made = configured("estimator", "one", {"_target_": "harness.estimators.Variational", "calibrator": {
         "_target_": f"harness.calibrators.{KINDS[name].__name__}"}})  # fmt: skip
     digest = hashlib.sha256((data / "foundation" / NAMES[name]).read_bytes()).hexdigest()
     assert f'"weights": "{digest}"' in made.parameters and str(data) not in made.parameters
@@ -304,7 +304,7 @@ def test_weights_that_change_under_an_estimator_are_refused(data, name, tmp_path
     calibrator = KINDS[name](weights=str(path), seed=0)
     before = calibrator.checksum
     shutil.copy(data / "other" / NAMES[name], path)
-    with pytest.raises(BadInputError, match="changed since this estimator was made"):
+    with pytest.raises(BadInputError, match="changed after this calibrator was made"):
         calibrator.fit(*sample(2, 20), rng())
     again = KINDS[name](weights=str(path), seed=0)
     assert again.checksum != before

@@ -8,15 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from experiments.gruber2025 import authors
 from harness import load_estimator, reduce
-from harness.estimators import (
-    Binned,
-    BinnedGruber2025,
-    DirichletKernel,
-    DirichletKernelGruber2025,
-    KernelRidge,
-    TunedGruber2025,
-)
+from harness.estimators import Binned, DirichletKernel, KernelRidge
 from harness.math.kernels import dirichlet_sums
 from harness.math.notions import one_hot
 from harness.math.risk import ResidualGram, residuals, risk
@@ -24,13 +18,13 @@ from harness.math.risk import ResidualGram, residuals, risk
 FOLDER = Path(__file__).parent / "golden" / "gruber2025"
 NOTION = {"TCE": "top_label", "CCE": "canonical"}
 PIPELINES = {
-    "bins TCE": BinnedGruber2025(),
-    "kde TCE": DirichletKernelGruber2025(float32=False),
+    "bins TCE": authors.Binned(),
+    "kde TCE": authors.DirichletKernel(float32=False),
     "kkr TCE": KernelRidge("kkr", gamma=1.0),
     "ukkr TCE": KernelRidge("ukkr", gamma=1.0),
     "kkr CCE": KernelRidge("kkr", gamma=1.0),
     "ukkr CCE": KernelRidge("ukkr", gamma=1.0),
-    "kde CCE (float32 inputs)": DirichletKernelGruber2025(float32=True),
+    "kde CCE (float32 inputs)": authors.DirichletKernel(float32=True),
 }
 AS_CONFIGURED = {"bins": "binned", "kkr": "kkr", "ukkr": "ukkr"}
 
@@ -91,9 +85,9 @@ def test_one_fit_and_one_setting(case, function):
     for r in rows(case=case, function=function):
         numbers = [float(x) for x in re.findall(r"=([\d.e+-]+)", r["params"])]
         if head == "bin_fit":
-            estimator, setting = BinnedGruber2025(), {"bins": int(numbers[0])}
+            estimator, setting = authors.Binned(), {"bins": int(numbers[0])}
         elif head == "kde_fit":
-            estimator, setting = DirichletKernelGruber2025(float32=False), {"bandwidth": float(np.float32(numbers[0]))}
+            estimator, setting = authors.DirichletKernel(float32=False), {"bandwidth": float(np.float32(numbers[0]))}
         else:
             estimator, setting = KernelRidge(head.removesuffix("_fit"), gamma=numbers[0]), {"ridge": numbers[1]}
         products, u = fitted(estimator, setting, p, y, int(arrays(case)["n_train"]))
@@ -107,7 +101,7 @@ def test_canonical_kernel_regression_on_their_logarithmic_path(case):
     p, y = reduced(case, "CCE")
     for r in rows(case=case, function="kde_fit CCE (log path, float64 kernel, diff stored in float32)"):
         bandwidth = float(np.float32(re.search(r"bw=([\d.e+-]+)", r["params"])[1]))
-        estimator = DirichletKernelGruber2025(float32=False, rescaled=True)
+        estimator = authors.DirichletKernel(float32=False, rescaled=True)
         products, u = fitted(estimator, {"bandwidth": bandwidth}, p, y, int(arrays(case)["n_train"]))
         assert close(statistic(r["statistic"], products, u), r["value"], 1e-6), r
 
@@ -118,7 +112,7 @@ def test_canonical_kernel_regression_with_unscaled_densities():
     found = rows(case="K3", function="kde_fit CCE (authors default path, float32 inputs, K<=60)")
     for r in found:
         bandwidth = float(np.float32(re.search(r"bw=([\d.e+-]+)", r["params"])[1]))
-        products, u = fitted(DirichletKernelGruber2025(), {"bandwidth": bandwidth}, p, y, int(arrays("K3")["n_train"]))
+        products, u = fitted(authors.DirichletKernel(), {"bandwidth": bandwidth}, p, y, int(arrays("K3")["n_train"]))
         rounding = 2.0**-24 * (10.0 / max(bandwidth, 1e-3) + 100.0)
         size = products.diagonal().mean()  # entries of h, and their mean, are sums that cancel
         assert close(statistic(r["statistic"], products, u), r["value"], rounding, rounding * size), r
@@ -129,7 +123,7 @@ def test_canonical_kernel_regression_with_unscaled_densities():
 @pytest.mark.parametrize("pipeline", list(PIPELINES))
 def test_their_whole_pipeline(case, pipeline):
     p, y = reduced(case, "TCE" if "TCE" in pipeline else "CCE")
-    estimator = TunedGruber2025(PIPELINES[pipeline], misaligned="kkr" in pipeline)
+    estimator = authors.Tuned(PIPELINES[pipeline], misaligned="kkr" in pipeline)
     found, (settings, risks, tests, _) = estimator(p, y)["rms"], estimator.path(p, y)
     chosen = int(risks.mean(axis=1).argmin())
     ours = {
@@ -158,8 +152,8 @@ def test_their_whole_pipeline(case, pipeline):
 def test_the_canonical_pipeline_with_the_right_labels(case, kind):
     """An independent implementation of the text, labels aligned, in float64."""
     p, y = reduced(case, "CCE")
-    estimator = DirichletKernelGruber2025(float32=False, rescaled=True) if kind == "kde" else KernelRidge(kind, gamma=1.0)
-    _, risks, tests, _ = TunedGruber2025(estimator, misaligned=False).path(p, y)
+    estimator = authors.DirichletKernel(float32=False, rescaled=True) if kind == "kde" else KernelRidge(kind, gamma=1.0)
+    _, risks, tests, _ = authors.Tuned(estimator, misaligned=False).path(p, y)
     theirs = rows("golden_corrected.csv", case=case, pipeline=f"{kind} CCE aligned/float64")
     assert len(theirs) == len(risks)
     for r, risk_of, test in zip(theirs, risks, tests):
@@ -173,7 +167,7 @@ def test_misaligned_labels_are_what_they_computed():
     theirs = float(
         rows(case="K3", function="pipeline kkr CCE", params="notebook aggregation", statistic="CE_mean_of_sqrt")[0]["value"]
     )
-    aligned = TunedGruber2025(KernelRidge("kkr", gamma=1.0), misaligned=False)(p, y)["rms"].value
+    aligned = authors.Tuned(KernelRidge("kkr", gamma=1.0), misaligned=False)(p, y)["rms"].value
     assert abs(aligned - theirs) > 0.01
 
 
@@ -220,7 +214,7 @@ def test_a_saturated_confidence_drops_its_row():
     train_n = 480
     for bandwidth in (0.001, 0.01, 0.1):
         setting = {"bandwidth": float(np.float32(bandwidth))}
-        products, u = fitted(DirichletKernelGruber2025(), setting, confidence, correct, train_n)
+        products, u = fitted(authors.DirichletKernel(), setting, confidence, correct, train_n)
         theirs = {r["statistic"]: r["value"] for r in rows(case="sat32", params=f"bw={bandwidth:g}")}
         lost = np.isnan(products.features).any(axis=1)
         assert lost.sum() == float(theirs["nan_rows"]) and (lost == (confidence[train_n:] == 1.0)).all()

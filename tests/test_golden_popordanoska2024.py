@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from experiments.popordanoska2024 import authors
 from harness import BadInputError, reduce
-from harness.estimators import BinnedKLPopordanoska2024, BinnedPopordanoska2024, DirichletKernelPopordanoska2024
 from harness.estimators.base import apply
 from harness.math.kernels import dirichlet_sums
 from harness.math.notions import one_hot
@@ -52,9 +52,7 @@ def test_bregman_calibration_errors_refinement_and_sharpness(case):
         if not match or r["statistic"] == "EXCEPTION":
             continue
         notion = "classwise" if match[1] else "canonical"
-        estimator = DirichletKernelPopordanoska2024(
-            "direct" if match[2] == "ce" else "risk", bandwidth(r), zero_rows="stats" in match[2]
-        )
+        estimator = authors.DirichletKernel("direct" if match[2] == "ce" else "risk", bandwidth(r), zero_rows="stats" in match[2])
         found = apply(estimator, *reduced(q, y, notion), notion, None)
         name = ESTIMAND[match[3] or match[4]]
         ours = {
@@ -73,7 +71,7 @@ def test_their_sharpness_fails_on_a_class_never_seen_and_ours_does_not():
     assert len(np.unique(y)) < q.shape[1]
     failed = [r for r in rows("missing_class") if r["statistic"] == "EXCEPTION"]
     assert failed
-    found = apply(DirichletKernelPopordanoska2024(bandwidth=bandwidth(failed[0])), q, y, "canonical", None)
+    found = apply(authors.DirichletKernel(bandwidth=bandwidth(failed[0])), q, y, "canonical", None)
     assert np.isfinite(found["sharpness_kl"].value)
 
 
@@ -99,7 +97,7 @@ def test_kernels_and_ratios(case):
 @pytest.mark.parametrize("case", CASES[:4])
 def test_bandwidth_of_the_largest_likelihood(case):
     (theirs,) = [r for r in rows(case) if r["function"].startswith("get_bandwidth")]
-    assert DirichletKernelPopordanoska2024(bandwidth="likelihood")._bandwidth(clipped(case)) == float(theirs["value"])
+    assert authors.DirichletKernel(bandwidth="likelihood")._bandwidth(clipped(case)) == float(theirs["value"])
 
 
 @pytest.mark.parametrize("case", CASES[:4])
@@ -108,14 +106,14 @@ def test_binned_estimators(case):
     q, y = arrays(case)["q"], arrays(case)["y"]
     theirs = {r["function"]: float(r["value"]) for r in rows(case)}
     for power, name in ((1, "l1"), (2, "l2_squared")):
-        top = BinnedPopordanoska2024()(*reduce(q, y, "top_label"))[name].value
+        top = authors.Binned()(*reduce(q, y, "top_label"))[name].value
         assert top == pytest.approx(theirs[f"ECELoss top-label p={power} 15 bins"], rel=1e-6)
-        per_class = apply(BinnedPopordanoska2024(), *reduced(q, y, "classwise"), "classwise", None)[name].value
+        per_class = apply(authors.Binned(), *reduced(q, y, "classwise"), "classwise", None)[name].value
         assert per_class == pytest.approx(theirs[f"ClasswiseECELoss p={power} 15 bins"], rel=1e-6)
     logits = arrays(case)["logits2"]
     softmax = np.exp(logits - logits.max(axis=1, keepdims=True))
     softmax /= softmax.sum(axis=1, keepdims=True)
-    kl = apply(BinnedKLPopordanoska2024(), *reduced(softmax, y, "classwise"), "classwise", None)["kl"].value
+    kl = apply(authors.BinnedKL(), *reduced(softmax, y, "classwise"), "classwise", None)["kl"].value
     assert kl == pytest.approx(theirs["ECELoss_KL classwise 15 bins"], rel=1e-6)
 
 
@@ -128,16 +126,14 @@ def test_the_numbers_of_table_2_on_recalibrated_networks(method):
         scores = scores / scores.sum(axis=1, keepdims=True)
     else:
         scores = out["temp" if method == "temp-nll" else "iso"]
-    found = apply(
-        DirichletKernelPopordanoska2024(), *reduced(scores.astype(np.float64), data["y_test"], "classwise"), "classwise", None
-    )
+    found = apply(authors.DirichletKernel(), *reduced(scores.astype(np.float64), data["y_test"], "classwise"), "classwise", None)
     theirs = {r["function"]: float(r["value"]) for r in rows("recal")}
     for name, estimand in (("KL", "kl"), ("L2", "l2_squared")):
         ours = found[estimand].value
         assert ours == pytest.approx(theirs[f"{method} CE_{name} classwise via risk"], rel=1e-6)
 
 
-@pytest.mark.parametrize("kind", [BinnedKLPopordanoska2024, BinnedPopordanoska2024])
+@pytest.mark.parametrize("kind", [authors.BinnedKL, authors.Binned])
 def test_bins_are_checked(kind):
     for bins in (0, -1, 2.5):
         with pytest.raises(BadInputError, match="bins is"):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from experiments.gruber2025 import authors
 from harness import load_estimator, load_problem, reduce
 from harness.calibrators import Isotonic, Temperature
 from harness.errors import BadInputError, UndefinedError
@@ -17,7 +18,6 @@ from harness.estimators import (
     DirichletKernel,
     KernelRidge,
     Tuned,
-    TunedGruber2025,
     Variational,
 )
 from harness.estimators.kernel_ridge import GRIDS, POWERS
@@ -406,7 +406,7 @@ def test_too_few_samples():
     with pytest.raises(UndefinedError, match="need 10"):
         KernelRidge()(p[:9], y[:9], np.random.default_rng(0))
     with pytest.raises(UndefinedError, match="more than 9"):
-        TunedGruber2025(Binned())(p[:9], y[:9])
+        authors.Tuned(Binned())(p[:9], y[:9])
 
 
 def test_bad_input_of_tuned():
@@ -435,7 +435,7 @@ def test_bad_input_of_tuned():
     ],
 )
 def test_a_grid_is_checked_when_it_is_made(estimator, grid, says):
-    for wrapper in (Tuned, TunedGruber2025):
+    for wrapper in (Tuned, authors.Tuned):
         with pytest.raises(BadInputError) as raised:
             wrapper(estimator, grid)
         assert says in str(raised.value)
@@ -479,7 +479,7 @@ def test_tuned_is_as_available_as_its_calibrators():
 
 
 def test_tuned_is_revised_with_its_estimator(monkeypatch):
-    for wrapper in (Tuned, TunedGruber2025):
+    for wrapper in (Tuned, authors.Tuned):
         before = wrapper(KernelRidge()).revision
         monkeypatch.setattr(KernelRidge, "revision", KernelRidge.revision + 1)
         assert wrapper(KernelRidge()).revision == before + 1
@@ -519,7 +519,7 @@ def test_a_class_never_seen_and_constant_predictions():
 
 
 def test_keys_tell_grids_and_calibrators_apart():
-    from harness.runs.components import load, node
+    from harness.runs.components import configured, load
 
     def key(grid):
         config = {
@@ -527,10 +527,10 @@ def test_keys_tell_grids_and_calibrators_apart():
             "estimator": {"_target_": "harness.estimators.Variational"},
             "grid": grid,
         }
-        return node("estimator", "t", config).key
+        return configured("estimator", "t", config).key
 
     def partition(bins):
-        return {"_target_": "harness.calibrators.Partition", "cells": bins}
+        return {"_target_": "harness.calibrators.Partition", "bins": bins}
 
     assert key({"calibrator": [partition(5)]}) != key({"calibrator": [partition(6)]})
     assert key({"calibrator": [partition(5)]}) == key({"calibrator": [partition(5)]})

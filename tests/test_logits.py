@@ -14,7 +14,7 @@ import pytest
 import harness
 from harness import BadInputError
 from harness.problems import Predictions
-from harness.runs.components import node
+from harness.runs.components import configured
 from harness.runs.config import compose
 from harness.runs.plan import plan
 from harness.sources import logits as published
@@ -460,17 +460,17 @@ def test_options_change_the_key_and_their_defaults_do_not(tmp_path):
     path = str(stored(tmp_path, (VALIDATION, TEST)))
     plain = {"_target_": "harness.problems.Predictions", "path": path}
     keys = [
-        node("problem", "a", {**plain, **options}).key
+        configured("problem", "a", {**plain, **options}).key
         for options in ({}, {"split": "validation"}, {"order": "file"}, {"float32": True}, {"order": "file", "float32": True})
     ]
     assert len(set(keys)) == 5
-    assert node("problem", "a", {**plain, "split": "test", "order": "random", "float32": False}).key == keys[0]
+    assert configured("problem", "a", {**plain, "split": "test", "order": "random", "float32": False}).key == keys[0]
 
 
 def test_the_key_of_a_published_file_stays():
     """Records of a network stay valid: its key is of its checksum, whether the file is there or not."""
     config = {"_target_": "harness.problems.Predictions", "path": "cifar_logits/cifar10_vgg16_keras_kumar2019.npz"}
-    assert node("problem", "cifar10_vgg16", config).key == "0c505446a7c24bef"
+    assert configured("problem", "cifar10_vgg16", config).key == "0c505446a7c24bef"
 
 
 # Published files that are absent, and that are there

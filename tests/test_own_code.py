@@ -7,7 +7,7 @@ import pytest
 import harness
 from harness import BadInputError
 from harness.common.strangers import said, sources, where
-from harness.runs.components import node
+from harness.runs.components import configured
 
 RUN = ["problem=beta_wavy", "estimator=[]", "n=20", "reps=2", "jobs=1"]
 
@@ -89,9 +89,9 @@ def test_packages_submodules_and_cycles(out, files):
 
 def test_helpers_that_change_places_are_told_apart(files):
     files({"own_x.py": "A = 1\n", "own_y.py": "A = 2\n", "own_main.py": "import own_x, own_y\ndef mine(p, y):\n    return 0.0\n"})
-    before = node("estimator", "mine", {"_target_": "own_main.mine"}).key
+    before = configured("estimator", "mine", {"_target_": "own_main.mine"}).key
     files({"own_x.py": "A = 2\n", "own_y.py": "A = 1\n"})
-    assert node("estimator", "mine", {"_target_": "own_main.mine"}).key != before
+    assert configured("estimator", "mine", {"_target_": "own_main.mine"}).key != before
 
 
 def test_what_is_not_the_strangers_own_is_no_part_of_the_key(files):
@@ -185,7 +185,7 @@ def test_a_long_message_is_kept_whole_in_the_record(out, files):
 def test_a_module_that_cannot_be_imported_says_where(files, source, says):
     files({"own_wrong.py": source})
     with pytest.raises(BadInputError) as error:
-        node("estimator", "mine", {"_target_": "own_wrong.mine"})
+        configured("estimator", "mine", {"_target_": "own_wrong.mine"})
     assert says in str(error.value) and "\n" not in str(error.value)
 
 
@@ -380,3 +380,26 @@ def test_a_truth_may_be_a_number(out, files):
     found = frame.set_index("estimand")[["truth", "truth_error"]]
     assert found.loc["l1"].tolist() == [0.25, 0.0] and found.loc["rms"].isna().all() and found.loc["linf"].isna().all()
     assert found.loc["l2_squared", "truth"] == pytest.approx(0.0833, abs=1e-7)
+
+
+def test_a_package_of_ones_own_called_experiments(tmp_path, monkeypatch):
+    """It is a stranger's, and what it hides of ours is said in one sentence."""
+    from harness.common import strangers
+    from harness.runs.components import configured
+
+    assert strangers.ours("experiments.berta2026.authors") and strangers.ours("harness.math")
+    folder = tmp_path / "experiments"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "mine.py").write_text("def gap(p, y):\n    return abs(p.mean() - y.mean())\n")
+    for name in [name for name in sys.modules if name.split(".")[0] == "experiments"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert not strangers.ours("experiments.mine")
+    before = configured("estimator", "mine", {"_target_": "experiments.mine.gap"}).key
+    (folder / "mine.py").write_text("def gap(p, y):\n    return abs(p.mean() - y.mean()) / 2\n")
+    assert configured("estimator", "mine", {"_target_": "experiments.mine.gap"}).key != before
+    with pytest.raises(BadInputError, match=r"experiments.berta2026.authors is not found, as the package .*experiments comes before"):
+        configured("estimator", "theirs", {"_target_": "experiments.berta2026.authors.Variational"})
+    for name in [name for name in sys.modules if name.split(".")[0] == "experiments"]:
+        del sys.modules[name]

@@ -10,6 +10,7 @@ from harness.commands.experiment import Experiment
 from harness.common.seeds import data_rng, problem_rng
 from harness.errors import BadInputError
 from harness.problems import Beta, CovariateShift, CovariateShifts, Paired, Points, TemperedDirichlet, Uniform
+from harness.problems.base import ProblemSpec
 from harness.report import rankings
 from harness.runs import settings
 from harness.runs.config import compose
@@ -125,7 +126,7 @@ def test_a_wrong_ranking_is_one_sentence(ranking, says):
 
 
 def draw(problem, n=50, rep=3):
-    return problem.sample(n, problem_rng(0, problem, "00", rep))
+    return problem.sample(n, problem_rng(0, ProblemSpec.of(problem), "00", rep))
 
 
 def test_problems_of_one_stream_share_their_draws():
@@ -152,7 +153,7 @@ def test_pairing_changes_the_draw_alone():
     assert paired.truth("l1") == plain.truth("l1") and paired.notions == plain.notions
     assert (paired.posterior(np.array([0.3])) == plain.posterior(np.array([0.3]))).all()
     assert not hasattr(paired, "nothing_of_the_kind") and not hasattr(Paired(Uniform(Beta()), "s"), "posterior")
-    assert problem_rng(5, plain, "ab", 2).random() == data_rng(5, "ab", 2).random()
+    assert problem_rng(5, ProblemSpec.of(plain), "ab", 2).random() == data_rng(5, "ab", 2).random()
 
 
 def test_a_family_is_paired_by_member():

@@ -8,12 +8,13 @@ from golden_data import FOLDER
 from scipy.special import expit, logit, softmax
 
 import harness
+from experiments.popordanoska2024.authors import IsotonicScaled, TemperatureGrid
 from harness import BadInputError
-from harness.calibrators import Isotonic, IsotonicScaled, Temperature, TemperatureGrid
+from harness.calibrators import Isotonic, Temperature
 from harness.common.seeds import data_rng
 from harness.problems import Beta, Dirichlet, Predictions, Recalibrated
 from harness.problems.maps import LogitAffine, Power
-from harness.runs.components import node
+from harness.runs.components import configured
 
 THEIRS = FOLDER.parent / "popordanoska2024"
 
@@ -120,20 +121,20 @@ def test_every_part_identifies_the_problem():
         {"validation": {"_target_": "harness.problems.Beta", "a": 0.6}},
         {"test": {"_target_": "harness.problems.Beta", "a": 0.6}},
         {"calibrator": {"_target_": "harness.calibrators.Isotonic"}},
-        {"calibrator": {"_target_": "harness.calibrators.TemperatureGrid"}},
-        {"calibrator": {"_target_": "harness.calibrators.TemperatureGrid", "objective": "brier"}},
+        {"calibrator": {"_target_": "experiments.popordanoska2024.authors.TemperatureGrid"}},
+        {"calibrator": {"_target_": "experiments.popordanoska2024.authors.TemperatureGrid", "objective": "brier"}},
         {"validation_n": 101},
         {"renormalise": False},
     ]
-    keys = [node("problem", "x", config(**change)).key for change in changes]
+    keys = [configured("problem", "x", config(**change)).key for change in changes]
     assert len(set(keys)) == len(keys)
-    assert node("problem", "x", config()).key == keys[0]
+    assert configured("problem", "x", config()).key == keys[0]
 
 
 def test_a_files_content_identifies_the_problem_not_its_path(files, tmp_path):
     def key(path):
         part = {"_target_": "harness.problems.Predictions", "path": str(path)}
-        return node("problem", "x", config(validation=part)).key
+        return configured("problem", "x", config(validation=part)).key
 
     copy = tmp_path / "copy.npz"
     copy.write_bytes((tmp_path / "val.npz").read_bytes())
@@ -141,9 +142,9 @@ def test_a_files_content_identifies_the_problem_not_its_path(files, tmp_path):
 
 
 def test_a_new_version_of_a_part_is_a_new_problem(monkeypatch):
-    before = node("problem", "x", config()).key
+    before = configured("problem", "x", config()).key
     monkeypatch.setattr(Beta, "version", 2)
-    assert node("problem", "x", config()).key != before
+    assert configured("problem", "x", config()).key != before
 
 
 def test_what_a_part_lacks_makes_the_whole_unavailable():

@@ -39,14 +39,49 @@ def test_the_best_attempt_of_a_cell_is_taken(out):
     assert records.cell_states(out) == {"a": "ok", "b": "failed", "c": "ok", "d": "ok"}
 
 
-def test_a_cell_with_undefined_estimates_is_finished_and_whole(out):
+@pytest.mark.parametrize("undefined_first", [True, False])
+def test_a_cell_with_one_number_is_ok_in_whatever_order_its_estimates_come(out, undefined_first):
     common, _ = row("a", "ok")
-    write(
-        out,
-        (common, [{"status": "ok", "value": 0.1, "estimand": "l1"}, {"status": "undefined", "value": np.inf, "estimand": "kl"}]),
-    )
-    assert records.cell_states(out)["a"] in ("ok", "undefined")
-    assert set(records.load_records(out)["estimand"]) == {"l1", "kl"}
+    rows = [{"status": "ok", "value": 0.1, "estimand": "l1"}, {"status": "undefined", "value": np.inf, "estimand": "kl"}]
+    for _ in range(2):  # and tried twice
+        write(out, (common, rows[::-1] if undefined_first else rows))
+    assert records.cell_states(out) == {"a": "ok"}
+    assert records.status_counts(out) == [("e", "ok", 1)]
+    found = records.load_records(out)
+    assert dict(zip(found["estimand"], found["status"])) == {"l1": "ok", "kl": "undefined"} and len(found) == 2
+
+
+def test_of_finished_attempts_the_latest_counts(out):
+    write(out, row("a", "ok", 0.1, "l1"))
+    write(out, row("a", "undefined"))
+    assert records.cell_states(out) == {"a": "undefined"}
+    assert records.load_records(out)["status"].tolist() == ["undefined"]
+
+
+def test_records_of_earlier_versions_are_read(out):
+    """The column diagnostics was called parts, and not there at all before."""
+    import pyarrow.parquet as pq
+
+    common, _ = row("a", "ok")
+    for key, version in (("a", "parts"), ("b", "neither"), ("c", "diagnostics")):
+        before = set(records.part_files(out))
+        write(out, ({**common, "key": key}, [{"status": "ok", "value": 0.1, "estimand": "l1", "diagnostics": '{"bins": 9.0}'}]))
+        (path,) = set(records.part_files(out)) - before
+        table = pq.read_table(path)
+        if version == "parts":
+            table = table.rename_columns(["parts" if name == "diagnostics" else name for name in table.column_names])
+        elif version == "neither":
+            table = table.drop_columns(["diagnostics"])
+        pq.write_table(table, path)
+        alone = records.load_records(path)
+        assert list(alone.columns) == list(records.empty_frame().columns)
+        assert alone["diagnostics"].tolist() == [None if version == "neither" else '{"bins": 9.0}']
+    for _ in range(2):
+        found = records.load_records(out).set_index("key")["diagnostics"]
+        assert found[["a", "c"]].tolist() == ['{"bins": 9.0}'] * 2 and found.isna()["b"]
+        assert records.cell_states(out) == dict.fromkeys("abc", "ok")
+        records.compact(out)
+    assert len(records.part_files(out)) == 1 and "parts" not in pq.read_table(records.part_files(out)[0]).column_names
 
 
 def test_load_from_folder_records_folder_or_file(out):
@@ -63,6 +98,41 @@ def test_empty_and_missing_folders(out):
     assert len(harness.load_records(out)) == 0 and "truth" in harness.load_records(out)
     with pytest.raises(BadInputError, match="does not exist"):
         harness.load_records(out / "nothing")
+
+
+def test_reading_computes_no_truths(out, cli):
+    experiment = Experiment.of(RUN)
+    experiment.compute(quiet=True)
+    (path,) = (out / "truths").glob("*.json")
+    path.unlink()
+    assert experiment.records()["truth"].isna().all() and not path.exists()
+    said = "no truth is stored of beta_wavy (binary l1, binary l2_squared, binary linf and more)"
+    code, text, _ = cli("report", *RUN)
+    assert code == 0 and said in " ".join(text.split()) and not path.exists()
+    code, text, _ = cli(*RUN)  # nothing is left to compute but the truths
+    assert code == 0 and path.exists() and said not in " ".join(text.split())
+    assert experiment.records()["truth"].notna().all()
+    code, text, _ = cli("report", *RUN)
+    assert said not in " ".join(text.split())
+
+
+def test_that_a_problem_knows_no_truth_is_stored(out, module):
+    module(
+        "half_known",
+        "import numpy as np\n"
+        "class Half:\n"
+        "    def sample(self, n, rng):\n"
+        "        return rng.random(n), rng.integers(0, 2, n)\n"
+        "    def truth(self, estimand, notion):\n"
+        "        return 0.25 if estimand == 'l1' else None\n",
+    )
+    run = ["+problem.half._target_=half_known.Half", "estimator=[binned15]", "n=[20]", "reps=1", "jobs=1", "name=half"]
+    frame = harness.run(run).set_index("estimand")
+    assert frame["truth"]["l1"] == 0.25 and frame["truth"].drop("l1").isna().all()
+    (path,) = (out / "truths").glob("*.json")
+    assert json.loads(path.read_text())["binary|l2_squared"] is None
+    experiment = Experiment.of(run)
+    assert experiment.missing_truths(experiment.records()) == {}
 
 
 def test_truths_are_stored_once_per_problem(out):
@@ -147,7 +217,7 @@ def test_provenance_leads_from_a_record_to_versions_and_configuration(out):
 # Parts of an estimate, and records of before there were any
 
 
-def without_parts(path):
+def without_diagnostics(path):
     """The same file as the first version wrote it."""
     import pyarrow.parquet as pq
 
@@ -155,7 +225,7 @@ def without_parts(path):
     pq.write_table(table.drop_columns(list(records.LATER)), path)
 
 
-def test_parts_are_recorded_as_json(out):
+def test_diagnostics_are_recorded_as_json(out):
     common, (of_row,) = row("a", "ok", 0.1, "l1")
     write(out, (common, [{**of_row, "diagnostics": json.dumps({"split_sd": 0.25})}, {**of_row, "estimand": "kl"}]))
     found = records.load_records(out).set_index("estimand")["diagnostics"]
@@ -163,28 +233,30 @@ def test_parts_are_recorded_as_json(out):
     assert records.LATER == ("diagnostics",) and records.LATER[0] in records.COLUMNS
 
 
-def test_an_estimator_of_a_strangers_may_give_parts(out, module):
+def test_an_estimator_of_a_strangers_may_give_diagnostics(out, module):
     module(
-        "in_parts",
+        "in_diagnostics",
         "from harness import Estimate\n"
         "def whole(p, y):\n"
         "    return {'l1': Estimate(0.5, diagnostics={'first': 0.2, 'second': 0.3}), 'kl': Estimate(1.0, diagnostics={})}\n"
         "def odd(p, y):\n"
         "    return {'l1': Estimate(0.5, diagnostics={'first': 'much' if len(p) > 16 else 0.5})}\n",
     )
-    targets = [f"+estimator.{name}._target_=in_parts.{name}" for name in ("whole", "odd")]
-    frame = harness.run(["problem=[beta_wavy]", "estimator=[binned15]", *targets, "n=[20]", "reps=1", "jobs=1", "name=parts"])
+    targets = [f"+estimator.{name}._target_=in_diagnostics.{name}" for name in ("whole", "odd")]
+    frame = harness.run(
+        ["problem=[beta_wavy]", "estimator=[binned15]", *targets, "n=[20]", "reps=1", "jobs=1", "name=diagnostics"]
+    )
     of = {name: group.set_index("estimand") for name, group in frame.groupby("estimator")}
-    assert json.loads(of["whole"].loc["l1", "parts"]) == {"first": 0.2, "second": 0.3}
+    assert json.loads(of["whole"].loc["l1", "diagnostics"]) == {"first": 0.2, "second": 0.3}
     assert of["whole"]["diagnostics"].notna().sum() == 1 and of["binned15"]["diagnostics"].isna().all()
-    assert set(of["odd"]["status"]) == {"failed"} and "parts must be numbers" in of["odd"]["reason"].iloc[0]
+    assert set(of["odd"]["status"]) == {"failed"} and "diagnostics must be numbers" in of["odd"]["reason"].iloc[0]
 
 
-def test_records_without_parts_stay_readable(out):
+def test_records_without_diagnostics_stay_readable(out):
     new = harness.run(RUN)
     before = records.part_files(out)
     for path in before:
-        without_parts(path)
+        without_diagnostics(path)
         assert records.broken_reason(path) is None
     old = harness.load_records(out)
     assert list(old.columns) == [*records.COLUMNS, "truth", "truth_error"] and old["diagnostics"].isna().all()
@@ -195,21 +267,21 @@ def test_records_without_parts_stay_readable(out):
 
 
 @pytest.mark.parametrize("newer_first", [True, False])
-def test_records_with_and_without_parts_go_together(out, newer_first):
+def test_records_with_and_without_diagnostics_go_together(out, newer_first):
     """Whichever file is read first, and compacted too."""
     write(out, row("a", "ok", 0.1, "l1"))
-    without_parts(records.part_files(out)[0])
+    without_diagnostics(records.part_files(out)[0])
     common, (of_row,) = row("b", "ok", 0.2, "l1")
-    write(out, (common, [{**of_row, "parts": '{"split_sd": 0.5}'}]))
+    write(out, (common, [{**of_row, "diagnostics": '{"split_sd": 0.5}'}]))
     older = next(path for path in records.part_files(out) if "a" in records.query([path], "select key from r").fetchall()[0])
     older.rename(older.with_name("part-z.parquet" if newer_first else "part-0.parquet"))
     for _ in range(2):
         found = records.load_records(out).set_index("key")
         assert found["value"].to_dict() == {"a": 0.1, "b": 0.2}
-        assert found.loc["b", "diagnostics"] == '{"split_sd": 0.5}' and found["diagnostics"].isna().to_dict() == {
-            "a": True,
-            "b": False,
-        }
+        assert found.loc["b", "diagnostics"] == '{"split_sd": 0.5}' and found["diagnostics"].isna()[["a", "b"]].tolist() == [
+            True,
+            False,
+        ]
         assert records.cell_states(out) == {"a": "ok", "b": "ok"}
         records.compact(out)
     assert len(records.part_files(out)) == 1

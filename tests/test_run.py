@@ -64,9 +64,9 @@ def test_all_estimators_see_the_same_prefix(out):
     """A small n is a prefix of a larger n: the binned estimate at n = 50 is that of the first 50 of the larger sample."""
     problem = harness.load_problem("beta_overconfident")
     from harness.common.seeds import data_rng
-    from harness.runs.components import node
+    from harness.runs.components import configured
 
-    key = node(
+    key = configured(
         "problem",
         "beta_overconfident",
         {

@@ -16,8 +16,9 @@ import pytest
 
 import harness
 from harness import BadInputError
+from harness.commands import data
 from harness.problems import TabRepoTask, TabRepoTasks
-from harness.runs.components import component, node
+from harness.runs.components import component, configured
 from harness.runs.config import compose
 from harness.runs.plan import plan
 from harness.sources import tabrepo, tabrepo_fetch
@@ -259,7 +260,7 @@ def test_a_task_is_known_by_its_content_not_by_its_place(tiny, tmp_path):
             "fold": 0,
             "config": config,
         }
-        return node("problem", "x", made).key
+        return configured("problem", "x", made).key
 
     moved = tmp_path / "elsewhere"
     shutil.copytree(tiny, moved)
@@ -300,7 +301,7 @@ def test_a_family_stands_for_its_members(tiny):
     assert list(TabRepoTasks(str(tiny), min_n=4).members()) == ["two/0/A_1", "two/0/B_1", "two/1/B_1"]
     pickle.loads(pickle.dumps(members))
     made = component("problem", "two/0/B_1", members["two/0/B_1"])
-    assert made == node("problem", "two/0/B_1", made.config)
+    assert made == configured("problem", "two/0/B_1", made.config)
 
     assert made.id == "two/0/B_1" and made.object.n_max == 4 and made.object.config == "B_1"
 
@@ -611,13 +612,13 @@ def test_verifying_names_missing_files(tiny, cli):
 
 def test_what_table_1_needs():
     """All its 190 (data set, fold) pairs by default; data sets and folds choose among them or, without --table1, beyond."""
-    pairs = tabrepo_fetch._tasks(False, None, None)
+    pairs = data._tasks(False, None, None)
     assert len(pairs) == len(set(pairs)) == 190 and len({d for d, _ in pairs}) == 68
-    assert tabrepo_fetch._tasks(False, ["x", "y"], [1]) == [("x", 1), ("y", 1)]
-    assert set(tabrepo_fetch._tasks(True, ["Australian"], None)) == {p for p in pairs if p[0] == "Australian"}
-    assert set(tabrepo_fetch._tasks(False, None, [2])) == {p for p in pairs if p[1] == 2}
+    assert data._tasks(False, ["x", "y"], [1]) == [("x", 1), ("y", 1)]
+    assert set(data._tasks(True, ["Australian"], None)) == {p for p in pairs if p[0] == "Australian"}
+    assert set(data._tasks(False, None, [2])) == {p for p in pairs if p[1] == 2}
     with pytest.raises(BadInputError, match="--datasets has x, which Table 1 does not"):
-        tabrepo_fetch._tasks(True, ["x"], None)
+        data._tasks(True, ["x"], None)
 
 
 def test_wrong_options_are_a_sentence(cli):

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import harness
+from experiments.berta2026 import authors
 from harness import BadInputError, UndefinedError
 from harness.calibrators import Isotonic, NadarayaWatson, Partition, Temperature
 from harness.estimators import Variational
@@ -38,21 +39,30 @@ def test_folds_are_balanced(y, folds, stratified, seed):
                 assert of_class.max() - of_class.min() <= 1
 
 
-@pytest.mark.parametrize("n", [10, 23, 200])
-@pytest.mark.parametrize("seed", [0, 1, 42])
-def test_an_integer_gives_the_folds_of_scikit_learn(n, seed):
-    from sklearn.model_selection import KFold
-
-    expected = np.empty(n, dtype=int)
-    for j, (_, held_out) in enumerate(KFold(5, shuffle=True, random_state=seed).split(np.zeros(n))):
-        expected[held_out] = j
-    np.testing.assert_array_equal(fold_of(np.zeros(n), 5, False, seed), expected)
-
-
 def test_the_stored_folds_are_those_of_scikit_learn():
     for name in ("bin2_over_n200_s0", "mc3_cal_n1000_s0"):
         data = arrays(name)
-        np.testing.assert_array_equal(fold_of(data["y"], 5, False, int(data["seed"])), data["kfold"])
+        fold = authors.folds_of_scikit_learn(data["y"], 5, False, int(data["seed"]))
+        np.testing.assert_array_equal(fold, data["kfold"])
+        ((used, _),) = authors.Variational(Temperature()).partitions(data["p"], data["y"], int(data["seed"]))
+        np.testing.assert_array_equal(used, data["kfold"])
+
+
+@pytest.mark.parametrize("seed", [0, 42])
+@pytest.mark.parametrize("folds", [2, 5])
+def test_folds_of_scikit_learn_are_balanced(folds, seed):
+    """Labels with gaps, a class of fewer members than folds, sizes that do not divide."""
+    for y in (np.r_[[5] * 3, [1] * 20, [3] * 16], np.r_[np.zeros(90, dtype=int), 1, 1, 2]):
+        for stratified in (False, True):
+            fold = authors.folds_of_scikit_learn(y, folds, stratified, seed)
+            sizes = np.bincount(fold, minlength=folds)
+            assert len(sizes) == folds and sizes.max() - sizes.min() <= 1
+            for label in np.unique(y) if stratified else ():
+                of_class = np.bincount(fold[y == label], minlength=folds)
+                assert of_class.max() - of_class.min() <= 1
+    assert (authors.folds_of_scikit_learn(np.arange(3), 1, False, seed) == 0).all()
+    with pytest.raises(UndefinedError, match="3 samples cannot be split into 5 folds"):
+        authors.folds_of_scikit_learn(np.arange(3), 5, False, seed)
 
 
 def test_more_folds_than_samples_are_undefined():
@@ -180,10 +190,10 @@ def test_impossible_levels_are_refused(level):
 
 
 def test_repeats_average_over_partitions():
-    """An integer is the seed of the first partition, the next integers those of the others; "split_sd" is of a single one."""
+    """With the authors' integers, the next partitions are those of the next seeds; "split_sd" is of a single one."""
     p, y = harness.load_problem("beta_overconfident").sample(300, np.random.default_rng(0))
-    alone = [Variational()(p, y, seed) for seed in (7, 8, 9)]
-    together = Variational(repeats=3)(p, y, 7)
+    alone = [authors.Variational()(p, y, seed) for seed in (7, 8, 9)]
+    together = authors.Variational(repeats=3)(p, y, 7)
     for name, e in together.items():
         values = [one[name].value for one in alone]
         assert len(set(values)) == 3
@@ -265,7 +275,7 @@ def test_classwise_bounds_of_a_stranger_without_a_level_are_left_out():
 
 @pytest.mark.parametrize("parts", [{"a": "much"}, {"a": None}, [1.0], "text"])
 def test_parts_are_named_numbers(parts):
-    with pytest.raises(BadInputError, match="l1 is .*parts must be numbers"):
+    with pytest.raises(BadInputError, match="l1 is .*diagnostics must be numbers"):
         apply(lambda p, y: Estimate(0.5, diagnostics=parts), np.full(3, 0.5), np.array([0, 1, 1]), "binary", None)
 
 
@@ -318,11 +328,11 @@ CALIBRATORS = {
 }
 ERT = {
     "L1": Lp(1.0), "L2": Lp(2.0), "Lp1.5": Lp(1.5), "Lp3": Lp(3.0), "sq": Squared(), "sqL2": Squared(),
-    "KL": LogLoss(1e-8, floor_f=True), "L1_over": OneSided(Lp(1.0), "over"), "L1_under": OneSided(Lp(1.0), "under"),
+    "KL": authors.LogLoss(1e-8), "L1_over": OneSided(Lp(1.0), "over"), "L1_under": OneSided(Lp(1.0), "under"),
 }  # fmt: skip
 TWO_COLUMNS = {
     "proper-L1": Lp(1.0), "proper-L1.5": Lp(1.5), "proper-L2": Lp(2.0), "proper-L3": Lp(3.0), "proper-Linf": Lp(np.inf),
-    "brier": Squared(), "logloss": LogLoss(TINY, floor_f=True),
+    "brier": Squared(), "logloss": authors.LogLoss(TINY),
 }  # fmt: skip
 ONE_COLUMN = {  # (factor of the library, loss on the scalar)
     "L1_scalar(=proper-L1/2)": (1, Lp(1.0)),

@@ -9,14 +9,19 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import expit, gammaln, rel_entr, xlogy
 
+from harness.calibrators.logits import floored_log, in_columns
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, is_positive
 from harness.estimators.binned import check_bins
 from harness.estimators.dirichlet_kernel import LIKELIHOOD_GRID, check_form
-from harness.math.kernels import FLOOR, NOTHING, dirichlet_sums, two_columns
+from harness.math.kernels import LOG_NEGLIGIBLE, PREDICTION_FLOOR, dirichlet_sums, two_columns
 from harness.math.notions import checked, one_hot
-from harness.problems.powered import TemperedDirichlet, classwise_of_vector
+from harness.math.softmax import softmax
+from harness.problems import TemperedDirichlet
+from harness.problems.tempered import SMOOTH, mean_of_sets, sums_over_classes
 
+TEMPERATURES = np.linspace(1e-4, 5.0, 10_000).astype(np.float32).astype(np.float64)
+CLIP = 1e-7  # scores are kept in [CLIP, 1 - CLIP]
 SCHEDULE = ((1000, 0.01), (5000, 0.001), (10000, 0.0005), (np.inf, 0.0001))
 RULES = ("schedule", "likelihood")
 
@@ -51,9 +56,9 @@ class DirichletKernel:
         p, y = checked(p, y)
         if len(p) < 2:
             raise UndefinedError("leaving one sample out of one leaves none")
-        g = np.clip(two_columns(p), FLOOR, 1.0 - FLOOR)
+        g = np.clip(two_columns(p), PREDICTION_FLOOR, 1.0 - PREDICTION_FLOOR)
         e = one_hot(y, g.shape[1])
-        nothing = -np.inf if self.zero_rows and g.shape[1] > 2 else NOTHING  # which zeros are exact decides
+        nothing = -np.inf if self.zero_rows and g.shape[1] > 2 else LOG_NEGLIGIBLE  # which zeros are exact decides
         hits = e[:, 1:] if p.ndim == 1 else e
         r = dirichlet_sums(g, g, hits, (self._bandwidth(g),), np.arange(len(g)), nothing)[0][0]
         r = two_columns(r[:, 0]) if p.ndim == 1 else r
@@ -110,8 +115,8 @@ class BinnedKL:
         seen = p > 0.0
         if not seen.any():
             return {"kl": Estimate(0.0)}
-        cell = _half_open(p[seen], self.bins)
-        m = (np.bincount(cell, y[seen], self.bins) / np.maximum(np.bincount(cell, minlength=self.bins), 1))[cell]
+        index = _half_open(p[seen], self.bins)
+        m = (np.bincount(index, y[seen], self.bins) / np.maximum(np.bincount(index, minlength=self.bins), 1))[index]
         m, f = (np.maximum(two_columns(x), 1e-45) for x in (m, p[seen]))
         return {"kl": Estimate(float((m * (np.log(m) - np.log(f))).sum() / len(p)))}
 
@@ -135,14 +140,124 @@ class Binned:
     def __call__(self, p, y, rng=None):
         p, y = checked(p, y)
         seen = p > 0.0
-        cell = _half_open(p[seen], self.bins)
-        sizes, gaps = np.bincount(cell, minlength=self.bins), np.bincount(cell, (p - y)[seen], self.bins)
+        index = _half_open(p[seen], self.bins)
+        sizes, gaps = np.bincount(index, minlength=self.bins), np.bincount(index, (p - y)[seen], self.bins)
         gap = np.abs(gaps) / np.maximum(sizes, 1)
         return {"l1": Estimate(float(sizes @ gap / len(p))), "l2_squared": Estimate(float(sizes @ gap**2 / len(p)))}
 
 
 def _half_open(p, bins):
     return np.searchsorted(np.linspace(0.0, 1.0, bins + 1)[1:-1], p, side="left")
+
+
+@dataclass(frozen=True)
+class TemperatureGrid:
+    """Temperature scaling by a grid of 10,000 temperatures.
+
+        q = softmax(log p / T),   T the first of linspace(0.0001, 5, 10000), in float32, with the least `objective`
+
+    `objective` is the mean log-loss ("nll") or the Brier score ("brier"). Theirs starts from the logits; log p, floored at
+    -87.336, differs from them by a constant per row, which the softmax does not see. Scalars are taken as two columns.
+
+    Determinism: exact. Cost: O(n k) per temperature tried. The log-loss is convex in 1 / T, so that a bisection of the grid finds
+    its minimum; the Brier score is not, and all temperatures are tried.
+    """
+
+    objective: str = "nll"
+
+    determinism = "exact"
+
+    def __post_init__(self):
+        if self.objective not in ("nll", "brier"):
+            raise BadInputError(f"objective is {self.objective!r}; allowed are nll, brier.")
+
+    def temperature(self, p, y) -> float:
+        """The T that is chosen on p (n, k) or (n,), y (n,)."""
+        z = floored_log(two_columns(p))
+        loss = self._loss(z, y)
+        if self.objective == "brier":
+            return float(TEMPERATURES[int(np.argmin([loss(t) for t in TEMPERATURES]))])
+        low, high = 0, len(TEMPERATURES) - 1  # the first minimum of a convex function lies in [low, high]
+        while low < high:
+            middle = (low + high) // 2
+            if loss(TEMPERATURES[middle]) <= loss(TEMPERATURES[middle + 1]):
+                high = middle
+            else:
+                low = middle + 1
+        return float(TEMPERATURES[low])
+
+    def _loss(self, z, y):
+        if self.objective == "brier":
+            hits = one_hot(y, z.shape[1])
+            return lambda t: float(((softmax(z / t) - hits) ** 2).sum() / len(z))
+        z = z - z.max(axis=1, keepdims=True)
+        of_outcome = float(z[np.arange(len(y)), y].mean())
+        return lambda t: float(np.log(np.exp(z / t).sum(axis=1)).mean()) - of_outcome / t
+
+    def fit(self, p, y, rng=None):
+        t = self.temperature(p, y)
+
+        def q(x):
+            scaled = softmax(floored_log(two_columns(x)) / t)
+            return scaled[:, 1] if x.ndim == 1 else scaled
+
+        return q
+
+
+@dataclass(frozen=True)
+class IsotonicScaled:
+    """Isotonic regression per class that is fitted to rescaled scores and applied to scores as they are.
+
+        q_j(p) = m_j^-1(r_j(p_j))
+
+    m_j is the affine map of class j that carries the scores it is fitted to onto [0, 1] (where these are all equal: score -
+    minimum). r_j is the isotonic regression of 1{y = j} on m_j(score), with values in [0, 1] and constant outside the data. The
+    authors' code applies it to the score p_j, not to m_j(p_j), and m_j^-1 to its value, a probability. Scores and results are
+    clipped to [1e-7, 1 - 1e-7]. Rows do not sum to 1; harness.problems.Recalibrated divides them by their sums. Scalars are one
+    column.
+
+    All is in single precision, as theirs: at the edge of a step another rounding is another value. Determinism: exact. Cost:
+    O(k n log n)."""
+
+    determinism = "exact"
+
+    def fit(self, p, y, rng=None):
+        from sklearn.isotonic import IsotonicRegression
+
+        x = _clipped(in_columns(p))
+        hits = (y[:, None] if p.ndim == 1 else one_hot(y, p.shape[1])).astype(np.float32)
+        least, width = x.min(axis=0), np.ptp(x, axis=0)
+        width = np.where(width > 0, width, np.float32(1.0))
+        scaled = (x - least) / width
+        steps = [
+            IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(scaled[:, j], hits[:, j]).predict
+            for j in range(x.shape[1])
+        ]
+
+        def q(t):
+            columns = _clipped(in_columns(t))
+            values = np.column_stack([r(columns[:, j]) for j, r in enumerate(steps)])
+            values = _clipped(values * width + least).astype(np.float64)
+            return values[:, 0] if t.ndim == 1 else values
+
+        return q
+
+
+def _clipped(p):
+    return np.clip(p.astype(np.float32), CLIP, 1.0 - CLIP)
+
+
+def classwise_of_vector(problem, estimand):
+    """What their code takes for the class-wise truth: the mean over classes of d(f_j, C_j), C_j given the whole
+    vector f. The class-wise notion has E[Y_j given f_j] there, which knows less, so its values are smaller (equal for two
+    classes). estimand: l2_squared or kl, of one column: their l2 is twice the l2_squared here."""
+    if estimand not in ("l2_squared", "kl"):
+        raise BadInputError(f"estimand is {estimand!r}; allowed are l2_squared, kl.")
+    if problem.classes == 2 or problem.truth_power == problem.prediction_power:
+        return problem.truth(estimand, "classwise")
+    parts = sums_over_classes(problem.unnamed())
+    per_set = (parts[estimand] + (parts["kl_rest"] if estimand == "kl" else 0.0)) / problem.classes
+    return mean_of_sets(per_set, SMOOTH)
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ import numpy as np
 
 from harness.commands.check_items import DECLARED, SAME, SEED, ContractBrokenError, documented, global_states, unseeded_generators
 from harness.errors import UndefinedError
-from harness.estimators.base import apply, is_finite, property_of
+from harness.estimators.base import EstimatorSpec, apply, is_finite
 from harness.math import estimands
-from harness.math.notions import NOTIONS, SCALAR_NOTIONS, one_hot, reduce
+from harness.math.notions import NOTIONS, one_hot, reduce
 from harness.problems import Beta, Dirichlet
 from harness.problems.maps import Identity, LogitAffine, Power
 from harness.runs import contract
@@ -26,6 +26,7 @@ class Case(NamedTuple):
     """An estimator under one notion, with ordinary data (miscalibrated, no ties): p, y as given, not yet reduced."""
 
     estimator: Any
+    spec: EstimatorSpec
     notion: str
     problem: Any
     p: np.ndarray
@@ -35,25 +36,25 @@ class Case(NamedTuple):
 
 def cases(estimator) -> list[Case]:
     """One case per notion that the estimator declares."""
-    declared = property_of(estimator, "notions", SCALAR_NOTIONS)
-    return [_case(estimator, notion) for notion in NOTIONS if notion in declared]
+    spec = EstimatorSpec.of(estimator)
+    return [_case(estimator, spec, notion) for notion in NOTIONS if notion in spec.notions]
 
 
-def _case(estimator, notion):
-    problem = _problem(estimator, notion, LogitAffine(0.4, 0.3), Power(0.3))
-    p, y = problem.sample(_at_most(estimator, 120), np.random.default_rng(0))
-    return Case(estimator, notion, problem, p, y, problem.classes)
+def _case(estimator, spec, notion):
+    problem = _problem(spec, notion, LogitAffine(0.4, 0.3), Power(0.3))
+    p, y = problem.sample(_at_most(spec, 120), np.random.default_rng(0))
+    return Case(estimator, spec, notion, problem, p, y, problem.classes)
 
 
-def _problem(estimator, notion, scalar, vector):
+def _problem(spec, notion, scalar, vector):
     """p ~ Beta(1/2, 1/2), or Dirichlet(1/2) with at most 3 classes, with this map."""
     if notion == "binary":
         return Beta(map=scalar)
-    return Dirichlet(min(3, property_of(estimator, "max_classes") or 3), map=vector)
+    return Dirichlet(min(3, spec.max_classes or 3), map=vector)
 
 
-def _at_most(estimator, n):
-    return min(n, property_of(estimator, "max_n") or n)
+def _at_most(spec, n):
+    return min(n, spec.max_n or n)
 
 
 def _answer(case, p, y, seed=0, problem=None):
@@ -62,7 +63,7 @@ def _answer(case, p, y, seed=0, problem=None):
 
 def _apply(case, p, y, seed=0, problem=None):
     """Estimates of reduced data."""
-    seeded = property_of(case.estimator, "replication_rng")
+    seeded = case.spec.replication_rng
     rng = seeded(seed) if seeded else np.random.default_rng([SEED, seed])
     return apply(case.estimator, p, y, case.notion, rng, _Undeclared(problem or case.problem))
 
@@ -155,7 +156,7 @@ def _gap_in_distribution(a, b):
 def zero_and_one(case):
     binary = case.notion == "binary"
     opposite = Beta(0.01, 0.01, LogitAffine(-1.0)) if binary else None  # P(Y = 1 given p) = 1 - p
-    labels = np.minimum(np.arange(_at_most(case.estimator, 40)) % 5, case.classes - 1)
+    labels = np.minimum(np.arange(_at_most(case.spec, 40)) % 5, case.classes - 1)
     for top in (labels, case.classes - 1 - labels):
         p = top.astype(np.float64) if binary else one_hot(top, case.classes)
         _unless_undefined(case, p, top)
@@ -200,7 +201,7 @@ def nan_refused(case):
 
 
 def determinism(case):
-    declared = property_of(case.estimator, "determinism", "statistical")
+    declared = case.spec.determinism
     with unseeded_generators():
         before = global_states()
         first = _numbers(_answer(case, case.p, case.y))
@@ -209,16 +210,16 @@ def determinism(case):
     tolerance = 0.0 if declared == "exact" else SAME
     if gap := _gap(first, _numbers(_answer(case, case.p, case.y)), tolerance):
         raise ContractBrokenError(f"declared {declared}, but the same input and seed give another result: {gap}")
-    seeded = declared == "statistical" or property_of(case.estimator, "replication_rng") is not None
+    seeded = declared == "statistical" or case.spec.replication_rng is not None
     if not seeded and (gap := _gap(first, _numbers(_answer(case, case.p, case.y, seed=1)), tolerance)):
         raise ContractBrokenError(f"declared {declared}, but the result depends on the seed: {gap}")
     return declared
 
 
 def near_zero(case):
-    bound = property_of(case.estimator, "null_bias", 0.1)
-    problem = _problem(case.estimator, case.notion, Identity(), Identity())
-    n = _at_most(case.estimator, NULL_N)
+    bound = case.spec.null_bias
+    problem = _problem(case.spec, case.notion, Identity(), Identity())
+    n = _at_most(case.spec, NULL_N)
     answers = []
     for reps in NULL_REPS:
         for rep in range(len(answers), reps):
@@ -257,7 +258,7 @@ def input_kept(case):
 
 def declarations(case):
     declared = contract.estimator(case.estimator)
-    names = property_of(case.estimator, "estimands")
+    names = case.spec.estimands
     extra = set(_answer(case, case.p, case.y)) - set(names) if names is not None else ()
     if extra:
         raise ContractBrokenError(f"{', '.join(sorted(extra))} is returned, but estimands declares {', '.join(names)}")

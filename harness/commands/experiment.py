@@ -9,6 +9,7 @@ import math
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.common.paths import EXPERIMENTS, PACKAGE
 from harness.common.seeds import digest
@@ -18,6 +19,9 @@ from harness.runs import plan as planning
 from harness.runs import records, runner, sweeps, variations
 from harness.runs.config import compose, out_folder
 from harness.runs.settings import as_list
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SOURCES = (".py", ".j2", ".csv", ".parquet")  # what a drawing depends on
 
@@ -116,27 +120,39 @@ class Experiment:
         return digest(json.dumps([own, self.plan.points], sort_keys=True, default=str))[:8]
 
     def compute(self, quiet: bool = False, later: float = 0.0) -> dict:
-        """Run what no record holds; returns the counts of `runner.execute`."""
-        return runner.execute(self.plan, quiet, later)
+        """Run what no record holds, and compute the truths of what was estimated; returns the counts of `runner.execute`."""
+        counts = runner.execute(self.plan, quiet, later)
+        keys = [[one.key for one in chosen.values()] for chosen in (self.plan.problems, self.plan.estimators)]
+        given = records.estimated(self.out, *keys)
+        for problem in self.plan.problems.values():
+            records.store_truths(self.out, problem, self._wanted_truths(given, problem))
+        return counts
 
-    def records(self):
-        """The records of this plan's cells, best attempt each, with truths (computed and stored if new)."""
+    def records(self) -> pd.DataFrame:
+        """The records of this plan's cells, best attempt each, with the truths that are stored. Nothing is computed."""
         keys = [c.key for c in self.plan.cells]
         frame = records.load_records(self.out, keys) if records.part_files(self.out) else records.empty_frame()
         outdated = frame["status"].eq("skipped") & ~frame["key"].isin(self.plan.skips)  # what was missing then is there now
         frame = frame[~outdated].reset_index(drop=True)
-        seen = frame[frame["estimand"].notna()].drop_duplicates(["problem_key", "notion", "estimand"])
-        of_problem = dict(list(seen.groupby("problem_key")))
-        for problem in self.plan.problems.values():
-            mine = of_problem.get(problem.key, seen.head(0))
-            wanted = list(zip(mine["notion"], mine["estimand"]))
-            reference = (self.config["ranking"] or {}).get("reference")
-            if reference and reference != "full":
-                wanted += [(notion, reference) for notion in mine["notion"].unique()]
-            records.store_truths(self.out, problem, wanted)
-        frame = records.with_truth(frame, self.out)
         frame.insert(1, "experiment", self.name)
         return frame
+
+    def missing_truths(self, frame) -> dict[str, list[tuple[str, str]]]:
+        """{problem: [(notion, estimand)]} of truths that no run has computed yet, of what was estimated in `frame`."""
+        seen = frame[frame["estimand"].notna()].drop_duplicates(["problem_key", "notion", "estimand"])
+        given = list(zip(seen["problem_key"], seen["notion"], seen["estimand"]))
+        wanted = {name: (one, self._wanted_truths(given, one)) for name, one in self.plan.problems.items()}
+        missing = {name: records.missing_truths(self.out, *asked) for name, asked in wanted.items()}
+        return {name: pairs for name, pairs in missing.items() if pairs}
+
+    def _wanted_truths(self, given, problem):
+        """[(notion, estimand)] whose truths are wanted of a problem, by `given`, what was estimated: [(problem key, notion,
+        estimand)]. A ranking by the truths of an estimand wants these as well."""
+        wanted = [(notion, estimand) for key, notion, estimand in given if key == problem.key]
+        reference = (self.config["ranking"] or {}).get("reference")
+        if reference and reference != "full":
+            wanted += [(notion, reference) for notion in dict.fromkeys(notion for notion, _ in wanted)]
+        return wanted
 
     def missing(self, frame) -> int:
         """Planned cells that have no finished record."""
@@ -249,9 +265,9 @@ class Experiment:
         """A reliability diagram of every file of the run: yields (title, caption, files); none in a paper's item or a ranking."""
         import numpy as np
 
+        from harness.common.writing import whole_file
         from harness.report import figure_files, reliability
         from harness.report.shown import label
-        from harness.runs.records import whole_file
 
         which, config = self.config["reliability"], self.shown_config()
         if which == "none" or self.paper or config["ranking"]:

@@ -1,4 +1,5 @@
-"""Where things lie: the package, the checkout it may be part of, configuration, experiments, list of packs, cache of downloads."""
+"""Where things lie: the package, the checkout it may be part of, configuration, experiments, list of packs, table of earlier keys,
+cache of downloads."""
 
 from __future__ import annotations
 
@@ -8,5 +9,7 @@ PACKAGE = Path(__file__).resolve().parent.parent
 CHECKOUT = PACKAGE.parent if (PACKAGE.parent / "conf" / "config.yaml").is_file() else None
 CONF = CHECKOUT / "conf" if CHECKOUT else PACKAGE / "_conf"
 EXPERIMENTS = PACKAGE.parent / "experiments"
-PACKS = CHECKOUT / "data" / "packs.yaml" if CHECKOUT else PACKAGE / "_data" / "packs.yaml"
+_DATA = CHECKOUT / "data" if CHECKOUT else PACKAGE / "_data"
+PACKS = _DATA / "packs.yaml"
+KEYS = _DATA / "keys.csv"
 CACHE = CHECKOUT / "data" / "cache" if CHECKOUT else Path.home() / ".cache" / "calharness"

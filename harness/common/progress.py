@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 import time
 
-START_SECONDS = 2.0  # what it takes until workers are there; as much of past experience outweighs what is seen
-WORTH_SAYING = 3.0  # a first estimate below this is over before it is read
+START_SECONDS = 2.0  # until workers are there; the expected pace counts as much as this many seconds of what is seen
+SHORTEST_ANNOUNCED = 3.0  # seconds: work that takes less is over before an announcement of its length is read
 
 
 class Progress:
@@ -18,16 +18,24 @@ class Progress:
     known      whether `expected` rests on past records, so that it is worth saying at the start
     """
 
-    def __init__(self, total, quiet=False, unit="cells", expected=None, later=0.0, known=False):
+    def __init__(
+        self,
+        total: int,
+        quiet: bool = False,
+        unit: str = "cells",
+        expected: float | None = None,
+        later: float = 0.0,
+        known: bool = False,
+    ):
         self.total, self.done, self.quiet, self.unit = total, 0, quiet, unit
         self.expected, self.later, self.weight = expected, later, 0.0
         self.start = self.last = time.monotonic()
         self.terminal = sys.stderr.isatty()
-        if known and total and not quiet and (expected + later) > WORTH_SAYING:
+        if known and expected is not None and total and not quiet and (expected + later) > SHORTEST_ANNOUNCED:
             over = f", {clock(expected + later)} with the jobs that follow" if later else ""
             self._say(f"{total:,} {unit} to compute, about {clock(expected)} by past records{over}", keep=True)
 
-    def add(self, cells, failed, seconds=None):
+    def add(self, cells: int, failed: int, seconds: float | None = None) -> None:
         """Count cells as done and, at most every so often, say so. seconds: their part of `expected`."""
         self.done += cells
         self.weight += seconds if seconds is not None else 0.0
@@ -40,7 +48,7 @@ class Progress:
         text += f", {clock(over)} with the jobs that follow" if self.later else ""
         self._say(text + (f", {failed} failed" if failed else ""))
 
-    def left(self, elapsed) -> tuple[float, float]:
+    def left(self, elapsed: float) -> tuple[float, float]:
         """(seconds left of this work, and of this with what comes later): what is expected of the rest, times how what is done
         compared with what was expected of it."""
         if not self.expected:
@@ -50,11 +58,11 @@ class Progress:
         left = max(self.expected - self.weight, 0.0) * pace
         return left, left + self.later * pace
 
-    def _say(self, text, keep=False):
+    def _say(self, text: str, keep: bool = False) -> None:
         end = "" if self.terminal and not keep else "\n"
         print(f"\r\033[K{text}" if self.terminal else text, end=end, file=sys.stderr, flush=True)
 
-    def close(self):
+    def close(self) -> None:
         """Clear the line."""
         if not self.quiet and self.terminal:
             print("\r\033[K", end="", file=sys.stderr, flush=True)

@@ -12,10 +12,23 @@ A problem spawns one child stream per variable, so that a small n is a prefix of
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import numpy as np
 
 from harness.errors import BadInputError
+
+
+class Draws(Protocol):
+    """What the random streams ask of a problem (`ProblemSpec`)."""
+
+    @property
+    def replication_rng(self) -> Callable[[int], Any] | None: ...
+    @property
+    def stream(self) -> str | None: ...
+    @property
+    def content(self) -> str | None: ...
 
 
 def data_rng(seed: int, problem_key: str, rep: int) -> np.random.Generator:
@@ -23,19 +36,18 @@ def data_rng(seed: int, problem_key: str, rep: int) -> np.random.Generator:
     return np.random.default_rng([seed, int(problem_key, 16), rep])
 
 
-def problem_rng(seed: int, problem, problem_key: str, rep: int):
-    """What `problem` draws replication `rep` from: its own stream, or the one that its attribute `stream` names, which all
-    problems of that name share; of a problem with a method replication_rng(rep), what that returns (an author's own seed)."""
-    own = getattr(problem, "replication_rng", None)
-    if own is not None:
-        return own(rep)
-    stream = getattr(problem, "stream", None)
-    return data_rng(seed, digest(f"stream|{stream}") if stream else identity(problem, problem_key), rep)
+def problem_rng(seed: int, problem: Draws, problem_key: str, rep: int) -> Any:
+    """What a problem draws replication `rep` from: its own stream, or the one that its `stream` names, which all problems of that
+    name share; of a problem with a method replication_rng(rep), what that returns (an author's own seed)."""
+    if problem.replication_rng is not None:
+        return problem.replication_rng(rep)
+    shared = digest(f"stream|{problem.stream}") if problem.stream else None
+    return data_rng(seed, shared or identity(problem, problem_key), rep)
 
 
-def identity(problem, problem_key: str) -> str:
+def identity(problem: Draws, problem_key: str) -> str:
     """What the streams of a problem are seeded by, 16 hexadecimal digits: its content if it has one, else its key."""
-    return getattr(problem, "content", None) or problem_key
+    return problem.content or problem_key
 
 
 def estimator_rng(seed: int, problem_key: str, rep: int, n: int, estimator_key: str) -> np.random.Generator:
@@ -43,7 +55,7 @@ def estimator_rng(seed: int, problem_key: str, rep: int, n: int, estimator_key: 
     return np.random.default_rng([seed, int(problem_key, 16), rep, n, int(estimator_key, 16)])
 
 
-def as_seed(rng) -> int:
+def as_seed(rng: Any) -> int:
     """An integer for libraries that take only that: an int is passed through (the authors' own seed), a Generator drawn from."""
     if rng is None:
         raise BadInputError("rng is missing; give a numpy Generator, or an integer seed.")

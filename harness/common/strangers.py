@@ -18,21 +18,48 @@ import sysconfig
 import traceback
 from importlib.machinery import PathFinder
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
+from harness.common.paths import EXPERIMENTS, PACKAGE
 from harness.common.seeds import digest
 from harness.errors import BadInputError
 
 _INSTALLED = ("site-packages", "dist-packages")
 _NOT_THEIRS = tuple(
     os.path.realpath(folder) + os.sep
-    for folder in (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["platstdlib"], Path(__file__).parent.parent)
+    for folder in (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["platstdlib"], PACKAGE, EXPERIMENTS)
 )
 _imported_as: dict[str, str] = {}  # of each local module that was imported: the digest of all that it consisted of then
 
 
 def ours(module_name: str) -> bool:
-    """Whether a module is part of the harness or of the papers that are installed beside it."""
-    return module_name.split(".")[0] in ("harness", "experiments")
+    """Whether a module is part of the harness or of our package of experiments; another package may be called experiments, too."""
+    package = module_name.split(".")[0]
+    return (
+        package == "harness" or package == EXPERIMENTS.name and _folder_of_experiments() in (None, os.path.realpath(EXPERIMENTS))
+    )
+
+
+def hidden_experiments(module_name: str) -> str | None:
+    """One sentence if a module of our experiments is asked for, and another package of that name comes first; else None."""
+    package, *rest = module_name.split(".")
+    found = _folder_of_experiments()
+    place = EXPERIMENTS.joinpath(*rest)
+    if package != EXPERIMENTS.name or not (place.is_dir() or place.with_suffix(".py").is_file()) or ours(module_name):
+        return None
+    return f"{module_name} is not found, as the package {found} comes before ours of that name; rename it, or run from another folder."
+
+
+def _folder_of_experiments() -> str | None:
+    """The folder of the package that `import experiments` gives, None without one."""
+    loaded = sys.modules.get(EXPERIMENTS.name)
+    try:
+        spec = None if loaded else importlib.util.find_spec(EXPERIMENTS.name)
+    except (ImportError, ValueError):
+        return None
+    origin = getattr(loaded, "__file__", None) if loaded else spec.origin if spec else None
+    return os.path.realpath(os.path.dirname(origin)) if origin else None
 
 
 @functools.lru_cache(maxsize=4096)
@@ -50,7 +77,7 @@ def sources(name: str) -> list[str]:
     return sorted(f"{module}:{own}" for module, own in (found or {name: "source not at hand"}).items())
 
 
-def current(name: str):
+def current(name: str) -> ModuleType:
     """The module. A stranger's is imported again if its file, or that of a local module which it imports, is no longer the one
     that was read: every module that rests on a changed one is forgotten and Python imports them anew, in its own order."""
     if ours(name) or name == "__main__":
@@ -64,14 +91,15 @@ def current(name: str):
         _imported_as.update(_states(name))  # also what failed, and what a call imports later
 
 
-def _states(name):
+def _states(name: str) -> dict[str, str]:
     """{module: digest of its file and of those of all local modules that it imports}, of a module and of what it imports."""
     closure = _closure(name)
     return {module: digest("|".join(sorted(f"{m}:{closure[m][0]}" for m in _reachable(module, closure)))) for module in closure}
 
 
-def _reachable(start, closure):
-    found, waiting = set(), [start]
+def _reachable(start: str, closure: dict[str, tuple[str, list[str]]]) -> set[str]:
+    found: set[str] = set()
+    waiting = [start]
     while waiting:
         module = waiting.pop()
         if module not in found:
@@ -80,7 +108,7 @@ def _reachable(start, closure):
     return found
 
 
-def _forget(name):
+def _forget(name: str) -> None:
     """Take a module out of Python's list and out of its package, and its compiled form off the disk: Python takes that for the
     source's own where an edit leaves size and second as they were."""
     module = sys.modules.pop(name, None)
@@ -93,12 +121,12 @@ def _forget(name):
             os.unlink(compiled)
 
 
-def _closure(name) -> dict[str, tuple[str, list[str]]]:
+def _closure(name: str) -> dict[str, tuple[str, list[str]]]:
     """{module: (digest of its file, local modules that it imports)} of a module, local or not, and of the local ones that it
     imports; {} without a file (built in, or typed at a prompt)."""
     importlib.invalidate_caches()
     found: dict[str, tuple[str, list[str]]] = {}
-    specs: dict = {}
+    specs: dict[str, Any] = {}
     waiting = [name]
     while waiting:
         module = waiting.pop()
@@ -114,8 +142,8 @@ def _closure(name) -> dict[str, tuple[str, list[str]]]:
     return found
 
 
-def _is_local_file(path):
-    return bool(path) and is_local(path) and os.path.isfile(path)
+def _is_local_file(path: str | None) -> bool:
+    return path is not None and path != "" and is_local(path) and os.path.isfile(path)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -137,7 +165,7 @@ def _imports(source: bytes, module: str, package: str) -> list[str]:
     return [".".join(parts[: i + 1]) for parts in (n.split(".") for n in names if n) for i in range(len(parts))]
 
 
-def _file(name, specs=None):
+def _file(name: str, specs: dict[str, Any] | None = None) -> str | None:
     """The file of a module, loaded or not, without importing it; None without one."""
     if name in sys.modules:
         return getattr(sys.modules[name], "__file__", None)
@@ -146,7 +174,7 @@ def _file(name, specs=None):
     return spec.origin if spec is not None and spec.has_location else None
 
 
-def _spec(name, specs):
+def _spec(name: str, specs: dict[str, Any]) -> Any:
     if name not in specs:
         package = name.rpartition(".")[0]
         try:
@@ -183,7 +211,7 @@ def where(error: BaseException) -> str:
     return ""
 
 
-def _place(path, line, name, text):
+def _place(path: str, line: int | None, name: str | None, text: str | None) -> str:
     inside = os.path.relpath(os.path.realpath(path), os.path.realpath(os.getcwd()))
     shown = os.path.basename(path) if inside.startswith(os.pardir) else inside
     function = f", in {name}" if name and name != "<module>" else ""

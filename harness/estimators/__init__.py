@@ -11,7 +11,7 @@ from harness.estimators.auroc import Auroc
 from harness.estimators.base import Estimate
 from harness.estimators.binned import Binned, Debiased
 from harness.estimators.bootstrap import Bootstrap
-from harness.estimators.certified.bounds import (
+from harness.estimators.certified import (
     BVWindow,
     CertifiedInterval,
     LipBkt,

@@ -136,6 +136,17 @@ class EstimatorSpec:
         return _level_of(estimator) if name == "level" else getattr(estimator, name, getattr(cls, name))
 
 
+    def out_of_range(self, notion: str, n: int, classes: int) -> str | None:
+        """Why the estimator does not take n samples of so many classes under a notion; None where it does."""
+        if notion not in self.notions:
+            return f"the estimator has no {notion} notion (it has {', '.join(self.notions)})"
+        if self.max_n is not None and n > self.max_n:
+            return f"n = {n} is above the estimator's limit of {self.max_n}"
+        if self.max_classes is not None and notion == "canonical" and classes > self.max_classes:
+            return f"{classes} classes are above the estimator's limit of {self.max_classes}"
+        return None
+
+
 class Wrapper:
     """Base of an estimator around another one, its field `estimator`: it can judge what that one can, where that one can run.
 
@@ -257,7 +268,8 @@ def _level_of(estimator: Any) -> float | None:
 
 
 def _mean(estimates: list[Estimate], level: float | None) -> Estimate:
-    """Mean of points, and of their bounds if they were asked for at a common level. Diagnostics are left out: they describe single
+    """Mean of points, and of their bounds if they were asked for at a common level. Diagnostics are left out: they describe
+    single
     classes."""
 
     def mean(name: str) -> float | None:

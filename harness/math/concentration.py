@@ -7,12 +7,6 @@ import math
 STEPS = 200  # halvings; they end earlier, when the bracket is two neighbouring numbers
 
 
-def hoeffding(n: int, delta: float) -> float:
-    """sqrt(ln(1/delta) / (2 n)): a mean of n independent variables of range 1 exceeds its expectation by more with probability at
-    most delta (Hoeffding, 1963, Theorem 2)."""
-    return math.sqrt(math.log(1.0 / delta) / (2.0 * n))
-
-
 def dkw(n: int, delta: float) -> float:
     """sqrt(ln(2/delta) / (2 n)): sup |F - F_n| exceeds it with probability at most delta (Dvoretzky, Kiefer and Wolfowitz, with
     the constant of Massart, 1990). Any law, atoms included."""

@@ -1,5 +1,5 @@
 """Population quantities: with f the prediction and C = E[Y given f] the truth, an estimand is an aggregate of a distance
-d(f, C). The same functions serve the truth (integrals), the oracle (sample means) and plug-in estimators (cells).
+d(f, C). The same functions serve the truth (integrals), the oracle (sample means) and plug-in estimators (means of bins).
 
 Scalar notions (binary, top_label; classwise averages them over the classes), f and C of shape (n,):
 
@@ -20,7 +20,6 @@ Canonical notion, f and C of shape (n, k):
     l2_squared  E ||f - C||_2^2       rms  its root          kl       E KL(C || f)
     top_class_l1  E |f_t - C_t|, t = argmax f, C given the whole vector;  top_class_l1_over / _under by the sign of f_t - C_t;
     top_class_l2_squared (_over, _under)  E (f_t - C_t)^2 and its parts
-    top_class_l1_over_half / _under_half the same split at 1/2, as the authors' library has it (experiments/berta2026/NOTES.md)
     brier  E ||f - Y||^2              logloss  E -log f_Y
     refinement_l2_squared  E sum_j C_j (1 - C_j)                       refinement_kl   E of the entropy of C
     sharpness_l2_squared   E ||C - E C||^2                             sharpness_kl    E KL(C || E C)
@@ -62,8 +61,7 @@ SCALAR = (
 )  # fmt: skip
 CANONICAL = (
     "l1", "l2", "linf", "l2_squared", "rms", "kl", "top_class_l1", "top_class_l1_over", "top_class_l1_under",
-    "top_class_l1_over_half", "top_class_l1_under_half", "top_class_l2_squared", "top_class_l2_squared_over",
-    "top_class_l2_squared_under", *SCORES,
+    "top_class_l2_squared", "top_class_l2_squared_over", "top_class_l2_squared_under", *SCORES,
 )  # fmt: skip
 
 
@@ -91,7 +89,7 @@ def is_distance(name: str) -> bool:
 
 
 def has_truth(name: str) -> bool:
-    """Whether it is a quantity that problems know; an own divergence (harness.math.divergences) is known to its estimator alone."""
+    """Whether problems know it; of an own divergence (harness.math.divergences), its estimator alone knows the value."""
     return not (OWN.fullmatch(name) or name in ORDERINGS or name in OF_KERNELS)
 
 
@@ -124,7 +122,7 @@ def value(name: str, f, c, notion: str = "binary", weights=None) -> float:
 
 
 def pointwise(name: str, f, c, notion: str = "binary"):
-    """d(f, c), shape (n,): what the estimand averages. Raises BadInputError for rms and sharpness, which are no means over samples."""
+    """d(f, c), shape (n,): what the estimand averages. BadInputError for rms and sharpness, which are no means over samples."""
     if name == "rms" or name.startswith("sharpness_"):
         raise BadInputError(f"estimand is {name!r}, which is no mean over samples; estimands.value takes it.")
     if not has_truth(name):
@@ -168,8 +166,6 @@ def _canonical(name, f, c):
         rows = np.arange(len(f))
         f, c = f[rows, top], c[rows, top]
         name = name.removeprefix("top_class_")
-        if name.endswith("_half"):
-            return pointwise(name.removesuffix("_half"), f, c, "binary")
         return pointwise(name, f, c, "top_label")
     d = f - c
     if name == "l2_squared":

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-BETS = 0.5 * 2.0 ** -np.arange(6.0)  # stakes as shares of the most that can be staked at error 0
-STEPS = 45  # halvings: 2^-45 of the range
+STAKE_SHARES = 0.5 * 2.0 ** -np.arange(6.0)  # stakes as shares of the largest stake that is possible at error 0
+HALVINGS = 45  # halvings: 2^-45 of the range
 
 
 def lower(sums, squares, counts, least, level):
@@ -25,15 +25,16 @@ def lower(sums, squares, counts, least, level):
         E(c) = mean over folds and stakes of exp(s sum(X - c) - psi(l) / (c + a)^2 sum (X - c)^2),   l = s (c + a) < 1,
         psi(l) = -log(1 - l) - l.
 
-    If c is the calibration error, E[E(c)] <= 1: log(1 + l x) >= l x - psi(l) x^2 for x >= -1 (an inequality of Fan, Grama and
-    Liu, 2015) makes every term at most a product of 1 + s (X - c), whose conditional means are at most 1, and means of e-values
-    are e-values however dependent (Vovk and Wang, 2021). So by Markov's inequality the c with E(c) >= 1 / (1 - level) are not
-    the error; E falls with c, and the bound is where it crosses, or 0.
+    At the calibration error itself the expectation of E is at most 1: log(1 + l x) >= l x - psi(l) x^2 for x >= -1 (an inequality
+    of Fan, Grama and Liu, 2015) makes every term at most a product of 1 + s (X - c), whose conditional means are at most 1, and
+    means of e-values are e-values however dependent (Vovk and Wang, 2021). By Markov's inequality, E then reaches 1 / (1 - level)
+    with probability at most 1 - level; so every c at which it does is rejected as a value of the error, at confidence `level`.
+    E falls as c grows: the rejected values are those below one point, which is the bound (0 if none is rejected).
     """
     a = -np.asarray(least, float)[:, None, None]
     sums, squares = np.asarray(sums, float)[:, :, None], np.asarray(squares, float)[:, :, None]
     counts = np.asarray(counts, float)[None, :, None]
-    stakes = BETS / a
+    stakes = STAKE_SHARES / a
     low, high = np.zeros((len(a), 1, 1)), a.copy()
     log_needed = -np.log1p(-level)
 
@@ -46,7 +47,7 @@ def lower(sums, squares, counts, least, level):
         return top + np.log(np.exp(exponent - top).mean(axis=(1, 2), keepdims=True))
 
     never = wealth(low) < log_needed
-    for _ in range(STEPS):
+    for _ in range(HALVINGS):
         middle = (low + high) / 2.0
         enough = wealth(middle) >= log_needed
         low, high = np.where(enough, middle, low), np.where(enough, high, middle)

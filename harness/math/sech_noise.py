@@ -13,6 +13,7 @@ Scores are arrays of any shape, in [0, 1]; h > 0 is one number in the same unit.
 from __future__ import annotations
 
 import numbers
+from math import frexp
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from harness.math.notions import numeric
 
 CATALAN = 0.915965594177219015
 BLOCK = 1 << 14  # scores at a time: intermediate arrays stay in the processor's cache, and small where n = 10^7
+
+WIDTHS = tuple(2.0**-j for j in range(2, 9))  # of the perturbed families of problems, and of training that knows of it
 
 
 def perturb(p, h, rng):
@@ -99,12 +102,6 @@ def curvature_bound(h, constant="sharp"):
     return (0.5 if constant == "sharp" else 1.5) / checked_h(h) / h
 
 
-def density_bound(h):
-    """sup of the density of S: 1 / (h gd(1 / h)), as sech <= 1 and Z is least at 0 and 1; attained at 0 by s0 = 0."""
-    h = checked_h(h)
-    return float(1.0 / (h * gudermann(1.0 / h)))
-
-
 def shift_bound(h):
     """E|S - s0| <= (4 G / pi) h = 1.1662 h for every s0, G Catalan's constant.
 
@@ -126,14 +123,6 @@ def mean_shift(s0, h):
 def gudermann(x):
     """gd(x) = 2 atan(tanh(x / 2)), the integral of sech from 0 to x; within (-pi / 2, pi / 2)."""
     return 2.0 * np.arctan(np.tanh(np.asarray(x) / 2.0))
-
-
-def gudermann_inverse(g):
-    """The x with gudermann(x) = g: 2 atanh(tan(g / 2)), for |g| < pi / 2."""
-    g = np.asarray(g, dtype=np.float64)
-    if not (np.abs(g) < np.pi / 2).all():
-        raise BadInputError("g holds values outside (-pi/2, pi/2), the range of the Gudermannian.")
-    return 2.0 * np.arctanh(np.tan(g / 2.0))
 
 
 def checked_h(h):
@@ -169,3 +158,9 @@ def _x_sech(a):
         m = 2 * k + 1
         tail = tail + (-1) ** k * 2.0 * np.exp(-m * far) * (far / m + 1.0 / m**2)
     return np.where(a < 2.0, below, 2.0 * CATALAN - tail)
+
+
+def width_name(h: float) -> str:
+    """0.015625 -> 'h2^-6', 0.02 -> 'h0.02'."""
+    mantissa, exponent = frexp(h)
+    return f"h2^{exponent - 1}" if mantissa == 0.5 else f"h{h:g}"

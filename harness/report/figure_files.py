@@ -6,9 +6,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from harness.common.writing import whole_file
 from harness.errors import BadInputError
 from harness.report.style import STYLE, figure_settings, font_scale
-from harness.runs.records import whole_file
 
 ALWAYS_WRITTEN = ("png", "svg")  # what the terminal names and what the page shows
 

@@ -24,6 +24,8 @@ import pandas as pd
 from harness.report import reproduction
 from harness.report.evaluation import GROUP, evaluate
 from harness.report.shown import DASH, label
+from harness.runs import provenance
+from harness.runs.config import out_folder
 
 Config = Mapping[str, Any]
 Rows = dict[tuple, dict[str, str]]
@@ -290,6 +292,14 @@ def printed(config: Config, *items: str, alike: bool = True) -> pd.DataFrame:
     alike=False none where the experiment is on other data than the paper's (config["reasons"]["data"] says so)."""
     found = reproduction.reported(config["paper"], items or config["compare"])
     return found if alike or not config["reasons"].get("data") else found[:0]
+
+
+def wall_clock(records: pd.DataFrame, config: Config) -> float:
+    """Wall-clock seconds of the runs that left these records, drawing the samples included, from their provenance; NaN unless all
+    of them were runs of this very experiment that came to an end."""
+    found = [provenance.read(out_folder(config["out"]), run_id) for run_id in records["run_id"].dropna().unique()]
+    own = all(run.get("config", {}).get("name") == config["name"] and run.get("state") == "finished" for run in found)
+    return float(sum(run["seconds"] for run in found)) if found and own else float("nan")
 
 
 # Tables of texts

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from harness.common.paths import PACKAGE
 from harness.common.version import VERSION
+from harness.common.writing import whole_file
 from harness.report import missing, reproduction
 from harness.report.style import ESTIMAND_NAMES
 from harness.runs import sweeps, variations
-from harness.runs.records import whole_file
 
 VERDICTS = {
     "identical": "equal to the reported number to its printed precision, or to 1e-9",
@@ -25,8 +25,23 @@ MAX_ROWS = 5000  # rows of paper against ours on the page; reproduction.csv hold
 
 
 def save(experiment, records, files, wide, compared, path: Path, caption: str, diagrams=()) -> Path:
-    """Write the page; `files` are linked, the SVG among them is put inline with its caption, as are those of the reliability
-    `diagrams`: (title, caption, files)."""
+    """Write the page. It says nothing that differs between two computations of the same numbers: no date, no machine, no folder.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What was run (harness.commands.experiment).
+    records, wide, compared : DataFrame
+        Its records, its wide table, and the paper's numbers beside ours or None.
+    files : list of Path
+        The result files, to be linked; the SVG among them is put inline.
+    path : Path
+        Of the page.
+    caption : str
+        Of the figure.
+    diagrams : iterable of (title, caption, files)
+        Reliability diagrams, put inline as well.
+    """
     from jinja2 import Environment, FileSystemLoader
 
     loader = FileSystemLoader(PACKAGE / "report" / "templates")
@@ -86,7 +101,7 @@ def _plain(name):
 
 
 def _telling_first(compared):
-    """All rows, or the MAX_ROWS that say most: differing before within error before identical before absent."""
+    """All rows, or the first MAX_ROWS of them in the order differs, within error, identical, not reproducible here."""
     if len(compared) <= MAX_ROWS:
         return compared
     rank = compared["verdict"].map({"differs": 0, "within error": 1, "identical": 2, "not reproducible here": 3})

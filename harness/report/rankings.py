@@ -22,8 +22,8 @@ POLICY = (
     "values are no order. A trial without a number for one of the models counts as not ordered; the table says how many. "
     "An order that is given, or by true values, is asked of every estimator, also of those that measure something else."
 )
-TRIED = ("ok", "undefined", "failed")
-ALL = "all"
+TRIED = ("ok", "undefined", "failed")  # the statuses of cells that make a trial
+ALL_MODELS = "all"
 GROUP = ["notion", "n", "estimator", "estimand"]
 COLUMNS = ["order", *GROUP, "successes", "trials", "incomplete", "share", "low", "high", "models"]
 
@@ -35,7 +35,23 @@ def by_value(values: dict) -> tuple:
 
 
 def wilson(successes, trials, z: float = 1.959963984540054):
-    """Wilson's interval of a share: (s + z^2/2 -+ z sqrt(s (n - s) / n + z^2/4)) / (n + z^2). z: normal quantile, of 95 %."""
+    """Wilson's interval of a share, of s successes in n trials:
+
+        (s + z^2/2 -+ z sqrt(s (n - s) / n + z^2/4)) / (n + z^2)
+
+    Parameters
+    ----------
+    successes, trials : int or array
+        s and n; NaN where there is no trial.
+    z : float
+        Quantile of the normal distribution; the default is that of 95 %.
+
+    Examples
+    --------
+    >>> low, high = wilson(9, 10)
+    >>> round(float(low), 4), round(float(high), 4)
+    (0.5958, 0.9821)
+    """
     import numpy as np
 
     s, n = np.asarray(successes, dtype=float), np.asarray(trials, dtype=float)
@@ -54,11 +70,22 @@ def is_ordered(values, order):
 
 
 def score(records, orders: dict):
-    """One row per order, notion, n, estimator and estimand: successes, trials, incomplete (trials that lack a number), share and
-    its Wilson bounds, `models` (the order itself). An estimator that never gave a number has an empty estimand.
+    """How often models were put into the right order.
 
-    orders: {text: order}; in place of the order {notion: order}, or {(notion, estimator, estimand): order} where every estimator
-    has its own.
+    Parameters
+    ----------
+    records : DataFrame
+        Of one plan: one cell per problem, notion, n, replication and estimator.
+    orders : mapping
+        {text: order}; in place of the order {notion: order}, or {(notion, estimator, estimand): order} where every estimator has
+        its own.
+
+    Returns
+    -------
+    DataFrame
+        One row per order, notion, n, estimator and estimand: successes, trials, incomplete (trials without a number for one of
+        the models), share, its Wilson bounds low and high, and `models`, the order itself; and the `keys` of the cells of the
+        trials. An estimator that never gave a number has an empty estimand.
     """
     import pandas as pd
 
@@ -70,7 +97,8 @@ def score(records, orders: dict):
             raise BadInputError(
                 f"records hold {estimator} on {cells.loc[twice, 'problem'].iloc[0]} twice for one rep; give one plan's."
             )
-        tried = cells[cells["status"].isin(TRIED)].pivot(index="rep", columns="problem", values="key").notna()
+        keys = cells[cells["status"].isin(TRIED)].pivot(index="rep", columns="problem", values="key")
+        tried = keys.notna()
         names = list(dict.fromkeys(part.loc[part["estimand"].notna(), "estimand"])) or [""]
         for estimand in names:
             fine = part[part["estimand"].eq(estimand) & part["status"].eq("ok")]
@@ -84,13 +112,14 @@ def score(records, orders: dict):
                 trials = tried.index[tried[models].all(axis=1)]
                 of_order = values.reindex(index=trials, columns=models)
                 successes, lost = int(is_ordered(of_order, order).sum()), int(of_order.isna().any(axis=1).sum())
-                rows.append([name, notion, n, estimator, estimand, successes, len(trials), lost, order])
-    frame = pd.DataFrame(rows, columns=[*COLUMNS[:8], "models"])
+                used = tuple(keys.loc[trials, models].to_numpy().ravel())
+                rows.append([name, notion, n, estimator, estimand, successes, len(trials), lost, order, used])
+    frame = pd.DataFrame(rows, columns=[*COLUMNS[:8], "models", "keys"])
     frame = frame[frame["trials"].gt(0)].reset_index(drop=True)
     frame["share"] = frame["successes"] / frame["trials"]
     frame["low"], frame["high"] = wilson(frame["successes"], frame["trials"])
     frame["models"] = [" < ".join(" = ".join(level) for level in order) for order in frame["models"]]
-    return frame[COLUMNS]
+    return frame[[*COLUMNS, "keys"]]
 
 
 def own_orders(records) -> dict:
@@ -119,9 +148,9 @@ def of_config(records, config):
     ranking, (trials, full) = checked_ranking(config["ranking"], set(records["problem"])), split(records, config)
     orders = {name: levels(order) for name, order in (ranking["orders"] or {}).items()}
     if ranking["reference"] == "full":
-        orders[f"{ALL} as on all rows"] = own_orders(full)
+        orders[f"{ALL_MODELS} as on all rows"] = own_orders(full)
     elif ranking["reference"]:
-        orders[f"{ALL} by true {ranking['reference']}"] = by_truth(trials, config)
+        orders[f"{ALL_MODELS} by true {ranking['reference']}"] = by_truth(trials, config)
     return score(trials, orders)
 
 
@@ -146,7 +175,7 @@ def one_estimand(table, config):
 
 def summary(records, config):
     """The scores with the labels beside the ids."""
-    frame = of_config(records, config)
+    frame = of_config(records, config).drop(columns="keys")
     frame.insert(0, "estimator_label", [label(config, "estimator", e) for e in frame["estimator"]])
     return frame
 

@@ -21,13 +21,13 @@ from pathlib import Path
 import numpy as np
 
 from harness.common.paths import EXPERIMENTS
+from harness.common.writing import whole_file
 from harness.errors import BadInputError
-from harness.runs.records import whole_file
 
 KEY = ["item", "row", "column"]
 COLUMNS = [*KEY, "unit", "reported", "plus_minus", "ours", "error", "reps", "difference", "z", "verdict", "reason", "cells", "of"]
 NUMBERS = ["value", "plus_minus", "reps", "precision"]  # columns of reported.csv
-TAIL = 0.001
+DIFFERS_BELOW = 0.001  # the two-sided probability, under equality, of a difference that is called one
 TRUTH = "True value"
 
 
@@ -174,7 +174,7 @@ def _verdicts(frame, spread):
     dof_a, dof_b = frame["reported_reps"].fillna(np.inf) - 1, frame["reps"].fillna(np.inf) - 1
     with np.errstate(divide="ignore", invalid="ignore"):
         dof = (a2 + b2) ** 2 / (a2**2 / dof_a + b2**2 / dof_b)
-    allowed = stdtrit(np.clip(dof.fillna(1e6), 1.0, 1e6), 1 - TAIL / 2) * spread
+    allowed = stdtrit(np.clip(dof.fillna(1e6), 1.0, 1e6), 1 - DIFFERS_BELOW / 2) * spread
     size = frame["difference"].abs()
     none, one_rep = frame["ours"].isna() | frame["reported"].isna(), frame["error"].isna()
     return np.select(

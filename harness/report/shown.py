@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.runs.settings import as_list
 
 DASH = "–"
-OWN_RANDOMNESS = "spread over the estimator's own randomness"  # the same rows again are no replication
+OWN_RANDOMNESS = "spread over the estimator's own randomness"  # over runs on the same rows, which are no samples
 
 
 def label(config, group: str, name: str) -> str:

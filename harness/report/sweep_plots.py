@@ -43,7 +43,7 @@ def render(results, records, config):
 
 
 def _axes(results, frame):
-    """The swept parameters that bear on the frame: numbers before names, then by how many values they have."""
+    """The swept parameters that change anything in the frame: numbers before names, then by how many values they have."""
     names = [name for name in results.plan.swept.values() if name in frame and frame[name].notna().any()]
     return sorted(names, key=lambda name: (not are_numbers(results.values(name)), -len(results.values(name))))
 

@@ -20,8 +20,8 @@ class SweepResults:
     plan: Plan
 
     def rows(self, records, config):
-        """harness.evaluate for every point of the sweep that bears on the records: its columns behind one column for each swept
-        parameter, empty where the parameter does not bear on the row."""
+        """harness.evaluate for every point of the sweep: its columns behind one column for each swept parameter, which is empty
+        in the rows that the parameter does not change."""
 
         long, combinations = self._by_point(records)
         cells = long.groupby(["point", "problem_key", "notion", "n", "estimator_key"])["cpu_seconds"]
@@ -33,12 +33,12 @@ class SweepResults:
         order = {name: i for i, name in enumerate(config["problem"])}
         found["_rank"] = self._ranked(points)
         found["_problem"] = found["problem"].map(lambda name: order.get(name, len(order)))
-        found = found.sortvalues(["_problem", "notion", "n", "estimator", "_rank"], kind="stable", ignore_index=True)
+        found = found.sort_values(["_problem", "notion", "n", "estimator", "_rank"], kind="stable", ignore_index=True)
         return found.drop(columns=["_rank", "_problem"])
 
     def _by_point(self, records):
-        """(the records with a column `point`, a row for each point of the sweep that bears on their cell; the points that it
-        counts: the values that bear on some cell, those of fewer parameters first)."""
+        """(records with a column `point`, points): the records of a cell are repeated for every point of the sweep that the cell
+        is of, and `point` counts the points; a point holds the values that matter to a cell, those of fewer parameters first."""
         held = {_identity(values): values for many in self.plan.values.values() for values in many}
         ranks = dict(zip(held, self._ranked(held.values())))
         order = sorted(held, key=lambda values: (len(values), ranks[values]))
@@ -50,7 +50,7 @@ class SweepResults:
         return long, [held[values] for values in order]
 
     def _ranked(self, points):
-        """Of each of these values by name their places in the orders of the parameters, -1 where one does not bear."""
+        """For each of these points the places of its values in the orders of the parameters, -1 for a parameter it lacks."""
         ranks = {name: {comparable(v): i for i, v in enumerate(self.values(name))} for name in self.plan.swept.values()}
         return [tuple(rank[comparable(point[name])] if name in point else -1 for name, rank in ranks.items()) for point in points]
 
@@ -75,9 +75,11 @@ class SweepResults:
         return frame
 
     def table(self, records, config):
-        """Rows (problem, notion and estimand if several, n, swept parameters), a column per estimator (harness.report.tables.wide). A
-        row holds all that its values bear on, so that an estimator that a parameter does not change has the same entry at each of
-        its values; where a parameter does not bear on a problem at all, its value is 'all'."""
+        """The wide table (harness.report.tables.wide) with a level for each swept parameter behind problem, notion and n.
+
+        An estimator that a parameter does not change has the same entry at each of the parameter's values; a problem on which the
+        parameter has no influence at all has one row, whose value is 'all'.
+        """
 
         long, points = self._at_every_point(records)
         table = tables.wide(long, config, apart=["point"])
@@ -90,7 +92,7 @@ class SweepResults:
             rows[name] = [sweeps.said(point[name]) if name in point else "all" for point in values]
         first = {name: {v: i for i, v in enumerate(dict.fromkeys(rows[name]))} for name in order}
         places = rows[order].apply(lambda column: column.map(first[column.name])).assign(n=rows["n"], point=rows.pop("point"))
-        sorting = places.sortvalues(list(places)).index
+        sorting = places.sort_values(list(places)).index
         name, table = table.columns.name, table.reset_index(drop=True).loc[sorting]
         table.index = pd.MultiIndex.from_frame(rows.loc[sorting])
         numbers = table.map(lambda entry: any(character.isdigit() for character in entry)).drop(columns="truth", errors="ignore")
@@ -100,8 +102,9 @@ class SweepResults:
         return table
 
     def _at_every_point(self, records):
-        """(the records with a column `point`, a row for each point of their problem that agrees with the values that bear on
-        their cell; the points that it counts). The points of a problem are of the values that bear on any of its cells."""
+        """(records with a column `point`, points): as `_by_point`, but a cell is repeated for all points of its problem that
+        agree with the cell's own values, so that every row of the table is full. The points of a problem are made of the
+        parameters that matter to any of its cells."""
         long, bearing = self._by_point(records)
         every: dict[tuple, dict] = {}
         found = []

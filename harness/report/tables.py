@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from harness.common.writing import whole_file
 from harness.report.evaluation import are_of, evaluate
 from harness.report.latex import latex
 from harness.report.shown import DASH, OWN_RANDOMNESS, estimators, label, shown_estimands
-from harness.runs.records import whole_file
 
 BOUNDS = {"upper": "≤ ", "lower": "≥ "}
-ROUNDING = 1e-12  # a smaller spread is that of equal numbers
-SUBSETS = "spread over random subsets of the rows"  # nor are subsets that share rows
+SMALLEST_SPREAD = 1e-12  # a smaller one is rounding of equal numbers
+SUBSETS = "spread over random subsets of the rows"  # which share rows, and so are no samples
 
 
 def summary(records, config):
-    """evaluate(records) with the labels beside the ids."""
+    """`harness.evaluate` of the records with the labels beside the ids."""
     frame = evaluate(records, config.get("files", ()))
     for group in ("estimator", "problem"):
         frame.insert(0, f"{group}_label", [label(config, group, name) for name in frame[group]])
@@ -23,14 +23,30 @@ def summary(records, config):
 
 
 def wide(records, config, apart=()):
-    """Rows (columns `apart` of the records, problem, notion if several, estimand if several, n), one column per estimator, and
-    the truth.
+    """The table for people: one row per problem and n, one column per estimator, and the truth.
 
-    A point is 'mean ± se', with the means of its ends where it has an interval ('0.0713 [0.0612, 0.0809]') or one bound
-    ('0.0713 (≥ 0.0300)'); a bound is '≤ 0.2100' or '≥ 0.0300', an interval '[0.0612, 0.0809]', a cell that has no number its
-    status, and what is not estimated a dash. On rows of a file (config["files"], pairs of problem and n) replications are no
-    samples: there is no standard error, and the spread is the estimator's own or (config["subsets"]) of subsets of the rows. The
-    name of the columns says which of these there are.
+    Parameters
+    ----------
+    records : DataFrame
+        As of `harness.load_records`.
+    config : mapping
+        The configuration; with `files`, the pairs (problem, n) of rows of a file, where replications are no samples, and
+        `subsets`, those of them with some of the rows only.
+    apart : sequence of str
+        Further columns of the records that make levels of the rows; they stand first.
+
+    Returns
+    -------
+    DataFrame of str
+        Levels of the rows: `apart`, problem, notion if there are several, estimand if several, n. The name of the columns says
+        what the entries are:
+
+        * '0.0713 ± 0.0021', the mean of point estimates with its standard error; with the means of their bounds where they have
+          an interval, '0.0713 [0.0612, 0.0809]', or one bound, '0.0713 (≥ 0.0300)';
+        * '≤ 0.2100', '≥ 0.0300' and '[0.0612, 0.0809]', the means of bounds and intervals;
+        * on rows of a file '0.0713 (spread 0.0008)': there is no standard error, and the spread is the estimator's own over runs
+          on the same rows, or that over subsets of the rows;
+        * the status of a cell that has no number, and a dash for what is not estimated.
     """
     import pandas as pd
 
@@ -93,7 +109,7 @@ def _entry(r, of_file):
     """One entry of the wide table."""
     low, high = (f"{r[side]:.4f}" if r[side] == r[side] else "" for side in ("low", "high"))
     spread = ""
-    if of_file and r["reps"] > 1 and r["sd"] > ROUNDING:
+    if of_file and r["reps"] > 1 and r["sd"] > SMALLEST_SPREAD:
         spread = f" (spread {r['sd']:.4f})" if r["sd"] >= 5e-5 else f" (spread {r['sd']:.0e})"
     if r["kind"] == "interval":
         return f"[{low or '−∞'}, {high or '∞'}]{spread}"
@@ -112,7 +128,7 @@ def _entries_are(table, files, subsets) -> str:
     own, of_file = table[~same], table[same]
     parts = [_means(own)] if len(own) or not len(of_file) else []
     if len(of_file):
-        spread = are_of(of_file[(of_file["reps"] > 1) & (of_file["sd"] > ROUNDING)], subsets)
+        spread = are_of(of_file[(of_file["reps"] > 1) & (of_file["sd"] > SMALLEST_SPREAD)], subsets)
         said = [SUBSETS] * (True in spread) + [OWN_RANDOMNESS] * (False in spread)
         parts.append(("of files: " if parts else "") + ", ".join(["value" + _ends(of_file), *said]))
     return "; ".join(parts)
@@ -138,7 +154,7 @@ def _ends(table):
 
 
 def save(summary_frame, wide_frame, stem: Path) -> list[Path]:
-    """<stem>.csv and .parquet hold the summary, <stem>.tex the wide table."""
+    """Write the summary to <stem>.csv, of twelve digits, and <stem>.parquet, and the wide table to <stem>.tex."""
     paths = [stem.with_name(stem.name + end) for end in (".csv", ".parquet", ".tex")]
     writers = (
         lambda path: summary_frame.to_csv(path, index=False, float_format="%.12g"),

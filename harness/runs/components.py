@@ -1,32 +1,56 @@
-"""Nodes of the configuration: a YAML node -> the object, what identifies it, and its key.
+"""Components: an id and its configuration, `_target_` and parameters -> the object, what identifies it, and its key.
 
 The key is a pure function of group, id, class, parameters, version or revision, and, for classes and functions of strangers
 (also those inside our own objects), of the source file they come from and of all local modules that it imports. A stranger's
 module of which any of these changed on disk since it was imported is imported again, so that key and code always belong together
 (harness.common.strangers). Files of data that it reads are not seen: `refresh=true` computes its cells anew.
+
+Records and random streams go by the key. Where a class or a field of ours is renamed, the key would be another one though every
+number is the same; data/keys.csv therefore lists such keys, (group, key now, key before), and the component keeps the key before.
 """
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import functools
 import inspect
 import json
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.common.paths import CONF
+from harness.common.paths import KEYS
 from harness.common.seeds import digest
-from harness.common.strangers import current, ours, said, sources
+from harness.common.strangers import current, hidden_experiments, ours, said, sources
 from harness.errors import BadInputError, guess
-from harness.runs.catalogue import ids
+from harness.estimators.base import EstimatorSpec
+from harness.problems.base import ProblemSpec
+from harness.runs.options import ids, option
 
 
 class Component(NamedTuple):
-    """One problem or estimator of a run: its id, its YAML node, the object, what identifies it (JSON), the key of that, the name
-    in the configuration that it comes from (the family's, of a member of a family), and the key that its random stream is of."""
+    """One problem or estimator of a run.
+
+    Parameters
+    ----------
+    id : str
+        Its name in the configuration and in the records.
+    config : dict
+        Its configuration: `_target_` and parameters.
+    object : object
+        What is made of that.
+    parameters : str
+        What identifies the object, as JSON.
+    key : str
+        16 hexadecimal digits: the same for everything that gives the same numbers.
+    origin : str
+        The name in the configuration that it comes from: of a member of a family, the name of the family.
+    stream : str
+        The key that its random stream is seeded by.
+    """
 
     id: str
-    config: dict
+    config: dict[str, Any]
     object: Any
     parameters: str
     key: str
@@ -34,38 +58,48 @@ class Component(NamedTuple):
     stream: str
 
 
-def load(group: str, name: str, overrides: dict):
+def load(group: str, name: str, overrides: dict[str, Any]) -> Any:
     """The object of conf/<group>/<name>.yaml, with fields replaced by `overrides`."""
     from omegaconf import OmegaConf
 
     if name not in ids(group):
         raise BadInputError(f"there is no {group} {name!r}{guess(name, ids(group))}; `calharness list {group}s` shows all.")
-    config = OmegaConf.to_container(OmegaConf.load(CONF / group / f"{name}.yaml"), resolve=True)[name]
+    config: Any = OmegaConf.to_container(OmegaConf.create(option(group, name).config), resolve=True)
     return build(group, name, {**config, **overrides})
 
 
-def node(group: str, name: str, config: dict) -> Component:
-    """Build one node and derive its key."""
+def configured(group: str, name: str, config: dict[str, Any]) -> Component:
+    """The component that a configuration, `_target_` and parameters, describes."""
     return component(group, name, build(group, name, config), config)
 
 
-def component(group: str, name: str, made, config: dict | None = None) -> Component:
-    """The component of an object: of the node that it was built of, or, without one, of a node that builds an equal object."""
+def component(group: str, name: str, made: Any, config: dict[str, Any] | None = None) -> Component:
+    """The component of an object, with the configuration that it was made of, or else one that makes an equal object."""
     config = configuration(made) if config is None else config
     described = describe(made, config)
-    stamp = {"revision": getattr(made, "version" if group == "problem" else "revision", 0)}
+    revision = ProblemSpec.of(made).version if group == "problem" else EstimatorSpec.read(made, "revision")
+    stamp = {"revision": revision}
     read = strangers_sources(config)
     if read:
         stamp["source"] = read
     parameters = json.dumps(described, sort_keys=True, default=_class_of)
     key = digest(json.dumps([group, name, parameters, stamp], sort_keys=True))
-    wrapped = getattr(made, "keeps_values_of", None)  # its values are those of another node, to the last bit
-    stream = node(group, name, config[wrapped]).stream if wrapped else key
+    key = keys_before(KEYS).get((group, key), key)
+    wrapped = None if group == "problem" else EstimatorSpec.read(made, "keeps_values_of")
+    stream = configured(group, name, config[wrapped]).stream if wrapped else key
     return Component(name, config, made, parameters, key, name, stream)
 
 
-def configuration(made):
-    """The node that builds an equal object: a dataclass by its class and fields, recursively; other values as they are."""
+@functools.cache
+def keys_before(path: Path) -> dict[tuple[str, str], str]:
+    """{(group, key now): key before}, of components whose class or fields were renamed without changing a number: the table
+    data/keys.csv."""
+    with path.open(newline="") as file:
+        return {(row["group"], row["now"]): row["before"] for row in csv.DictReader(file)}
+
+
+def configuration(made: Any) -> Any:
+    """The configuration that makes an equal object: of a dataclass its class and fields, recursively; other values as they are."""
     if isinstance(made, (list, tuple)):
         return [configuration(one) for one in made]
     if isinstance(made, dict):
@@ -76,15 +110,16 @@ def configuration(made):
     return {"_target_": f"{type(made).__module__}.{type(made).__qualname__}", **fields}
 
 
-def build(group: str, name: str, config: dict):
-    """Make the object of a node: a class is instantiated with the node's parameters, a bare function is taken as it is."""
+def build(group: str, name: str, config: dict[str, Any]) -> Any:
+    """Make the object that a configuration describes: a class is instantiated with the parameters, and a bare function is taken as
+    it is."""
     where = f"{group} {name!r}"
     if not isinstance(config, dict) or "_target_" not in config:
         raise BadInputError(f"{where} has no _target_; give +{group}.{name}._target_=module.ClassOrFunction.")
     return _build(config, where)
 
 
-def _build(value, where):
+def _build(value: Any, where: str) -> Any:
     if isinstance(value, list):
         return tuple(_build(v, where) for v in value)
     if not isinstance(value, dict):
@@ -114,7 +149,7 @@ def _build(value, where):
         raise BadInputError(f"{where}: {value['_target_']} cannot be made of {given} ({said(error)}).") from error
 
 
-def _import(path, where):
+def _import(path: Any, where: str) -> Any:
     module, _, name = str(path).rpartition(".")
     if not module:
         raise BadInputError(f"{where}: _target_ is {path!r}; it must be module.Name.")
@@ -129,6 +164,8 @@ def _import(path, where):
                 f"{where}: {outer!r} is a module, in which {inner!r} cannot be found; a class or function is named module.Name: "
                 f"give one within a class a name at the end of its module, {name} = {inner}."
             ) from error
+        if hidden := hidden_experiments(module):
+            raise BadInputError(f"{where}: {hidden}") from error
         if absent and f"{module}.".startswith(f"{absent}."):
             raise BadInputError(f"{where}: cannot import {module!r} ({error}); is it in this folder or installed?") from error
         raise BadInputError(f"{where}: importing {module!r} failed ({said(error)}).") from error
@@ -138,7 +175,7 @@ def _import(path, where):
         raise BadInputError(f"{where}: module {module!r} has no {name!r}{guess(name, list(vars(found)))}.") from error
 
 
-def describe(value, config=None):
+def describe(value: Any, config: Any = None) -> Any:
     """JSON-ready data that identify a value: an object with a `fingerprint` (a dictionary: the checksums of files it stands for)
     by class name and that, a dataclass by class name and fields, recursively; another object of a stranger's by its class and
     the parameters it was made of."""
@@ -150,8 +187,8 @@ def describe(value, config=None):
         fields = {f.name: describe(getattr(value, f.name), given.get(f.name)) for f in dataclasses.fields(value)}
         return {"class": _class_name(type(value)), **fields}
     if isinstance(value, (list, tuple)):
-        given = config if isinstance(config, list) and len(config) == len(value) else [None] * len(value)
-        return [describe(v, c) for v, c in zip(value, given)]
+        configs = config if isinstance(config, list) and len(config) == len(value) else [None] * len(value)
+        return [describe(v, c) for v, c in zip(value, configs)]
     if isinstance(config, dict) and "_target_" in config:
         return config
     if isinstance(value, dict):
@@ -160,17 +197,18 @@ def describe(value, config=None):
     return value
 
 
-def _class_of(value):
+def _class_of(value: Any) -> str:
     return _class_name(value if inspect.isfunction(value) or inspect.isclass(value) else type(value))
 
 
-def _class_name(kind):
-    return kind.__qualname__ if ours(kind.__module__) else f"{kind.__module__}.{kind.__qualname__}"
+def _class_name(kind: Any) -> str:
+    """Classes of the library by their bare name, which no two of them share; all others, a paper's included, with their module."""
+    return kind.__qualname__ if kind.__module__.split(".")[0] == "harness" else f"{kind.__module__}.{kind.__qualname__}"
 
 
-def strangers_sources(config) -> list[str]:
-    """What identifies the source files behind every _target_ of a node, its nested ones included, that is not ours."""
-    found = set()
+def strangers_sources(config: Any) -> list[str]:
+    """What identifies the source files behind every _target_ of a configuration, nested ones included, that is not ours."""
+    found: set[str] = set()
     for target in targets(config):
         module = target.rpartition(".")[0]
         defined_in = getattr(_import(target, "_target_"), "__module__", None) or module
@@ -180,8 +218,8 @@ def strangers_sources(config) -> list[str]:
     return sorted(found)
 
 
-def targets(config) -> list[str]:
-    """Every _target_ of a node, its nested ones included."""
+def targets(config: Any) -> list[str]:
+    """Every _target_ of a configuration, nested ones included."""
     if isinstance(config, list):
         return [target for item in config for target in targets(item)]
     if not isinstance(config, dict):

@@ -1,4 +1,5 @@
-"""What an object of a stranger's must be, found before anything is computed. `harness.commands.check` examines, at length, what it does.
+"""What an object of a stranger's must be, found before anything is computed; `harness.commands.check` examines at length what it
+does.
 
 The declared properties and the ways in which it is called are looked at; then it is tried once, on 16 samples: whether what it
 returns is of the kind that is needed. What it raises there is no breach, but a failed cell of the run.
@@ -13,58 +14,62 @@ import select
 import signal
 import sys
 import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
 from harness.common.strangers import ours
 from harness.errors import BadInputError
-from harness.estimators.base import WrongAnswerError, apply, property_of, takes_rng
+from harness.estimators.base import EstimatorSpec, WrongAnswerError, apply, takes_rng
 from harness.math import estimands
-from harness.math.notions import NOTIONS, SCALAR_NOTIONS, number, reduce
+from harness.math.notions import NOTIONS, number, reduce
 from harness.problems.base import ProblemSpec, truth_of
 from harness.runs.components import Component, strangers_sources, targets
 
 DETERMINISM = ("exact", "rounding", "statistical")
 SAMPLES = 16
 SECONDS = 1.0  # what a trial may take
-_tried: set = set()
+Rules = dict[str, tuple[Callable[[Any], bool], str]]  # of a declared property: what it must be, as a test and in words
+_tried: set[tuple[str, ...]] = set()
 
 
-def verify(group: str, node: Component) -> None:
+def verify(group: str, made: Component) -> None:
     """Raise BadInputError if a problem or estimator in which there is a stranger's part cannot be what it is used as."""
-    foreign = [target for target in targets(node.config) if not ours(target)]
+    foreign = [target for target in targets(made.config) if not ours(target)]
     if not foreign:
         return
     try:
-        known = (group, *foreign, *strangers_sources(node.config))
-        (estimator if group == "estimator" else problem)(node.object, known not in _tried)
+        known = (group, *foreign, *strangers_sources(made.config))
+        (estimator if group == "estimator" else problem)(made.object, known not in _tried)
         _tried.add(known)
     except BadInputError as error:
         hint = f"`calharness check {foreign[0]}` tells more"
-        raise BadInputError(f"{group} {node.id!r} ({foreign[0]}): {str(error).rstrip('.')}; {hint}.") from error
+        raise BadInputError(f"{group} {made.id!r} ({foreign[0]}): {str(error).rstrip('.')}; {hint}.") from error
 
 
-def estimator(made, trial: bool = False) -> list[str]:
-    """The names of the properties that an estimator declares; BadInputError if one is wrong, it cannot be called, or, with `trial`,
-    returns what is no estimate."""
+def estimator(made: Any, trial: bool = False) -> list[str]:
+    """The names of the properties that an estimator declares. Raises BadInputError if one is wrong, if it cannot be called, or, with
+    `trial`, if it returns what is no estimate."""
     if not callable(made):
         raise BadInputError(f"it is a {type(made).__name__}, which cannot be called as (p, y) or (p, y, rng)")
     declared = _declared(made, ESTIMATOR)
     inner = getattr(made, "calibrator", None)
     if inner is not None:
         calibrator(inner)
-    extra = dict.fromkeys(property_of(made, "wants", ()))
+    spec = EstimatorSpec.of(made)
+    extra = dict.fromkeys(spec.wants)
     how = takes_rng(made)
     positional = (None, None, None) if how is True else (None, None)
     _callable_with(made, positional, {**extra, **({"rng": None} if how == "keyword" else {})}, "(p, y) or (p, y, rng)")
-    if trial and property_of(made, "unavailable") is None:
+    if trial and spec.unavailable is None:
         _tell(lambda: _estimates(made))
     return declared
 
 
-def problem(made, trial: bool = False) -> list[str]:
-    """The names of the properties that a problem declares; BadInputError if one is wrong, it cannot be drawn from, or, with `trial`,
-    its sample or a truth is not what is needed."""
+def problem(made: Any, trial: bool = False) -> list[str]:
+    """The names of the properties that a problem declares. Raises BadInputError if one is wrong, if it cannot be drawn from, or, with
+    `trial`, if its sample or a truth is not what is needed."""
     if not callable(getattr(made, "sample", None)):
         raise BadInputError(f"it is a {type(made).__name__} without a method sample(n, rng)")
     _callable_with(made.sample, (None, None), {}, "(n, rng)", "sample")
@@ -82,15 +87,15 @@ def problem(made, trial: bool = False) -> list[str]:
     return declared
 
 
-def calibrator(made) -> list[str]:
-    """The names of the properties that a calibrator declares; BadInputError if one is wrong or it cannot be fitted."""
+def calibrator(made: Any) -> list[str]:
+    """The names of the properties that a calibrator declares. Raises BadInputError if one is wrong, or it cannot be fitted."""
     if not callable(getattr(made, "fit", None)):
         raise BadInputError(f"the calibrator is a {type(made).__name__} without a method fit(p, y, rng)")
     _callable_with(made.fit, (None, None, None), {}, "(p, y, rng)", "fit")
     return _declared(made, CALIBRATOR)
 
 
-def _callable_with(call, positional, named, how, name="it"):
+def _callable_with(call: Any, positional: tuple[Any, ...], named: dict[str, Any], how: str, name: str = "it") -> None:
     try:
         signature = inspect.signature(call)
     except (TypeError, ValueError):  # without one its own call decides
@@ -102,26 +107,26 @@ def _callable_with(call, positional, named, how, name="it"):
         raise BadInputError(f"{name} takes {signature}, but is called as {how}{also} ({error})") from error
 
 
-def _names_of(allowed):
+def _names_of(allowed: Iterable[str]) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, (tuple, list)) and len(value) > 0 and all(v in allowed for v in value)
 
 
-def _estimands(value):
+def _estimands(value: Any) -> bool:
     with contextlib.suppress(BadInputError):
         return isinstance(value, (tuple, list)) and all(isinstance(v, str) and estimands.check_name(v) for v in value)
     return False
 
 
-def _whole(value):
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 1
+def _whole(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 1)
 
 
-def _sizes(value):
+def _sizes(value: Any) -> bool:
     return _whole(value) or isinstance(value, (tuple, list)) and len(value) > 0 and all(map(_whole, value))
 
 
-def _number(low):
-    def keeps(value):
+def _number(low: float) -> Callable[[Any], bool]:
+    def keeps(value: Any) -> bool:
         with contextlib.suppress(TypeError, ValueError):
             return number(value) >= low
         return False
@@ -129,21 +134,21 @@ def _number(low):
     return keeps
 
 
-def _or_none(keeps):
+def _or_none(keeps: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: value is None or keeps(value)
 
 
-def _text(value):
+def _text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _flag(value):
+def _flag(value: Any) -> bool:
     return isinstance(value, bool)
 
 
 _NOTIONS = (_names_of(NOTIONS), f"a tuple of {', '.join(NOTIONS)}, such as ('binary',)")
 _LIMIT = (_or_none(_whole), "a positive integer, or None for no limit,")
-_COMMON = {
+_COMMON: Rules = {
     "determinism": (DETERMINISM.__contains__, f"one of {', '.join(DETERMINISM)}"),
     "max_n": _LIMIT,
     "max_classes": _LIMIT,
@@ -152,7 +157,7 @@ _COMMON = {
     "unavailable": (_or_none(_text), "a text that says why, or None,"),
 }
 CALIBRATOR = _COMMON
-ESTIMATOR = {
+ESTIMATOR: Rules = {
     "notions": _NOTIONS,
     "estimands": (_estimands, "a tuple of names such as ('l1', 'kl') (`harness.math.estimands` has all)"),
     "wants": (lambda value: value in ((), []) or _names_of(("notion", "problem"))(value), "a tuple of notion, problem"),
@@ -160,7 +165,7 @@ ESTIMATOR = {
     "replication_rng": (_or_none(callable), "a method (rep), or None,"),
     **_COMMON,
 }
-PROBLEM = {
+PROBLEM: Rules = {
     "notions": _NOTIONS,
     "default_notions": _NOTIONS,
     "classes": (lambda value: _whole(value) and value >= 2, "an integer of at least 2"),
@@ -173,7 +178,7 @@ PROBLEM = {
 }
 
 
-def _declared(made, rules):
+def _declared(made: Any, rules: Rules) -> list[str]:
     found = {name: getattr(made, name) for name in rules if hasattr(made, name)}
     for name, value in found.items():
         keeps, allowed = rules[name]
@@ -182,22 +187,22 @@ def _declared(made, rules):
     return list(found)
 
 
-def _estimates(made):
+def _estimates(made: Any) -> None:
     """Raise BadInputError if what the estimator returns is no estimate, under one of its notions."""
     from harness.problems import Beta, Dirichlet
     from harness.problems.maps import LogitAffine, Power
 
-    n = min(SAMPLES, property_of(made, "max_n") or SAMPLES)
-    seeded = property_of(made, "replication_rng")
-    declared = property_of(made, "notions", SCALAR_NOTIONS)
-    for notion in [name for name in NOTIONS if name in declared]:
-        classes = max(2, min(3, property_of(made, "max_classes") or 3))
-        own = Beta(map=LogitAffine(0.4, 0.3)) if notion == "binary" else Dirichlet(classes, map=Power(0.3))
-        p, y = reduce(*own.sample(n, _rng()), notion)
+    spec = EstimatorSpec.of(made)
+    n = min(SAMPLES, spec.max_n or SAMPLES)
+    for notion in [name for name in NOTIONS if name in spec.notions]:
+        classes = max(2, min(3, spec.max_classes or 3))
+        own: Any = Beta(map=LogitAffine(0.4, 0.3)) if notion == "binary" else Dirichlet(classes, map=Power(0.3))
+        p, y = own.sample(n, _rng())
+        p, y = reduce(p, y, notion)
         for array in (p, y):
             array.flags.writeable = False
         try:
-            found = apply(made, p, y, notion, seeded(0) if seeded else _rng(), own)
+            found = apply(made, p, y, notion, spec.replication_rng(0) if spec.replication_rng else _rng(), own)
         except WrongAnswerError:
             raise
         except (Exception, SystemExit):  # a failed cell of the run
@@ -206,7 +211,7 @@ def _estimates(made):
             estimands.check_name(name, notion)
 
 
-def _draws(made):
+def _draws(made: Any) -> None:
     """Raise BadInputError if the sample is none, or a truth that the problem knows is no number."""
     spec = ProblemSpec.of(made)
     n = min([SAMPLES, *filter(None, [spec.n_max])])
@@ -220,26 +225,27 @@ def _draws(made):
             truth_of(made, name, notion)
 
 
-def sample(drawn, notions):
-    """(p, y) of what a problem's sample returned; BadInputError if these are no predictions and labels under one of the notions."""
+def sample(drawn: Any, notions: Iterable[str]) -> Any:
+    """(p, y) of what a problem's sample returned. Raises BadInputError if these are no predictions and labels under one of the
+    notions."""
     if not isinstance(drawn, (tuple, list)) or len(drawn) != 2:
         found = f"{len(drawn)} things" if isinstance(drawn, (tuple, list)) else f"a {type(drawn).__name__}"
         raise BadInputError(f"sample returned {found}; a pair (p, y) is needed")
     for notion in notions:
         try:
-            reduce(*drawn, notion)
+            reduce(drawn[0], drawn[1], notion)
         except BadInputError as error:
             raise BadInputError(f"sample under the {notion} notion: {error}") from error
     return drawn
 
 
-def _rng():
+def _rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-def _tell(trial):
-    """Raise the BadInputError that trial() raises. It is called in a copy of this process, for a stranger's code may crash, hang or
-    print: where it does, and where processes cannot be copied, the run itself will tell."""
+def _tell(trial: Callable[[], None]) -> None:
+    """Raise the BadInputError that trial() raises. It is called in a copy of this process, as the code of a stranger may crash, hang
+    or print. Where it does, and where processes cannot be copied, nothing is said here: the run itself will tell."""
     if not hasattr(os, "fork") or sys.platform == "darwin":
         return
     ours_end, its_end = os.pipe()

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from harness.common.seeds import digest
 from harness.errors import BadInputError
-from harness.math.notions import NOTIONS, SCALAR_NOTIONS
+from harness.estimators.base import EstimatorSpec
+from harness.math.notions import NOTIONS
 from harness.problems.base import ProblemSpec, members_of
 from harness.runs import contract, settings, sweeps
-from harness.runs.components import Component, component, node
+from harness.runs.components import Component, component, configured
 from harness.runs.settings import as_list
 
 DEFAULT_RESAMPLES = 200
@@ -41,25 +42,26 @@ class Plan:
     all_rows               (problem, n) whose sample is all rows of a file: there, replications are the same rows again
     """
 
-    config: dict
+    config: dict[str, Any]
     problems: dict[str, Component]
     estimators: dict[str, Component]
     cells: list[Cell]
     skips: dict[str, str]
     swept: dict[str, str] = field(default_factory=dict)
-    points: list[dict] = field(default_factory=list)
-    values: dict[str, list[dict]] = field(default_factory=dict)
-    all_rows: frozenset = frozenset()
+    points: list[dict[str, Any]] = field(default_factory=list)
+    values: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    all_rows: frozenset[tuple[str, int]] = frozenset()
 
 
-def plan(config: dict) -> Plan:
-    """Expand a configuration, all points of its sweep together. Raises BadInputError on anything that names no cell or cannot be."""
+def plan(config: dict[str, Any]) -> Plan:
+    """The plan of a configuration, all points of its sweep together. Raises BadInputError on anything that names no cell, or that
+    cannot be."""
     if not config["sweep"]:
         return _plan(config)
     return union(config, sweeps.points(config))
 
 
-def union(config: dict, points: list) -> Plan:
+def union(config: dict[str, Any], points: list[tuple[dict[str, Any], dict[str, Any]]]) -> Plan:
     """One plan of the points of a sweep, pairs (values by path, configuration).
 
     A problem or estimator that a swept value makes is named with it, 'binned15 (bins=10)'; cells that points have in common are
@@ -67,18 +69,18 @@ def union(config: dict, points: list) -> Plan:
     """
     words = sweeps.words([path for values, _ in points for path in values])
     found = Plan(config, {}, {}, [], {}, words, [values for values, _ in points])
-    all_rows = set()
+    all_rows: set[tuple[str, int]] = set()
     for values, point in points:
         one = _plan(point)
-        names: dict[str, dict] = {"problem": {}, "estimator": {}}
-        for group, nodes, into in (
+        names: dict[str, dict[str, str]] = {"problem": {}, "estimator": {}}
+        for group, of_point, of_all in (
             ("problem", one.problems, found.problems),
             ("estimator", one.estimators, found.estimators),
         ):
-            for name, made in nodes.items():
+            for name, made in of_point.items():
                 own = sweeps.own(values, group, made.origin)
                 called = names[group][name] = sweeps.suffixed(name, own, words)
-                if into.setdefault(called, made).key != made.key:  # a name stands for one node, here and in the workers
+                if of_all.setdefault(called, made).key != made.key:  # a name stands for one component, here and in the workers
                     raise BadInputError(f"the sweep makes two {group}s called {called!r}; give values that read differently.")
         all_rows |= {(names["problem"][name], n) for name, n in one.all_rows}
         for cell in one.cells:
@@ -94,37 +96,38 @@ def union(config: dict, points: list) -> Plan:
     return replace(found, all_rows=frozenset(all_rows))
 
 
-def _plan(config: dict) -> Plan:
-    problems = _nodes("problem", config.get("problem"))
-    plain = _nodes("estimator", config.get("estimator"))
+def _plan(config: dict[str, Any]) -> Plan:
+    problems = _chosen("problem", config.get("problem"))
+    plain = _chosen("estimator", config.get("estimator"))
     settings.checked(config)
     check_estimands("estimand", config["estimand"], plain)
     if config["ranking"]:
-        problems = _paired(problems, config["ranking"])
+        problems = _on_one_stream(problems, config["ranking"])
     cells: list[Cell] = []
     skips: dict[str, str] = {}
-    all_rows: set = set()
+    all_rows: set[tuple[str, int]] = set()
     used: dict[str, Component] = {}
     wrapped: dict[str, Component] = {}
+    specs: dict[str, EstimatorSpec] = {}
     for pid, problem in problems.items():
-        own = problem.object
-        traits = ProblemSpec.of(own)
-        sizes = _sizes(pid, traits, config["n"])
-        reps = _reps(config["reps"], traits)
-        draws = [(rep, n) for rep in reps for n in sizes] + _all_rows(pid, traits, config["ranking"], sizes)
-        notions = _notions(traits, config["notion"])
-        all_rows |= {(pid, n) for n in sizes if traits.rows_of_a_file and n == traits.n_max}
+        spec = ProblemSpec.of(problem.object)
+        sizes = _sizes(pid, spec, config["n"])
+        reps = _reps(config["reps"], spec)
+        draws = [(rep, n) for rep in reps for n in sizes] + _all_rows(pid, spec, config["ranking"], sizes)
+        notions = _notions(spec, config["notion"])
+        all_rows |= {(pid, n) for n in sizes if spec.rows_of_a_file and n == spec.n_max}
         estimators = plain
-        if traits.rows_of_a_file and not traits.unavailable:
-            per_class = traits.classes if set(notions) & {"classwise", "canonical"} else 1
+        if spec.rows_of_a_file and not spec.unavailable:
+            per_class = spec.classes if set(notions) & {"classwise", "canonical"} else 1
             estimators = _with_intervals(config, plain, max(n for _, n in draws) * per_class, wrapped)
         used |= estimators
+        specs |= {eid: EstimatorSpec.of(e.object) for eid, e in estimators.items() if eid not in specs}
         stem = f"{problem.key}|{config['seed']}"
         limits = {
-            (notion, n, eid): skip_reason(own, traits, e.object, notion, n)
+            (notion, n, eid): skip_reason(spec, specs[eid], notion, n)
             for notion in notions
             for n in {n for _, n in draws}
-            for eid, e in estimators.items()
+            for eid in estimators
         }
         keys = [(eid, e.key) for eid, e in estimators.items()]
         for rep, n in draws:
@@ -132,8 +135,9 @@ def _plan(config: dict) -> Plan:
                 for eid, ekey in keys:
                     cell = Cell(digest(f"{stem}|{notion}|{n}|{rep}|{ekey}"), pid, notion, n, rep, eid, config["seed"])
                     cells.append(cell)
-                    if limits[notion, n, eid]:
-                        skips[cell.key] = limits[notion, n, eid]
+                    reason = limits[notion, n, eid]
+                    if reason:
+                        skips[cell.key] = reason
     if config["bootstrap"] and not any(ProblemSpec.of(p.object).rows_of_a_file for p in problems.values()):
         raise BadInputError(
             f"bootstrap is {config['bootstrap']}, but no problem of this run is a file whose rows could be resampled; leave it "
@@ -142,63 +146,60 @@ def _plan(config: dict) -> Plan:
     return Plan(config, problems, used, cells, skips, all_rows=frozenset(all_rows))
 
 
-def _with_intervals(config, estimators, size, made):
-    """The estimators for a file's rows, which are one sample: with a bootstrap of them where that is asked for, or, by default in
-    runs that are no paper's and rank nothing, where it is cheap. size: rows, times classes where each class is judged; `made`
-    holds the estimators that are wrapped already."""
+def _with_intervals(
+    config: dict[str, Any], estimators: dict[str, Component], size: int, made: dict[str, Component]
+) -> dict[str, Component]:
+    """The estimators for the rows of a file, which are one sample: each with a bootstrap of them where that is asked for. By
+    default a run that is no paper's and ranks nothing has the bootstraps that are cheap. `size` is the number of rows, times that
+    of the classes where each class is judged; `made` holds the estimators that are wrapped already."""
     resamples = config["bootstrap"]
     if resamples is None:
         resamples = 0 if config["paper"] or config["ranking"] else DEFAULT_RESAMPLES
     if not resamples:
         return estimators
-    found = {}
+    found: dict[str, Component] = {}
     for name, plain in estimators.items():
         key = f"{name} ({resamples} resamples)"
         if key not in made:
             wrapper = {"_target_": "harness.estimators.Bootstrap", "estimator": plain.config, "resamples": resamples}
-            made[key] = node("estimator", plain.id, wrapper)._replace(origin=plain.origin)
+            made[key] = configured("estimator", plain.id, wrapper)._replace(origin=plain.origin)
         cheap = made[key].object.seconds * max(1.0, size / 1000) <= CHEAP_SECONDS
         found |= {key: made[key]} if cheap or config["bootstrap"] else {name: plain}
     return found
 
 
-def skip_reason(problem, traits, estimator, notion, n) -> str | None:
-    """Why this cell is not run, or None. Nothing is dropped: the reason becomes the cell's record."""
-    if traits.unavailable:
-        return traits.unavailable
-    if notion not in traits.notions:
-        return f"the problem has no {notion} notion (it has {', '.join(traits.notions)})"
-    allowed = getattr(estimator, "notions", SCALAR_NOTIONS)
-    if notion not in allowed:
-        return f"the estimator has no {notion} notion (it has {', '.join(allowed)})"
-    max_n = getattr(estimator, "max_n", None)
-    if max_n is not None and n > max_n:
-        return f"n = {n} is above the estimator's limit of {max_n}"
-    max_classes = getattr(estimator, "max_classes", None)
-    if max_classes is not None and notion == "canonical" and traits.classes > max_classes:
-        return f"{traits.classes} classes are above the estimator's limit of {max_classes}"
-    if getattr(estimator, "needs_posterior", False) and traits.posterior is None:
+def skip_reason(problem: ProblemSpec, estimator: EstimatorSpec, notion: str, n: int) -> str | None:
+    """Why a cell is not run, or None. Nothing is dropped: the reason becomes the record of the cell."""
+    if problem.unavailable:
+        return problem.unavailable
+    if notion not in problem.notions:
+        return f"the problem has no {notion} notion (it has {', '.join(problem.notions)})"
+    reason = estimator.out_of_range(notion, n, problem.classes)
+    if reason:
+        return reason
+    if estimator.needs_posterior and problem.posterior is None:
         return "the problem's true posterior is not known"
-    return getattr(estimator, "unavailable", None)
+    return estimator.unavailable
 
 
-def _nodes(group, chosen):
+def _chosen(group: str, chosen: Any) -> dict[str, Component]:
     if not chosen or not isinstance(chosen, dict):
         raise BadInputError(f"no {group} is selected; give {group}=[ID,...] or experiment=ID (`calharness list {group}s`).")
-    nodes: dict[str, Component] = {}
+    found: dict[str, Component] = {}
     for name, config in chosen.items():
-        one = node(group, name, config)
+        one = configured(group, name, config)
         members = members_of(one.object) if group == "problem" else None
         for made in [one] if members is None else [component(group, *m)._replace(origin=name) for m in members.items()]:
-            if made.id in nodes:
+            if made.id in found:
                 raise BadInputError(f"{group} {made.id!r} comes from two of {', '.join(chosen)}; select one of them.")
             contract.verify(group, made)
-            nodes[made.id] = made
-    return nodes
+            found[made.id] = made
+    return found
 
 
-def _paired(problems, ranking):
-    """The models of a ranking, those without a stream of their own on that of the ranking: one draw for all in a trial."""
+def _on_one_stream(problems: dict[str, Component], ranking: dict[str, Any]) -> dict[str, Component]:
+    """The models of a ranking, all drawing from one random stream, so that in a trial they predict the same rows. A model that
+    names no stream of its own is given that of the ranking."""
     settings.checked_ranking(ranking, problems)
     rows = {pid: ProblemSpec.of(one.object).n_max for pid, one in problems.items()}
     if len(set(rows.values())) > 1:
@@ -208,7 +209,7 @@ def _paired(problems, ranking):
     for pid, one in problems.items():
         if ProblemSpec.of(one.object).stream is None:
             wrapped = {"_target_": "harness.problems.Paired", "problem": one.config, "stream": ranking.get("stream")}
-            one = node("problem", pid, wrapped)._replace(origin=one.origin)
+            one = configured("problem", pid, wrapped)._replace(origin=one.origin)
         found[pid] = one
     streams = list(dict.fromkeys(one.object.stream for one in found.values()))
     if len(streams) > 1:
@@ -216,7 +217,7 @@ def _paired(problems, ranking):
     return found
 
 
-def _all_rows(pid, problem, ranking, sizes):
+def _all_rows(pid: str, problem: ProblemSpec, ranking: Any, sizes: list[int]) -> list[tuple[int, int]]:
     """[(rep, n)] of the draw that orders the models of a ranking with reference `full`: all rows of a file, once."""
     if not ranking or ranking.get("reference") != "full":
         return []
@@ -226,9 +227,9 @@ def _all_rows(pid, problem, ranking, sizes):
     return [(0, problem.n_max)]
 
 
-def check_estimands(option, wanted, estimators):
-    """An estimand that no estimator of the run declares is refused before anything is computed."""
-    declared = [getattr(e.object, "estimands", None) for e in estimators.values()]
+def check_estimands(option: str, wanted: Any, estimators: dict[str, Component]) -> None:
+    """Refuse an estimand that no estimator of the run declares, before anything is computed."""
+    declared = [EstimatorSpec.read(e.object, "estimands") for e in estimators.values()]
     if any(names is None for names in declared):
         return
     have = sorted({name for names in declared for name in names})
@@ -237,7 +238,7 @@ def check_estimands(option, wanted, estimators):
             raise BadInputError(f"{option} is {name!r}, which no estimator of this run gives; they give {', '.join(have)}.")
 
 
-def _sizes(pid, problem, given):
+def _sizes(pid: str, problem: ProblemSpec, given: Any) -> list[int]:
     sizes = as_list(problem.default_n if given is None else given)
     if not sizes:
         raise BadInputError("n is an empty list; give at least one sample size, or null for the problem's own.")
@@ -251,7 +252,7 @@ def _sizes(pid, problem, given):
     return list(dict.fromkeys(sizes))
 
 
-def _reps(given, problem):
+def _reps(given: Any, problem: ProblemSpec) -> list[int]:
     chosen = problem.default_reps if given is None else given
     reps = list(range(chosen)) if isinstance(chosen, int) and not isinstance(chosen, bool) else chosen
     if not isinstance(reps, list) or not reps or any(not isinstance(r, int) or isinstance(r, bool) or r < 0 for r in reps):
@@ -259,7 +260,7 @@ def _reps(given, problem):
     return list(dict.fromkeys(reps))
 
 
-def _notions(problem, given):
+def _notions(problem: ProblemSpec, given: Any) -> list[str]:
     notions = as_list(problem.default_notions if given is None else given)
     if not notions:
         raise BadInputError("notion is an empty list; give at least one notion, or null for the problem's own.")

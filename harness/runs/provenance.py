@@ -10,14 +10,16 @@ import sys
 import time
 import uuid
 from pathlib import Path
+from typing import Any
 
 from harness.common.paths import CHECKOUT
-from harness.runs.records import write_json
+from harness.common.version import VERSION
+from harness.common.writing import write_json
 
-PACKAGES = ("calharness", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "duckdb", "joblib", "hydra-core", "matplotlib")
+PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "duckdb", "joblib", "hydra-core", "matplotlib")
 
 
-def start(out: Path, config: dict, counts: dict) -> str:
+def start(out: Path, config: dict[str, Any], counts: dict[str, int]) -> str:
     """Write runs/<run id>.json and return the run id. `counts`: what the plan found (cells, to do, done, skipped)."""
     run_id = f"{time.strftime('%Y%m%dT%H%M%S')}-{uuid.uuid4().hex[:8]}"
     content = {
@@ -41,7 +43,18 @@ def finish(out: Path, run_id: str, state: str, seconds: float) -> None:
     write_json(path, {**content, "state": state, "seconds": round(seconds, 3)})
 
 
-def surroundings() -> dict:
+def read(out: Path, run_id: str) -> dict[str, Any]:
+    """What a run's file holds; nothing where it is absent or broken."""
+    import json
+
+    try:
+        found: dict[str, Any] = json.loads(_path(out, run_id).read_text())
+        return found
+    except (OSError, ValueError):
+        return {}
+
+
+def surroundings() -> dict[str, Any]:
     """Git state, versions, processor, threads and command of this process."""
     return {
         "git": git_state(),
@@ -51,11 +64,11 @@ def surroundings() -> dict:
         "cores": os.cpu_count(),
         "threads_per_worker": 1,
         "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
-        "versions": {name: version(name) for name in PACKAGES},
+        "versions": {"calharness": VERSION, **{name: version(name) for name in PACKAGES}},
     }
 
 
-def git_state() -> dict:
+def git_state() -> dict[str, Any]:
     """Commit and whether the tree (its results aside) differs from it; empty outside a checkout."""
     if CHECKOUT is None:
         return {}
@@ -66,7 +79,7 @@ def git_state() -> dict:
         return {"unknown": f"{type(error).__name__}: {error}"}
 
 
-def _git(*arguments):
+def _git(*arguments: str) -> str:
     done = subprocess.run(["git", "-C", str(CHECKOUT), *arguments], capture_output=True, text=True, timeout=10, check=True)
     return done.stdout.strip()
 
@@ -90,5 +103,5 @@ def version(package: str) -> str | None:
         return None
 
 
-def _path(out, run_id):
+def _path(out: Path, run_id: str) -> Path:
     return Path(out) / "runs" / f"{run_id}.json"

@@ -1,7 +1,7 @@
 """Records: what every cell left behind. Append-only Parquet parts, one writer per part, any number of writers.
 
 <out>/records/part-<random>.parquet   one row per estimate; a cell without an estimate leaves one row that says why
-<out>/truths/<problem key>.json       {"notion|estimand": [value, error, method]}
+<out>/truths/<problem key>.json       {"notion|estimand": [value, error, method], or null where the problem does not know it}
 <out>/runs/<run id>.json              provenance
 
 status: ok | skipped (outside the estimator's range) | failed (it raised) | undefined (no finite number for this sample) |
@@ -10,14 +10,22 @@ interrupted (the machine stopped first). Finished are ok, skipped and undefined;
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import time
 import uuid
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from harness.common.writing import write_json
 from harness.errors import BadInputError
+from harness.math.estimands import has_truth
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from harness.runs.components import Component
 
 FINISHED = ("ok", "skipped", "undefined")
 COLUMNS = {
@@ -29,14 +37,17 @@ COLUMNS = {
 }  # fmt: skip
 # of harness.evaluate, which summarises records; here, as a swept parameter that stands beside them must be told apart from them
 SUMMARY_COLUMNS = [
-    "problem", "notion", "n", "estimator", "estimand", "reps", "mean", "se", "sd", "truth", "truth_error", "bias", "rmse", "coverage",
-    "low", "high", "kind", "status", "cells", "undefined", "reason", "cpu_seconds", "problem_key", "estimator_key",
+    "problem", "notion", "n", "estimator", "estimand", "reps", "mean", "se", "sd", "truth", "truth_error", "bias", "rmse",
+    "coverage", "low", "high", "kind", "status", "cells", "undefined", "reason", "cpu_seconds", "problem_key", "estimator_key",
 ]  # fmt: skip
 LATER = ("diagnostics",)  # columns that records of the first version lack
+FORMER = {"diagnostics": "parts"}  # what earlier versions called a column
+# of the attempts at a cell the best counts, of equally good ones the latest; within an attempt one number makes the cell ok
 PREFERENCE = "case status when 'ok' then 0 when 'undefined' then 0 when 'skipped' then 1 when 'failed' then 1 else 2 end"
+STATE = f"arg_min(status, ({PREFERENCE}, -written, status <> 'ok'))"
 
 
-def schema():
+def schema() -> Any:
     """The Arrow schema of a part: COLUMNS, texts as dictionaries."""
     import pyarrow as pa
 
@@ -49,17 +60,17 @@ class Part:
 
     def __init__(self, out: Path):
         self.folder = Path(out) / "records"
-        self.rows: list[tuple] = []
+        self.rows: list[tuple[Any, ...]] = []
         self.since = time.monotonic()
 
-    def add(self, common: dict, rows: list[dict]):
+    def add(self, common: dict[str, Any], rows: list[dict[str, Any]]) -> None:
         """Add the rows of one cell; `common` are the columns that they share. One call is one attempt."""
         stamp = time.time()
         for row in rows:
             record = {**common, **row, "written": stamp}
             self.rows.append(tuple(record.get(name) for name in COLUMNS))
 
-    def write(self):
+    def write(self) -> None:
         """Write what was added as one part, if anything, and start anew."""
         if not self.rows:
             return
@@ -70,7 +81,7 @@ class Part:
         self.rows, self.since = [], time.monotonic()
 
 
-def write_table(folder: Path, table):
+def write_table(folder: Path, table: Any) -> None:
     """Write one part: temporary file, fsync, rename to a random name."""
     import pyarrow.parquet as pq
 
@@ -84,43 +95,31 @@ def write_table(folder: Path, table):
     os.replace(temporary, folder / name)
 
 
-def write_json(path: Path, content):
-    """Replace a JSON file as a whole."""
-    with whole_file(path) as temporary:
-        temporary.write_text(json.dumps(content, indent=1, default=str))
-
-
-@contextlib.contextmanager
-def whole_file(path: Path):
-    """A temporary path to write to, which takes the place of `path` in one step: readers see the old or the new, never a half."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{uuid.uuid4().hex}{path.suffix}")
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 def part_files(out: Path) -> list[Path]:
     """The files that hold records, in the order of their names."""
     return sorted((Path(out) / "records").glob("part-*.parquet"))
 
 
-_LACKING = f"""select file_name from parquet_schema([{{}}]) group by file_name
-               having count(*) filter (name in {tuple(c for c in COLUMNS if c not in LATER)}) < {len(COLUMNS) - len(LATER)}"""
+_NEEDED = tuple(name for name in COLUMNS if name not in LATER)
+_NAMES = f"""select coalesce(min(needed), 0), coalesce(list(distinct name) filter (name in {(*FORMER, *FORMER.values())}), [])
+             from (select name, count(*) filter (name in {_NEEDED}) over (partition by file_name) needed
+                   from parquet_schema([{{}}]))"""
 
 
-def query(files: list[Path], sql: str, connection=None):
+def query(files: list[Path], sql: str, connection: Any = None) -> Any:
     """Run SQL over the rows of the parts, as table r. A part that cannot be read is named."""
     import duckdb
 
     connection = connection or duckdb.connect()
     try:
         listed = ", ".join("'" + str(f).replace("'", "''") + "'" for f in files)
-        if connection.execute(_LACKING.format(listed)).fetchone():  # union_by_name would fill them up with nulls
+        needed, names = connection.execute(_NAMES.format(listed)).fetchone()
+        if needed < len(_NEEDED):  # union_by_name would fill them up with nulls
             raise duckdb.InvalidInputException("columns are missing")
-        connection.execute(f"create or replace temp view r as select * from read_parquet([{listed}], union_by_name = true)")
+        columns = _present_columns(names)
+        connection.execute(
+            f"create or replace temp view r as select {columns} from read_parquet([{listed}], union_by_name = true)"
+        )
         return connection.execute(sql)
     except duckdb.Error as error:
         broken = [f for f in files if broken_reason(f)]
@@ -130,6 +129,16 @@ def query(files: list[Path], sql: str, connection=None):
             f"{broken[0]} is not a readable record part ({broken_reason(broken[0])}); nothing was changed: "
             f"`calharness doctor` lists all such files, move them away to compute their cells again."
         ) from error
+
+
+def _present_columns(names: list[str]) -> str:
+    """SQL for all columns of parts that have `names` among them, under the names of now."""
+    renamed = {now: [name for name in (now, former) if name in names] for now, former in FORMER.items() if former in names}
+    if not renamed:
+        return "*"
+    apart = ", ".join(name for found in renamed.values() for name in found)
+    joined = ", ".join(f"coalesce({', '.join(found)}) as {now}" for now, found in renamed.items())
+    return f"* exclude ({apart}), {joined}"
 
 
 def broken_reason(path: Path) -> str | None:
@@ -149,17 +158,17 @@ def cell_states(out: Path, run_id: str | None = None) -> dict[str, str]:
     `run_id` of that run's records alone."""
     files = part_files(out)
     of_run = f"where run_id = '{run_id}'" if run_id else ""
-    sql = f"select key, arg_min(status, ({PREFERENCE}, -written)), max(written) from r {of_run} group by key"
-    return {key: state for key, state, _ in query(files, sql).fetchall()} if files else {}
+    sql = f"select key, {STATE} from r {of_run} group by key"
+    return {key: state for key, state in query(files, sql).fetchall()} if files else {}
 
 
 def first_failure(out: Path, run_id: str) -> str:
     """The reason of the first cell that failed in a run."""
     sql = f"select arg_min(reason, written) from r where run_id = '{run_id}' and status = 'failed'"
-    return query(part_files(out), sql).fetchone()[0]
+    return str(query(part_files(out), sql).fetchone()[0])
 
 
-def seconds_per_cell(out: Path) -> list[tuple]:
+def seconds_per_cell(out: Path) -> list[tuple[Any, ...]]:
     """[(estimator, its key, problem key, notion, n, median CPU seconds of a finished cell)]: what estimates of time rest on."""
     files = part_files(out)
     if not files:
@@ -168,21 +177,21 @@ def seconds_per_cell(out: Path) -> list[tuple]:
              (select key, any_value(estimator) estimator, any_value(estimator_key) estimator_key,
                      any_value(problem_key) problem_key, any_value(notion) notion, any_value(n) n, max(cpu_seconds) s
               from r where status in ('ok', 'undefined') group by key) group by all"""
-    return query(files, sql).fetchall()
+    return list(query(files, sql).fetchall())
 
 
-def status_counts(out: Path):
+def status_counts(out: Path) -> list[tuple[str, str, int]]:
     """[(estimator, status, cells)] over the best record of every cell."""
     files = part_files(out)
     if not files:
         return []
     sql = f"""select estimator, status, count(*) from
-              (select key, any_value(estimator) estimator, arg_min(status, ({PREFERENCE}, -written)) status from r group by key)
+              (select key, any_value(estimator) estimator, {STATE} status from r group by key)
               group by all order by all"""
-    return query(files, sql).fetchall()
+    return list(query(files, sql).fetchall())
 
 
-def load_records(path, keys=None):
+def load_records(path: Path | str, keys: Iterable[str] | None = None) -> pd.DataFrame:
     """All records below `path` (a results folder, its records/ folder, or one Parquet file) as a DataFrame.
 
     One row per estimate, or per cell without one. Of a cell that was tried several times the best attempt is taken (ok before
@@ -221,7 +230,7 @@ def load_records(path, keys=None):
     return with_truth(frame, out)
 
 
-def empty_frame():
+def empty_frame() -> pd.DataFrame:
     """What load_records gives where nothing is recorded."""
     import pandas as pd
 
@@ -229,54 +238,76 @@ def empty_frame():
     return pd.DataFrame({name: pd.Series(dtype=_dtype(kind)) for name, kind in kinds.items()})
 
 
-def _dtype(kind):
+def _dtype(kind: str) -> Any:
     return {"str": "object", "int": "int64", "float": "float64"}[kind]
 
 
-def with_truth(frame, out):
+def with_truth(frame: pd.DataFrame, out: Path) -> pd.DataFrame:
     """The frame with columns truth and truth_error from the stored truths, NaN where none is known."""
-    known = {key: read_truths(out, key) for key in frame["problem_key"].unique()}
+    stored = {key: read_truths(out, key) for key in frame["problem_key"].unique()}
+    unknown = (float("nan"), float("nan"))
     found = [
-        known[k].get(f"{notion}|{estimand}", (float("nan"),) * 2)
-        for k, notion, estimand in zip(frame["problem_key"], frame["notion"], frame["estimand"])
+        stored[key].get(f"{notion}|{estimand}") or unknown
+        for key, notion, estimand in zip(frame["problem_key"], frame["notion"], frame["estimand"])
     ]
     frame["truth"] = [float(t[0]) for t in found]
     frame["truth_error"] = [float(t[1]) for t in found]
     return frame
 
 
-def read_truths(out: Path, problem_key: str) -> dict:
-    """{"notion|estimand": [value, error, method]} of one problem, empty if none is stored. Raises BadInputError on a broken file."""
+def read_truths(out: Path, problem_key: str) -> dict[str, Any]:
+    """{"notion|estimand": [value, error, method], or None where the problem does not know it} of one problem, empty if nothing is
+    stored. Raises BadInputError on a broken file."""
     path = Path(out) / "truths" / f"{problem_key}.json"
     if not path.is_file():
         return {}
     try:
-        return json.loads(path.read_text())
+        stored: dict[str, Any] = json.loads(path.read_text())
+        return stored
     except ValueError as error:
         raise BadInputError(f"{path} is not valid JSON ({error}); delete it and the truths are computed again.") from error
 
 
-def store_truths(out: Path, problem, wanted) -> None:
-    """Compute and store what is missing of `wanted`, pairs (notion, estimand), for a problem node."""
-    from harness.math.estimands import has_truth
+def missing_truths(out: Path, problem: Component, wanted: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Those of `wanted`, pairs (notion, estimand), of which nothing is stored though the problem, a component, could know them."""
+    if not hasattr(problem.object, "truth"):
+        return []
+    stored = read_truths(out, problem.key)
+    return [(notion, name) for notion, name in dict.fromkeys(wanted) if f"{notion}|{name}" not in stored and has_truth(name)]
+
+
+def store_truths(out: Path, problem: Component, wanted: list[tuple[str, str]]) -> None:
+    """Compute and store what is missing of `wanted`, pairs (notion, estimand), for a problem, a component. What it did not know
+    before, which is stored as null, it is asked again: a later version may know it."""
     from harness.problems.base import truth_of
 
-    known = read_truths(out, problem.key)
-    missing = [(n, e) for n, e in wanted if f"{n}|{e}" not in known and has_truth(e)]
-    if not missing:
-        return
-    for notion, estimand in missing:
-        truth = truth_of(problem.object, estimand, notion)
-        if truth is not None:
-            known[f"{notion}|{estimand}"] = [truth.value, truth.error, truth.method]
-    if known:
-        write_json(Path(out) / "truths" / f"{problem.key}.json", known)
+    stored = read_truths(out, problem.key)
+    unknown = [tuple(pair.split("|")) for pair, known in stored.items() if known is None]
+    asked = [*missing_truths(out, problem, wanted), *(pair for pair in wanted if pair in unknown)]
+    found = {f"{notion}|{name}": truth_of(problem.object, name, notion) for notion, name in asked}
+    new = {pair: [truth.value, truth.error, truth.method] if truth else None for pair, truth in found.items()}
+    if {**stored, **new} != stored:
+        write_json(Path(out) / "truths" / f"{problem.key}.json", {**stored, **new})
 
 
-def _complete(table):
-    """The table with all columns in order; those that came later are empty."""
+def estimated(out: Path, problem_keys: list[str], estimator_keys: list[str]) -> list[tuple[str, str, str]]:
+    """[(problem key, notion, estimand)] of what these estimators gave on these problems."""
+    files = part_files(out)
+    if not files or not problem_keys:
+        return []
+    keys = [", ".join(f"'{key}'" for key in some) for some in (problem_keys, estimator_keys)]
+    sql = f"""select distinct problem_key, notion, estimand from r
+              where estimand is not null and problem_key in ({keys[0]}) and estimator_key in ({keys[1]}) order by all"""
+    return list(query(files, sql).fetchall())
+
+
+def _complete(table: Any) -> Any:
+    """The table with all columns in order, under the names of now; those that came later are empty."""
     import pyarrow as pa
 
+    table = table.rename_columns(
+        [next((now for now, former in FORMER.items() if former == name), name) for name in table.column_names]
+    )
     for name in LATER:
         if name not in table.column_names:
             table = table.append_column(name, pa.nulls(table.num_rows, pa.string()))

@@ -10,18 +10,22 @@ import sys
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from harness.common.progress import Progress, clock
 from harness.common.seeds import digest
 from harness.errors import BadInputError
-from harness.runs import plan as planning
+from harness.estimators.base import EstimatorSpec
 from harness.runs import provenance, records
 from harness.runs.config import out_folder
+from harness.runs.plan import Cell, Plan
 from harness.runs.worker import CellFailedError, common_columns, interruptible, run_chunk
 
 CHUNK_CELLS = 400
 CHUNK_SECONDS = 2.0
+Groups = dict[tuple[str, int, int, int], list[Cell]]  # the cells of one sample, by (problem, rep, n, seed)
 SAMPLE_SECONDS = 1e-6  # more for every sample of the data: each chunk draws them anew
 CELL_SECONDS, DRAW_SECONDS = 2e-4, 5e-4  # around a cell and a draw: reduction, streams, record
 UNKNOWN_SECONDS = 2e-3  # of a cell that no record tells about, per 1,000 samples
@@ -35,7 +39,7 @@ class RunInterruptedError(Exception):
     """The run was stopped; everything finished until then is recorded."""
 
 
-def execute(plan: planning.Plan, quiet: bool = False, later: float = 0.0) -> dict:
+def execute(plan: Plan, quiet: bool = False, later: float = 0.0) -> dict[str, Any]:
     """Compute the cells of the plan that no record holds. Returns counts {cells, done, skipped, todo, failed} and, where cells
     failed, the `reason` of the first. `later` are the expected seconds of what runs after this, for the estimate of the time
     left."""
@@ -64,9 +68,9 @@ def execute(plan: planning.Plan, quiet: bool = False, later: float = 0.0) -> dic
         provenance.finish(out, run_id, state, time.monotonic() - started)
 
 
-def _compute_all(plan, groups, out, run_id, quiet, later=0.0):
-    """Compute the cells of all groups. If a worker dies, go on with one estimator at a time, so that the one that killed it is
-    known and holds up nobody else; raises WorkerDiedError at the end if one does it again."""
+def _compute_all(plan: Plan, groups: list[list[Cell]], out: Path, run_id: str, quiet: bool, later: float = 0.0) -> None:
+    """Compute the cells of all groups. If a worker dies, go on with one estimator at a time, so that the estimator that killed it
+    is known and does not stop the others. Raises WorkerDiedError at the end if a worker dies again."""
     costs, workers = Costs(plan, out), worker_count(plan.config)
     try:
         _compute(plan, _chunks(groups, costs, workers), out, run_id, _Progress(groups, costs, workers, quiet, later))
@@ -89,45 +93,47 @@ def _compute_all(plan, groups, out, run_id, quiet, later=0.0):
 
 
 class _Progress:
-    """Progress over cells, expected to take what records or declarations say of them."""
+    """Progress over cells. How long they should take is read from past records, or from what the estimators declare."""
 
-    def __init__(self, groups, costs, workers, quiet, later):
+    def __init__(self, groups: list[list[Cell]], costs: Costs, workers: int, quiet: bool, later: float):
         cells = [cell for group in groups for cell in group]
         self.costs, self.workers = costs, workers
         known = all(costs.of(cell)[1] for cell in cells)
         self.progress = Progress(len(cells), quiet, expected=expected_seconds(groups, costs, workers), later=later, known=known)
 
-    def add(self, chunk, failed):
+    def add(self, chunk: list[Cell], failed: int) -> None:
         self.progress.add(len(chunk), failed, expected_seconds([chunk], self.costs, self.workers))
 
-    def close(self):
+    def close(self) -> None:
         self.progress.close()
 
 
-def expected_seconds(groups, costs, workers) -> float:
+def expected_seconds(groups: Iterable[list[Cell]], costs: Costs, workers: int) -> float:
     """Wall seconds that groups of cells should take: those of the estimators, and for every cell and draw what surrounds them."""
+    groups = list(groups)
     cpu = sum(costs[cell] + CELL_SECONDS for group in groups for cell in group)
     draws = sum(DRAW_SECONDS + SAMPLE_SECONDS * group[0].n for group in groups if group)
     return (cpu + draws) / workers
 
 
-def _states(plan, out, run_id):
-    """The states of the recorded cells; of a refresh those of this run alone, whose cells were recorded before."""
+def _states(plan: Plan, out: Path, run_id: str) -> dict[str, str]:
+    """The states of the recorded cells. Of a refresh only what this run itself recorded counts, as all its cells were recorded
+    before."""
     return records.cell_states(out, run_id if plan.config["refresh"] else None)
 
 
-def _finished(states, cell):
-    """Whether a cell that is to be computed was; a recorded skip is of an earlier run, which had a reason that is gone."""
+def _finished(states: dict[str, str], cell: Cell) -> bool:
+    """Whether a cell that is to be computed has been. A recorded skip does not count: an earlier run had a reason that is gone."""
     return states.get(cell.key) in ("ok", "undefined", "failed")
 
 
-def pending(plan: planning.Plan, out: Path):
+def pending(plan: Plan, out: Path) -> tuple[Groups, dict[str, int]]:
     """({(problem, rep, n, seed): [cells to do or to record as skipped]}, counts) of this shard."""
     config = plan.config
     states = records.cell_states(out)
     if config["refresh"]:
         states = {key: state for key, state in states.items() if key in plan.skips}
-    groups = defaultdict(list)
+    groups: Groups = defaultdict(list)
     counts = {"cells": 0, "done": 0, "skipped": 0, "new_skips": 0, "todo": 0}
     for cell in of_shard(plan):
         counts["cells"] += 1
@@ -142,14 +148,14 @@ def pending(plan: planning.Plan, out: Path):
     return groups, counts
 
 
-def of_shard(plan: planning.Plan) -> list:
+def of_shard(plan: Plan) -> list[Cell]:
     """The cells of the plan that its configuration's shard computes."""
     shard, shards = plan.config["shard"], plan.config["shards"]
     return [cell for cell in plan.cells if _shard_of(cell, shards) == shard] if shards > 1 else plan.cells
 
 
-def _shard_of(cell, shards):
-    """By data set, not by cell: all estimators of one sample stay together, whatever is already done."""
+def _shard_of(cell: Cell, shards: int) -> int:
+    """The shard that computes a cell, decided by its sample: all estimators of one sample stay together, whatever is done."""
     return int(digest(f"{cell.problem}|{cell.rep}|{cell.n}"), 16) % shards
 
 
@@ -158,44 +164,46 @@ class Costs:
     else of that with the nearest n, scaled; else of the same id with other parameters; else what the estimator declares for
     n = 1,000, scaled."""
 
-    def __init__(self, plan, out):
+    def __init__(self, plan: Plan, out: Path):
         self.plan = plan
-        self.past = defaultdict(list)
+        self.past: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
         for name, key, problem, notion, n, seconds in records.seconds_per_cell(out):
-            for what in ((key, problem, notion, n), (key, notion, n)):
-                self.past[what].append(seconds)
-            for what in ((key, notion), (name, notion)):
-                self.past[what].append((n, seconds))
-        self.found: dict[tuple, tuple[float, bool]] = {}
+            for alike in ((key, problem, notion, n), (key, notion, n)):
+                self.past[alike].append(seconds)
+            for similar in ((key, notion), (name, notion)):
+                self.past[similar].append((n, seconds))
+        self.found: dict[tuple[Any, ...], tuple[float, bool]] = {}
 
-    def __getitem__(self, cell) -> float:
+    def __getitem__(self, cell: Cell) -> float:
         return self.of(cell)[0]
 
-    def of(self, cell) -> tuple[float, bool]:
+    def of(self, cell: Cell) -> tuple[float, bool]:
         """(seconds, whether records of this estimator at this n say so)."""
         kind = cell.estimator, cell.problem, cell.notion, cell.n
         if kind not in self.found:
             self.found[kind] = self._of(*kind)
         return self.found[kind]
 
-    def _of(self, name, problem, notion, n):
+    def _of(self, name: str, problem: str, notion: str, n: int) -> tuple[float, bool]:
         estimator = self.plan.estimators[name]
-        for what in ((estimator.key, self.plan.problems[problem].key, notion, n), (estimator.key, notion, n)):
-            if what in self.past:
-                return statistics.median(self.past[what]), True
-        for what in ((estimator.key, notion), (estimator.id, notion)):
-            near = [(abs(n - past), seconds * max(1.0, n / past)) for past, seconds in self.past.get(what, ())]
+        for alike in ((estimator.key, self.plan.problems[problem].key, notion, n), (estimator.key, notion, n)):
+            if alike in self.past:
+                return statistics.median(self.past[alike]), True
+        for similar in ((estimator.key, notion), (estimator.id, notion)):
+            near = [(abs(n - past), seconds * max(1.0, n / past)) for past, seconds in self.past.get(similar, ())]
             if near:
                 return min(near)[1], False
-        declared = getattr(estimator.object, "seconds", None)
+        declared = EstimatorSpec.read(estimator.object, "seconds")
         return (UNKNOWN_SECONDS if declared is None else declared) * max(1.0, n / 1000), False
 
 
-def describe_plan(plan: planning.Plan, out: Path) -> str:
+def describe_plan(plan: Plan, out: Path) -> str:
     """What a run would do: cells to do, done and skipped by estimator, the reasons of the skips, and the time it would take."""
     groups, counts = pending(plan, out)
     costs = Costs(plan, out)
-    todo, seconds, skipped = defaultdict(int), defaultdict(float), defaultdict(int)
+    todo: dict[str, int] = defaultdict(int)
+    seconds: dict[str, float] = defaultdict(float)
+    skipped: dict[str, int] = defaultdict(int)
     guessed = False
     for group in groups.values():
         for cell in group:
@@ -204,8 +212,8 @@ def describe_plan(plan: planning.Plan, out: Path) -> str:
                 cost, known = costs.of(cell)
                 seconds[cell.estimator] += cost
                 guessed |= not known
-    reasons = defaultdict(int)
-    planned = defaultdict(int)
+    reasons: dict[tuple[str, str], int] = defaultdict(int)
+    planned: dict[str, int] = defaultdict(int)
     shards = plan.config["shards"]
     for cell in of_shard(plan):
         planned[cell.estimator] += 1
@@ -230,11 +238,13 @@ def describe_plan(plan: planning.Plan, out: Path) -> str:
     return "\n".join(lines)
 
 
-def _chunks(groups, costs, workers):
+def _chunks(groups: list[list[Cell]], costs: Costs, workers: int) -> list[list[Cell]]:
     """Consecutive data groups joined until a chunk holds enough work; at least eight chunks per worker where there are cells."""
     total = sum(len(g) for g in groups)
     most = max(1, min(CHUNK_CELLS, total // (8 * workers)))
-    chunks, current, seconds = [], [], 0.0
+    chunks: list[list[Cell]] = []
+    current: list[Cell] = []
+    seconds = 0.0
     for group in groups:
         for cell in group:
             current.append(cell)
@@ -245,14 +255,16 @@ def _chunks(groups, costs, workers):
     return chunks + ([current] if current else [])
 
 
-def worker_count(config) -> int:
+def worker_count(config: dict[str, Any]) -> int:
     """Worker processes of a run."""
     import joblib
 
-    return 1 if config["engine"] == "serial" else joblib.cpu_count() if config["jobs"] < 0 else config["jobs"]
+    if config["engine"] == "serial":
+        return 1
+    return int(joblib.cpu_count() if config["jobs"] < 0 else config["jobs"])
 
 
-def _record_skips(plan, groups, out, run_id):
+def _record_skips(plan: Plan, groups: Groups, out: Path, run_id: str) -> None:
     part = records.Part(out)
     for group in groups.values():
         for cell in group:
@@ -264,23 +276,23 @@ def _record_skips(plan, groups, out, run_id):
     part.write()
 
 
-def _compute(plan, chunks, out, run_id, progress, apart=False) -> None:
+def _compute(plan: Plan, chunks: list[list[Cell]], out: Path, run_id: str, progress: _Progress, apart: bool = False) -> None:
     """Run the chunks, in this process or in workers; `apart` forbids this process, for cells that may kill theirs."""
     config = plan.config
     task = {
         "out": str(out), "run_id": run_id, "on_error": config["on_error"], "path": list(sys.path),
     }  # fmt: skip
-    nodes = {
+    components = {
         "problem": {k: (v.id, v.config, v.key) for k, v in plan.problems.items()},
         "estimator": {k: (v.id, v.config, v.key) for k, v in plan.estimators.items()},
     }
 
-    def call(chunk):
+    def call(chunk: list[Cell]) -> dict[str, Any]:
         used = {
-            "problem": {c.problem: nodes["problem"][c.problem] for c in chunk},
-            "estimator": {c.estimator: nodes["estimator"][c.estimator] for c in chunk},
+            "problem": {c.problem: components["problem"][c.problem] for c in chunk},
+            "estimator": {c.estimator: components["estimator"][c.estimator] for c in chunk},
         }
-        return {**task, "nodes": used, "cells": chunk}
+        return {**task, "components": used, "cells": chunk}
 
     failed = 0
     workers = min(worker_count(config), len(chunks)) if not apart else 2
@@ -295,14 +307,14 @@ def _compute(plan, chunks, out, run_id, progress, apart=False) -> None:
 
     import joblib
 
-    sent: list = []
+    sent: list[list[Cell]] = []
 
     with _backend(config, workers):
-        options = {} if config["engine"] == "ray" else {"return_as": "generator_unordered"}
+        options: dict[str, Any] = {} if config["engine"] == "ray" else {"return_as": "generator_unordered"}
         pool = joblib.Parallel(batch_size=1, pre_dispatch="2*n_jobs", **options)
         try:
             begins = {chunk[0].key: chunk for chunk in chunks}
-            with _born_deaf(config["engine"]):
+            with _workers_ignore_interrupts(config["engine"]):
                 results = pool(joblib.delayed(_tagged)(call(c)) for c in _noted(chunks, sent))
             for key, bad in results:
                 failed += bad
@@ -314,33 +326,34 @@ def _compute(plan, chunks, out, run_id, progress, apart=False) -> None:
             if isinstance(error, KeyboardInterrupt):
                 raise
             if type(error).__name__ == "TerminatedWorkerError":
-                raise WorkerDiedError(_obituary(sent, _states(plan, out, run_id))) from error
+                raise WorkerDiedError(_what_the_dead_worker_held(sent, _states(plan, out, run_id))) from error
             raise
     progress.close()
 
 
-def _obituary(sent, states):
-    """The sentence on a worker that was killed or crashed: which cells were at work or waiting then."""
+def _what_the_dead_worker_held(sent: list[list[Cell]], states: dict[str, str]) -> str:
+    """A sentence on a worker that was killed or crashed: how many cells were handed out and unfinished then, and the first."""
     cells = [c for chunk in sent for c in chunk if not _finished(states, c)]
     first = f"{cells[0].estimator} on {cells[0].problem}, n = {cells[0].n}, rep {cells[0].rep}" if cells else "none"
     return f"a worker process died (out of memory, or a crash in native code) with {len(cells):,} cells handed out, first {first}"
 
 
-def _noted(chunks, sent):
+def _noted(chunks: list[list[Cell]], sent: list[list[Cell]]) -> Iterator[list[Cell]]:
     for chunk in chunks:
         sent.append(chunk)
         yield chunk
 
 
-def _tagged(task):
+def _tagged(task: dict[str, Any]) -> tuple[str, int]:
     with interruptible():
         return task["cells"][0].key, run_chunk(task)
 
 
 @contextlib.contextmanager
-def _born_deaf(engine):
-    """Local workers that start in here ignore Ctrl-C, which reaches the whole process group, but for their chunks (see
-    `worker.interruptible`): importing or waiting, they have nothing to save and would print a traceback each."""
+def _workers_ignore_interrupts(engine: str) -> Iterator[None]:
+    """Worker processes that are started in here ignore Ctrl-C. It reaches them as well as this process, and a worker that is
+    importing or waiting has nothing to save: it would only print a traceback. While a worker computes a chunk it does listen, so
+    that it can save what it has (`worker.interruptible`)."""
     if engine != "loky" or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -351,8 +364,8 @@ def _born_deaf(engine):
         signal.signal(signal.SIGINT, before)
 
 
-def _record_interrupted(plan, sent, out, run_id, error):
-    """Cells that had been handed to a worker and left no record: interrupted, with the reason."""
+def _record_interrupted(plan: Plan, sent: list[list[Cell]], out: Path, run_id: str, error: BaseException) -> None:
+    """Record the cells that were handed to a worker and left no record as interrupted, with the reason."""
     states = _states(plan, out, run_id)
     part = records.Part(out)
     reason = "stopped by the user" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {error}"[:500]
@@ -365,7 +378,7 @@ def _record_interrupted(plan, sent, out, run_id, error):
 
 
 @contextlib.contextmanager
-def _backend(config, workers):
+def _backend(config: dict[str, Any], workers: int) -> Iterator[None]:
     import joblib
 
     engine = config["engine"]
@@ -390,7 +403,7 @@ def _backend(config, workers):
             client.close()
 
 
-def _optional(module, extra):
+def _optional(module: str, extra: str) -> Any:
     import importlib
 
     try:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable
+from typing import Any
 
 from harness.errors import BadInputError
 from harness.math import estimands
@@ -11,7 +13,7 @@ FIGURE_FORMATS = ("png", "svg", "pdf", "eps", "ps", "jpg", "tif", "webp")
 RANKING_KEYS = ("stream", "orders", "reference")
 
 
-def checked(config: dict) -> dict:
+def checked(config: dict[str, Any]) -> dict[str, Any]:
     """The configuration, as it is. Raises BadInputError where a setting of conf/config.yaml has a value that cannot be used."""
     for name, low in (("seed", 0), ("shard", 0), ("shards", 1)):
         if not isinstance(config[name], int) or isinstance(config[name], bool) or config[name] < low:
@@ -57,11 +59,11 @@ def checked(config: dict) -> dict:
     return config
 
 
-def checked_figure(figure: dict) -> dict:
+def checked_figure(figure: dict[str, Any]) -> dict[str, Any]:
     """The configuration's `figure`, as it is. Raises BadInputError, with the remedy, where size, format, dpi, font, panels_per_row or
     caption is nothing that can be drawn."""
 
-    def number(value, low, high, kind=(int, float)):
+    def number(value: Any, low: float, high: float, kind: Any = (int, float)) -> bool:
         return isinstance(value, kind) and not isinstance(value, bool) and low <= value <= high
 
     size, formats, caption = figure.get("size"), figure.get("format"), figure.get("caption")
@@ -87,7 +89,7 @@ def checked_figure(figure: dict) -> dict:
     return figure
 
 
-def checked_ranking(ranking, problems) -> dict:
+def checked_ranking(ranking: Any, problems: Collection[str]) -> dict[str, Any]:
     """The config's `ranking` with all its keys; `problems` are the ids of the run. Raises BadInputError on anything else.
 
     stream      name of the random stream that the models share, for those that have none yet
@@ -123,23 +125,25 @@ def checked_ranking(ranking, problems) -> dict:
     return found
 
 
-def _is_known(estimand):
+def _is_known(estimand: str) -> bool:
     try:
         return estimands.has_truth(estimands.check_name(estimand))
     except BadInputError:
         return False
 
 
-def _is_order(order):
-    names = isinstance(order, (list, tuple)) and [x for y in order for x in (y if isinstance(y, (list, tuple)) else [y])]
-    return bool(names) and all(isinstance(x, str) for x in names)
+def _is_order(order: Any) -> bool:
+    if not isinstance(order, (list, tuple)):
+        return False
+    names = [name for level in order for name in (level if isinstance(level, (list, tuple)) else [level])]
+    return bool(names) and all(isinstance(name, str) for name in names)
 
 
-def levels(order) -> tuple:
+def levels(order: Iterable[Any]) -> tuple[tuple[str, ...], ...]:
     """['a', ['b', 'c']] -> (('a',), ('b', 'c'))."""
     return tuple((level,) if isinstance(level, str) else tuple(level) for level in order)
 
 
-def as_list(value) -> list:
+def as_list(value: Any) -> list[Any]:
     """None -> [], a single value -> [value], a list stays."""
     return [] if value is None else list(value) if isinstance(value, (list, tuple)) else [value]

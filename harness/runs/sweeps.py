@@ -10,6 +10,8 @@ from __future__ import annotations
 import copy
 import itertools
 import json
+from collections.abc import Iterable
+from typing import Any
 
 from harness.errors import BadInputError
 from harness.runs.records import SUMMARY_COLUMNS
@@ -19,12 +21,12 @@ FIXED = (
     "name", "paper", "item", "title", "compare", "same_draws_as_paper", "reasons", "labels", "figure", "estimand", "out", "jobs", "engine",
     "shard", "shards", "on_error", "refresh", "reliability", "sweep", "experiment", "ranking", "hydra",
 )  # fmt: skip
-MOST_POINTS = 10_000
+LARGEST_SWEEP = 10_000
 
 
-def flatten(tree: dict, path: str = "") -> dict[str, list]:
+def flatten(tree: dict[str, Any], path: str = "") -> dict[str, list[Any]]:
     """{'estimator': {'binned15': {'bins': [5, 10]}}} -> {'estimator.binned15.bins': [5, 10]}; a single value is a list of one."""
-    found: dict[str, list] = {}
+    found: dict[str, list[Any]] = {}
     for key, value in tree.items():
         where = f"{path}.{key}" if path else str(key)
         if isinstance(value, dict) and value and "_target_" not in value:
@@ -34,7 +36,7 @@ def flatten(tree: dict, path: str = "") -> dict[str, list]:
     return found
 
 
-def points(config: dict) -> list[tuple[dict, dict]]:
+def points(config: dict[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """[({path: value}, configuration of the point)] of config["sweep"], the last path varying fastest."""
     if not isinstance(config["sweep"], dict):
         raise BadInputError(f"sweep is {config['sweep']!r}; lists of values by parameter are needed, sweep.seed=[0,1,2].")
@@ -44,15 +46,15 @@ def points(config: dict) -> list[tuple[dict, dict]]:
     size = 1
     for values in paths.values():
         size *= len(values)
-    if size > MOST_POINTS:
-        raise BadInputError(f"the sweep has {size:,} points; at most {MOST_POINTS:,} are allowed: give fewer values.")
+    if size > LARGEST_SWEEP:
+        raise BadInputError(f"the sweep has {size:,} points; at most {LARGEST_SWEEP:,} are allowed: give fewer values.")
     base = {**config, "sweep": {}}
     return [
         (values, placed(base, values)) for values in (dict(zip(paths, point)) for point in itertools.product(*paths.values()))
     ]
 
 
-def _check(path, values, config):
+def _check(path: str, values: list[Any], config: dict[str, Any]) -> None:
     head, *rest = path.split(".")
     if config["ranking"]:
         raise BadInputError(f"sweep.{path} is given in a run that ranks models; a sweep is of a run without ranking.")
@@ -87,27 +89,27 @@ def _check(path, values, config):
         seen |= {_same(value), said(value)}
 
 
-def _same(value):
+def _same(value: Any) -> str:
     """Equal for values that are one point of a sweep: 5 and 5.0."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return json.dumps(float(value) if number else value, sort_keys=True, default=str)
 
 
-def placed(config: dict, values: dict) -> dict:
+def placed(config: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
     """The configuration with values in place: {'estimator.binned15.bins': 10}."""
     made = copy.deepcopy(config)
     for path, value in values.items():
         *folders, last = path.split(".")
-        node = made
+        place = made
         for folder in folders:
-            if not isinstance(node.get(folder), dict):
+            if not isinstance(place.get(folder), dict):
                 raise BadInputError(f"there is no setting {path!r} in this run: {folder!r} holds no parameters.")
-            node = node[folder]
-        node[last] = value
+            place = place[folder]
+        place[last] = value
     return made
 
 
-def words(paths) -> dict[str, str]:
+def words(paths: Iterable[str]) -> dict[str, str]:
     """{path: its last word}, or as many last words as tell the paths apart: bins, or binned15.bins and kmeans15.bins; and from
     the columns of harness.evaluate, beside which they stand."""
     paths = list(dict.fromkeys(paths))
@@ -123,24 +125,24 @@ def words(paths) -> dict[str, str]:
     return found
 
 
-def own(values: dict, group: str, origin: str) -> dict:
+def own(values: dict[str, Any], group: str, origin: str) -> dict[str, Any]:
     """The values that make this problem or estimator: those of paths below `group.origin`."""
     return {path: value for path, value in values.items() if path.startswith(f"{group}.{origin}.")}
 
 
-def bearing(values: dict, problem: str, estimator: str) -> dict:
+def bearing(values: dict[str, Any], problem: str, estimator: str) -> dict[str, Any]:
     """The values that bear on the cells of a problem and an estimator (their names in the configuration)."""
     mine = {**own(values, "problem", problem), **own(values, "estimator", estimator)}
     general = {path for path in values if not path.startswith(("problem.", "estimator."))}
     return {path: value for path, value in values.items() if path in mine or path in general}
 
 
-def suffixed(name: str, values: dict, words_of: dict) -> str:
+def suffixed(name: str, values: dict[str, Any], words_of: dict[str, str]) -> str:
     """'binned15 (bins=10)'; the name alone without values."""
     return f"{name} ({', '.join(f'{words_of[path]}={said(value)}' for path, value in values.items())})" if values else name
 
 
-def said(value) -> str:
+def said(value: Any) -> str:
     """A value in a label, to the last digit, as labels tell values apart: 0.1, 1, mass, null, [1, 2]."""
     if isinstance(value, float):
         return text if float(text := f"{value:.6g}") == value else repr(value)

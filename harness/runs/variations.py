@@ -11,18 +11,25 @@ import copy
 import functools
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from harness.common.seeds import digest
 from harness.errors import BadInputError
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+Config = dict[str, Any]
+Differences = dict[str, tuple[Any, Any]]  # path -> (value as configured, value here)
 # how and where a run is done, not what it is; `experiment` says which one, and is none of its settings
 OPERATIONAL = ("experiment", "out", "jobs", "engine", "shard", "shards", "on_error", "refresh", "hydra")
 # what can differ while every number is of what the paper has: more or other replications and sizes, and how it is drawn
 SAME_QUANTITIES = ("n", "reps", "seed", "name", "title", "figure", "reliability", "estimand")
 
 
-def as_configured(config: dict) -> dict | None:
+def as_configured(config: Config) -> Config | None:
     """The configuration of the run's experiment with nothing changed, None without an experiment."""
     from harness.common.paths import CONF
 
@@ -31,13 +38,13 @@ def as_configured(config: dict) -> dict | None:
 
 
 @functools.lru_cache(maxsize=64)
-def _composed(name, stamp):
+def _composed(name: str, stamp: int) -> Config:
     from harness.runs.config import compose
 
     return compose([f"experiment={name}"])
 
 
-def differences(config: dict, reference: dict | None) -> dict[str, tuple]:
+def differences(config: Config, reference: Config | None) -> Differences:
     """{path: (value in the reference, value here)}; a problem or estimator that only one of them has is one path."""
     if reference is None:
         return {}
@@ -45,7 +52,7 @@ def differences(config: dict, reference: dict | None) -> dict[str, tuple]:
     return dict(_differing(theirs, mine, ""))
 
 
-def _differing(before, after, path):
+def _differing(before: Any, after: Any, path: str) -> Iterator[tuple[str, tuple[Any, Any]]]:
     if isinstance(before, dict) and isinstance(after, dict) and not ("_target_" in before) ^ ("_target_" in after):
         for key in [*before, *(key for key in after if key not in before)]:
             yield from _differing(before.get(key), after.get(key), f"{path}.{key}" if path else str(key))
@@ -53,21 +60,21 @@ def _differing(before, after, path):
         yield path, (before, after)
 
 
-def _canonical(value):
+def _canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True, default=str)
 
 
-def identity(config: dict) -> str:
+def identity(config: Config) -> str:
     """Eight digits that identify what a run is, its name aside."""
     return digest(_canonical({k: v for k, v in config.items() if k not in (*OPERATIONAL, "name", "sweep")}))[:8]
 
 
-def changed_nodes(differs: dict, group: str) -> set[str]:
+def changed_components(differs: Differences, group: str) -> set[str]:
     """The ids of problems or estimators of the run that are not as the experiment has them, in parameters or at all."""
     return {path.split(".")[1] for path, (_, after) in differs.items() if path.startswith(f"{group}.") and after is not None}
 
 
-def same_quantities(differs: dict) -> bool:
+def same_quantities(differs: Differences) -> bool:
     """Whether the run differs from its experiment in sampling and drawing alone, or leaves some problems and estimators out, so
     that its numbers answer to the paper's."""
     node = re.compile(r"(problem|estimator)\.[^.]+")
@@ -75,7 +82,7 @@ def same_quantities(differs: dict) -> bool:
     return all(path in left_out or path.split(".")[0] in SAME_QUANTITIES for path in differs)
 
 
-def comparable(compared, differs: dict):
+def comparable(compared: pd.DataFrame, differs: Differences) -> pd.DataFrame:
     """The rows of reproduction.compare that a variation has a number for, of what the paper's is of: where it changes n, those
     that say of which n they are."""
     kept = compared["ours"].notna()
@@ -84,14 +91,14 @@ def comparable(compared, differs: dict):
     return compared[kept].reset_index(drop=True)
 
 
-def labels(config: dict, differs: dict) -> dict:
+def labels(config: Config, differs: Differences) -> Config:
     """The labels for a variation: a problem or estimator with changed parameters does not bear the paper's name for the unchanged
     one, but says what was changed: 'binned15_mass (bins=30)'."""
     from harness.runs import sweeps
 
     found = {group: dict((config["labels"] or {}).get(group) or {}) for group in ("problem", "estimator")}
     for group, texts in found.items():
-        for name in changed_nodes(differs, group):
+        for name in changed_components(differs, group):
             head = f"{group}.{name}."
             new = {path: after for path, (_, after) in differs.items() if path.startswith(head)}
             if new and f"labels.{group}.{name}" not in differs:
@@ -99,10 +106,10 @@ def labels(config: dict, differs: dict) -> dict:
     return {**(config["labels"] or {}), **found}
 
 
-def keep_other(folder: Path, stem: str, content: dict) -> Path | None:
+def keep_other(folder: Path, stem: str, content: Config) -> Path | None:
     """Before results are written to a named folder that holds those of another configuration: move it aside, to
     <folder>~<identity of what it holds>, and return that path. `content` is what <stem>.json is to say of the new ones."""
-    from harness.runs.records import write_json
+    from harness.common.writing import write_json
 
     held = kept(folder, stem)
     moved = None
@@ -122,7 +129,7 @@ def keep_other(folder: Path, stem: str, content: dict) -> Path | None:
 
 
 @contextlib.contextmanager
-def undisturbed(folder: Path, stem: str, identity: str):
+def undisturbed(folder: Path, stem: str, identity: str) -> Iterator[None]:
     """While results are written to a folder: raise BadInputError if another run takes it, by the same name at the same time."""
     try:
         yield
@@ -136,27 +143,28 @@ def undisturbed(folder: Path, stem: str, identity: str):
         )
 
 
-def kept(folder: Path, stem: str) -> dict | None:
+def kept(folder: Path, stem: str) -> Config | None:
     """What <stem>.json says of the results in a folder, None without it."""
     try:
-        return json.loads((folder / f"{stem}.json").read_text())
+        content: Config = json.loads((folder / f"{stem}.json").read_text())
+        return content
     except (OSError, ValueError):
         return None
 
 
-def brief(value, most: int = 60) -> str:
+def brief(value: Any, most: int = 60) -> str:
     """A value in a sentence or table."""
     text = "null" if value is None else value if isinstance(value, str) else _canonical(value)
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def _head(path, before, after):
+def _head(path: str, before: Any, after: Any) -> str:
     """The path; of a problem or estimator that only one of both has, problem or estimator."""
     chosen = path.startswith(("problem.", "estimator.")) and (before is None or after is None) and path.count(".") == 1
     return path.split(".")[0] if chosen else path
 
 
-def sentence(config: dict, differs: dict) -> str:
+def sentence(config: Config, differs: Differences) -> str:
     """'a variation of berta2026_fig1 (n, reps, seed)', or what the run is without an experiment."""
     if not config["experiment"]:
         return "a run of its own"

@@ -4,34 +4,38 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import resource
 import signal
 import sys
 import threading
 import time
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from harness.common.seeds import estimator_rng, identity, problem_rng
 from harness.common.strangers import said
+from harness.common.threads import one_thread
 from harness.errors import BadInputError, UndefinedError
-from harness.estimators.base import EstimatorSpec, apply, is_finite
+from harness.estimators.base import Estimate, EstimatorSpec, apply, is_finite
 from harness.math import estimands
 from harness.math.notions import reduce
+from harness.problems.base import ProblemSpec
 from harness.runs import records
-from harness.runs.components import node
+from harness.runs.components import Component, configured
+from harness.runs.plan import Cell
 
-FLUSH_SECONDS = 10.0
+FLUSH_SECONDS = 10.0  # a part that has gathered rows for so long is written
 
 
 class CellFailedError(Exception):
     """on_error=raise: the first failing cell, with the tail of its traceback."""
 
 
-def common_columns(problem, estimator, cell, run_id) -> dict:
+def common_columns(problem: Component, estimator: Component, cell: Cell, run_id: str) -> dict[str, Any]:
     """The columns that all rows of one cell share."""
     return {
         "key": cell.key, "problem": problem.id, "problem_key": problem.key, "problem_parameters": problem.parameters,
@@ -40,35 +44,38 @@ def common_columns(problem, estimator, cell, run_id) -> dict:
     }  # fmt: skip
 
 
-_worker_nodes: dict = {}
+_components: dict[tuple[str, str], Component] = {}  # those that this process has made, by group and name in the plan
 _identities: dict[str, str] = {}
 
 
-def run_chunk(task: dict) -> int:
+def run_chunk(task: dict[str, Any]) -> int:
     """Compute the cells of one chunk in this process, one thread, and write their part. Returns the number that failed."""
     for folder in task["path"]:
         if folder not in sys.path:
             sys.path.append(folder)
     part = records.Part(Path(task["out"]))
     failed = 0
-    drawn, sample, reduced = None, None, {}
+    drawn: tuple[Any, ...] | None = None
+    sample: Any = None
+    reduced: dict[str, Any] = {}
     try:
         with one_thread():
             for cell in task["cells"]:
-                problem, estimator = _node("problem", cell.problem, task), _node("estimator", cell.estimator, task)
+                problem, estimator = _component("problem", cell.problem, task), _component("estimator", cell.estimator, task)
                 common = common_columns(problem, estimator, cell, task["run_id"])
                 if drawn != (cell.problem, cell.rep, cell.n, cell.seed):
                     sample, reduced, drawn = None, {}, (cell.problem, cell.rep, cell.n, cell.seed)
                 wall, cpu = time.perf_counter(), time.process_time()
                 try:
                     if sample is None:
-                        stream = problem_rng(cell.seed, problem.object, problem.key, cell.rep)
+                        stream = problem_rng(cell.seed, ProblemSpec.of(problem.object), problem.key, cell.rep)
                         sample = _frozen(problem.object.sample(cell.n, stream))
                     if cell.notion not in reduced:
-                        reduced[cell.notion] = _frozen(reduce(*sample, cell.notion))
+                        reduced[cell.notion] = _frozen(reduce(*sample, notion=cell.notion))
                     rng = _estimator_stream(problem, estimator, cell)
                     wall, cpu = time.perf_counter(), time.process_time()
-                    rows = _rows(apply(estimator.object, *reduced[cell.notion], cell.notion, rng, problem.object))
+                    p, y = reduced[cell.notion]
+                    rows = _rows(apply(estimator.object, p, y, cell.notion, rng, problem.object))
                 except UndefinedError as reason:
                     rows = [{"status": "undefined", "reason": str(reason)}]
                 except KeyboardInterrupt:
@@ -90,7 +97,7 @@ def run_chunk(task: dict) -> int:
 
 
 @contextlib.contextmanager
-def interruptible():
+def interruptible() -> Iterator[None]:
     """In a worker process: Ctrl-C stops a chunk, which saves what it has, and is ignored before and after."""
     if threading.current_thread() is not threading.main_thread():  # a Dask worker's thread
         yield
@@ -102,35 +109,18 @@ def interruptible():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-@contextlib.contextmanager
-def one_thread():
-    """Linear algebra and OpenMP on one thread: libraries that are loaded by a call, and, through the environment that they read
-    as they load, those that an estimator imports meanwhile."""
-    from threadpoolctl import threadpool_limits
-
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update(dict.fromkeys(names, "1"))
-    try:
-        with threadpool_limits(1):
-            yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
-
-
-def _node(group, name, task):
-    """The node by the plan's key. Built again when that key is new: a file or a source changed since the last run."""
-    own_id, config, key = task["nodes"][group][name]
-    held = _worker_nodes.get((group, name))
+def _component(group: str, name: str, task: dict[str, Any]) -> Component:
+    """The component that the plan calls `name`. It is made again when its key is new: a file or a source has changed since."""
+    own_id, config, key = task["components"][group][name]
+    held = _components.get((group, name))
     if held is None or held.key != key:
-        held = _worker_nodes[group, name] = node(group, own_id, config)
+        held = _components[group, name] = configured(group, own_id, config)
     if held.key != key:
         raise BadInputError(f"{group} {name!r} changed on disk while the run was going on; run again.")
     return held
 
 
-def _frozen(arrays):
+def _frozen(arrays: Any) -> Any:
     """Read-only arrays: all estimators of a chunk share them."""
     arrays = tuple(np.asarray(a) for a in arrays)
     for array in arrays:
@@ -138,37 +128,37 @@ def _frozen(arrays):
     return arrays
 
 
-def _estimator_stream(problem, estimator, cell):
+def _estimator_stream(problem: Component, estimator: Component, cell: Cell) -> Any:
     seeded = EstimatorSpec.read(estimator.object, "replication_rng")
     if seeded is not None:
         return seeded(cell.rep)
-    if problem.key not in _identities:  # a file is asked once: its key pins its content
-        _identities[problem.key] = identity(problem.object, problem.key)
+    if problem.key not in _identities:  # read once, as a file is read for it: the key pins the content
+        _identities[problem.key] = identity(ProblemSpec.of(problem.object), problem.key)
     return estimator_rng(cell.seed, _identities[problem.key], cell.rep, cell.n, estimator.stream)
 
 
-def _rows(found):
+def _rows(found: dict[str, Estimate]) -> list[dict[str, Any]]:
     if not found:
         return [{"status": "undefined", "reason": "the estimator returned no estimate"}]
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name, e in found.items():
         estimands.check_name(name)
-        row = {"estimand": name, "value": e.value, "low": e.low, "high": e.high, "level": e.level, "kind": e.kind}
+        row: dict[str, Any] = {"estimand": name, "value": e.value, "low": e.low, "high": e.high, "level": e.level, "kind": e.kind}
         row["diagnostics"] = json.dumps(e.diagnostics) if e.diagnostics else None
         fine = is_finite(e)
         rows.append({**row, "status": "ok" if fine else "undefined", "reason": None if fine else f"the value is {e.value}"})
     return rows
 
 
-def _tail(error):
-    """The end of the traceback; its last line says type, message and the place in a stranger's code."""
+def _tail(error: BaseException) -> str:
+    """The end of the traceback; its last line says type and message, and the place if it is in code that is not ours."""
     lines, last = traceback.format_exception(error), said(error)
     if last.startswith(f"{type(error).__name__}: {error}"):
         lines = lines[:-1]
     return f"{''.join(lines)[-1500:].rstrip()}\n{last}"
 
 
-def _peak_mb():
+def _peak_mb() -> float:
     """Largest resident memory of this process so far (a high-water mark, not this cell's alone)."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 1024 if sys.platform != "darwin" else peak / 1024**2
