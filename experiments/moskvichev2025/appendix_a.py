@@ -10,7 +10,7 @@ import numpy as np
 from experiments.moskvichev2025 import metrics
 from experiments.moskvichev2025.authors import SIZES
 from harness.report import items, panels
-from harness.report.plots import COLOURS
+from harness.report.style import COLOURS
 
 METRICS = ("CKCE", "JKCE", "ECE")
 AXIS, FORMULA, RIDGE = "$p = P(x = 0)$", "ECE, paper's formula", "CKCE, ridge of n = {:,}"

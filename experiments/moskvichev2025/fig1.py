@@ -8,8 +8,8 @@ import numpy as np
 
 from experiments.moskvichev2025 import metrics
 from harness.report import items, panels
-from harness.report.plots import COLOURS
-from harness.report.tables import label
+from harness.report.shown import label
+from harness.report.style import COLOURS
 
 
 def render(records, config):

@@ -6,8 +6,8 @@ import pandas as pd
 
 from experiments.moskvichev2025 import metrics
 from harness.report import items, panels, rankings
-from harness.report.plots import COLOURS
-from harness.report.tables import label
+from harness.report.shown import label
+from harness.report.style import COLOURS
 
 summary = rankings.summary
 FIRST, ALL, MARGINAL = "Marginal first", "all in order", "Marginal"
@@ -20,7 +20,7 @@ def scored(records, config):
     marginal = tuple(p for p in config["problem"] if label(config, "problem", p) == MARGINAL)
     others = tuple(p for p in config["problem"] if p not in marginal)
     first = rankings.one_estimand(rankings.score(trials, {FIRST: (marginal, others)}), config).assign(row=FIRST)
-    return metrics.shares(pd.concat([frame for frame in (found, first) if len(frame)] or [found]), config)
+    return metrics.shares(pd.concat([frame for frame in (found, first) if len(frame)] or [found]), trials, config)
 
 
 def both(records, config):

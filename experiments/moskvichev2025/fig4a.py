@@ -14,7 +14,7 @@ from scipy.special import expit
 from experiments.moskvichev2025 import metrics
 from experiments.moskvichev2025.authors import GAMMA, RIDGES
 from harness.report import items, panels
-from harness.report.plots import COLOURS
+from harness.report.style import COLOURS
 
 METRICS = ("CKCE", "JKCE", "ECE")
 AXIS = r"location $\alpha$"

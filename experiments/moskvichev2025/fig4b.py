@@ -6,7 +6,7 @@
 import numpy as np
 
 from harness.report import items, panels
-from harness.report.tables import label
+from harness.report.shown import label
 
 NAME = r"^[^/]+/(?P<network>.+?)(?:_seed(?P<seed>\d+))?_brightness(?P<percent>[+-]\d+)$"
 SHOWN = {"ckce": "CKCE", "skce": "JKCE"}

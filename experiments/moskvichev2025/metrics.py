@@ -5,7 +5,7 @@ estimator stands for its value.
 """
 
 from harness.report import items, rankings
-from harness.report.tables import label
+from harness.report.shown import label
 
 Z95 = 1.959963984540054
 BESIDES = ("bins", "population")  # estimators of what is drawn beside the metrics
@@ -27,10 +27,13 @@ def population(records, **named):
     return known.sort_values(next(iter(named)), kind="stable", ignore_index=True)
 
 
-def shares(scored, config):
-    """rankings.score with `column`, and `error`: the half width of the Wilson interval in standard errors, never 0."""
+def shares(scored, records, config):
+    """rankings.score with `column`, the `keys` of the trials' cells, and `error`: the half width of the Wilson interval in
+    standard errors, never 0."""
+    cells = records.drop_duplicates("key").groupby(["notion", "n", "estimator"])["key"].agg(tuple)
+    keys = [cells[r.notion, r.n, r.estimator] for r in scored.itertuples()]
     columns = [label(config, "estimator", name) for name in scored["estimator"]]
-    return scored.assign(column=columns, error=(scored["high"] - scored["low"]) / (2.0 * Z95))
+    return scored.assign(column=columns, keys=keys, error=(scored["high"] - scored["low"]) / (2.0 * Z95))
 
 
 def answers(frames, records, config, whys=None):

@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments.moskvichev2025 import metrics
 from harness.report import items, panels
-from harness.report.tables import label
+from harness.report.shown import label
 
 SCALES = {"accuracy": 1.0, "cross entropy": 1.0, "CKCE": 10.0, "JKCE": 100.0, "ECE": 1.0}
 
