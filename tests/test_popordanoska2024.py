@@ -8,7 +8,7 @@ import pytest
 from scipy.special import expit, rel_entr
 
 import harness
-from experiments.popordanoska2024 import bias_rate, curves, fig4, fig5, networks, table2, table4, table5
+from experiments.popordanoska2024 import bias_rate, curves, fig5, networks, table2, table4, table5
 from experiments.popordanoska2024.authors import TruthOfVector, limits
 from harness import BadInputError
 from harness.commands.experiment import Experiment
