@@ -12,9 +12,10 @@ harness.evaluate(records) -> bias, sd, rmse, coverage ... by problem, notion, n,
 
 import importlib
 
+from harness.common.version import VERSION
 from harness.errors import BadInputError, UndefinedError
 
-__version__ = "0.1.0"
+__version__ = VERSION
 __all__ = [
     "BadInputError", "Estimate", "Truth", "UndefinedError", "evaluate", "list_estimators", "list_experiments", "list_problems",
     "load_estimator", "load_problem", "load_records", "paired_difference", "perturb", "reduce", "run",
@@ -64,21 +65,21 @@ def load_estimator(name: str, **overrides):
 
 def list_problems() -> list[str]:
     """Ids of all problems, for load_problem."""
-    from harness.runs.config import ids
+    from harness.runs.catalogue import ids
 
     return ids("problem")
 
 
 def list_estimators() -> list[str]:
     """Ids of all estimators, for load_estimator."""
-    from harness.runs.config import ids
+    from harness.runs.catalogue import ids
 
     return ids("estimator")
 
 
 def list_experiments() -> list[str]:
     """Ids of all experiments, for run(["experiment=ID"])."""
-    from harness.runs.config import ids
+    from harness.runs.catalogue import ids
 
     return ids("experiment")
 

@@ -75,8 +75,8 @@ def dispatch(arguments: list[str]) -> int:
 
 
 def no_command(word):
-    from harness.errors import BadInputError
-    from harness.runs.config import GROUPS, guess, ids
+    from harness.errors import BadInputError, guess
+    from harness.runs.catalogue import GROUPS, ids
 
     group = next((g for g in GROUPS if word in ids(g)), None)
     hint = f" (did you mean {group}={word}?)" if group else guess(word, [*COMMANDS, "help"])
@@ -160,10 +160,10 @@ def _end(reason):
 
 def _finish(experiment, frame, fresh: bool) -> int:
     """Draw a result unless it is drawn already, and print its table. Returns the exit status: 1 where no cell has a number."""
-    from harness.report import tables
+    from harness.report import missing
 
     if not experiment.has_numbers(frame):
-        for line in tables.reasons(frame, experiment.shown_config()):
+        for line in missing.reasons(frame, experiment.shown_config()):
             print(f"  {line}", file=sys.stderr)
         print(f"  no cell of {experiment.name} has a number, so no picture is drawn or overwritten", file=sys.stderr)
         if experiment.paper and not experiment.is_variation and len(frame) and not experiment.is_drawn_at_all():
@@ -181,12 +181,12 @@ def _finish(experiment, frame, fresh: bool) -> int:
 def _print_table(experiment, frame):
     """The wide table of a run that is no paper's, if it fits on a screen, and the reasons of what is not in it; of a paper's
     item, whose table is its page's, the reasons of cells without a number."""
-    from harness.report import tables
+    from harness.report import missing
 
     if not experiment.has_numbers(frame):
         return
     if experiment.paper and not experiment.is_variation:
-        for line in tables.reasons(frame, experiment.shown_config(), of_table=False):
+        for line in missing.reasons(frame, experiment.shown_config(), of_table=False):
             print(f"  {line}")
         return
     wide = experiment.wide(frame)
@@ -194,19 +194,19 @@ def _print_table(experiment, frame):
         print(f"\n{wide.columns.name}\n{wide.rename_axis(columns=None).to_string()}\n")
     else:
         print(f"  {len(wide):,} rows and {len(wide.columns)} columns are too many to be shown here; table and page have them")
-    for line in tables.reasons(frame, experiment.shown_config()):
+    for line in missing.reasons(frame, experiment.shown_config()):
         print(f"  {line}")
 
 
 def _print_files(experiment, frame):
     """Draw and write everything, and say where it is."""
-    from harness.report.plots import FORMATS
+    from harness.runs.settings import FIGURE_FORMATS
 
     _print_table(experiment, frame)
     files, verdicts, notes = experiment.render(frame)
     for note in notes:
         print(f"  note: {note}")
-    pictures = [f".{kind}" for kind in FORMATS]
+    pictures = [f".{kind}" for kind in FIGURE_FORMATS]
     for what, ends in (("figure", pictures), ("table", (".csv", ".parquet", ".tex")), ("page", (".html",))):
         same = [path for path in files if path.suffix in ends and path.stem == experiment.stem]
         others = f" ({', '.join(path.suffix for path in same[1:])})" if len(same) > 1 else ""

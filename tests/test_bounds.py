@@ -14,7 +14,7 @@ import harness
 from harness import BadInputError
 from harness.calibrators import Isotonic, QuadraticScaling, Temperature
 from harness.estimators import Variational
-from harness.estimators.certified import interval as bounds
+from harness.math import fold_confidence as bounds
 from harness.math.losses import LogLoss, Lp, Squared
 
 L1 = (Lp(1.0),)

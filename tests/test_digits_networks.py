@@ -8,7 +8,6 @@ from scipy.special import softmax
 
 from harness import BadInputError
 from harness.problems import PredictionFiles
-from harness.runs.components import build
 from harness.runs.config import compose
 from harness.runs.plan import plan
 from harness.sources.make import digits_networks as made
@@ -234,7 +233,7 @@ def test_members_are_the_matching_files_by_name(tmp_path):
     family = PredictionFiles(str(tmp_path), pattern="a_*.npz", part="test", name="nets")
     assert list(family.members()) == ["nets/a_seed1/test", "nets/a_seed2/test"]
     assert len(PredictionFiles(str(tmp_path)).members()) == 3
-    problem = build("problem", "x", family.members()["nets/a_seed2/test"])
+    problem = family.members()["nets/a_seed2/test"]
     p, y = problem.sample(6, np.random.default_rng(0))
     held = np.load(tmp_path / "a_seed2.npz")
     np.testing.assert_allclose(np.sort(p, axis=0), np.sort(softmax(held["test_logits"], axis=1), axis=0))
@@ -244,18 +243,17 @@ def test_members_are_the_matching_files_by_name(tmp_path):
 def test_members_are_seeded_by_id_as_when_the_papers_results_were_computed(tmp_path):
     """Their keys and streams are those of before files were seeded by their content."""
     write(tmp_path, "one.npz")
-    (config,) = PredictionFiles(str(tmp_path), part="test").members().values()
-    member = build("problem", "x", config)
+    (member,) = PredictionFiles(str(tmp_path), part="test").members().values()
     assert member.version == 1 and member.content is None
-    own = build("problem", "x", {**config, "by_content": True})
+    own = replace(member, by_content=True)
     assert own.version == 2 and len(own.content) == 16 and own.fingerprint == member.fingerprint
 
 
 def test_arrays_may_be_named_and_the_folder_gives_the_name(tmp_path):
     write(tmp_path / "mine", "one.npz", q=np.array([[0.2, 0.8], [0.6, 0.4]]), truth=np.array([1, 0]))
-    ((name, config),) = PredictionFiles(str(tmp_path / "mine"), probabilities="q", labels="truth").members().items()
+    ((name, member),) = PredictionFiles(str(tmp_path / "mine"), probabilities="q", labels="truth").members().items()
     assert name == "mine/one"
-    p, y = build("problem", name, config).sample(2, np.random.default_rng(0))
+    p, y = member.sample(2, np.random.default_rng(0))
     assert sorted(zip(p[:, 1], y)) == [(0.4, 0), (0.8, 1)]
 
 
@@ -303,12 +301,12 @@ def test_one_name_with_two_endings_is_refused(tmp_path):
 
 
 def test_a_file_that_is_moved_stays_the_same_problem(tmp_path):
-    from harness.runs.components import node
+    from harness.runs.components import component
 
     write(tmp_path / "one", "a.npz")
     write(tmp_path / "two", "a.npz")
     keys = [
-        node("problem", *next(iter(PredictionFiles(str(tmp_path / f), part="val", name="n").members().items()))).key
+        component("problem", *next(iter(PredictionFiles(str(tmp_path / f), part="val", name="n").members().items()))).key
         for f in ("one", "two")
     ]
     assert keys[0] == keys[1]

@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 from tiny_checkpoints import write_tabicl, write_tabpfn
 
-import harness.commands.check
+import harness.commands.check_estimators
 from harness import BadInputError, UndefinedError
 from harness.calibrators import TabICL, TabPFN, foundation
-from harness.commands.check import ITEMS, check
+from harness.commands.check import check
+from harness.commands.check_estimators import ITEMS
 from harness.estimators import Variational
 from harness.problems import Dirichlet
 from harness.runs.components import node
@@ -195,7 +196,7 @@ def test_an_answer_that_is_no_number_is_undefined(data, name, monkeypatch):
 def test_the_contract_is_kept(data, monkeypatch, name):
     """All items but two that need many fits, and the closeness to zero, which a random checkpoint cannot give."""
     left_out = ("sample order", "class relabelling", "near zero if calibrated")
-    monkeypatch.setattr(harness.commands.check, "ITEMS", {k: v for k, v in ITEMS.items() if k not in left_out})
+    monkeypatch.setattr(harness.commands.check_estimators, "ITEMS", {k: v for k, v in ITEMS.items() if k not in left_out})
     findings = check(f"{__name__}.{KINDS[name].__name__}InTwoFolds")
     assert len(findings) == len(ITEMS) - 3
     assert not [f for f in findings if f.outcome == "failed"]

@@ -12,7 +12,6 @@ from harness.errors import UndefinedError
 from harness.math import estimands
 from harness.problems import Beta, Perturbations, PerturbedNetworks, Relabelled
 from harness.problems.perturbations import width_name
-from harness.runs.components import build
 from harness.runs.config import compose
 from harness.sources.make import perturbed_networks as made
 from harness.sources.make.perturbed_networks import Training
@@ -72,7 +71,7 @@ def test_widths_are_named():
 def test_a_problem_under_several_widths():
     found = Perturbations(Beta(), (0.25, 0.125), name="beta").members()
     assert list(found) == ["beta/h2^-2", "beta/h2^-3"]
-    one = build("problem", "beta/h2^-3", found["beta/h2^-3"])
+    one = found["beta/h2^-3"]
     assert one.h == 0.125 and one.problem == Beta()
     for wrong in ((), (0.0,), (0.25, 0.25)):
         with pytest.raises(BadInputError, match="widths is"):
@@ -86,7 +85,7 @@ def test_networks_as_they_are_perturbed_and_trained_so(tmp_path):
     found = PerturbedNetworks(str(tmp_path), widths=(2.0**-6,)).members()
     stem = "perturbed_networks/table_mlp_seed0"
     assert list(found) == [stem, f"{stem}/h2^-6", f"{stem}/aware_h2^-6"]
-    raw, plain, aware = (build("problem", name, one) for name, one in found.items())
+    raw, plain, aware = found.values()
     assert sorted(raw.sample(20, np.random.default_rng(0))[0]) == list(scores["plain"])
     assert plain.h == aware.h == 2.0**-6 and plain.notions == ("binary",)
     p, hit = aware.sample(20, np.random.default_rng(0))
@@ -97,7 +96,7 @@ def test_networks_that_are_not_there_are_one_skipped_problem(tmp_path, monkeypat
     monkeypatch.delenv("CALHARNESS_DATA", raising=False)
     found = PerturbedNetworks("none_of_these", source="train them").members()
     (name, one), *others = found.items()
-    assert not others and name.endswith("/absent") and "train them" in build("problem", name, one).unavailable
+    assert not others and name.endswith("/absent") and "train them" in one.unavailable
 
 
 def test_the_cifar_family_is_skipped_as_one_without_files(monkeypatch):
@@ -217,7 +216,13 @@ def test_table_figure_and_comparison(found):
     table = item.table(found, config)
     assert dict(zip(table.index.get_level_values("trained"), table["below 0.001 at 2^-6"]))["with the perturbation"] == "yes"
     assert set(table["below 0.001 at 2^-6"]) == {"–", "no", "yes"}
-    assert item.render(found, config) is not None
+    figure = item.render(found, config)
+    shown = [ax for ax in figure.axes if ax.get_visible()]
+    assert [ax.get_title() for ax in shown] == [item.PANELS["cifar10"], item.PANELS["mlp"]]
+    assert (figure.get_supxlabel(), figure.get_supylabel()) == ("width $h$ of the perturbation", "decrease of the AUROC")
+    cifar, mlp = ({c.get_label(): c[0].get_xydata().tolist() for c in ax.containers} for ax in shown)
+    assert cifar == {"net": [[2.0**-4, pytest.approx(0.1)]]}
+    assert mlp["spambase"][0] == [2.0**-6, pytest.approx(0.0003)] and len(shown[1].containers) == 2  # with training and without
     ours = item.reproduced(found, config)
     assert ours["why"].notna().all()  # nothing of ours is of the paper's own networks
     spam = ours[ours["row"].eq("Spam, BERT, h = 2^-6")].iloc[0]
@@ -228,7 +233,9 @@ def test_table_figure_and_comparison(found):
 def test_an_item_without_predictions_says_so(found):
     config = compose(["experiment=ciosek2026_perturbation"])
     none = found.assign(status="skipped", reason="no files", value=np.nan, estimand=None)
-    assert item.render(none, config) is not None and "none" in str(item.table(none, config).iloc[0, 0])
+    (ax,) = item.render(none, config).axes
+    assert [text.get_text() for text in ax.texts] == ["there are no predictions to draw; the page says how to get them"]
+    assert item.table(none, config).iloc[0, 0] == "none: there are no predictions"
     assert item.reproduced(none, config)["value"].isna().all()
 
 

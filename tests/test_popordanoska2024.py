@@ -242,7 +242,7 @@ def test_each_class_names_its_members_and_stays_one_where_nothing_is(file):
     assert list(members) == ["net/class0", "net/class1", "net/class2"]
     absent = EachClass(AbsentFiles("no such file"), "net").members()
     assert list(absent) == ["net/class0"]
-    one = harness.runs.components.build("problem", "net/class0", absent["net/class0"])
+    one = absent["net/class0"]
     assert one.unavailable == "no such file" and one.n_max is None
 
 
@@ -284,21 +284,16 @@ def test_files_stand_beside_their_recalibrations(file):
     members = RecalibratedFiles(folder=str(file.parent), name="small", calibrators=calibrators).members()
     assert list(members)[:3] == ["small/small_seed10", "small/small_seed10/temperature",
                                  "small/small_seed10/isotonic_popordanoska2024"]  # fmt: skip
-    made = {name: harness.runs.components.build("problem", name, one) for name, one in members.items()}
-    p, y = made["small/small_seed5"].sample(60, np.random.default_rng(0))
-    q, z = made["small/small_seed5/temperature"].sample(60, np.random.default_rng(0))
+    p, y = members["small/small_seed5"].sample(60, np.random.default_rng(0))
+    q, z = members["small/small_seed5/temperature"].sample(60, np.random.default_rng(0))
     assert sorted(y) == sorted(z) and q.max(axis=1).mean() < p.max(axis=1).mean()  # labels are random, so the best T is large
     with pytest.raises(BadInputError, match="calibrators.x is 3"):
         RecalibratedFiles(folder="x", calibrators={"x": 3})
 
 
 def test_absent_files_are_one_problem_with_a_reason():
-    (name, config), *rest = RecalibratedFiles(folder="nowhere", name="nets", source="ask for them").members().items()
-    assert (
-        name == "nets/absent"
-        and not rest
-        and "ask for them" in harness.runs.components.build("problem", name, config).unavailable
-    )
+    (name, problem), *rest = RecalibratedFiles(folder="nowhere", name="nets", source="ask for them").members().items()
+    assert name == "nets/absent" and not rest and "ask for them" in problem.unavailable
 
 
 def test_ids_name_network_method_and_class():

@@ -8,11 +8,11 @@ from scipy.optimize import brentq
 from scipy.special import betaln, logit, xlogy
 
 import harness
+from experiments.berta2026.authors import GRID, LegacyStream
 from harness import BadInputError
 from harness.common.seeds import data_rng
 from harness.math import estimands
-from harness.problems import Beta, Dirichlet, LegacyStream
-from harness.problems.legacy import GRID
+from harness.problems import Beta, Dirichlet
 from harness.problems.maps import Harmonic, Identity, LogitAffine, Piecewise, Power, Shifted, Wavy
 
 BINARY = {

@@ -5,11 +5,13 @@ import pandas as pd
 import pytest
 
 import harness
+from experiments.berta2026.authors import LegacyStream
 from harness.commands.experiment import Experiment
 from harness.common.seeds import data_rng, problem_rng
 from harness.errors import BadInputError
 from harness.problems import Beta, CovariateShift, CovariateShifts, Paired, Points, TemperedDirichlet, Uniform
 from harness.report import rankings
+from harness.runs import settings
 from harness.runs.config import compose
 from harness.runs.plan import plan
 
@@ -117,9 +119,9 @@ def test_the_order_of_values_and_an_estimators_own_order():
 )
 def test_a_wrong_ranking_is_one_sentence(ranking, says):
     with pytest.raises(BadInputError, match=says):
-        rankings.checked(ranking, {"a", "b"})
+        settings.checked_ranking(ranking, {"a", "b"})
     with pytest.raises(BadInputError, match="at least two are needed"):
-        rankings.checked({"reference": "l1"}, {"a"})
+        settings.checked_ranking({"reference": "l1"}, {"a"})
 
 
 def draw(problem, n=50, rep=3):
@@ -156,11 +158,11 @@ def test_pairing_changes_the_draw_alone():
 def test_a_family_is_paired_by_member():
     members = Paired(CovariateShifts(count=3), "s").members()
     assert list(members) == ["shift/-1", "shift/+0", "shift/+1"]
-    assert {m["_target_"] for m in members.values()} == {"harness.problems.Paired"}
+    assert {(type(m), m.stream) for m in members.values()} == {(Paired, "s")}
     assert Paired(Beta(), "s").members() is None
 
 
-@pytest.mark.parametrize(("problem", "stream"), [(Beta(), ""), (Beta(), "legacy"), (Paired(Beta(), "s"), "t")])
+@pytest.mark.parametrize(("problem", "stream"), [(Beta(), ""), (LegacyStream(Beta()), "s"), (Paired(Beta(), "s"), "t")])
 def test_a_stream_has_a_name_and_there_is_one(problem, stream):
     with pytest.raises(BadInputError, match="stream"):
         Paired(problem, stream)

@@ -400,12 +400,12 @@ def test_an_output_folder_that_cannot_be_is_one_sentence(out, tmp_path, cli):
 
 
 def test_a_finished_cell_that_would_now_be_skipped_stays_finished(out, monkeypatch):
-    from harness.runs import plan as cells
+    from harness.runs import plan as planning
 
     command = ["problem=beta_wavy", "estimator=binned15", "n=50", "reps=2", "jobs=1", f"out={out}"]
     harness.run(command)
     before = sorted((out / "records").iterdir())
-    monkeypatch.setattr(cells, "skip_reason", lambda *_: "too large now")
+    monkeypatch.setattr(planning, "skip_reason", lambda *_: "too large now")
     for _ in range(2):
         assert list(harness.run(command)["status"].unique()) == ["ok"]
     assert sorted((out / "records").iterdir()) == before

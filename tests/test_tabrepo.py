@@ -17,7 +17,7 @@ import pytest
 import harness
 from harness import BadInputError
 from harness.problems import TabRepoTask, TabRepoTasks
-from harness.runs.components import node
+from harness.runs.components import component, node
 from harness.runs.config import compose
 from harness.runs.plan import plan
 from harness.sources import tabrepo, tabrepo_fetch
@@ -299,8 +299,10 @@ def test_a_family_stands_for_its_members(tiny):
     assert list(TabRepoTasks(str(tiny), datasets="two", folds=[0]).members()) == ["two/0/A_1", "two/0/B_1"]
     assert list(TabRepoTasks(str(tiny), min_n=4).members()) == ["two/0/A_1", "two/0/B_1", "two/1/B_1"]
     pickle.loads(pickle.dumps(members))
-    one = node("problem", "two/0/B_1", members["two/0/B_1"])
-    assert one.id == "two/0/B_1" and one.object.n_max == 4 and one.object.config == "B_1"
+    made = component("problem", "two/0/B_1", members["two/0/B_1"])
+    assert made == node("problem", "two/0/B_1", made.config)
+
+    assert made.id == "two/0/B_1" and made.object.n_max == 4 and made.object.config == "B_1"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""What exists only for popordanoska2024: population values behind its figures, and a bound beside them."""
+"""What the code of popordanoska2024 computed (experiments/popordanoska2024/NOTES.md): every number in their tables. Scalar
+notions go through two columns (1 - f, f), so that l2_squared and its refinement and sharpness are twice ours."""
 
 from __future__ import annotations
 
@@ -6,12 +7,142 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import expit, gammaln, rel_entr
+from scipy.special import expit, gammaln, rel_entr, xlogy
 
-from harness.errors import UndefinedError
-from harness.estimators.base import Estimate
+from harness.errors import BadInputError, UndefinedError
+from harness.estimators.base import Estimate, is_positive
+from harness.estimators.binned import check_bins
+from harness.estimators.dirichlet_kernel import LIKELIHOOD_GRID, check_form
+from harness.math.kernels import FLOOR, NOTHING, dirichlet_sums, two_columns
 from harness.math.notions import checked, one_hot
 from harness.problems.powered import TemperedDirichlet, classwise_of_vector
+
+SCHEDULE = ((1000, 0.01), (5000, 0.001), (10000, 0.0005), (np.inf, 0.0001))
+RULES = ("schedule", "likelihood")
+
+
+@dataclass(frozen=True)
+class DirichletKernel:
+    """As `DirichletKernel`, with their conventions: form "risk" (eq. 14) unless "direct" (eq. 9); predictions clipped to [1e-7, 1
+    - 1e-7] throughout; bandwidth fixed at 0.02 (their tables), "schedule" (their synthetic figures: 0.01 up to n = 1,000, 0.001
+    up to 5,000, 0.0005 up to 10,000, then 0.0001) or "likelihood" (their grid in float32); refinement is -mean F(r), without the
+    entropy of one-hot outcomes; for KL a vector r with any exact zero counts 0 as a whole (`zero_rows`), correct for two columns
+    only."""
+
+    form: str = "risk"
+    bandwidth: float | str = 0.02
+    zero_rows: bool = True
+
+    notions = ("binary", "top_label", "classwise", "canonical")
+    estimands = (
+        "l2_squared", "kl", "refinement_l2_squared", "refinement_kl", "sharpness_l2_squared", "sharpness_kl",
+    )  # fmt: skip
+    determinism = "rounding"
+    revision = 1
+    null_bias = 0.5
+    seconds = 0.1
+
+    def __post_init__(self):
+        check_form(self.form)
+        if not (is_positive(self.bandwidth) or self.bandwidth in RULES):
+            raise BadInputError(f"bandwidth is {self.bandwidth!r}; allowed are a positive number, {' and '.join(RULES)}.")
+
+    def __call__(self, p, y, rng=None):
+        p, y = checked(p, y)
+        if len(p) < 2:
+            raise UndefinedError("leaving one sample out of one leaves none")
+        g = np.clip(two_columns(p), FLOOR, 1.0 - FLOOR)
+        e = one_hot(y, g.shape[1])
+        nothing = -np.inf if self.zero_rows and g.shape[1] > 2 else NOTHING  # which zeros are exact decides
+        hits = e[:, 1:] if p.ndim == 1 else e
+        r = dirichlet_sums(g, g, hits, (self._bandwidth(g),), np.arange(len(g)), nothing)[0][0]
+        r = two_columns(r[:, 0]) if p.ndim == 1 else r
+        squares, entropy = (r * r).sum(axis=1).mean(), self._negative_entropies(r).mean()
+        if self.form == "direct":
+            l2, kl = ((r - g) ** 2).sum(axis=1).mean(), self._divergences(r, g).mean()
+        else:
+            l2 = squares + ((e - g) ** 2).sum(axis=1).mean() - 1.0
+            kl = entropy - np.log(g[np.arange(len(y)), y]).mean()
+        share = e.mean(axis=0)
+        found = {
+            "l2_squared": l2, "kl": kl, "refinement_l2_squared": -squares, "refinement_kl": -entropy,
+            "sharpness_l2_squared": squares - (share**2).sum(), "sharpness_kl": entropy - xlogy(share, share).sum(),
+        }  # fmt: skip
+        return {name: Estimate(float(value)) for name, value in found.items()}
+
+    def _bandwidth(self, g):
+        if self.bandwidth == "schedule":
+            return next(b for most, b in SCHEDULE if len(g) <= most)
+        if self.bandwidth == "likelihood":
+            grid = [float(np.float32(b)) for b in LIKELIHOOD_GRID]
+            likelihoods = dirichlet_sums(g, g, np.empty((len(g), 0)), grid, np.arange(len(g)))[1].sum(axis=1)
+            return grid[int(likelihoods.argmax())]
+        return float(self.bandwidth)
+
+    def _negative_entropies(self, r):
+        per_row = xlogy(r, r).sum(axis=1)
+        return np.where((r == 0.0).any(axis=1), 0.0, per_row) if self.zero_rows else per_row
+
+    def _divergences(self, r, g):
+        per_row = (xlogy(r, r) - r * np.log(g)).sum(axis=1)
+        return per_row + g.sum(axis=1) - r.sum(axis=1)
+
+
+@dataclass(frozen=True)
+class BinnedKL:
+    """kl: mean over the samples of KL((1 - m, m) || (1 - f, f)), m the outcome frequency of the sample's bin (a, b] of equal
+    width, both clamped at 1e-45; f = 0 is in no bin and counts 0. Compared with every point and not with the bin's mean, it does
+    not converge to the error (their Figure 2a's BIN-KL). O(n)."""
+
+    bins: int = 15
+
+    notions = ("binary", "top_label", "classwise")
+    estimands = ("kl",)
+    determinism = "rounding"
+    revision = 1
+    null_bias = 0.5
+
+    def __post_init__(self):
+        check_bins(self.bins)
+
+    def __call__(self, p, y, rng=None):
+        p, y = checked(p, y)
+        seen = p > 0.0
+        if not seen.any():
+            return {"kl": Estimate(0.0)}
+        cell = _half_open(p[seen], self.bins)
+        m = (np.bincount(cell, y[seen], self.bins) / np.maximum(np.bincount(cell, minlength=self.bins), 1))[cell]
+        m, f = (np.maximum(two_columns(x), 1e-45) for x in (m, p[seen]))
+        return {"kl": Estimate(float((m * (np.log(m) - np.log(f))).sum() / len(p)))}
+
+
+@dataclass(frozen=True)
+class Binned:
+    """sum_b (n_b / n) |mean f - mean y|^q over bins (a, b] of equal width, f = 0 in none: l1 (q = 1; CE_1 of their Table 5) and
+    l2_squared (q = 2, one column). O(n)."""
+
+    bins: int = 15
+
+    notions = ("binary", "top_label", "classwise")
+    estimands = ("l1", "l2_squared")
+    determinism = "rounding"
+    revision = 1
+    null_bias = 0.1
+
+    def __post_init__(self):
+        check_bins(self.bins)
+
+    def __call__(self, p, y, rng=None):
+        p, y = checked(p, y)
+        seen = p > 0.0
+        cell = _half_open(p[seen], self.bins)
+        sizes, gaps = np.bincount(cell, minlength=self.bins), np.bincount(cell, (p - y)[seen], self.bins)
+        gap = np.abs(gaps) / np.maximum(sizes, 1)
+        return {"l1": Estimate(float(sizes @ gap / len(p))), "l2_squared": Estimate(float(sizes @ gap**2 / len(p)))}
+
+
+def _half_open(p, bins):
+    return np.searchsorted(np.linspace(0.0, 1.0, bins + 1)[1:-1], p, side="left")
 
 
 @dataclass(frozen=True)

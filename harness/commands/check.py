@@ -3,44 +3,28 @@
     calharness check my_module.Mine     a class with default arguments, an instance, or a bare function (p, y) -> float
     calharness check binned15           an id of conf/estimator or conf/problem
 
-What has a method `sample` is a problem (harness.commands.check_problems), what is callable an estimator (here), what has a method `fit` a
-calibrator (harness.commands.check_calibrators). Every item is tried under every notion that is declared ("binary" if none is; of
-calibrators on scalars and on vectors), with fixed seeds: a check says the same twice. An item examines a Case and returns a
-sentence on what it found; it raises ContractBrokenError if the contract is not kept, UndefinedError if there is nothing to examine, and any other
-exception counts as failed. Wherever the data are unusual, UndefinedError is an allowed answer.
+What has a method `sample` is a problem (check_problems), what is callable an estimator (check_estimators), and what has a method
+`fit` a calibrator (check_calibrators). Every item is tried under every notion that the object declares ("binary" if it declares
+none); a calibrator is tried on scalars and on vectors. Seeds are fixed: a check says the same twice.
+
+An item is a function of a case, an object under one notion. It returns a sentence on what it found. It raises ContractBrokenError
+where the contract is not kept and UndefinedError where there is nothing to examine; any other exception counts as a failure.
+Wherever the data are unusual, the object itself may raise UndefinedError.
 """
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
-import functools
-import inspect
-import math
-import random
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
-import numpy as np
-
+from harness.commands import check_calibrators, check_estimators, check_problems
+from harness.commands.check_items import DECLARED, ContractBrokenError, generators_put_back
 from harness.common import strangers
-from harness.errors import BadInputError, UndefinedError
-from harness.estimators.base import apply, is_finite, property_of
-from harness.math import estimands
-from harness.math.notions import NOTIONS, SCALAR_NOTIONS, one_hot, reduce
-from harness.problems import Beta, Dirichlet, LegacyStream
-from harness.problems.maps import Identity, LogitAffine, Power
+from harness.errors import BadInputError, UndefinedError, guess
+from harness.estimators.base import property_of
+from harness.problems.base import members_of
 from harness.runs import contract
+from harness.runs.catalogue import ids
 from harness.runs.components import build, load
-from harness.runs.config import guess, ids
-
-SEED = 20260801
-DECLARED = "declared properties"
-# not expected near zero: no calibration errors, suprema and roots
-NO_DISTANCE = (*estimands.SCORES, *estimands.ORDERINGS, "linf", "rms")
-SAME = 1e-9
-SEEDS = (12, 48)  # a difference in distribution seen with the first must show again with the second
-NULL_N, NULL_REPS = 2000, (5, 20)  # the first suffice where the mean is clearly within its bound
 
 
 @dataclass(frozen=True)
@@ -52,29 +36,14 @@ class Finding:
     detail: str
 
 
-class ContractBrokenError(Exception):
-    """The contract is not kept; the message says how."""
-
-
-class Case(NamedTuple):
-    """An estimator under one notion, with ordinary data (miscalibrated, no ties): p, y as given, not yet reduced."""
-
-    estimator: Any
-    notion: str
-    problem: Any
-    p: np.ndarray
-    y: np.ndarray
-    classes: int
-
-
 def check(target: str) -> list[Finding]:
     """Examine the estimator, problem or calibrator `target`, module.Name or an id. Raises BadInputError if it cannot be made."""
     from threadpoolctl import threadpool_limits
 
     made = _made(target)
-    members = made.members() if callable(getattr(made, "members", None)) else None
+    members = members_of(made)
     if members:  # a family of problems is judged by its first member
-        made = build("problem", *next(iter(members.items())))
+        made = next(iter(members.values()))
     items, cases_of, rules = _contract_of(made, target)
     reason = property_of(made, "unavailable")
     if isinstance(reason, str):
@@ -86,7 +55,7 @@ def check(target: str) -> list[Finding]:
         found = Finding(DECLARED, "failed", str(wrong).rstrip("."))
         return [found if item == DECLARED else Finding(item, "not applicable", f"{DECLARED} come first") for item in items]
     findings = []
-    with _generators_put_back():
+    with generators_put_back():
         cases = cases_of(made)
         for item, examine in items.items():
             with threadpool_limits(1):  # anew for each item: libraries loaded meanwhile are limited too
@@ -97,45 +66,15 @@ def check(target: str) -> list[Finding]:
 def _contract_of(made, target):
     """(the items, the function that makes the cases, the rules of what is declared) by what the object is."""
     if callable(getattr(made, "sample", None)):
-        from harness.commands import check_problems
-
         return check_problems.ITEMS, check_problems.cases, contract.problem
     if callable(made):
-        return ITEMS, _cases, contract.estimator
+        return check_estimators.ITEMS, check_estimators.cases, contract.estimator
     if callable(getattr(made, "fit", None)):
-        from harness.commands import check_calibrators
-
         return check_calibrators.ITEMS, check_calibrators.cases, contract.calibrator
     raise BadInputError(
         f"{target} is a {type(made).__name__}; an estimator (callable as (p, y) or (p, y, rng)), a problem (with a method "
         "sample(n, rng)) or a calibrator (with a method fit(p, y, rng)) is needed."
     )
-
-
-@contextlib.contextmanager
-def _generators_put_back():
-    states = np.random.get_state(), random.getstate()
-    try:
-        yield
-    finally:
-        np.random.set_state(states[0])
-        random.setstate(states[1])
-
-
-@contextlib.contextmanager
-def unseeded_generators():
-    """The global generators in a state that what is examined has not set before, and put back afterwards."""
-    with _generators_put_back():
-        np.random.seed(SEED)
-        yield
-
-
-def kept(rule, *given):
-    """rule(*given); ContractBrokenError in place of BadInputError."""
-    try:
-        return rule(*given)
-    except BadInputError as error:
-        raise ContractBrokenError(str(error).rstrip(".")) from error
 
 
 def report(findings: list[Finding]) -> str:
@@ -157,28 +96,6 @@ def _made(target):
     return load(known[target], target, {})
 
 
-def _cases(estimator):
-    declared = property_of(estimator, "notions", SCALAR_NOTIONS)
-    return [_case(estimator, notion) for notion in NOTIONS if notion in declared]
-
-
-def _case(estimator, notion):
-    problem = _problem(estimator, notion, LogitAffine(0.4, 0.3), Power(0.3))
-    p, y = problem.sample(_at_most(estimator, 120), np.random.default_rng(0))
-    return Case(estimator, notion, problem, p, y, problem.classes)
-
-
-def _problem(estimator, notion, scalar, vector):
-    """p ~ Beta(1/2, 1/2), or Dirichlet(1/2) with at most 3 classes, with this map."""
-    if notion == "binary":
-        return Beta(map=scalar)
-    return Dirichlet(min(3, property_of(estimator, "max_classes") or 3), map=vector)
-
-
-def _at_most(estimator, n):
-    return min(n, property_of(estimator, "max_n") or n)
-
-
 def _finding(item, examine, cases):
     said: dict[str, dict[str, list]] = {"failed": {}, "ok": {}, "not applicable": {}}
     for case in cases:
@@ -195,249 +112,3 @@ def _finding(item, examine, cases):
     if outcome != "failed" and [len(notions) for notions in said[outcome].values()] == [len(cases)]:
         return Finding(item, outcome, next(iter(said[outcome])))
     return Finding(item, outcome, "; ".join(f"{', '.join(notions)}: {s}" for s, notions in said[outcome].items()))
-
-
-def _answer(case, p, y, seed=0, problem=None):
-    return _apply(case, *reduce(p.copy(), y.copy(), case.notion), seed, problem)
-
-
-def _apply(case, p, y, seed=0, problem=None):
-    """Estimates of reduced data. An estimator on the authors' integer seeds is given the problem as their stream."""
-    legacy = property_of(case.estimator, "legacy_seed", False)
-    problem = problem or case.problem
-    rng = seed if legacy else np.random.default_rng([SEED, seed])
-    return apply(case.estimator, p, y, case.notion, rng, _Undeclared(LegacyStream(problem) if legacy else problem))
-
-
-class _Undeclared:
-    """A problem that is silent on its scores' perturbation and variation: what a bound assumes of them is not examined here."""
-
-    def __init__(self, problem):
-        self._problem = problem
-
-    def __getattr__(self, name):
-        if name in ("perturbation", "variation"):
-            raise AttributeError(name)
-        return getattr(self._problem, name)
-
-
-def _numbers(found):
-    """{"l1": value, "l1.low": ...}"""
-    marks = {"value": "", "low": ".low", "high": ".high"}
-    rows = [(name + marks[part], getattr(e, part)) for name, e in found.items() for part in marks]
-    return {name: float(x) for name, x in rows if x is not None}
-
-
-def _gap(a, b, tolerance):
-    """What differs by more than the tolerance (plus that part of its size), in a sentence, or None."""
-    if a.keys() != b.keys():
-        return f"{', '.join(a)} was returned before, {', '.join(b)} after"
-    for name, x in a.items():
-        same = x == b[name] or math.isnan(x) and math.isnan(b[name])
-        if not same and not abs(x - b[name]) <= tolerance * (1 + abs(x)):
-            return f"{name} was {x!r} before, {b[name]!r} after"
-    return None
-
-
-def returns_numbers(case):
-    try:
-        found = _answer(case, case.p, case.y)
-    except UndefinedError as reason:
-        raise ContractBrokenError(f"undefined on {len(case.p)} ordinary samples: {reason}") from None
-    if not found:
-        raise ContractBrokenError("no estimate was returned")
-    for name, e in found.items():
-        estimands.check_name(name, case.notion)
-        if not is_finite(e):
-            raise ContractBrokenError(f"{name} is not finite on ordinary data: {e}")
-    return ", ".join(found)
-
-
-def sample_order(case):
-    order = np.random.default_rng(1).permutation(len(case.p))
-    tied = case.p[np.arange(len(case.p)) % 9]
-    said = _unchanged(case, (case.p, case.y), (case.p[order], case.y[order]), "in another order")
-    _unchanged(case, (tied, case.y), (tied[order], case.y[order]), "in another order, with ties,")
-    return said
-
-
-def class_relabelling(case):
-    if case.notion == "binary":
-        raise UndefinedError("a binary estimator may treat the two outcomes differently")
-    order = np.roll(np.arange(case.classes), -1)
-    return _unchanged(case, (case.p, case.y), (case.p[:, order], np.argsort(order)[case.y]), "with the classes renamed")
-
-
-def _unchanged(case, before, after, how):
-    """The estimates of two samples agree: to 1e-9, or in distribution if they depend on the random stream."""
-    first, *others = (_numbers(_answer(case, *before, seed)) for seed in range(3))
-    if not any(_gap(first, other, SAME) for other in others):
-        if gap := _gap(first, _numbers(_answer(case, *after)), SAME):
-            raise ContractBrokenError(f"the same samples {how} give another result: {gap}")
-        return "unchanged"
-    for seeds in SEEDS:
-        a = [_numbers(_answer(case, *before, seed)) for seed in range(seeds)]
-        b = [_numbers(_answer(case, *after, 1000 + seed)) for seed in range(seeds)]
-        if not (gap := _gap_in_distribution(a, b)):
-            return f"unchanged in distribution ({seeds} seeds)"
-    raise ContractBrokenError(f"the same samples {how} give another result over {seeds} seeds: {gap}")
-
-
-def _gap_in_distribution(a, b):
-    for name in a[0]:
-        x, y = (np.array([one.get(name, np.nan) for one in many]) for many in (a, b))
-        if not (np.isfinite(x).any() or np.isfinite(y).any()):
-            continue
-        error = math.sqrt((x.var(ddof=1) + y.var(ddof=1)) / len(x))
-        if not abs(x.mean() - y.mean()) <= 4 * error + SAME:
-            return f"mean {name} was {x.mean():.6g} before, {y.mean():.6g} after, standard error {error:.2g}"
-    return None
-
-
-def zero_and_one(case):
-    binary = case.notion == "binary"
-    opposite = Beta(0.01, 0.01, LogitAffine(-1.0)) if binary else None  # P(Y = 1 given p) = 1 - p
-    labels = np.minimum(np.arange(_at_most(case.estimator, 40)) % 5, case.classes - 1)
-    for top in (labels, case.classes - 1 - labels):
-        p = top.astype(np.float64) if binary else one_hot(top, case.classes)
-        _unless_undefined(case, p, top)
-        l1 = _unless_undefined(case, p, (top + 1) % case.classes, opposite).get("l1")
-        if l1 and l1.kind in ("point", "upper") and case.notion in ("binary", "top_label") and l1.value <= 0.5:
-            raise ContractBrokenError(f"l1 is {l1.value:.6g} where p is 0 or 1 and every outcome wrong; above 0.5 is expected")
-    return "with right and with wrong outcomes"
-
-
-def _unless_undefined(case, p, y, problem=None):
-    """The estimates of an unusual sample, {} where they are undefined; every other exception passes."""
-    try:
-        return _answer(case, p, y, problem=problem)
-    except UndefinedError:
-        return {}
-
-
-def _unusual(*samples):
-    """An item: no exception but UndefinedError on these samples, functions of (p, y, number of classes)."""
-
-    def examine(case):
-        answers = [_unless_undefined(case, *sample(case.p, case.y, case.classes)) for sample in samples]
-        finite = [bool(found) and all(map(is_finite, found.values())) for found in answers]
-        return "a value" if all(finite) else "sometimes undefined" if any(finite) else "undefined"
-
-    return examine
-
-
-def nan_refused(case):
-    p, y = reduce(case.p.copy(), case.y.copy(), case.notion)
-    p[len(p) // 2] = np.nan
-    try:
-        found = _apply(case, p, y)
-    except (ValueError, UndefinedError) as error:
-        return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-    for name, e in found.items():
-        if math.isfinite(e.value):
-            raise ContractBrokenError(
-                f"{name} is {e.value:.6g} though p holds a NaN; refuse it (harness.math.notions.checked does)"
-            )
-    return "the value is not finite"
-
-
-def determinism(case):
-    declared = property_of(case.estimator, "determinism", "statistical")
-    with unseeded_generators():
-        before = global_states()
-        first = _numbers(_answer(case, case.p, case.y))
-        if global_states() != before:
-            raise ContractBrokenError("a global random generator was used; draw from the rng that is given")
-    tolerance = 0.0 if declared == "exact" else SAME
-    if gap := _gap(first, _numbers(_answer(case, case.p, case.y)), tolerance):
-        raise ContractBrokenError(f"declared {declared}, but the same input and seed give another result: {gap}")
-    seeded = declared == "statistical" or property_of(case.estimator, "legacy_seed", False)
-    if not seeded and (gap := _gap(first, _numbers(_answer(case, case.p, case.y, seed=1)), tolerance)):
-        raise ContractBrokenError(f"declared {declared}, but the result depends on the seed: {gap}")
-    return declared
-
-
-def global_states():
-    """The states of the global random generators."""
-    state = np.random.get_state()
-    return state[1].tobytes(), state[2:], random.getstate()
-
-
-def near_zero(case):
-    bound = property_of(case.estimator, "null_bias", 0.1)
-    problem = _problem(case.estimator, case.notion, Identity(), Identity())
-    n = _at_most(case.estimator, NULL_N)
-    answers = []
-    for reps in NULL_REPS:
-        for rep in range(len(answers), reps):
-            answers.append(_answer(case, *problem.sample(n, np.random.default_rng([1, rep])), rep, problem))
-        judged = [name for name, e in answers[0].items() if name not in NO_DISTANCE and e.kind != "upper"]
-        if not judged:
-            raise UndefinedError(f"{', '.join(answers[0])}: nothing that must be near zero")
-        rows = [_null_row(name, [found[name] for found in answers]) for name in judged]
-        if all(size + 3 * error <= bound for size, _, error, _ in rows):
-            break
-    for size, mean, error, name in rows:
-        if not size <= bound + 3 * error:
-            of = f"over {reps} calibrated samples of {n}"
-            raise ContractBrokenError(f"mean {name} is {mean:.4g} ± {error:.2g} {of}; null_bias is {bound:g}")
-    _, mean, _, name = max(rows)
-    return f"largest mean is {name} = {mean:.2g}, null_bias is {bound:g}"
-
-
-def _null_row(name, found):
-    """(what must be small, mean, its standard error, name); a lower bound may be as low as it likes."""
-    values = np.array([e.value for e in found])
-    mean, error = values.mean(), values.std(ddof=1) / math.sqrt(len(values))
-    return (mean if found[0].kind == "lower" else abs(mean)), mean, error, name
-
-
-def input_kept(case):
-    p, y = (a.copy() for a in reduce(case.p, case.y, case.notion))
-    given = p.copy(), y.copy()
-    for a in given:
-        a.flags.writeable = False
-    _apply(case, *given)
-    if not (np.array_equal(p, given[0]) and np.array_equal(y, given[1])):
-        raise ContractBrokenError("the arrays given were changed")
-    return "read-only arrays are accepted and unchanged"
-
-
-def declarations(case):
-    declared = contract.estimator(case.estimator)
-    names = property_of(case.estimator, "estimands")
-    extra = set(_answer(case, case.p, case.y)) - set(names) if names is not None else ()
-    if extra:
-        raise ContractBrokenError(f"{', '.join(sorted(extra))} is returned, but estimands declares {', '.join(names)}")
-    return ", ".join(declared) or "nothing is declared: taken as scalar and statistical"
-
-
-def documented(made, wanted):
-    """The first line of the docstring; ContractBrokenError without one, with what it should say."""
-    target = made
-    while isinstance(target, functools.partial):
-        target = target.func
-    target = target if inspect.isroutine(target) else type(target)
-    text = (target.__doc__ or "").strip()
-    if not text or dataclasses.is_dataclass(target) and text.startswith(f"{target.__name__}("):
-        raise ContractBrokenError(f"{target.__name__} has no docstring; say {wanted}")
-    return text.splitlines()[0]
-
-
-ITEMS = {
-    "returns numbers": returns_numbers,
-    "sample order": sample_order,
-    "class relabelling": class_relabelling,
-    "p of 0 and 1": zero_and_one,
-    "ties": _unusual(lambda p, y, classes: (p[np.arange(len(p)) % 3], y)),
-    "fewer samples than bins": _unusual(lambda p, y, classes: (p[:7], y[:7])),
-    "unseen class": _unusual(lambda p, y, classes: (p, y % (classes - 1))),
-    "constant p": _unusual(lambda p, y, classes: (p[np.zeros(len(p), dtype=int)], y)),
-    "one sample": _unusual(*(lambda p, y, classes, i=i: (p[i : i + 1], y[i : i + 1]) for i in range(6))),
-    "NaN refused": nan_refused,
-    "determinism": determinism,
-    "near zero if calibrated": near_zero,
-    "input not modified": input_kept,
-    DECLARED: declarations,
-    "docstring": lambda case: documented(case.estimator, "what is estimated, its bias, its cost and the source"),
-}

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.commands.check import DECLARED, SAME, SEED, ContractBrokenError, documented, global_states, unseeded_generators
+from harness.calibrators.base import CalibratorSpec
+from harness.commands.check_items import DECLARED, SAME, SEED, ContractBrokenError, documented, global_states, unseeded_generators
 from harness.errors import UndefinedError
 from harness.math.notions import ROW_SUM_TOLERANCE, one_hot
 from harness.problems import Beta, Dirichlet
@@ -28,8 +29,9 @@ class Case(NamedTuple):
 
 def cases(calibrator) -> list[Case]:
     """Scalars, and vectors of three classes where it takes so many."""
-    n = min(SAMPLES, getattr(calibrator, "max_n", None) or SAMPLES)
-    classes = max(2, min(3, getattr(calibrator, "max_classes", None) or 3))
+    spec = CalibratorSpec.of(calibrator)
+    n = min(SAMPLES, spec.max_n or SAMPLES)
+    classes = max(2, min(3, spec.max_classes or 3))
     found = []
     for name, problem in (("scalars", Beta(map=LogitAffine(0.4, 0.3))), ("vectors", Dirichlet(classes, map=Power(0.3)))):
         p, y = problem.sample(n, np.random.default_rng([SEED, 0]))
@@ -114,7 +116,7 @@ def one_point(case):
 
 
 def determinism(case):
-    declared = getattr(case.calibrator, "determinism", "statistical")
+    declared = CalibratorSpec.of(case.calibrator).determinism
 
     def values(seed=0):
         return _predicted(_fit(case, case.p.copy(), case.y.copy(), seed), case.x.copy())

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.commands.check import DECLARED, SEED, ContractBrokenError, documented, global_states, kept, unseeded_generators
+from harness.commands.check_items import DECLARED, SEED, ContractBrokenError, documented, global_states, kept, unseeded_generators
 from harness.errors import UndefinedError
 from harness.math import estimands
 from harness.math.notions import NOTIONS, one_hot, reduce
-from harness.problems.base import truth_of
+from harness.problems.base import ProblemSpec, truth_of
 from harness.runs import contract
 
 FEW, SOME, MANY = 60, 200, 40_000
@@ -30,13 +30,18 @@ class Case(NamedTuple):
 
 def cases(problem) -> list[Case]:
     """One case per notion that the problem declares."""
-    declared = getattr(problem, "notions", ("binary",))
+    declared = ProblemSpec.of(problem).notions
     return [Case(problem, notion) for notion in NOTIONS if notion in declared]
 
 
+def _rng(case, seed):
+    """What the problem is given as rng: a Generator, or what it makes of a replication itself."""
+    own = ProblemSpec.of(case.problem).replication_rng
+    return np.random.default_rng([SEED, seed]) if own is None else own(seed)
+
+
 def _draw(case, n, seed=0):
-    legacy = getattr(case.problem, "stream", None) == "legacy"
-    drawn = case.problem.sample(n, seed if legacy else np.random.default_rng([SEED, seed]))
+    drawn = case.problem.sample(n, _rng(case, seed))
     p, y = (np.array(a) for a in kept(contract.sample, drawn, (case.notion,)))
     if len(p) != n:
         raise ContractBrokenError(f"sample({n}) returned {len(p)} rows")
@@ -45,10 +50,10 @@ def _draw(case, n, seed=0):
 
 def _size(case, n):
     """The sample size nearest to n that the problem has."""
-    sizes = getattr(case.problem, "sizes", None)
-    if sizes:
-        return max([s for s in np.atleast_1d(sizes).tolist() if s <= n] or [min(np.atleast_1d(sizes).tolist())])
-    return min(n, getattr(case.problem, "n_max", None) or n)
+    spec = ProblemSpec.of(case.problem)
+    if spec.sizes:
+        return max([s for s in spec.sizes if s <= n] or [min(spec.sizes)])
+    return min(n, spec.n_max or n)
 
 
 def _same(a, b, tolerance=0.0):
@@ -57,14 +62,14 @@ def _same(a, b, tolerance=0.0):
 
 def returns_samples(case):
     p, y = _draw(case, _size(case, SOME))
-    declared = getattr(case.problem, "classes", 2)
+    declared = ProblemSpec.of(case.problem).classes
     if p.ndim == 2 and p.shape[1] != declared:
         raise ContractBrokenError(f"classes is {declared}, but p has {p.shape[1]} columns")
     return f"p of shape {p.shape}, labels {', '.join(map(str, np.unique(y)[:10]))}"
 
 
 def prefix(case):
-    if getattr(case.problem, "sizes", None):
+    if ProblemSpec.of(case.problem).sizes:
         raise UndefinedError("it has samples of fixed sizes only")
     n = _size(case, SOME)
     few = max(1, min(FEW, n - 1))
@@ -94,8 +99,7 @@ def same_draws(case):
 def arrays_are_given_away(case):
     n = _size(case, FEW)
     before = _draw(case, n)
-    legacy = getattr(case.problem, "stream", None) == "legacy"
-    for array in case.problem.sample(n, 0 if legacy else np.random.default_rng([SEED, 0])):
+    for array in case.problem.sample(n, _rng(case, 0)):
         if isinstance(array, np.ndarray) and array.flags.writeable:
             array[...] = 0
     if not _same(before, _draw(case, n)):
@@ -104,7 +108,7 @@ def arrays_are_given_away(case):
 
 
 def one_sample(case):
-    if getattr(case.problem, "sizes", None):
+    if ProblemSpec.of(case.problem).sizes:
         raise UndefinedError("it has samples of fixed sizes only")
     p, _ = _draw(case, 1)
     return f"p of shape {p.shape}"
@@ -112,9 +116,10 @@ def one_sample(case):
 
 def _known(case, p):
     """E[Y given p] of a sample; UndefinedError where the problem has none."""
-    if not hasattr(case.problem, "posterior"):
+    known = ProblemSpec.of(case.problem).posterior
+    if known is None:
         raise UndefinedError("no posterior is known")
-    c = np.asarray(case.problem.posterior(p.copy()))
+    c = np.asarray(known(p.copy()))
     if c.shape != p.shape:
         raise ContractBrokenError(f"posterior has shape {c.shape} for p of shape {p.shape}; they must be the same")
     if not (c.min() >= -ROUNDING and c.max() <= 1.0 + ROUNDING):  # also false for NaN
@@ -179,7 +184,7 @@ def truth(case):
 
 def _reduced_posterior(case, p):
     """E[Y given what the notion sees], like the reduced p; None where that is not the posterior, which knows all of p."""
-    if not hasattr(case.problem, "posterior"):
+    if ProblemSpec.of(case.problem).posterior is None:
         return None
     classes = 2 if p.ndim == 1 else p.shape[1]
     if case.notion == "top_label" and p.ndim == 2 or case.notion == "classwise" and classes > 2:

@@ -7,7 +7,7 @@ import re
 
 from harness.common.paths import CONF
 from harness.errors import BadInputError
-from harness.runs.config import GROUPS, ids
+from harness.runs.catalogue import GROUPS, ids
 
 BASH = """_calharness() {
     local word

@@ -121,7 +121,7 @@ def text(command: str | None) -> str:
     if command is None:
         return MAIN
     if command not in TEXTS:
-        from harness.runs.config import guess
+        from harness.errors import guess
 
         raise BadInputError(f"there is no command {command!r}{guess(command, list(TEXTS))}; commands are {', '.join(TEXTS)}.")
     return TEXTS[command].replace("{options}", _options()) if command == "run" else TEXTS[command]

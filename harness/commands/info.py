@@ -12,9 +12,9 @@ from collections import Counter
 from pathlib import Path
 
 from harness.common.paths import CONF
-from harness.errors import BadInputError
+from harness.errors import BadInputError, guess
 from harness.runs import catalogue
-from harness.runs.config import GROUPS, guess
+from harness.runs.catalogue import GROUPS
 
 SHOWN = {
     "problem": ("classes", "notions", "default_n", "default_reps", "version"),
@@ -65,8 +65,10 @@ def _own(target):
 
 def _describe(group, made, node, comments=None):
     _print_part(made.__name__ if inspect.isroutine(made) else type(made).__name__, made, node, comments or {})
+    from harness.problems.base import members_of
+
     try:
-        members = made.members() if hasattr(made, "members") else None
+        members = members_of(made)
         if members:  # a family of problems
             ids = list(members)
             print(f"{len(ids):,} problems, from {ids[0]} to {ids[-1]}" if len(ids) > 1 else f"1 problem, {''.join(ids)}")
@@ -159,7 +161,7 @@ def _print_truths(problem):
 
 
 def _experiment(name):
-    from harness.runs import plan as cells
+    from harness.runs import plan as planning
     from harness.runs.config import compose
 
     config = compose([f"experiment={name}"])
@@ -174,7 +176,7 @@ def _experiment(name):
     if config["paper"]:
         rows.append(("paper", f"{config['paper']}, compared with {', '.join(config['compare'])} of its reported numbers"))
     try:
-        plan = cells.plan(config)
+        plan = planning.plan(config)
         runnable = len(plan.cells) - len(plan.skips)
         rows.append(("cells", f"{len(plan.cells):,}, of which {runnable:,} run here and {len(plan.skips):,} are skipped"))
     except BadInputError as reason:  # a family without files

@@ -6,9 +6,9 @@ import re
 import shutil
 import sys
 
-from harness.errors import BadInputError
+from harness.errors import BadInputError, guess
 from harness.runs import catalogue
-from harness.runs.config import GROUPS, guess
+from harness.runs.catalogue import GROUPS
 
 NAMES = {f"{group}s": group for group in (*GROUPS, "calibrator")}
 KEYS = {
@@ -108,15 +108,16 @@ def _uses(kind):
 
 def _has_notion(group, name, notion):
     from harness.math.notions import NOTIONS
-    from harness.runs.components import build, load
+    from harness.problems.base import members_of
+    from harness.runs.components import load
 
     if notion not in NOTIONS:
         raise BadInputError(f"notion is {notion!r}{guess(notion, list(NOTIONS))}; allowed are {', '.join(NOTIONS)}.")
     made = load(group, name, {})
     try:
-        members = made.members() if hasattr(made, "members") else None  # a family: by its first problem
+        members = members_of(made)  # a family: by its first problem
         if members:
-            made = build(group, name, next(iter(members.values())))
+            made = next(iter(members.values()))
         return notion in made.notions
     except BadInputError:  # a file that is not given yet
         return False

@@ -16,9 +16,9 @@ from hydra.experimental.callback import Callback
 
 from harness.commands.experiment import Experiment
 from harness.errors import BadInputError
-from harness.runs import plan as cells
 from harness.runs import runner, sweeps
 from harness.runs.config import compose, hydra_mistakes
+from harness.runs.settings import as_list
 
 OF_ONE_RUN = ("shard", "shards")  # jobs that differ in these compute parts of the same result
 UNSWEPT = ("name", "out", "sweep", "hydra", "figure", "labels", "title", "paper", "item", "compare", "ranking", "reasons")
@@ -158,7 +158,7 @@ def _texts(override):
     if override.get_key_element() not in ("problem", "estimator", "experiment") or "glob(" not in override.input_line:
         yield from override.sweep_string_iterator()
         return
-    from harness.runs.config import ids
+    from harness.runs.catalogue import ids
 
     found = override.value().filter(ids(override.get_key_element()))
     if not found:
@@ -170,7 +170,7 @@ def _together(key, values):
     """The one value of n, notion or reps that asks for what these ask for one by one."""
     if key == "reps" and all(isinstance(value, int) for value in values):
         return max(values)
-    lists = [list(range(v)) if key == "reps" and isinstance(v, int) else cells.as_list(v) for v in values]
+    lists = [list(range(v)) if key == "reps" and isinstance(v, int) else as_list(v) for v in values]
     return list(dict.fromkeys(value for one in lists for value in one))
 
 

@@ -25,10 +25,11 @@ def data_rng(seed: int, problem_key: str, rep: int) -> np.random.Generator:
 
 def problem_rng(seed: int, problem, problem_key: str, rep: int):
     """What `problem` draws replication `rep` from: its own stream, or the one that its attribute `stream` names, which all
-    problems of that name share. "legacy" stands for the authors' integer seed, the rep itself."""
+    problems of that name share; of a problem with a method replication_rng(rep), what that returns (an author's own seed)."""
+    own = getattr(problem, "replication_rng", None)
+    if own is not None:
+        return own(rep)
     stream = getattr(problem, "stream", None)
-    if stream == "legacy":
-        return rep
     return data_rng(seed, digest(f"stream|{stream}") if stream else identity(problem, problem_key), rep)
 
 

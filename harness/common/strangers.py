@@ -25,14 +25,14 @@ from harness.errors import BadInputError
 _INSTALLED = ("site-packages", "dist-packages")
 _NOT_THEIRS = tuple(
     os.path.realpath(folder) + os.sep
-    for folder in (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["platstdlib"], Path(__file__).parent)
+    for folder in (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["platstdlib"], Path(__file__).parent.parent)
 )
 _imported_as: dict[str, str] = {}  # of each local module that was imported: the digest of all that it consisted of then
 
 
 def ours(module_name: str) -> bool:
-    """Whether a module is part of the harness."""
-    return module_name.split(".")[0] == "harness"
+    """Whether a module is part of the harness or of the papers that are installed beside it."""
+    return module_name.split(".")[0] in ("harness", "experiments")
 
 
 @functools.lru_cache(maxsize=4096)

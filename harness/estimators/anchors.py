@@ -71,26 +71,3 @@ class Oracle:
         c = problem.posterior(p)
         wanted = [name for name in estimands.names(notion) if name in self.estimands]
         return {name: Estimate(estimands.value(name, p, c, notion)) for name in wanted}
-
-
-@dataclass(frozen=True)
-class MonteCarloTruth:
-    """The Monte Carlo truth that the authors' script drew before the samples of this seed: mean d(f, C) over 100,000 draws
-    (berta2026's code: l1, and l2 for vectors). Exists only on a legacy stream."""
-
-    legacy_seed: bool = True
-
-    notions = ("binary", "canonical")
-    estimands = ("l1", "l2")
-    determinism = "exact"
-    revision = 1
-    null_bias = 1e-12
-    wants = ("problem",)
-    needs_posterior = True
-
-    def __call__(self, p, y, rng, problem=None):
-        p, y = checked(p, y)
-        if not hasattr(problem, "authors_truth"):
-            raise UndefinedError("the problem is no legacy stream; only there did the authors draw a truth")
-        names = self.estimands[: 1 if p.ndim == 1 else 2]
-        return {name: Estimate(problem.authors_truth(name, rng)) for name in names}

@@ -1,24 +1,46 @@
-"""What an estimator returns, and the one place where an estimator meets a notion."""
+"""What an estimator is, what it declares, what it returns, and the one place where it meets a notion."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 import numbers
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from harness.errors import BadInputError, UndefinedError
-from harness.math.notions import number
+from harness.math.notions import SCALAR_NOTIONS, number
 
 KINDS = ("point", "lower", "upper", "interval")
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value, or a bound. kind: point | lower (carries low) | upper (carries high, value = high) | interval (both).
-    level is the confidence level of low and high; a point may carry them too. diagnostics: named ingredients, numbers."""
+    """A value, or a bound.
+
+    Parameters
+    ----------
+    value : float
+        The estimate, in the unit of its estimand (nothing is multiplied by 100). Of an upper bound it equals `high`.
+    low, high : float, optional
+        Confidence bounds at `level`; None where there is none.
+    level : float, optional
+        Confidence level of `low` and `high`, between 0 and 1.
+    kind : {"point", "lower", "upper", "interval"}
+        "lower" carries `low`, "upper" carries `high`, "interval" both; a point may carry them too. A bound is never averaged
+        with points.
+    diagnostics : dict of str to float, optional
+        How the estimate was made: the bandwidth that was chosen, the rank of a matrix, the number of bins in use.
+
+    Examples
+    --------
+    >>> Estimate(0.031, low=0.02, level=0.95).kind
+    'point'
+    """
 
     value: float
     low: float | None = None
@@ -32,41 +54,213 @@ class WrongAnswerError(BadInputError):
     """What an estimator returned is no estimate."""
 
 
-def property_of(estimator, name, default=None):
+class Estimator(Protocol):
+    """Anything that can be called as (p, y, rng) and returns {estimand: Estimate}.
+
+    p is (n,) with y (n,) in {0, 1} for the scalar notions, (n, k) with y (n,) in 0..k-1 for canonical: what
+    `harness.math.notions.reduce` gives. rng is a numpy Generator, the estimator's own stream. A bare function (p, y) -> float is
+    accepted as well; its value is taken as l1. What an estimator may declare beside being callable, and what holds where it
+    declares nothing, is `EstimatorSpec`.
+    """
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+@dataclass(frozen=True)
+class EstimatorSpec:
+    """What an estimator declares about itself; the values given here hold for an attribute that it leaves out.
+
+    Parameters
+    ----------
+    notions : tuple of str
+        The notions that it can judge.
+    estimands : tuple of str, optional
+        The names that it returns; None where it does not say.
+    determinism : {"exact", "rounding", "statistical"}
+        Whether the same input gives the same bits, the same value to 1e-9, or values that vary with rng.
+    revision : int or tuple
+        Raised when the estimator's numbers change; part of the key of every cell.
+    max_n, max_classes : int, optional
+        Cells beyond are skipped with this reason; None means no limit.
+    null_bias : float
+        Largest absolute mean estimate, on calibrated samples of 2,000, that the estimator declares as normal.
+    wants : tuple of str
+        What it is given by keyword beside (p, y, rng): "notion", "problem".
+    needs_posterior : bool
+        Whether it reads E[Y given p] from the problem; cells of problems that do not know it are skipped.
+    seconds : float, optional
+        Rough CPU seconds of a cell of n = 1,000, by which a run is planned until records tell.
+    takes_classwise : bool
+        Whether it is called once for the classwise notion, with p (n, k) and indicators y (n, k), and averages by itself.
+    unavailable : str, optional
+        Why it cannot run here (weights, a package, a GPU); its cells are skipped with this reason.
+    level : float, optional
+        The confidence level that can be asked of it: its dataclass field `level`.
+    keeps_values_of : str, optional
+        The field that holds another estimator whose values this one returns to the last bit, on the same random stream.
+    replication_rng : callable, optional
+        rep -> what is handed over as rng, in place of the harness's Generator (an author's integer seed).
+
+    Examples
+    --------
+    >>> def biggest_gap(p, y):
+    ...     return abs(p - y).max()
+    >>> EstimatorSpec.of(biggest_gap).notions
+    ('binary', 'top_label', 'classwise')
+    """
+
+    notions: tuple[str, ...] = SCALAR_NOTIONS
+    estimands: tuple[str, ...] | None = None
+    determinism: str = "statistical"
+    revision: Any = 0
+    max_n: int | None = None
+    max_classes: int | None = None
+    null_bias: float = 0.1
+    wants: tuple[str, ...] = ()
+    needs_posterior: bool = False
+    seconds: float | None = None
+    takes_classwise: bool = False
+    unavailable: str | None = None
+    level: float | None = None
+    keeps_values_of: str | None = None
+    replication_rng: Callable[[int], Any] | None = None
+
+    @classmethod
+    def of(cls, estimator: Estimator) -> EstimatorSpec:
+        """All that the estimator declares."""
+        return cls(**{field.name: cls.read(estimator, field.name) for field in dataclasses.fields(cls)})
+
+    @classmethod
+    def read(cls, estimator: Estimator, name: str) -> Any:
+        """One attribute of the estimator, or what holds without it."""
+        return _level_of(estimator) if name == "level" else getattr(estimator, name, getattr(cls, name))
+
+
+class Wrapper:
+    """Base of an estimator around another one, its field `estimator`: it can judge what that one can, where that one can run.
+
+    A subclass overrides the properties in which it differs; `determinism`, `estimands` and `revision` are nearly always among
+    them. `takes_classwise`, `wants` and `level` are of the wrapper alone, as it is the wrapper that is called.
+    """
+
+    estimator: Any
+
+    @property
+    def inner(self) -> EstimatorSpec:
+        """What the wrapped estimator declares."""
+        return EstimatorSpec.of(self.estimator)
+
+    @property
+    def notions(self) -> tuple[str, ...]:
+        return self.inner.notions
+
+    @property
+    def estimands(self) -> tuple[str, ...] | None:
+        return self.inner.estimands
+
+    @property
+    def determinism(self) -> str:
+        return self.inner.determinism
+
+    @property
+    def max_n(self) -> int | None:
+        return self.inner.max_n
+
+    @property
+    def max_classes(self) -> int | None:
+        return self.inner.max_classes
+
+    @property
+    def null_bias(self) -> float:
+        return self.inner.null_bias
+
+    @property
+    def needs_posterior(self) -> bool:
+        return self.inner.needs_posterior
+
+    @property
+    def seconds(self) -> float | None:
+        return self.inner.seconds
+
+    @property
+    def unavailable(self) -> str | None:
+        return self.inner.unavailable
+
+    @property
+    def replication_rng(self) -> Callable[[int], Any] | None:
+        return self.inner.replication_rng
+
+
+def property_of(estimator: Any, name: str, default: Any = None) -> Any:
     """A declared property; strangers' estimators may leave any of them out."""
     return getattr(estimator, name, default)
 
 
-def apply(estimator, p, y, notion, rng, problem=None) -> dict[str, Estimate]:
-    """Apply the estimator to data that `notions.reduce` has validated and reduced; classwise, the mean over classes of the binary
-    estimates, where an estimator with a `level` is asked for 1 - (1 - level) / k per class, so that the means of its low and
-    high hold at `level` together (Bonferroni); one that declares `takes_classwise` is given all classes at once. A bare function
-    may return a float, taken as l1."""
+def apply(
+    estimator: Estimator, p: NDArray[np.float64], y: NDArray[np.int64], notion: str, rng: Any, problem: Any = None
+) -> dict[str, Estimate]:
+    """Apply an estimator to reduced data.
+
+    Classwise, an estimator of one probability is applied to every class, and the mean over the classes is returned. One with a
+    `level` is asked for 1 - (1 - level) / k per class, so that the means of its bounds hold at `level` together (Bonferroni).
+
+    Parameters
+    ----------
+    estimator : Estimator
+        Anything callable as (p, y), (p, y, rng) or (p, y, *, rng), see `EstimatorSpec`.
+    p, y : ndarray
+        Predictions and labels, validated and reduced by `harness.reduce(p, y, notion)`.
+    notion : {"binary", "top_label", "classwise", "canonical"}
+        Which reduction p and y are.
+    rng : numpy.random.Generator
+        The estimator's own stream.
+    problem : Problem, optional
+        Handed to estimators that want it.
+
+    Returns
+    -------
+    dict of str to Estimate
+        By estimand, with plain floats. What is returned by a bare function that gives one number is {"l1": Estimate(number)}.
+
+    Raises
+    ------
+    WrongAnswerError
+        If the estimator returns what is no estimate.
+    UndefinedError
+        If it gives bounds of single classes, of which there is no mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> apply(lambda p, y: abs(p.mean() - y.mean()), np.array([0.25, 0.75]), np.array([1, 1]), "binary", None)
+    {'l1': Estimate(value=0.5, low=None, high=None, level=None, kind='point', diagnostics=None)}
+    """
     given = {"notion": notion, "problem": problem}
-    extra = {name: given[name] for name in property_of(estimator, "wants", ())}
-    if notion != "classwise" or property_of(estimator, "takes_classwise", False):
+    extra = {name: given[name] for name in EstimatorSpec.read(estimator, "wants")}
+    if notion != "classwise" or EstimatorSpec.read(estimator, "takes_classwise"):
         return _normal(_call(estimator, p, y, rng, extra))
     extra = {name: "binary" if name == "notion" else value for name, value in extra.items()}
     level = _level_of(estimator)
     if level is not None:
-        estimator = dataclasses.replace(estimator, level=1.0 - (1.0 - level) / p.shape[1])
+        estimator = dataclasses.replace(estimator, level=1.0 - (1.0 - level) / p.shape[1])  # type: ignore[type-var]
     per_class = [_normal(_call(estimator, p[:, j], y[:, j], rng, extra)) for j in range(p.shape[1])]
     if any(e.kind != "point" for e in per_class[0].values()):
         raise UndefinedError("a mean over classes of bounds is no bound; only point estimates are averaged classwise")
     return {name: _mean([e[name] for e in per_class], level) for name in per_class[0]}
 
 
-def _level_of(estimator):
+def _level_of(estimator: Any) -> float | None:
     """The confidence level that can be asked of the estimator: its field `level`, None without one."""
     fields = dataclasses.fields(estimator) if dataclasses.is_dataclass(estimator) else ()
     level = getattr(estimator, "level", None) if any(f.name == "level" and f.init for f in fields) else None
     return level if isinstance(level, float) and 0.0 < level < 1.0 else None
 
 
-def _mean(estimates, level):
-    """Mean of points, and of their bounds if they were asked for at a common level; diagnostics are of single classes, and left out."""
+def _mean(estimates: list[Estimate], level: float | None) -> Estimate:
+    """Mean of points, and of their bounds if they were asked for at a common level. Diagnostics are left out: they describe single
+    classes."""
 
-    def mean(name):
+    def mean(name: str) -> float | None:
         values = [getattr(e, name) for e in estimates]
         return None if level is None or None in values else float(np.mean(values))
 
@@ -75,16 +269,16 @@ def _mean(estimates, level):
     return Estimate(float(np.mean([e.value for e in estimates])), low, high, level if bounded else None)
 
 
-def _call(estimator, p, y, rng, extra):
+def _call(estimator: Estimator, p: ArrayLike, y: ArrayLike, rng: Any, extra: dict[str, Any]) -> Any:
     how = takes_rng(estimator)
     if how == "keyword":
         return estimator(p, y, rng=rng, **extra)
     return estimator(p, y, rng, **extra) if how else estimator(p, y, **extra)
 
 
-def takes_rng(estimator) -> bool | str:
-    """Whether it is called with (p, y, rng), or with rng by "keyword"; a stranger's function may take (p, y), or (p, y, bins=15),
-    alone."""
+def takes_rng(estimator: Any) -> bool | str:
+    """Whether it is called with (p, y, rng), or with rng by "keyword". Somebody's own function may take (p, y) alone, or
+    (p, y, bins=15)."""
     import inspect
 
     try:
@@ -99,7 +293,7 @@ def takes_rng(estimator) -> bool | str:
     return any(v.name == "rng" or v.default is v.empty for v in third)
 
 
-def _normal(result):
+def _normal(result: Any) -> dict[str, Estimate]:
     if isinstance(result, dict):
         pass
     elif isinstance(result, Estimate) or not isinstance(result, (list, tuple)) and np.ndim(result) == 0 and result is not None:
@@ -110,7 +304,7 @@ def _normal(result):
     return {str(k): _sound(str(k), v if isinstance(v, Estimate) else Estimate(v)) for k, v in result.items()}
 
 
-def _sound(name, e):
+def _sound(name: str, e: Estimate) -> Estimate:
     """The estimate with plain floats; WrongAnswerError where kind, bounds and value do not fit together."""
     try:
         low, high, level = (None if x is None else number(x) for x in (e.low, e.high, e.level))
@@ -131,9 +325,12 @@ def _sound(name, e):
     return e
 
 
-def is_positive(value) -> bool:
+def is_positive(value: Any) -> bool:
     """Whether it is a positive, finite number (True is none)."""
-    return isinstance(value, numbers.Real) and not isinstance(value, bool) and 0 < value < math.inf
+    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+        return False
+    real: Any = value
+    return bool(0 < real < math.inf)
 
 
 def is_finite(e: Estimate) -> bool:

@@ -31,7 +31,6 @@ class Binned:
 
     bins: int = 15
     rule: str = "width"
-    legacy_seed: bool = False
 
     estimands = ("l1", "l2", "l2_squared", "rms", "linf")
     revision = 1

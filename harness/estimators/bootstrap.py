@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from harness.errors import BadInputError, UndefinedError
-from harness.estimators.base import Estimate, apply, is_finite, property_of
+from harness.estimators.base import Estimate, Wrapper, apply, is_finite
 from harness.math import estimands
-from harness.math.notions import SCALAR_NOTIONS, one_hot
+from harness.math.notions import one_hot
 
 OWN_REVISION = 1
 FORMS = ("half", "pivotal")
@@ -21,7 +21,7 @@ SLOW = 1.0 / (math.sqrt(2.0) - 1.0)  # bias of the whole per difference of half 
 
 
 @dataclass(frozen=True)
-class Bootstrap:
+class Bootstrap(Wrapper):
     """The estimates of `estimator`, to the last bit, and for every point estimate without a bound of its own an interval for the
     population quantity at `level`, from `resamples` random halves of the rows.
 
@@ -102,45 +102,13 @@ class Bootstrap:
     @property
     def revision(self):
         """Raised with that of the estimator, whose values these are."""
-        return (OWN_REVISION, property_of(self.estimator, "revision", 0))
-
-    @property
-    def notions(self):
-        return property_of(self.estimator, "notions", SCALAR_NOTIONS)
-
-    @property
-    def estimands(self):
-        return property_of(self.estimator, "estimands")
-
-    @property
-    def null_bias(self):
-        return property_of(self.estimator, "null_bias", 0.1)
-
-    @property
-    def max_n(self):
-        return property_of(self.estimator, "max_n")
-
-    @property
-    def max_classes(self):
-        return property_of(self.estimator, "max_classes")
-
-    @property
-    def needs_posterior(self):
-        return property_of(self.estimator, "needs_posterior", False)
-
-    @property
-    def legacy_seed(self):
-        return property_of(self.estimator, "legacy_seed", False)
-
-    @property
-    def unavailable(self):
-        return property_of(self.estimator, "unavailable")
+        return (OWN_REVISION, self.inner.revision)
 
     @property
     def seconds(self):
         """Halves cost about half; those of the test of 0 are whole."""
         calls = 1.0 + self.resamples / 2 + (self._null_draws if self.form == "half" else 0)
-        return calls * property_of(self.estimator, "seconds", 1e-3)
+        return calls * (1e-3 if self.inner.seconds is None else self.inner.seconds)
 
     @property
     def _null_draws(self):
@@ -180,7 +148,8 @@ class Bootstrap:
     def _values(self, p, y, notion, problem, rng):
         """The finite values on a resample; none where the estimator refuses it, by whatever error of values: a half may lack
         a class."""
-        own = int(rng.integers(2**31 - 1)) if self.legacy_seed else rng
+        seeded = self.replication_rng
+        own = rng if seeded is None else seeded(int(rng.integers(2**31 - 1)))
         try:
             found = apply(self.estimator, p, y, notion, own, problem)
         except (UndefinedError, ValueError, ArithmeticError):

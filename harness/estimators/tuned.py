@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from harness.errors import BadInputError, UndefinedError
-from harness.estimators.base import Estimate, is_positive
+from harness.estimators.base import Estimate, EstimatorSpec, Wrapper, is_positive
 from harness.estimators.selection import check_grid, fold_products, largest_diagnostics, settings_of
 from harness.math.folds import fold_of
 from harness.math.notions import checked
@@ -19,7 +19,7 @@ OWN_REVISION = 1
 
 
 @dataclass(frozen=True)
-class Tuned:
+class Tuned(Wrapper):
     """The squared calibration error by the settings of `estimator` that have the least calibration-estimation risk (gruber2025,
     Algorithm 1): a random `test_share` of the samples is set aside; on the others, `folds` cross-validation folds give every
     setting's mean validation risk (eq. 20); l2_squared is the mean over the test samples of h(f, f), h the mean of the chosen
@@ -53,11 +53,7 @@ class Tuned:
     @property
     def revision(self):
         """Raised with that of the estimator, whose numbers these are."""
-        return OWN_REVISION + getattr(self.estimator, "revision", 1) - 1
-
-    @property
-    def notions(self):
-        return self.estimator.notions
+        return OWN_REVISION + (self.inner.revision or 1) - 1
 
     @property
     def max_n(self):
@@ -80,7 +76,7 @@ class Tuned:
         settings = settings_of(self.grid or {})
         if "calibrator" not in (self.grid or {}):
             settings = settings[:1]  # other fields change none of the properties
-        found = (getattr(dataclasses.replace(self.estimator, **one), name, None) for one in settings)
+        found = (EstimatorSpec.read(dataclasses.replace(self.estimator, **one), name) for one in settings)
         return [value for value in found if value is not None]
 
     def __call__(self, p, y, rng=None):

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from harness.calibrators import Isotonic
+from harness.calibrators.base import CalibratorSpec
 from harness.common.seeds import as_seed
 from harness.errors import BadInputError
 from harness.estimators.base import Estimate
-from harness.estimators.certified import interval as bounds
+from harness.math import fold_confidence
 from harness.math import losses as loss_functions
 from harness.math.estimands import pivot
 from harness.math.folds import fold_of
@@ -27,7 +28,7 @@ class Variational:
     Its expectation is at most the calibration error of the loss, with equality when q = E[Y given f]; estimates may be
     negative. One fit per fold serves all losses; `losses` empty means all standard ones of the notion.
 
-    `low` is a lower confidence bound of the calibration error at `level`, valid for every n (`estimators.bounds.lower`; classwise
+    `low` is a lower confidence bound of the calibration error at `level`, valid for every n (`harness.math.fold_confidence.lower`; classwise
     for the mean over classes). `repeats` > 1 averages over that many random partitions and reports their spread: diagnostics
     "split_sd" is the standard deviation of a single partition's estimate, given the sample.
 
@@ -45,7 +46,6 @@ class Variational:
     losses: tuple = ()
     repeats: int = 1
     level: float = 0.95
-    legacy_seed: bool = False
 
     notions = ("binary", "top_label", "classwise", "canonical")
     revision = 2
@@ -71,40 +71,39 @@ class Variational:
 
     @property
     def determinism(self):
-        return "exact" if self.folds == 1 and self.calibrator.determinism == "exact" else "statistical"
+        return "exact" if self.folds == 1 and CalibratorSpec.of(self.calibrator).determinism == "exact" else "statistical"
 
     @property
     def null_bias(self):
-        return 0.35 if self.folds == 1 else getattr(self.calibrator, "null_bias", 0.05)
+        return 0.35 if self.folds == 1 else CalibratorSpec.of(self.calibrator).null_bias
 
     @property
     def max_n(self):
-        return getattr(self.calibrator, "max_n", None)
+        return CalibratorSpec.of(self.calibrator).max_n
 
     @property
     def max_classes(self):
-        return getattr(self.calibrator, "max_classes", None)
+        return CalibratorSpec.of(self.calibrator).max_classes
 
     @property
     def seconds(self):
-        return self.repeats * self.folds * getattr(self.calibrator, "seconds", 5e-4)
+        return self.repeats * self.folds * CalibratorSpec.of(self.calibrator).seconds
 
     @property
     def unavailable(self):
         """Why the calibrator cannot run here, or None."""
-        return getattr(self.calibrator, "unavailable", None)
+        return CalibratorSpec.of(self.calibrator).unavailable
 
     def __call__(self, p, y, rng=None, notion="binary"):
         p, y = checked(p, y)
         return self.evaluate(p, y, list(self.partitions(p, y, rng)), notion)
 
     def partitions(self, p, y, rng):
-        """`repeats` pairs (fold of every sample, held-out recalibrated predictions). An integer rng is the seed of the first
-        partition, the next integers those of the others."""
-        for repeat in range(self.repeats):
-            own = rng + repeat if isinstance(rng, (int, np.integer)) else rng
-            fold = fold_of(y, self.folds, self.stratified, own)
-            yield fold, cross_fit(self.calibrator, p, y, fold, own)
+        """`repeats` pairs (fold of every sample, held-out recalibrated predictions)."""
+        stream = rng if rng is None else np.random.default_rng(rng)
+        for _ in range(self.repeats):
+            fold = fold_of(y, self.folds, self.stratified, stream)
+            yield fold, cross_fit(self.calibrator, p, y, fold, stream)
 
     def search_space(self, scalar):
         """What `tuned` tries: the calibrator that it has (a grid of several compares them)."""
@@ -148,11 +147,11 @@ class Variational:
             if hasattr(loss, "for_bound"):
                 x = [loss.for_bound(p, q, _outcome(p, y), at) for _, q in partitions]
             least.append(loss.least(p.ndim == 1))
-            found.append([bounds.moments(terms, fold, least[-1]) for terms, (fold, _) in zip(x, partitions)])
+            found.append([fold_confidence.moments(terms, fold, least[-1]) for terms, (fold, _) in zip(x, partitions)])
         sums, squares, counts = (
             np.array([np.concatenate([of_one[part] for of_one in of_loss]) for of_loss in found]) for part in range(3)
         )
-        for i, low in zip(bounded, bounds.lower(sums, squares, counts[0], least, self.level)):
+        for i, low in zip(bounded, fold_confidence.lower(sums, squares, counts[0], least, self.level)):
             lows[i] = float(low)
         return lows
 
@@ -182,7 +181,7 @@ def paired_difference(p_first, p_second, y, rng, estimator=None, notion="binary"
     """{estimand: Estimate} of the variational error of one model minus that of another on the same samples: an interval.
 
     p_first, p_second: predictions (n,) or (n, k) of the same y (n,), reduced by `notion`. Both are cross-fitted on the same
-    partitions, and the interval is of the mean of the paired differences of contributions (`estimators.bounds.half_width`),
+    partitions, and the interval is of the mean of the paired differences of contributions (`harness.math.fold_confidence.half_width`),
     asymptotic in the size of a fold. It is about what the fitted maps reveal of both errors, E[contribution] of each being at
     most the error: a difference of two lower bounds, itself no bound of the difference of errors.
     """
@@ -202,14 +201,13 @@ def paired_difference(p_first, p_second, y, rng, estimator=None, notion="binary"
         )
     found = {}
     differences: dict = {}
-    for repeat in range(estimator.repeats):
-        own = rng + repeat if isinstance(rng, (int, np.integer)) else rng
-        fold = fold_of(y_first, estimator.folds, False, own)
-        seed = as_seed(own)
+    stream = None if rng is None else np.random.default_rng(rng)  # without one, the folds say that it is missing
+    for _ in range(estimator.repeats):
+        fold = fold_of(y_first, estimator.folds, False, stream)
+        seed = as_seed(stream)
         sides = []
         for p, labels in ((first, y_first), (second, y_second)):
-            stream = own if isinstance(own, (int, np.integer)) else np.random.default_rng(seed)  # both sides' fits draw alike
-            q = cross_fit(estimator.calibrator, p, labels, fold, stream)
+            q = cross_fit(estimator.calibrator, p, labels, fold, np.random.default_rng(seed))  # both sides' fits draw alike
             sides.append(estimator.contributions(p, labels, [(fold, q)], notion))
         with np.errstate(invalid="ignore"):  # two infinite losses have no difference
             for (loss, (a,)), (_, (b,)) in zip(*sides):
@@ -217,7 +215,7 @@ def paired_difference(p_first, p_second, y, rng, estimator=None, notion="binary"
     for name, terms in differences.items():
         values = [float(x.mean()) for x, _ in terms]
         finite = all(np.isfinite(x).all() for x, _ in terms)  # an outcome that one model calls impossible is infinitely wrong
-        half = float(np.mean([bounds.half_width(x, fold, level) for x, fold in terms])) if finite else float("nan")
+        half = float(np.mean([fold_confidence.half_width(x, fold, level) for x, fold in terms])) if finite else float("nan")
         value = float(np.mean(values))
         diagnostics = {"split_sd": float(np.std(values, ddof=1))} if len(values) > 1 else None
         low, high = (None, None) if np.isnan(half) else (value - half, value + half)

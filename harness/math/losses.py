@@ -6,7 +6,7 @@ For a prediction f, a recalibrated q fitted on other samples, and the outcome y,
 
 f, q: (n,) with y (n,) in {0, 1} as floats (scalar notions), or (n, k) with one-hot y (canonical). `pivot` as in
 `estimands.pivot`: it tells over- from under-confidence. `least(scalar)` is a number that no contribution falls below; with
-it, the bounded terms give a confidence bound (estimators.bounds). A loss with unbounded terms has `for_bound` in place of
+it, the bounded terms give a confidence bound (harness.math.fold_confidence). A loss with unbounded terms has `for_bound` in place of
 `contribution` for that purpose.
 """
 
@@ -77,12 +77,11 @@ class LogLoss:
     """log q_y - log f_y. Estimates E KL(C || f).
 
     q is clipped to [floor, 1 - floor], since a fitted zero would make the estimate minus infinity; a bound that stays a
-    bound up to k * floor. f is clipped only if `floor_f` (the authors' experiments do, with 1e-8): otherwise an outcome of
-    predicted probability 0 makes the estimate infinite, and it is recorded as undefined.
+    bound up to k * floor. f is left as it is: an outcome of predicted probability 0 makes the estimate infinite, and it is
+    recorded as undefined.
     """
 
     floor: float = 1e-8
-    floor_f: bool = False
     name = "kl"
 
     def least(self, scalar):
@@ -97,8 +96,6 @@ class LogLoss:
 
     def contribution(self, f, q, y, pivot=0.5):
         q = np.clip(q, self.floor, 1.0 - self.floor)
-        if self.floor_f:
-            f = np.clip(f, self.floor, 1.0 - self.floor)
         with np.errstate(divide="ignore"):
             return np.log(_of_outcome(q, y)) - np.log(_of_outcome(f, y))
 

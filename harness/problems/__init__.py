@@ -18,14 +18,13 @@ law(width, order) -> scores, probabilities, posteriors of a quadrature, from whi
 An attribute `stream` names the random stream that a problem draws from in place of its own (harness.problems.Paired): problems of
 one stream share their draws, as models that are compared on the same samples must.
 
-A family of problems has members() -> {id: configuration of a problem} instead, and stands for all of them in a run.
+A family of problems has members() -> {id: problem} instead, and stands for all of them in a run.
 """
 
 from harness.problems.base import Truth
 from harness.problems.beta import Beta
 from harness.problems.dirichlet import Dirichlet
 from harness.problems.files_family import AbsentFiles, PredictionFiles
-from harness.problems.legacy import LegacyStream
 from harness.problems.perturbations import Perturbations, PerturbedNetworks
 from harness.problems.powered import TemperedDirichlet
 from harness.problems.predictions import Predictions
@@ -45,7 +44,6 @@ __all__ = [
     "CovariateShifts",
     "Dirichlet",
     "EachClass",
-    "LegacyStream",
     "OneClass",
     "Paired",
     "Perturbations",

@@ -1,16 +1,233 @@
-"""The value of an estimand on a problem, with its own error."""
+"""What a problem is, what it may declare and what stands in where it declares nothing; and what it says of an estimand."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.common.strangers import ours, said, where
 from harness.errors import BadInputError
 from harness.math import estimands
 from harness.math.notions import number
+
+
+class Problem(Protocol):
+    """A distribution of (p, y). `sample` is all that is needed; what else a problem may have is listed in `ProblemSpec`."""
+
+    def sample(self, n: int, rng: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Predictions p, (n,) or (n, k), and labels y, (n,); a small n is a prefix of a larger n for an equal `rng`."""
+        ...
+
+
+@runtime_checkable
+class Family(Protocol):
+    """A name for several problems, which a run takes in its place."""
+
+    def members(self) -> Mapping[str, Any] | None:
+        """The problems by their ids; None if this one is a single problem after all."""
+        ...
+
+
+def members_of(problem: object) -> Mapping[str, Any] | None:
+    """The members of a family of problems by their ids; None for a single problem."""
+    return problem.members() if isinstance(problem, Family) else None
+
+
+@dataclass(frozen=True)
+class ProblemSpec:
+    """What a problem declares, each property read when it is first asked for (some need a file), and a default where a problem
+    does not have it. This is the only place that knows the defaults.
+
+    `version` is raised when draws or truths change; `fingerprint` is what identifies the problem beside its class, None if its
+    fields do.
+    """
+
+    problem: Any
+
+    @classmethod
+    def of(cls, problem: object) -> ProblemSpec:
+        return cls(problem)
+
+    def _get(self, name: str, default: Any) -> Any:
+        return getattr(self.problem, name, default)
+
+    @cached_property
+    def notions(self) -> tuple[str, ...]:
+        """All notions that the problem can be judged under."""
+        return tuple(self._get("notions", ("binary",)))
+
+    @cached_property
+    def default_notions(self) -> tuple[str, ...]:
+        """The notions that a run judges if it does not say which."""
+        return tuple(self._get("default_notions", self.notions[:1]))
+
+    @cached_property
+    def classes(self) -> int:
+        """The number of classes."""
+        return int(self._get("classes", 2))
+
+    @cached_property
+    def version(self) -> Any:
+        """A number, or a tuple of them: other draws or other truths have another."""
+        return self._get("version", 0)
+
+    @cached_property
+    def fingerprint(self) -> dict[str, Any] | None:
+        """What identifies the problem beside its class; None: its fields do."""
+        found: dict[str, Any] | None = self._get("fingerprint", None)
+        return found
+
+    @cached_property
+    def default_n(self) -> Any:
+        """The sample size, or a tuple of them, if a run does not say."""
+        return self._get("default_n", 1000)
+
+    @cached_property
+    def default_reps(self) -> int:
+        """The number of replications if a run does not say."""
+        return int(self._get("default_reps", 10))
+
+    @cached_property
+    def n_max(self) -> int | None:
+        """The number of samples at hand; None: as many as wanted."""
+        found: int | None = self._get("n_max", None)
+        return found
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...] | None:
+        """The sample sizes for which the problem exists; None: all up to `n_max`."""
+        found = self._get("sizes", None)
+        return None if found is None else tuple(np.atleast_1d(found).tolist())
+
+    @cached_property
+    def unavailable(self) -> str | None:
+        """Why the problem cannot be run here, such as a file that is absent; its cells are skipped with this reason."""
+        found: str | None = self._get("unavailable", None)
+        return found
+
+    @cached_property
+    def rows_of_a_file(self) -> bool:
+        """Whether samples are rows of a file, drawn without replacement."""
+        return bool(self._get("rows_of_a_file", False))
+
+    @cached_property
+    def described(self) -> str | None:
+        """Of a file: one line that says how it was read."""
+        found: str | None = self._get("described", None)
+        return found
+
+    @cached_property
+    def names(self) -> tuple[str, ...] | None:
+        """The names of the classes."""
+        found: tuple[str, ...] | None = self._get("names", None)
+        return found
+
+    @cached_property
+    def top_label(self) -> bool:
+        """Whether one-dimensional predictions are confidences and labels say whether each was right."""
+        return bool(self._get("top_label", False))
+
+    @cached_property
+    def content(self) -> str | None:
+        """16 hexadecimal digits that the random streams are seeded by; None: the key of the problem."""
+        found: str | None = self._get("content", None)
+        return found
+
+    @cached_property
+    def stream(self) -> str | None:
+        """The name of the random stream that is shared with other problems; None: the problem has its own."""
+        found: str | None = self._get("stream", None)
+        return found
+
+    @cached_property
+    def replication_rng(self) -> Callable[[int], Any] | None:
+        """rep -> what `sample` is given as `rng` in place of a Generator (an author's integer seed); None: a Generator."""
+        found: Callable[[int], Any] | None = self._get("replication_rng", None)
+        return found
+
+    @cached_property
+    def posterior(self) -> Callable[[NDArray[Any]], NDArray[Any]] | None:
+        """p -> E[Y given p], of the shape of p; None where it is not known."""
+        found: Callable[[NDArray[Any]], NDArray[Any]] | None = self._get("posterior", None)
+        return found
+
+    @cached_property
+    def law(self) -> Callable[..., Any] | None:
+        """(width, order) -> scores, their probabilities and their posteriors, of a quadrature over the law of the scores."""
+        found: Callable[..., Any] | None = self._get("law", None)
+        return found
+
+    @cached_property
+    def variation(self) -> float | None:
+        """The total variation of E[Y given p] on [0, 1], or a bound on it; None where nothing is known."""
+        found: float | None = self._get("variation", None)
+        return found
+
+    @cached_property
+    def perturbation(self) -> float | None:
+        """The h of the sech perturbation that the scores went through (harness.math.sech_noise); None without any."""
+        found: float | None = self._get("perturbation", None)
+        return found
+
+    @cached_property
+    def declares_perturbation(self) -> bool:
+        """Whether the problem says anything of a perturbation: that it knows of none is something said."""
+        return hasattr(self.problem, "perturbation")
+
+
+class Wrapper:
+    """The base of a problem that changes another one, its field `problem`: what a subclass does not define is taken over, but
+    for posterior, truths and what is specific to files, which the change may make wrong."""
+
+    problem: Any
+    fingerprint: dict[str, Any] | None = None
+
+    @property
+    def wrapped(self) -> ProblemSpec:
+        """What the problem inside declares."""
+        return ProblemSpec.of(self.problem)
+
+    @property
+    def version(self) -> Any:
+        """Raised with that of the problem inside, whose draws these are."""
+        return (1, self.wrapped.version)
+
+    @property
+    def unavailable(self) -> str | None:
+        return self.wrapped.unavailable
+
+    @property
+    def notions(self) -> tuple[str, ...]:
+        return self.wrapped.notions
+
+    @property
+    def default_notions(self) -> tuple[str, ...]:
+        return self.wrapped.default_notions
+
+    @property
+    def classes(self) -> int:
+        return self.wrapped.classes
+
+    @property
+    def n_max(self) -> int | None:
+        return self.wrapped.n_max
+
+    @property
+    def default_n(self) -> Any:
+        return self.wrapped.default_n
+
+    @property
+    def default_reps(self) -> int:
+        return self.wrapped.default_reps
+
+    def truth(self, estimand: str, notion: str | None = None) -> Truth | None:
+        return None
 
 
 @dataclass(frozen=True)
@@ -22,7 +239,7 @@ class Truth:
     method: str
 
 
-def truth_of(problem, estimand: str, notion: str) -> Truth | None:
+def truth_of(problem: Any, estimand: str, notion: str) -> Truth | None:
     """What a problem says of an estimand, the one place where it is asked. A stranger's may return a number in place of a Truth,
     which is then taken as exact; None and NaN mean unknown. Raises BadInputError on anything else, and where it raises."""
     if not hasattr(problem, "truth"):
@@ -30,10 +247,10 @@ def truth_of(problem, estimand: str, notion: str) -> Truth | None:
     asked = f"truth({estimand!r}, {notion!r}) of {type(problem).__name__}"
     try:
         found = problem.truth(estimand, notion)
-    except Exception as error:
-        if isinstance(error, BadInputError) or ours(type(problem).__module__) and not where(error):
+    except Exception as raised:
+        if isinstance(raised, BadInputError) or ours(type(problem).__module__) and not where(raised):
             raise
-        raise BadInputError(f"{asked} raises {said(error)}; where it is unknown it must return None.") from error
+        raise BadInputError(f"{asked} raises {said(raised)}; where it is unknown it must return None.") from raised
     if found is None:
         return None
     given = found if isinstance(found, Truth) else Truth(found, 0.0, "given")
@@ -49,7 +266,15 @@ def truth_of(problem, estimand: str, notion: str) -> Truth | None:
     return None if math.isnan(value) else Truth(value, error, str(given.method))
 
 
-def scalar_integral(name, p, rest, c, c_rest, notion, weights):
+def scalar_integral(
+    name: str,
+    p: NDArray[Any],
+    rest: NDArray[Any],
+    c: NDArray[Any],
+    c_rest: NDArray[Any],
+    notion: str,
+    weights: NDArray[Any] | None,
+) -> float:
     """estimands.value at quadrature nodes p with rest = 1 - p and c_rest = 1 - c to full relative accuracy: the logarithmic
     estimands need it where p rounds to 1, so they are taken on the two columns (the same quantity)."""
     if name in ("kl", "logloss", "refinement_kl", "sharpness_kl"):

@@ -6,8 +6,10 @@ import fnmatch
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from harness.errors import BadInputError
+from harness.problems.predictions import Predictions
 
 PARTS = ("train", "val", "test")
 
@@ -42,21 +44,20 @@ class PredictionFiles:
                 f"part is {self.part!r} beside names of arrays; part itself names them {self.part}_logits and so on."
             )
 
-    def members(self) -> dict[str, dict]:
-        """{id: configuration of the Predictions}, or of the one absent problem."""
+    def members(self) -> dict[str, Any]:
+        """{id: Predictions}, or the one absent problem."""
         name = self.name or Path(self.folder).name
         end = f"/{self.part}" if self.part else ""
         paths = self.paths()
         if not paths:
-            return {f"{name}/absent{end}": {"_target_": "harness.problems.AbsentFiles", "reason": self._absent()}}
+            return {f"{name}/absent{end}": AbsentFiles(self._absent())}
         twice = [path.stem for path in paths if [other.stem for other in paths].count(path.stem) > 1]
         if twice:
             raise BadInputError(f"{paths[0].parent} holds several files {twice[0]}.*; ids are the names without endings.")
         arrays = {"probabilities": self.probabilities, "logits": self.logits, "labels": self.labels}
         if self.part:
             arrays = {"probabilities": None, "logits": f"{self.part}_logits", "labels": f"{self.part}_labels"}
-        one = {"_target_": "harness.problems.Predictions", **arrays, "by_content": False}
-        return {f"{name}/{path.stem}{end}": {**one, "path": str(path)} for path in paths}
+        return {f"{name}/{path.stem}{end}": Predictions(str(path), **arrays, by_content=False) for path in paths}
 
     def paths(self) -> list[Path]:
         """The files, of the first place that has any."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import frexp
+from dataclasses import dataclass, replace
+from math import frexp, inf
+from numbers import Real
 from typing import Any
 
 from harness.errors import BadInputError
-from harness.estimators.base import is_positive
+from harness.problems.base import ProblemSpec, members_of
+from harness.problems.files_family import AbsentFiles, PredictionFiles
+from harness.problems.transforms.perturbed import Perturbed
 
 WIDTHS = tuple(2.0**-j for j in range(2, 9))
 
@@ -26,20 +29,19 @@ class Perturbations:
     def __post_init__(self):
         _check(self.widths)
 
-    def members(self) -> dict[str, dict]:
-        from harness.runs.components import build
-
-        if not hasattr(self.problem, "members"):
-            return {f"{self.name}/{width_name(h)}": perturbed(self.problem, h, self.notion) for h in self.widths}
+    def members(self) -> dict[str, Any]:
+        """{id: the problem as it is, or Perturbed}."""
         try:
-            members = self.problem.members()
+            members = members_of(self.problem)
         except BadInputError as absent:  # its files are not there
-            return {self.name: {"_target_": "harness.problems.AbsentFiles", "reason": str(absent).rstrip(".")}}
+            return {self.name: AbsentFiles(str(absent).rstrip("."))}
+        if members is None:
+            return {f"{self.name}/{width_name(h)}": Perturbed(self.problem, h, self.notion) for h in self.widths}
         found = {}
         for name, one in members.items():
             found[name] = one
-            if not getattr(build("problem", name, one), "unavailable", None):
-                found |= {f"{name}/{width_name(h)}": perturbed(one, h, self.notion) for h in self.widths}
+            if not ProblemSpec.of(one).unavailable:
+                found |= {f"{name}/{width_name(h)}": Perturbed(one, h, self.notion) for h in self.widths}
         return found
 
 
@@ -59,26 +61,20 @@ class PerturbedNetworks:
     def __post_init__(self):
         _check(self.widths)
 
-    def members(self) -> dict[str, dict]:
-        from harness.problems.files_family import PredictionFiles
-
+    def members(self) -> dict[str, Any]:
+        """{id: Predictions, or Perturbed}, or the one absent problem."""
         found = {}
         how = {"labels": "labels", "name": self.name, "source": self.source}
         plain = PredictionFiles(self.folder, self.pattern, probabilities="plain", **how).members()
         for name, one in plain.items():
             found[name] = one
-            if one["_target_"] != "harness.problems.Predictions":
+            if isinstance(one, AbsentFiles):
                 continue
-            found |= {f"{name}/{width_name(h)}": perturbed(one, h) for h in self.widths}
+            found |= {f"{name}/{width_name(h)}": Perturbed(one, h) for h in self.widths}
             for h in self.widths:
                 aware = f"aware_{width_name(h)}"
-                found[f"{name}/{aware}"] = perturbed({**one, "probabilities": aware}, h)
+                found[f"{name}/{aware}"] = Perturbed(replace(one, probabilities=aware), h)
         return found
-
-
-def perturbed(one, h: float, notion: str = "binary") -> dict:
-    """The configuration of `one`, a problem or its configuration, perturbed with width h."""
-    return {"_target_": "harness.problems.Perturbed", "problem": one, "h": h, "notion": notion}
 
 
 def width_name(h: float) -> str:
@@ -88,6 +84,9 @@ def width_name(h: float) -> str:
 
 
 def _check(widths):
-    wrong = [h for h in widths if not is_positive(h)]
-    if wrong or not widths or len(set(map(width_name, widths))) < len(widths):
+    if (
+        not widths
+        or not all(isinstance(h, Real) and 0.0 < h < inf for h in widths)
+        or len(set(map(width_name, widths))) < len(widths)
+    ):
         raise BadInputError(f"widths is {tuple(widths)}; different positive numbers are needed.")

@@ -117,20 +117,17 @@ class TabRepoTasks:
     max_classes: int | None = None
     max_n: int = 5000
 
-    def members(self) -> dict[str, dict]:
-        """{id: configuration of the TabRepoTask}. Raises BadInputError if the repository is absent or nothing is chosen."""
+    def members(self) -> dict[str, TabRepoTask]:
+        """{id: TabRepoTask}. Raises BadInputError if the repository is absent or nothing is chosen."""
         from harness.sources import tabrepo
 
         held = tabrepo.find(self.repository)
         listed = self._listed() if self.tasks else self._all_of(held)
         chosen = self._chosen(listed)
         return {
-            f"{dataset}/{fold}/{config}": {
-                "_target_": "harness.problems.TabRepoTask", "repository": str(held.root), "dataset": dataset, "fold": fold,
-                "config": config, "n_samples": n, "n_classes": k, "max_n": self.max_n,
-            }
+            f"{dataset}/{fold}/{config}": TabRepoTask(str(held.root), dataset, fold, config, n, k, self.max_n)
             for dataset, fold, config, n, k in chosen
-        }  # fmt: skip
+        }
 
     def _listed(self):
         """[(dataset, fold, config, n, classes)] of the csv, in its order."""

@@ -23,7 +23,7 @@ import pandas as pd
 
 from harness.report import reproduction
 from harness.report.evaluation import GROUP, evaluate
-from harness.report.tables import DASH, label
+from harness.report.shown import DASH, label
 from harness.runs import provenance
 from harness.runs.config import out_folder
 
@@ -209,8 +209,8 @@ def without_number(records: pd.DataFrame, config: Config, row: str, columns: str
 def together(*frames: pd.DataFrame) -> pd.DataFrame:
     """The rows of `numbers` and `without_number` in this order; of two with the same row and column the first holds."""
     frames = tuple(frame for frame in frames if len(frame))
-    made = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=ANSWER[1:])
-    return made.drop_duplicates(["row", "column"], ignore_index=True)
+    made = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+    return made.reindex(columns=ANSWER[1:]).drop_duplicates(["row", "column"], ignore_index=True)
 
 
 def answers(
@@ -247,6 +247,32 @@ def _why(otherwise, row, column):
     if isinstance(otherwise, str):
         return otherwise
     return otherwise.get(row) if isinstance(otherwise, Mapping) else otherwise(row, column)
+
+
+def convergence_numbers(records: pd.DataFrame, config: Config, estimand: str) -> pd.DataFrame:
+    """Our numbers for a figure of estimates against n, one answer to each item of config["compare"].
+
+    The row is '<problem label>, n = <n>' and the column the estimator's label; the error is the standard error over the
+    replications. The column 'True value' is the problem's truth with its error, unless an estimator bears that label. An item
+    named <figure>_runs is of single runs, its rows '..., seed = <rep>' without an error; <figure>_runs_<estimand> is of that
+    estimand.
+    """
+    frames = []
+    for item in config["compare"]:
+        figure, _, named = item.partition("_runs")
+        wanted = named.removeprefix("_") or estimand
+        row = "{model}, n = {n}" if item == figure else "{model}, n = {n}, seed = {rep}"
+        if item == figure:
+            found = evaluated(records, config, wanted)
+            ours = numbers(found, row, "{column}")
+        else:
+            found = values(records, config, wanted)
+            ours = numbers(found, row, "{column}", value="value", error=0.0, reps=1)
+        exact = numbers(found, row, reproduction.TRUTH, value="truth", error="truth_error", reps=np.inf)
+        if reproduction.TRUTH in config["labels"]["estimator"].values():
+            exact = exact.head(0)
+        frames.append(together(ours, exact, without_number(records, config, row, "{column}")).assign(item=item))
+    return joined(frames)
 
 
 def joined(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:

@@ -8,8 +8,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.report.plots import COLOURS, MARKERS, WIDTH, pyplot
+from harness.report.style import COLOURS, MARKERS, WIDTH, nothing, pyplot
 
+__all__ = [
+    "COLOURS",
+    "MARKERS",
+    "N_AXIS",
+    "WIDTH",
+    "curve",
+    "grid",
+    "legend",
+    "look",
+    "marks",
+    "name_rows",
+    "nothing",
+    "panels",
+    "pyplot",
+    "truth_line",
+]
 N_AXIS = "number of samples $n$"
 
 
@@ -56,14 +72,6 @@ def panels(count: int, per_row: int = 3, height: float = 2.0, xlabel: str | None
         if xlabel:
             ax.set_xlabel(xlabel)
     return figure, list(axes.flat[:count])
-
-
-def nothing(text: str = "no cell gave a number to draw; the page says why"):
-    """A figure that says that there is none."""
-    figure, axes = grid(1, 1, 1.2)
-    axes[0, 0].set_axis_off()
-    axes[0, 0].text(0.5, 0.5, text, ha="center", va="center", transform=axes[0, 0].transAxes)
-    return figure
 
 
 def curve(ax, part: pd.DataFrame, x: str = "n", value: str = "mean", error: str | None = "se", log: bool = False, **how) -> None:

@@ -12,71 +12,20 @@ nothing is asked of their order.
 from __future__ import annotations
 
 from harness.errors import BadInputError
-from harness.math.estimands import check_name, has_truth
+from harness.report.shown import label
+from harness.runs.config import out_folder
+from harness.runs.records import read_truths
+from harness.runs.settings import as_list, checked_ranking, levels
 
 POLICY = (
     "Share of trials in which every model has a smaller value than the models behind it; bars: 95 % Wilson intervals. Equal "
     "values are no order. A trial without a number for one of the models counts as not ordered; the table says how many. "
     "An order that is given, or by true values, is asked of every estimator, also of those that measure something else."
 )
-TRIED = ("ok", "undefined", "failed")
-KEYS = ("stream", "orders", "reference")
-ALL = "all"
+TRIED = ("ok", "undefined", "failed")  # the statuses of cells that make a trial
+ALL_MODELS = "all"
 GROUP = ["notion", "n", "estimator", "estimand"]
 COLUMNS = ["order", *GROUP, "successes", "trials", "incomplete", "share", "low", "high", "models"]
-
-
-def checked(ranking, problems) -> dict:
-    """The config's `ranking` with all its keys; `problems` are the ids of the run. Raises BadInputError on anything else.
-
-    stream      name of the random stream that the models share, for those that have none yet
-    orders      {text: [problem ids, smallest error first]}, of two models or more; a list inside the list is one level
-    reference   null, `full` (all models by the estimator's own value on all rows of their files), or an estimand (by its truths)
-    """
-    if not isinstance(ranking, dict) or set(ranking) - set(KEYS):
-        raise BadInputError(f"ranking is {ranking!r}; a mapping with the keys {', '.join(KEYS)} is needed.")
-    found = {key: ranking.get(key) for key in KEYS}
-    if not found["orders"] and not found["reference"]:
-        raise BadInputError("ranking has neither orders nor a reference; one of them must say what the right order is.")
-    if len(problems) < 2:
-        raise BadInputError(f"the models of the ranking are {', '.join(problems)}; at least two are needed.")
-    reference = found["reference"]
-    if reference is not None and not (isinstance(reference, str) and (reference == "full" or _is_known(reference))):
-        raise BadInputError(
-            f"ranking.reference is {reference!r}; allowed are null, full, and an estimand whose truths problems know."
-        )
-    if found["orders"] and not isinstance(found["orders"], dict):
-        raise BadInputError(f"ranking.orders is {found['orders']!r}; a mapping from names to lists of problem ids is needed.")
-    for name, order in (found["orders"] or {}).items():
-        if not _is_order(order):
-            raise BadInputError(f"ranking.orders.{name} is {order!r}; a list of problem ids, or of lists of them, is needed.")
-        known = [model for level in levels(order) for model in level]
-        absent = [model for model in known if model not in problems]
-        if len(levels(order)) < 2 or len(set(known)) < len(known) or absent:
-            why = (
-                f"{', '.join(absent)} not among the problems of this run"
-                if absent
-                else "at least two different models are needed"
-            )
-            raise BadInputError(f"ranking.orders.{name} is {order!r}; {why}.")
-    return found
-
-
-def _is_known(estimand):
-    try:
-        return has_truth(check_name(estimand))
-    except BadInputError:
-        return False
-
-
-def _is_order(order):
-    names = isinstance(order, (list, tuple)) and [x for y in order for x in (y if isinstance(y, (list, tuple)) else [y])]
-    return bool(names) and all(isinstance(x, str) for x in names)
-
-
-def levels(order) -> tuple:
-    """['a', ['b', 'c']] -> (('a',), ('b', 'c'))."""
-    return tuple((level,) if isinstance(level, str) else tuple(level) for level in order)
 
 
 def by_value(values: dict) -> tuple:
@@ -86,7 +35,23 @@ def by_value(values: dict) -> tuple:
 
 
 def wilson(successes, trials, z: float = 1.959963984540054):
-    """Wilson's interval of a share: (s + z^2/2 -+ z sqrt(s (n - s) / n + z^2/4)) / (n + z^2). z: normal quantile, of 95 %."""
+    """Wilson's interval of a share, of s successes in n trials:
+
+        (s + z^2/2 -+ z sqrt(s (n - s) / n + z^2/4)) / (n + z^2)
+
+    Parameters
+    ----------
+    successes, trials : int or array
+        s and n; NaN where there is no trial.
+    z : float
+        Quantile of the normal distribution; the default is that of 95 %.
+
+    Examples
+    --------
+    >>> low, high = wilson(9, 10)
+    >>> round(float(low), 4), round(float(high), 4)
+    (0.5958, 0.9821)
+    """
     import numpy as np
 
     s, n = np.asarray(successes, dtype=float), np.asarray(trials, dtype=float)
@@ -105,11 +70,22 @@ def is_ordered(values, order):
 
 
 def score(records, orders: dict):
-    """One row per order, notion, n, estimator and estimand: successes, trials, incomplete (trials that lack a number), share and
-    its Wilson bounds, `models` (the order itself). An estimator that never gave a number has an empty estimand.
+    """How often models were put into the right order.
 
-    orders: {text: order}; in place of the order {notion: order}, or {(notion, estimator, estimand): order} where every estimator
-    has its own.
+    Parameters
+    ----------
+    records : DataFrame
+        Of one plan: one cell per problem, notion, n, replication and estimator.
+    orders : mapping
+        {text: order}; in place of the order {notion: order}, or {(notion, estimator, estimand): order} where every estimator has
+        its own.
+
+    Returns
+    -------
+    DataFrame
+        One row per order, notion, n, estimator and estimand: successes, trials, incomplete (trials without a number for one of
+        the models), share, its Wilson bounds low and high, and `models`, the order itself; and the `keys` of the cells of the
+        trials. An estimator that never gave a number has an empty estimand.
     """
     import pandas as pd
 
@@ -121,7 +97,8 @@ def score(records, orders: dict):
             raise BadInputError(
                 f"records hold {estimator} on {cells.loc[twice, 'problem'].iloc[0]} twice for one rep; give one plan's."
             )
-        tried = cells[cells["status"].isin(TRIED)].pivot(index="rep", columns="problem", values="key").notna()
+        keys = cells[cells["status"].isin(TRIED)].pivot(index="rep", columns="problem", values="key")
+        tried = keys.notna()
         names = list(dict.fromkeys(part.loc[part["estimand"].notna(), "estimand"])) or [""]
         for estimand in names:
             fine = part[part["estimand"].eq(estimand) & part["status"].eq("ok")]
@@ -135,13 +112,14 @@ def score(records, orders: dict):
                 trials = tried.index[tried[models].all(axis=1)]
                 of_order = values.reindex(index=trials, columns=models)
                 successes, lost = int(is_ordered(of_order, order).sum()), int(of_order.isna().any(axis=1).sum())
-                rows.append([name, notion, n, estimator, estimand, successes, len(trials), lost, order])
-    frame = pd.DataFrame(rows, columns=[*COLUMNS[:8], "models"])
+                used = tuple(keys.loc[trials, models].to_numpy().ravel())
+                rows.append([name, notion, n, estimator, estimand, successes, len(trials), lost, order, used])
+    frame = pd.DataFrame(rows, columns=[*COLUMNS[:8], "models", "keys"])
     frame = frame[frame["trials"].gt(0)].reset_index(drop=True)
     frame["share"] = frame["successes"] / frame["trials"]
     frame["low"], frame["high"] = wilson(frame["successes"], frame["trials"])
     frame["models"] = [" < ".join(" = ".join(level) for level in order) for order in frame["models"]]
-    return frame[COLUMNS]
+    return frame[[*COLUMNS, "keys"]]
 
 
 def own_orders(records) -> dict:
@@ -158,7 +136,7 @@ def own_orders(records) -> dict:
 
 def split(records, config):
     """(records of the trials, records of all rows), the latter empty unless the reference is `full`: the one replication of all
-    rows, which `cells.plan` adds to the run, is the largest n."""
+    rows, which `harness.runs.plan` adds to the run, is the largest n."""
     if config["ranking"]["reference"] != "full":
         return records, records.iloc[:0]
     full = records["n"].eq(records["n"].max())
@@ -167,20 +145,17 @@ def split(records, config):
 
 def of_config(records, config):
     """`score` of the trials in `records`, by the orders that config["ranking"] gives or refers to."""
-    ranking, (trials, full) = checked(config["ranking"], set(records["problem"])), split(records, config)
+    ranking, (trials, full) = checked_ranking(config["ranking"], set(records["problem"])), split(records, config)
     orders = {name: levels(order) for name, order in (ranking["orders"] or {}).items()}
     if ranking["reference"] == "full":
-        orders[f"{ALL} as on all rows"] = own_orders(full)
+        orders[f"{ALL_MODELS} as on all rows"] = own_orders(full)
     elif ranking["reference"]:
-        orders[f"{ALL} by true {ranking['reference']}"] = by_truth(trials, config)
+        orders[f"{ALL_MODELS} by true {ranking['reference']}"] = by_truth(trials, config)
     return score(trials, orders)
 
 
 def by_truth(records, config) -> dict:
     """{notion: the models' order by the stored truths of config["ranking"]["reference"]}."""
-    from harness.runs.config import out_folder
-    from harness.runs.records import read_truths
-
     estimand, out, values = config["ranking"]["reference"], out_folder(config["out"]), {}
     seen = records.loc[records["estimand"].notna(), ["problem", "problem_key", "notion"]].drop_duplicates()
     for problem, key, notion in seen.itertuples(index=False):
@@ -193,25 +168,14 @@ def by_truth(records, config) -> dict:
 
 def one_estimand(table, config):
     """The rows of `table` with one estimand per estimator: the figure's, else the first that it gave."""
-    from harness.runs.plan import as_list
-
     wanted = (as_list(config["figure"]["estimand"]) or ["l1"])[0]
     chosen = {name: wanted if (part == wanted).any() else part.iloc[0] for name, part in table.groupby("estimator")["estimand"]}
     return table[table["estimand"].eq(table["estimator"].map(chosen))]
 
 
-def render(records, config):
-    """Figure of a ranking (harness.report.plots.shares)."""
-    from harness.report import plots
-
-    return plots.shares(one_estimand(of_config(records, config), config), config)
-
-
 def summary(records, config):
     """The scores with the labels beside the ids."""
-    from harness.report.tables import label
-
-    frame = of_config(records, config)
+    frame = of_config(records, config).drop(columns="keys")
     frame.insert(0, "estimator_label", [label(config, "estimator", e) for e in frame["estimator"]])
     return frame
 
@@ -219,8 +183,6 @@ def summary(records, config):
 def table(records, config):
     """Rows (order, notion if several, n), one column per estimator: share [Wilson bounds], trials without a number."""
     import pandas as pd
-
-    from harness.report.tables import label
 
     frame = one_estimand(of_config(records, config), config)
     several = frame["notion"].nunique() > 1

@@ -24,7 +24,7 @@ def log_slope(wide: pd.DataFrame) -> dict[str, float]:
     Examples
     --------
     >>> wide = pd.DataFrame([[1.0, 0.1, 0.01]], columns=[100, 1000, 10000])
-    >>> round(log_slope(wide)["slope"], 6)
+    >>> round(float(log_slope(wide)["slope"]), 6)
     -1.0
     """
     n, count = wide.columns.to_numpy(float), len(wide)
@@ -60,7 +60,7 @@ def ratio_of_means(a, b) -> dict[str, float]:
     Examples
     --------
     >>> found = ratio_of_means(np.array([0.2, 0.4]), np.array([0.5, 0.7]))
-    >>> round(found["mean"], 3), round(found["largest"], 3)
+    >>> round(float(found["mean"]), 3), round(float(found["largest"]), 3)
     (0.5, 0.571)
     """
     if not len(a):

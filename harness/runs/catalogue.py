@@ -8,10 +8,28 @@ import functools
 import re
 from typing import NamedTuple
 
-import yaml
-
 from harness.common.paths import CONF, EXPERIMENTS, PACKAGE
-from harness.runs.config import ids
+
+GROUPS = ("problem", "estimator", "experiment")
+
+
+def ids(group: str) -> list[str]:
+    """All ids of a group: the file names of conf/<group>."""
+    return sorted(path.stem for path in (CONF / group).glob("*.yaml"))
+
+
+@functools.cache
+def defaults() -> dict:
+    """The settings of conf/config.yaml by name, without the groups and what is Hydra's."""
+    import yaml
+
+    read = yaml.safe_load((CONF / "config.yaml").read_text())
+    return {name: value for name, value in read.items() if name not in ("defaults", "hydra")}
+
+
+def options() -> list[str]:
+    """Names that may stand on the left of an override."""
+    return [*GROUPS, *defaults()]
 
 
 class Field(NamedTuple):
@@ -24,6 +42,8 @@ class Field(NamedTuple):
 
 def config(group: str, name: str) -> dict:
     """The YAML of an id: for a problem or estimator its node (_target_ and parameters), for an experiment the whole file."""
+    import yaml
+
     read = yaml.load((CONF / group / f"{name}.yaml").read_text(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     return read if group == "experiment" else read[name]
 

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from harness.common.paths import CONF
 from harness.common.seeds import digest
 from harness.common.strangers import current, ours, said, sources
-from harness.errors import BadInputError
-from harness.runs.config import guess, ids
+from harness.errors import BadInputError, guess
+from harness.runs.catalogue import ids
 
 
 class Component(NamedTuple):
@@ -46,7 +46,12 @@ def load(group: str, name: str, overrides: dict):
 
 def node(group: str, name: str, config: dict) -> Component:
     """Build one node and derive its key."""
-    made = build(group, name, config)
+    return component(group, name, build(group, name, config), config)
+
+
+def component(group: str, name: str, made, config: dict | None = None) -> Component:
+    """The component of an object: of the node that it was built of, or, without one, of a node that builds an equal object."""
+    config = configuration(made) if config is None else config
     described = describe(made, config)
     stamp = {"revision": getattr(made, "version" if group == "problem" else "revision", 0)}
     read = strangers_sources(config)
@@ -57,6 +62,18 @@ def node(group: str, name: str, config: dict) -> Component:
     wrapped = getattr(made, "keeps_values_of", None)  # its values are those of another node, to the last bit
     stream = node(group, name, config[wrapped]).stream if wrapped else key
     return Component(name, config, made, parameters, key, name, stream)
+
+
+def configuration(made):
+    """The node that builds an equal object: a dataclass by its class and fields, recursively; other values as they are."""
+    if isinstance(made, (list, tuple)):
+        return [configuration(one) for one in made]
+    if isinstance(made, dict):
+        return {name: configuration(one) for name, one in made.items()}
+    if not dataclasses.is_dataclass(made) or isinstance(made, type):
+        return made
+    fields = {f.name: configuration(getattr(made, f.name)) for f in dataclasses.fields(made) if f.init}
+    return {"_target_": f"{type(made).__module__}.{type(made).__qualname__}", **fields}
 
 
 def build(group: str, name: str, config: dict):

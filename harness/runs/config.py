@@ -7,22 +7,15 @@ the same way. Every mistake ends in a BadInputError of one sentence.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import fnmatch
-import functools
 import os
 import re
 from pathlib import Path
 
 from harness.common.paths import CHECKOUT, CONF
-from harness.errors import BadInputError
-
-GROUPS = ("problem", "estimator", "experiment")
-
-
-def ids(group: str) -> list[str]:
-    """All ids of a group: the file names of conf/<group>."""
-    return sorted(path.stem for path in (CONF / group).glob("*.yaml"))
+from harness.errors import BadInputError, guess
+from harness.runs import catalogue, mistakes
+from harness.runs.catalogue import GROUPS, defaults, ids, options
 
 
 def compose(overrides: list[str]) -> dict:
@@ -83,9 +76,16 @@ def hydra_mistakes(overrides: list[str]):
         known |= isinstance(error, ValueError) and not isinstance(error, BadInputError)  # Hydra on group=null
         if not known:
             raise
-        from harness.runs import mistakes
+        raise BadInputError(mistakes.in_one_sentence(error, overrides, chosen_without)) from error
 
-        raise BadInputError(mistakes.in_one_sentence(error, overrides)) from error
+
+def chosen_without(group: str, path: str, overrides: list[str]) -> list[str] | None:
+    """Ids of the problems or estimators that the run has without its override of `path`; None where it does not compose."""
+    others = [text for text in overrides if text.lstrip("+~").partition("=")[0] != path]
+    try:
+        return list(compose_unchecked(others)[group]) if len(others) < len(overrides) else None
+    except BadInputError:
+        return None
 
 
 def expand_globs(overrides: list[str]) -> list[str]:
@@ -112,8 +112,6 @@ def expand_globs(overrides: list[str]) -> list[str]:
 def check_overrides(overrides: list[str], sweep: bool = False) -> None:
     """Refuse what is no NAME=VALUE, before Hydra reads it: flags, values that the shell took apart, names without a value, and
     several experiments unless it is a sweep."""
-    from harness.runs import mistakes
-
     several = [text for text in overrides if text.startswith("experiment=")]
     if len(several) > 1 or several and not sweep and re.match(r"experiment=(\[|.*,)", several[0]):
         said = " ".join(several)
@@ -136,7 +134,7 @@ def check_overrides(overrides: list[str], sweep: bool = False) -> None:
             raise BadInputError(f"{name} is empty; give {name}=ID, or leave it out (`calharness list {name}s` shows all).")
         top, dot, _ = name.lstrip("+~").partition(".")
         if dot and top in defaults() and top != "ranking" and not isinstance(defaults()[top], dict):
-            raise BadInputError(mistakes.no_setting(name.lstrip("+~"), overrides))
+            raise BadInputError(mistakes.no_setting(name.lstrip("+~"), overrides, chosen_without))
         before = text
 
 
@@ -156,8 +154,6 @@ def _check_added(text, composed):
 def check_known(config: dict) -> dict:
     """The composed configuration, if every key of it is one of conf/config.yaml and none is missing. What lies below problem and
     estimator is checked when it is built, sweep by who reads it; reasons are free texts. Raises BadInputError."""
-    from harness.runs import mistakes
-
     for name in config:
         if name not in options():
             raise BadInputError(mistakes.no_option(str(name)))
@@ -212,8 +208,6 @@ def _check_mapping(name, found, default):
 def _check_node(group, name, node, chosen):
     if not isinstance(node, dict) or "_target_" not in node:
         if name in ids(group):
-            from harness.runs import catalogue
-
             if isinstance(node, dict) and node:
                 others = [n for n in chosen if n != name]
                 raise BadInputError(
@@ -230,26 +224,10 @@ def _plain(value):
     return {None: "null", False: "false", True: "true"}[value] if value is None or isinstance(value, bool) else value
 
 
-@functools.cache
-def defaults() -> dict:
-    """The settings of conf/config.yaml by name, without the groups and what is Hydra's."""
-    import yaml
-
-    read = yaml.safe_load((CONF / "config.yaml").read_text())
-    return {name: value for name, value in read.items() if name not in ("defaults", "hydra")}
-
-
-def options() -> list[str]:
-    """Names that may stand on the left of an override."""
-    return [*GROUPS, *defaults()]
-
-
 def check_flags(arguments: list[str]) -> list[str]:
     """The arguments as Hydra takes them, its flags before the overrides. Raises BadInputError on flags that are none of Hydra's, on
     values that those do not take, and on names that are no options."""
     from hydra._internal.utils import get_args_parser
-
-    from harness.runs import mistakes
 
     parser = get_args_parser()
     flags = {flag for action in parser._actions for flag in action.option_strings}
@@ -274,12 +252,6 @@ def check_flags(arguments: list[str]) -> list[str]:
     if given.multirun and not any(re.match(r"\+*(experiment|problem)[=.]", text) for text in given.overrides):
         raise BadInputError("-m has no experiment= or problem= to run; give one, as `calharness -m experiment=smoke seed=0,1`.")
     return [*(text for text in arguments if text not in given.overrides), *given.overrides]
-
-
-def guess(word: str, known: list[str]) -> str:
-    """' (did you mean ...?)', or nothing."""
-    close = difflib.get_close_matches(word, known, n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def out_folder(given) -> Path:

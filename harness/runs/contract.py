@@ -21,6 +21,7 @@ from harness.errors import BadInputError
 from harness.estimators.base import WrongAnswerError, apply, property_of, takes_rng
 from harness.math import estimands
 from harness.math.notions import NOTIONS, SCALAR_NOTIONS, number, reduce
+from harness.problems.base import ProblemSpec, truth_of
 from harness.runs.components import Component, strangers_sources, targets
 
 DETERMINISM = ("exact", "rounding", "statistical")
@@ -72,11 +73,11 @@ def problem(made, trial: bool = False) -> list[str]:
     if hasattr(made, "posterior"):
         _callable_with(made.posterior, (None,), {}, "(p)", "posterior")
     declared = _declared(made, PROBLEM)
-    notions = getattr(made, "notions", ("binary",))
-    others = [name for name in getattr(made, "default_notions", ()) if name not in notions]
+    spec = ProblemSpec.of(made)
+    others = [name for name in spec.default_notions if name not in spec.notions]
     if others:
-        raise BadInputError(f"default_notions holds {others[0]!r}, which is none of its notions {', '.join(notions)}")
-    if trial and getattr(made, "unavailable", None) is None:
+        raise BadInputError(f"default_notions holds {others[0]!r}, which is none of its notions {', '.join(spec.notions)}")
+    if trial and spec.unavailable is None:
         _tell(lambda: _draws(made))
     return declared
 
@@ -156,7 +157,7 @@ ESTIMATOR = {
     "estimands": (_estimands, "a tuple of names such as ('l1', 'kl') (`harness.math.estimands` has all)"),
     "wants": (lambda value: value in ((), []) or _names_of(("notion", "problem"))(value), "a tuple of notion, problem"),
     "needs_posterior": (_flag, "True or False"),
-    "legacy_seed": (_flag, "True or False"),
+    "replication_rng": (_or_none(callable), "a method (rep), or None,"),
     **_COMMON,
 }
 PROBLEM = {
@@ -183,11 +184,11 @@ def _declared(made, rules):
 
 def _estimates(made):
     """Raise BadInputError if what the estimator returns is no estimate, under one of its notions."""
-    from harness.problems import Beta, Dirichlet, LegacyStream
+    from harness.problems import Beta, Dirichlet
     from harness.problems.maps import LogitAffine, Power
 
     n = min(SAMPLES, property_of(made, "max_n") or SAMPLES)
-    legacy = property_of(made, "legacy_seed", False)
+    seeded = property_of(made, "replication_rng")
     declared = property_of(made, "notions", SCALAR_NOTIONS)
     for notion in [name for name in NOTIONS if name in declared]:
         classes = max(2, min(3, property_of(made, "max_classes") or 3))
@@ -196,7 +197,7 @@ def _estimates(made):
         for array in (p, y):
             array.flags.writeable = False
         try:
-            found = apply(made, p, y, notion, 0 if legacy else _rng(), LegacyStream(own) if legacy else own)
+            found = apply(made, p, y, notion, seeded(0) if seeded else _rng(), own)
         except WrongAnswerError:
             raise
         except (Exception, SystemExit):  # a failed cell of the run
@@ -207,17 +208,14 @@ def _estimates(made):
 
 def _draws(made):
     """Raise BadInputError if the sample is none, or a truth that the problem knows is no number."""
-    from harness.problems.base import truth_of
-
-    n = min([SAMPLES, *filter(None, [getattr(made, "n_max", None)])])
-    sizes = getattr(made, "sizes", None)
-    notions = getattr(made, "notions", ("binary",))
+    spec = ProblemSpec.of(made)
+    n = min([SAMPLES, *filter(None, [spec.n_max])])
     try:
-        drawn = made.sample(min(np.atleast_1d(sizes)) if sizes else n, 0 if getattr(made, "stream", None) == "legacy" else _rng())
+        drawn = made.sample(min(spec.sizes) if spec.sizes else n, spec.replication_rng(0) if spec.replication_rng else _rng())
     except (Exception, SystemExit):  # a failed cell of the run
         return
-    sample(drawn, notions)
-    for notion in notions:
+    sample(drawn, spec.notions)
+    for notion in spec.notions:
         for name in estimands.names(notion):
             truth_of(made, name, notion)
 

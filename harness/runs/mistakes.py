@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 import re
 
-from harness.errors import BadInputError
-from harness.runs.config import GROUPS, compose_unchecked, defaults, guess, ids, options
+from harness.errors import guess
+from harness.runs import catalogue
+from harness.runs.catalogue import GROUPS, defaults, ids, options
 
 EXTRAS = {"submitit": "slurm", "optuna": "optuna"}  # the extra that has a launcher or sweeper, by how its name begins
 
@@ -52,7 +53,9 @@ def no_option(name):
     return f"there is no option {name!r}{close}; options are {', '.join(options())}."
 
 
-def in_one_sentence(error, overrides):
+def in_one_sentence(error, overrides, chosen_without):
+    """What is said of an error of Hydra or OmegaConf. `chosen_without(group, path, overrides)` gives the ids of a run's problems or
+    estimators as they are without the override of `path`, or None."""
     text = str(error).strip()
     first, *more = text.splitlines()
     missing = re.search(r"Could not (?:find|load) '([\w/]+)/([^'/]+)'", text)
@@ -67,7 +70,7 @@ def in_one_sentence(error, overrides):
         return f"there is no {group} {name!r}{guess(name, have)}; {remedy}."
     wrong = re.search(r"Could not override '([^']+)'", text)
     if wrong:
-        return no_setting(wrong[1], overrides)
+        return no_setting(wrong[1], overrides, chosen_without)
     there = re.search(r"Could not append to config. An item is already at '([^']+)'", text)
     if there:
         given = next((o for o in overrides if o.startswith(f"+{there[1]}=")), f"+{there[1]}=VALUE")
@@ -122,7 +125,7 @@ def _unread(text):
     return f"{text} cannot be read: a text with =, :, ; or other signs needs quotes of its own, as \"{name}='{value}'\"."
 
 
-def no_setting(path, overrides):
+def no_setting(path, overrides, chosen_without):
     """What is said of an override of something that the configuration does not have."""
     first, *rest = path.split(".")
     if not rest:
@@ -132,18 +135,15 @@ def no_setting(path, overrides):
         full = f" (did you mean {'.'.join([*close, *rest])!r}?)" if close else ""
         return f"there is no setting {path!r}{full}; `calharness help run` shows what there is."
     if first in ("problem", "estimator"):
-        return _no_parameter(first, rest, path, overrides)
+        return _no_parameter(first, rest, path, chosen_without(first, path, overrides))
     known = [f"{first}.{key}" for key in defaults().get(first) or {}]
     if not known:
         return f"there is no setting {path!r}: {first} is one value, {first}=VALUE."
     return f"there is no setting {path!r}{guess(path, known)}; those of {first} are {', '.join(known)}."
 
 
-def _no_parameter(group, rest, path, overrides):
-    from harness.runs import catalogue
-
+def _no_parameter(group, rest, path, chosen):
     name, parameter = rest[0], ".".join(rest[1:])
-    chosen = _chosen(group, path, overrides)
     if chosen is not None and name not in chosen:
         run = f"this run's {group}s, {', '.join(chosen) or 'none'}"
         if name not in ids(group):
@@ -157,12 +157,3 @@ def _no_parameter(group, rest, path, overrides):
         if parameter not in own:
             return f"there is no setting {path!r} in its YAML, which leaves it as it is; give it as +{path}=VALUE."
     return f"there is no setting {path!r} in this run; a parameter that its YAML does not list is given as +{path}=VALUE."
-
-
-def _chosen(group, path, overrides):
-    """Ids of the run's problems or estimators, composed without the override of `path`; None where it does not compose."""
-    others = [text for text in overrides if text.lstrip("+~").partition("=")[0] != path]
-    try:
-        return list(compose_unchecked(others)[group]) if len(others) < len(overrides) else None
-    except BadInputError:
-        return None

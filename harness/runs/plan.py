@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from harness.common.seeds import digest
 from harness.errors import BadInputError
-from harness.math import estimands
 from harness.math.notions import NOTIONS, SCALAR_NOTIONS
-from harness.report import rankings
-from harness.report.plots import checked_figure
-from harness.runs import contract, sweeps
-from harness.runs.components import Component, node
+from harness.problems.base import ProblemSpec, members_of
+from harness.runs import contract, settings, sweeps
+from harness.runs.components import Component, component, node
+from harness.runs.settings import as_list
 
 DEFAULT_RESAMPLES = 200
 CHEAP_SECONDS = 60.0  # of a cell with its resamples
@@ -29,35 +27,6 @@ class Cell(NamedTuple):
     rep: int
     estimator: str
     seed: int
-
-
-class ProblemSpec(NamedTuple):
-    """A problem's properties, read once (a file is hashed to know them); a stranger's problem may leave them out."""
-
-    notions: tuple
-    default_notions: tuple
-    classes: int
-    n_max: int | None
-    default_n: int | tuple
-    default_reps: int
-    sizes: tuple | None
-    unavailable: str | None
-    rows_of_a_file: bool
-
-    @classmethod
-    def of(cls, problem):
-        notions = tuple(getattr(problem, "notions", ("binary",)))
-        return cls(
-            notions,
-            tuple(getattr(problem, "default_notions", notions[:1])),
-            getattr(problem, "classes", 2),
-            getattr(problem, "n_max", None),
-            getattr(problem, "default_n", 1000),
-            getattr(problem, "default_reps", 10),
-            getattr(problem, "sizes", None),
-            getattr(problem, "unavailable", None),
-            bool(getattr(problem, "rows_of_a_file", False)),
-        )
 
 
 @dataclass(frozen=True)
@@ -128,7 +97,7 @@ def union(config: dict, points: list) -> Plan:
 def _plan(config: dict) -> Plan:
     problems = _nodes("problem", config.get("problem"))
     plain = _nodes("estimator", config.get("estimator"))
-    settings = _settings(config)
+    settings.checked(config)
     check_estimands("estimand", config["estimand"], plain)
     if config["ranking"]:
         problems = _paired(problems, config["ranking"])
@@ -150,7 +119,7 @@ def _plan(config: dict) -> Plan:
             per_class = traits.classes if set(notions) & {"classwise", "canonical"} else 1
             estimators = _with_intervals(config, plain, max(n for _, n in draws) * per_class, wrapped)
         used |= estimators
-        stem = f"{problem.key}|{settings['seed']}"
+        stem = f"{problem.key}|{config['seed']}"
         limits = {
             (notion, n, eid): skip_reason(own, traits, e.object, notion, n)
             for notion in notions
@@ -161,11 +130,11 @@ def _plan(config: dict) -> Plan:
         for rep, n in draws:
             for notion in notions:
                 for eid, ekey in keys:
-                    cell = Cell(digest(f"{stem}|{notion}|{n}|{rep}|{ekey}"), pid, notion, n, rep, eid, settings["seed"])
+                    cell = Cell(digest(f"{stem}|{notion}|{n}|{rep}|{ekey}"), pid, notion, n, rep, eid, config["seed"])
                     cells.append(cell)
                     if limits[notion, n, eid]:
                         skips[cell.key] = limits[notion, n, eid]
-    if config["bootstrap"] and not any(getattr(p.object, "rows_of_a_file", False) for p in problems.values()):
+    if config["bootstrap"] and not any(ProblemSpec.of(p.object).rows_of_a_file for p in problems.values()):
         raise BadInputError(
             f"bootstrap is {config['bootstrap']}, but no problem of this run is a file whose rows could be resampled; leave it "
             f"out: the replications (reps=) of other problems are samples."
@@ -208,7 +177,7 @@ def skip_reason(problem, traits, estimator, notion, n) -> str | None:
     max_classes = getattr(estimator, "max_classes", None)
     if max_classes is not None and notion == "canonical" and traits.classes > max_classes:
         return f"{traits.classes} classes are above the estimator's limit of {max_classes}"
-    if getattr(estimator, "needs_posterior", False) and not hasattr(problem, "posterior"):
+    if getattr(estimator, "needs_posterior", False) and traits.posterior is None:
         return "the problem's true posterior is not known"
     return getattr(estimator, "unavailable", None)
 
@@ -219,8 +188,8 @@ def _nodes(group, chosen):
     nodes: dict[str, Component] = {}
     for name, config in chosen.items():
         one = node(group, name, config)
-        members = one.object.members() if group == "problem" and hasattr(one.object, "members") else None  # a family of problems
-        for made in [one] if members is None else [node(group, *member)._replace(origin=name) for member in members.items()]:
+        members = members_of(one.object) if group == "problem" else None
+        for made in [one] if members is None else [component(group, *m)._replace(origin=name) for m in members.items()]:
             if made.id in nodes:
                 raise BadInputError(f"{group} {made.id!r} comes from two of {', '.join(chosen)}; select one of them.")
             contract.verify(group, made)
@@ -230,14 +199,14 @@ def _nodes(group, chosen):
 
 def _paired(problems, ranking):
     """The models of a ranking, those without a stream of their own on that of the ranking: one draw for all in a trial."""
-    rankings.checked(ranking, problems)
-    rows = {pid: getattr(one.object, "n_max", None) for pid, one in problems.items()}
+    settings.checked_ranking(ranking, problems)
+    rows = {pid: ProblemSpec.of(one.object).n_max for pid, one in problems.items()}
     if len(set(rows.values())) > 1:
         held = ", ".join(f"{pid} ({'generated' if n is None else f'{n:,} rows'})" for pid, n in rows.items())
         raise BadInputError(f"the models of a ranking are {held}; they must predict the same rows.")
     found = {}
     for pid, one in problems.items():
-        if getattr(one.object, "stream", None) is None:
+        if ProblemSpec.of(one.object).stream is None:
             wrapped = {"_target_": "harness.problems.Paired", "problem": one.config, "stream": ranking.get("stream")}
             one = node("problem", pid, wrapped)._replace(origin=one.origin)
         found[pid] = one
@@ -257,51 +226,6 @@ def _all_rows(pid, problem, ranking, sizes):
     return [(0, problem.n_max)]
 
 
-def _settings(config):
-    for name, low in (("seed", 0), ("shard", 0), ("shards", 1)):
-        if not isinstance(config[name], int) or isinstance(config[name], bool) or config[name] < low:
-            raise BadInputError(f"{name} is {config[name]!r}; an integer of at least {low} is needed.")
-    if config["shard"] >= config["shards"]:
-        raise BadInputError(f"shard is {config['shard']} of shards={config['shards']}; shards are counted from 0.")
-    if not isinstance(config["jobs"], int) or isinstance(config["jobs"], bool) or config["jobs"] == 0:
-        raise BadInputError(f"jobs is {config['jobs']!r}; a positive number of workers, or -1 for one per core, is needed.")
-    if config["engine"] not in ("serial", "loky", "dask", "ray"):
-        raise BadInputError(f"engine is {config['engine']!r}; allowed are serial, loky, dask, ray.")
-    if config["on_error"] not in ("record", "raise"):
-        raise BadInputError(f"on_error is {config['on_error']!r}; allowed are record, raise.")
-    if not isinstance(config["refresh"], bool):
-        raise BadInputError(f"refresh is {config['refresh']!r}; allowed are true (compute again what is recorded), false.")
-    if config["seed"] >= 2**63:
-        raise BadInputError(f"seed is {config['seed']}; an integer below 2^63 is needed.")
-    for name in (*as_list(config["estimand"]), *as_list(config["figure"]["estimand"])):
-        estimands.check_name(str(name))
-    for name in ("name", "paper", "item"):
-        value = config[name]
-        if value is not None and not (isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9][\w.-]*", value)):
-            raise BadInputError(f"{name} is {value!r}; it becomes a file name: letters, digits, '_', '-' and '.' are allowed.")
-        if value in ("records", "truths", "runs"):
-            raise BadInputError(f"{name} is {value!r}, the folder of the {value} themselves; choose another.")
-    if config["item"] and not (config["paper"] and config["compare"]):
-        raise BadInputError(f"item is {config['item']!r}, but paper or compare is not given; an item belongs to an experiment.")
-    resamples = config["bootstrap"]
-    whole = isinstance(resamples, int) and not isinstance(resamples, bool)
-    if resamples is not None and not (whole and (resamples == 0 or resamples >= 20)):
-        raise BadInputError(f"bootstrap is {resamples!r}; a number of resamples of at least 20, 0 for none, or null is needed.")
-    if config["reliability"] not in ("overall", "classes", "none"):
-        raise BadInputError(f"reliability is {config['reliability']!r}; allowed are overall, classes, none.")
-    figure = checked_figure(config["figure"])
-    have = list(config.get("estimator") or {})
-    unknown = [e for e in as_list(figure["estimators"]) if e not in have]
-    if unknown:
-        raise BadInputError(
-            f"figure.estimators has {', '.join(map(str, unknown))}, which is not in this run; its estimators are "
-            f"{', '.join(have)}."
-        )
-    if not all(isinstance((config["labels"] or {}).get(g, {}), dict) for g in ("problem", "estimator")):
-        raise BadInputError("labels must map problem and estimator ids to texts.")
-    return config
-
-
 def check_estimands(option, wanted, estimators):
     """An estimand that no estimator of the run declares is refused before anything is computed."""
     declared = [getattr(e.object, "estimands", None) for e in estimators.values()]
@@ -311,11 +235,6 @@ def check_estimands(option, wanted, estimators):
     for name in as_list(wanted):
         if name not in have:
             raise BadInputError(f"{option} is {name!r}, which no estimator of this run gives; they give {', '.join(have)}.")
-
-
-def as_list(value) -> list:
-    """None -> [], a single value -> [value], a list stays."""
-    return [] if value is None else list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 def _sizes(pid, problem, given):

@@ -187,7 +187,8 @@ class Costs:
             near = [(abs(n - past), seconds * max(1.0, n / past)) for past, seconds in self.past.get(what, ())]
             if near:
                 return min(near)[1], False
-        return getattr(estimator.object, "seconds", UNKNOWN_SECONDS) * max(1.0, n / 1000), False
+        declared = getattr(estimator.object, "seconds", None)
+        return (UNKNOWN_SECONDS if declared is None else declared) * max(1.0, n / 1000), False
 
 
 def describe_plan(plan: planning.Plan, out: Path) -> str:

@@ -12,7 +12,7 @@ import itertools
 import json
 
 from harness.errors import BadInputError
-from harness.report import evaluation
+from harness.runs.records import SUMMARY_COLUMNS
 
 GRID = ("n", "notion", "reps")  # lists as they are: their values make one larger run, and no parameter
 FIXED = (
@@ -74,7 +74,7 @@ def _check(path, values, config):
                 f"sweep.{path} is of {rest[0]!r}, but the {head}s of this run are {chosen}; add it to {head}=[...]."
             )
     elif rest or head not in config:
-        from harness.runs.config import guess
+        from harness.errors import guess
 
         known = [key for key in config if key not in FIXED and key not in (*GRID, "problem", "estimator")]
         raise BadInputError(f"there is no option {path!r} to sweep{guess(path, known)}; options are {', '.join(known)}.")
@@ -117,7 +117,7 @@ def words(paths) -> dict[str, str]:
         for size in range(1, len(parts) + 1):
             end = ".".join(parts[-size:])
             alike = any(other != path and (other == end or other.endswith(f".{end}")) for other in paths)
-            if not alike and end not in evaluation.COLUMNS:
+            if not alike and end not in SUMMARY_COLUMNS:
                 break
         found[path] = end
     return found

@@ -18,7 +18,7 @@ import numpy as np
 from harness.common.seeds import estimator_rng, identity, problem_rng
 from harness.common.strangers import said
 from harness.errors import BadInputError, UndefinedError
-from harness.estimators.base import apply, is_finite
+from harness.estimators.base import EstimatorSpec, apply, is_finite
 from harness.math import estimands
 from harness.math.notions import reduce
 from harness.runs import records
@@ -139,8 +139,9 @@ def _frozen(arrays):
 
 
 def _estimator_stream(problem, estimator, cell):
-    if getattr(estimator.object, "legacy_seed", False):
-        return cell.rep
+    seeded = EstimatorSpec.read(estimator.object, "replication_rng")
+    if seeded is not None:
+        return seeded(cell.rep)
     if problem.key not in _identities:  # a file is asked once: its key pins its content
         _identities[problem.key] = identity(problem.object, problem.key)
     return estimator_rng(cell.seed, _identities[problem.key], cell.rep, cell.n, estimator.stream)

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from harness.errors import BadInputError
+from harness.errors import BadInputError, guess
 from harness.math.notions import ROW_SUM_TOLERANCE
-from harness.runs.config import guess
 
 PROBABILITY_NAMES = (
     "p", "prob", "probs", "probability", "probabilities", "proba", "probas", "confidence", "score", "scores", "y_prob", "y_proba",

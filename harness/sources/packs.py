@@ -15,8 +15,7 @@ from pathlib import Path
 import yaml
 
 from harness.common.paths import PACKS
-from harness.errors import BadInputError
-from harness.runs.config import guess
+from harness.errors import BadInputError, guess
 from harness.sources.files import sha256
 from harness.sources.logits import FOLDER_FILES
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from harness.errors import BadInputError
-from harness.problems.base import Truth
+from harness.problems.base import ProblemSpec, Truth, Wrapper, members_of, truth_of
 
 
 @dataclass(frozen=True)
-class Paired:
+class Paired(Wrapper):
     """`problem`, drawn from the random stream called `stream` instead of its own (harness.common.seeds.problem_rng).
 
     In one replication all problems of a stream start from the same generator: files with equally many rows give the same rows,
@@ -24,35 +24,35 @@ class Paired:
     problem: Any
     stream: str
 
-    fingerprint = None
-
     def __post_init__(self):
-        if not isinstance(self.stream, str) or not self.stream or self.stream == "legacy":
-            raise BadInputError(f"stream is {self.stream!r}; a name other than 'legacy' is needed.")
-        if getattr(self.problem, "stream", None) is not None:
-            raise BadInputError(f"the problem has the stream {self.problem.stream!r} already; give one that draws from its own.")
-
-    @property
-    def version(self):
-        """Raised with the problem's: its draws are these."""
-        return (1, getattr(self.problem, "version", 0))
+        if not isinstance(self.stream, str) or not self.stream:
+            raise BadInputError(f"stream is {self.stream!r}; a name is needed.")
+        inside = ProblemSpec.of(self.problem)
+        if inside.stream is not None:
+            raise BadInputError(f"the problem has the stream {inside.stream!r} already; give one that draws from its own.")
+        if inside.replication_rng is not None:
+            raise BadInputError("the problem draws from a seed of its own making, and can share no stream with others.")
 
     def members(self):
-        """{id: configuration}, each member paired; None if the problem is no family."""
-        if not hasattr(self.problem, "members"):
-            return None
-        wrapped = {"_target_": "harness.problems.Paired", "stream": self.stream}
-        return {name: {**wrapped, "problem": member} for name, member in self.problem.members().items()}
+        """Of a family its members, each paired; None of a single problem."""
+        members = members_of(self.problem)
+        return None if members is None else {name: type(self)(one, self.stream) for name, one in members.items()}
+
+    def sample(self, n, rng):
+        return self.problem.sample(n, rng)
+
+    def truth(self, estimand, notion=None):
+        return truth_of(self.problem, estimand, notion or self.default_notions[0])
 
     def __getattr__(self, name):
-        """Notions, truths, the posterior and whatever else it has are the problem's."""
+        """Whatever else the problem has, such as a posterior: pairing changes none of it."""
         if name == "problem" or name.startswith("__"):  # not there yet, while an instance is being unpickled
             raise AttributeError(name)
         return getattr(self.problem, name)
 
 
 @dataclass(frozen=True)
-class Uniform:
+class Uniform(Wrapper):
     """p = (1/k, ..., 1/k) for every sample of `problem`, y as drawn there (moskvichev2025, Appendix C.1: "marginal").
 
     `balanced: true` says that the classes of `problem` are equally likely. Then E[Y given p] = E Y = p: the model is calibrated,
@@ -62,40 +62,6 @@ class Uniform:
 
     problem: Any
     balanced: bool = False
-
-    fingerprint = None
-
-    @property
-    def version(self):
-        return (1, getattr(self.problem, "version", 0))
-
-    @property
-    def unavailable(self):
-        return getattr(self.problem, "unavailable", None)
-
-    @property
-    def classes(self):
-        return self.problem.classes
-
-    @property
-    def notions(self):
-        return self.problem.notions
-
-    @property
-    def default_notions(self):
-        return self.problem.default_notions
-
-    @property
-    def n_max(self):
-        return self.problem.n_max
-
-    @property
-    def default_n(self):
-        return self.problem.default_n
-
-    @property
-    def default_reps(self):
-        return self.problem.default_reps
 
     def sample(self, n, rng):
         p, y = self.problem.sample(n, rng)

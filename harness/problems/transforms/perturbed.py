@@ -13,7 +13,7 @@ from harness.errors import BadInputError
 from harness.math import estimands
 from harness.math.notions import reduce
 from harness.math.sech_noise import checked_h, mean_shift, normaliser, perturbed
-from harness.problems.base import Truth
+from harness.problems.base import Truth, Wrapper
 from harness.problems.scores import integrated
 
 DEGREE = 10
@@ -23,7 +23,7 @@ BLOCK = 1 << 14
 
 
 @dataclass(frozen=True)
-class Perturbed:
+class Perturbed(Wrapper):
     """s drawn given the score s0 of `problem` with density proportional to sech((s - s0) / h) on [0, 1]; y stays (ciosek2026).
 
     Scores are those of `notion`, binary or top_label, to which the rows of `problem` are reduced first. Whatever the problem,
@@ -40,21 +40,11 @@ class Perturbed:
     notion: str = "binary"
 
     classes = 2
-    fingerprint = None
 
     def __post_init__(self):
         object.__setattr__(self, "h", checked_h(self.h))
         if self.notion not in ("binary", "top_label"):
             raise BadInputError(f"notion is {self.notion!r}; allowed are binary, top_label.")
-
-    @property
-    def version(self):
-        """Raised with that of `problem`, whose draws these are."""
-        return (1, getattr(self.problem, "version", 0))
-
-    @property
-    def unavailable(self):
-        return getattr(self.problem, "unavailable", None)
 
     @property
     def notions(self):
@@ -63,20 +53,12 @@ class Perturbed:
     default_notions = notions
 
     @property
-    def n_max(self):
-        return getattr(self.problem, "n_max", None)
-
-    @property
-    def default_n(self):
-        return getattr(self.problem, "default_n", 1000)
-
-    @property
     def default_reps(self):
-        return max(getattr(self.problem, "default_reps", 10), 10)  # the perturbation is new in every rep, also of a file
+        return max(self.wrapped.default_reps, 10)  # the perturbation is new in every rep, also of a file
 
     @property
     def variation(self):
-        return getattr(self.problem, "variation", None)
+        return self.wrapped.variation
 
     @property
     def perturbation(self):
@@ -124,8 +106,7 @@ class Perturbed:
 
     def _law(self):
         """The problem's law of scores, or None."""
-        law = getattr(self.problem, "law", None)
-        return law if self.h >= SMALLEST_H else None
+        return self.wrapped.law if self.h >= SMALLEST_H else None
 
 
 class Curves:

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from harness.errors import BadInputError
+from harness.problems.base import ProblemSpec, Wrapper
 
 
 @dataclass(frozen=True)
-class Recalibrated:
+class Recalibrated(Wrapper):
     """p = q(f) with (f, y) of `test` and q = calibrator.fit of `validation`: all rows of a file, `validation_n` of a generator.
 
     In one rep the fit is the same for every n; validation rows, calibrator and test rows have a random stream each. Calibrators
@@ -31,50 +32,29 @@ class Recalibrated:
     validation_n: int | None = None
     renormalise: bool = True
 
-    fingerprint = None
-
     def __post_init__(self):
         n = self.validation_n
         if n is not None and not (isinstance(n, int) and not isinstance(n, bool) and n >= 1):
             raise BadInputError(f"validation_n is {n!r}; a positive integer, or null for all rows of a file, is needed.")
 
     @property
+    def wrapped(self):
+        """What the test problem declares, on whose samples the recalibrated predictions are made."""
+        return ProblemSpec.of(self.test)
+
+    @property
     def version(self):
         """Raised with the versions of both parts: their draws are this problem's draws."""
-        return (1, getattr(self.validation, "version", 0), getattr(self.test, "version", 0))
+        return (1, ProblemSpec.of(self.validation).version, self.wrapped.version)
 
     @property
     def unavailable(self) -> str | None:
         """Why a part cannot be run here, or None."""
         for name in ("validation", "test", "calibrator"):
-            reason = getattr(getattr(self, name), "unavailable", None)
+            reason = ProblemSpec.of(getattr(self, name)).unavailable
             if reason:
                 return f"{name}: {reason}"
         return None
-
-    @property
-    def classes(self):
-        return self.test.classes
-
-    @property
-    def notions(self):
-        return self.test.notions
-
-    @property
-    def default_notions(self):
-        return self.test.default_notions
-
-    @property
-    def n_max(self):
-        return self.test.n_max
-
-    @property
-    def default_n(self):
-        return self.test.default_n
-
-    @property
-    def default_reps(self):
-        return self.test.default_reps
 
     def sample(self, n, rng):
         rng_validation, rng_fit, rng_test = rng.spawn(3)
@@ -96,12 +76,9 @@ class Recalibrated:
         return p, y
 
     def _validation_rows(self):
-        rows = self.validation_n or self.validation.n_max
+        rows = self.validation_n or ProblemSpec.of(self.validation).n_max
         if rows is None:
             raise BadInputError(
                 "validation_n is missing; a generator has no end, so say how many rows the calibrator is fitted on."
             )
         return rows
-
-    def truth(self, estimand, notion=None):
-        return None

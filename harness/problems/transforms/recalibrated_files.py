@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from harness.errors import BadInputError
+from harness.problems.files_family import AbsentFiles, PredictionFiles
+from harness.problems.transforms.recalibrated import Recalibrated
 
 
 @dataclass(frozen=True)
@@ -23,11 +26,11 @@ class RecalibratedFiles:
 
     def __post_init__(self):
         for method, one in (self.calibrators or {}).items():
-            if not (hasattr(one, "fit") or isinstance(one, dict) and "_target_" in one):
+            if not hasattr(one, "fit"):
                 raise BadInputError(f"calibrators.{method} is {one!r}; a calibrator is needed.")
 
-    def members(self) -> dict[str, dict]:
-        from harness.problems.files_family import PredictionFiles
+    def members(self) -> dict[str, Any]:
+        """{id: Predictions, or Recalibrated}, or the one absent problem."""
 
         def of(part):
             return PredictionFiles(self.folder, self.pattern, part, name=self.name, source=self.source).members()
@@ -36,10 +39,8 @@ class RecalibratedFiles:
         for (name, test), validation in zip(tests.items(), of("val").values()):
             stem = name.removesuffix("/test")
             found[stem] = test
-            if test["_target_"] != "harness.problems.Predictions":
+            if isinstance(test, AbsentFiles):
                 continue
             for method, calibrator in (self.calibrators or {}).items():
-                found[f"{stem}/{method}"] = {
-                    "_target_": "harness.problems.Recalibrated", "validation": validation, "test": test, "calibrator": calibrator,
-                }  # fmt: skip
+                found[f"{stem}/{method}"] = Recalibrated(validation, test, calibrator)
         return found

@@ -112,14 +112,13 @@ class CovariateShifts:
     truth_slope: float = 1.0
     model_slope: float = 5.0
 
-    def members(self) -> dict[str, dict]:
+    def members(self) -> dict[str, CovariateShift]:
+        """{id: CovariateShift}."""
         if not isinstance(self.count, int) or self.count < 2:
             raise BadInputError(f"count is {self.count!r}; an integer of at least 2 is needed.")
-        same = {"scale": self.scale, "truth_slope": self.truth_slope, "model_slope": self.model_slope}
         locations = [round(2.0 * i / (self.count - 1) - 1.0, 12) for i in range(self.count)]
-        return {
-            f"{self.name}/{a:+.3g}": {"_target_": "harness.problems.CovariateShift", "location": a, **same} for a in locations
-        }
+        same = (self.scale, self.truth_slope, self.model_slope)
+        return {f"{self.name}/{a:+.3g}": CovariateShift(a, *same) for a in locations}
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from harness.errors import BadInputError, UndefinedError
-from harness.estimators.base import Estimate, is_positive
+from harness.estimators.base import Estimate, Wrapper, is_positive
 from harness.estimators.binned import cell_residuals, check_bins
 from harness.estimators.dirichlet_kernel import RISK_GRID
 from harness.estimators.selection import check_grid, fold_products, settings_of
@@ -25,7 +25,7 @@ FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True)
-class BinnedGruber2025:
+class Binned:
     """Residual products of bins (a, b] of equal width, an empty bin taking the means of all; up to 90 bins (the text: 100)."""
 
     bins: int = 15
@@ -52,7 +52,7 @@ class BinnedGruber2025:
 
 
 @dataclass(frozen=True)
-class DirichletKernelGruber2025:
+class DirichletKernel:
     """Residual products of the Dirichlet kernel without clipping, as their code has them for float32 predictions: a confidence
     that is exactly 0 or 1 makes its row NaN, and NaN rows are left out of risk and estimate. For vectors of at most 60 classes
     the densities are not rescaled: a denominator below 1e-10 is replaced by it, one above the range of float32 makes the row NaN.
@@ -100,7 +100,7 @@ class DirichletKernelGruber2025:
 
 
 @dataclass(frozen=True)
-class TunedGruber2025:
+class Tuned(Wrapper):
     """Their pipeline: the rows in the order given are permuted by RandomState(0), the first int(0.8 n) are cut into contiguous
     folds, the others are the test part; the setting with the least mean over the folds of sqrt(risk) is chosen; rms = mean over
     the folds of the root of the test estimate, l2_squared = mean of these estimates. NaN rows of residual products (points that
@@ -129,27 +129,7 @@ class TunedGruber2025:
     @property
     def revision(self):
         """Raised with that of the estimator, whose numbers these are."""
-        return OWN_REVISION + getattr(self.estimator, "revision", 1) - 1
-
-    @property
-    def notions(self):
-        return self.estimator.notions
-
-    @property
-    def max_n(self):
-        return getattr(self.estimator, "max_n", None)
-
-    @property
-    def max_classes(self):
-        return getattr(self.estimator, "max_classes", None)
-
-    @property
-    def seconds(self):
-        return getattr(self.estimator, "seconds", 0.5)
-
-    @property
-    def unavailable(self):
-        return getattr(self.estimator, "unavailable", None)
+        return OWN_REVISION + (self.inner.revision or 1) - 1
 
     def __call__(self, p, y, rng=None):
         p, y = checked(p, y)
@@ -199,3 +179,20 @@ def _risk_of_finite(u, products):
     if seen.sum() < 2:
         return np.nan
     return risk(u[seen], ResidualGram(products.features[seen], products.core))
+
+
+@dataclass(frozen=True)
+class SaturatedShare:
+    """The accuracy under the top-label notion, and as the diagnostic `saturated_share` the share of the confidences that float32
+    rounds to 1: the points that their kernel estimator drops."""
+
+    notions = ("top_label",)
+    estimands = ("accuracy",)
+    determinism = "exact"
+    revision = 1
+    null_bias = 1.0
+
+    def __call__(self, p, y, rng=None):
+        p, y = checked(p, y)
+        share = float((p.astype(np.float32) == 1.0).mean())
+        return {"accuracy": Estimate(float(y.mean()), diagnostics={"saturated_share": share})}

@@ -1,0 +1,188 @@
+"""What the authors' scripts do and the library does not (NOTES.md)."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from harness import estimators
+from harness.errors import BadInputError, UndefinedError
+from harness.estimators import Estimate
+from harness.estimators.variational import cross_fit
+from harness.math import estimands, losses
+from harness.math.notions import checked
+from harness.problems import Beta
+from harness.problems.base import Wrapper
+
+GRID = (200, 264, 350, 462, 612, 809, 1069, 1414, 1870, 2473, 3270, 4324, 5719, 7562, 10000)  # their sample sizes
+
+
+class AuthorsSeed:
+    """Problems and estimators whose rng is the replication's number, the integer with which the authors' scripts seed
+    everything."""
+
+    def replication_rng(self, rep):
+        return rep
+
+
+class Binned(AuthorsSeed, estimators.Binned):
+    """As `harness.estimators.Binned`; k-means begins at the authors' integer seed."""
+
+
+class Variational(AuthorsSeed, estimators.Variational):
+    """As `harness.estimators.Variational`, on the folds of scikit-learn's KFold(shuffle=True, random_state=seed), or
+    StratifiedKFold, and with calibrators that begin at the same seed."""
+
+    def partitions(self, p, y, rng):
+        for seed in range(rng, rng + self.repeats):
+            fold = folds_of_scikit_learn(y, self.folds, self.stratified, seed)
+            yield fold, cross_fit(self.calibrator, p, y, fold, seed)
+
+
+def folds_of_scikit_learn(y, folds, stratified, seed):
+    """The fold in which scikit-learn's splitter holds every sample out; all 0 for one fold."""
+    fold = np.zeros(len(y), dtype=np.int64)
+    if folds == 1:
+        return fold
+    if len(y) < folds:
+        raise UndefinedError(f"{len(y)} samples cannot be split into {folds} folds")
+    splitter = (StratifiedKFold if stratified else KFold)(folds, shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of a class with fewer samples than folds
+        for j, (_, held_out) in enumerate(splitter.split(y, y)):
+            fold[held_out] = j
+    return fold
+
+
+@dataclass(frozen=True)
+class LogLoss(losses.LogLoss):
+    """As `harness.math.losses.LogLoss`, the prediction f clipped to [floor, 1 - floor] as well."""
+
+    def contribution(self, f, q, y, pivot=0.5):
+        return super().contribution(np.clip(f, self.floor, 1.0 - self.floor), q, y, pivot)
+
+
+def top_class_l1_split_at_half(f, c, side):
+    """The "over" or "under" confident part of E |f_t - C_t|, t = argmax f, as the authors' library splits it: by the side of 1/2
+    on which f_t lies, as if t were one of two classes. f, c: (n, k)."""
+    rows, top = np.arange(len(f)), f.argmax(axis=1)
+    return estimands.value(f"l1_{side}", f[rows, top], c[rows, top], "binary")
+
+
+@dataclass(frozen=True)
+class LegacyStream(AuthorsSeed, Wrapper):
+    """`problem` drawn as the authors' scripts draw it (checked against the published per-run values).
+
+    np.random.seed(rep); 100,000 predictions for their Monte Carlo truth (twice for vectors: L1, then L2); then for each n of
+    the grid n predictions followed by n labels. Vector labels are one multinomial per row, of C divided by its row sum.
+    """
+
+    problem: Any = field(default_factory=Beta)
+
+    version = 1
+    default_reps = 10
+    default_n = sizes = GRID
+    n_max = GRID[-1]
+
+    def sample(self, n, rng):
+        if not isinstance(rng, (int, np.integer)):
+            raise BadInputError(f"rng is a {type(rng).__name__}; the legacy stream takes the authors' integer seed.")
+        if n not in GRID:
+            raise BadInputError(f"n is {n}; the legacy stream exists for n in {', '.join(map(str, GRID))}.")
+        p, y = _chain(self.problem, int(rng))[n]
+        return p.copy(), y.copy()
+
+    def posterior(self, p):
+        return self.problem.posterior(p)
+
+    def truth(self, estimand, notion=None):
+        return self.problem.truth(estimand, notion or self.default_notions[0])
+
+    def authors_truth(self, estimand, seed):
+        """The Monte Carlo truth that the authors' script computed at this seed (their TRUE column): l1, or l2 for vectors."""
+        return _authors_truths(self.problem, int(seed))[estimand]
+
+
+def _truth_of_draws(problem, p):
+    c = problem.posterior(p)
+    return c if c.ndim == 1 else c / c.sum(axis=1, keepdims=True)
+
+
+def _truth_draws(problem, stream):
+    """{estimand: the predictions that the script averages for its truth}, the first draws of a seed."""
+    if hasattr(problem, "alpha"):
+        return {name: stream.dirichlet(np.full(problem.classes, problem.alpha), 100_000) for name in ("l1", "l2")}
+    return {"l1": stream.beta(problem.a, problem.b, 100_000)}
+
+
+@lru_cache(maxsize=4)
+def _authors_truths(problem, seed):
+    notion = problem.default_notions[0]
+    draws = _truth_draws(problem, np.random.RandomState(seed))
+    return {name: estimands.value(name, f, _truth_of_draws(problem, f), notion) for name, f in draws.items()}
+
+
+@lru_cache(maxsize=2)
+def _chain(problem, seed):
+    """All draws of one seed after the truth's: {n: (p, y)}."""
+    stream = np.random.RandomState(seed)
+    _truth_draws(problem, stream)
+    draws = {}
+    for n in GRID:
+        if hasattr(problem, "alpha"):
+            p = stream.dirichlet(np.full(problem.classes, problem.alpha), n)
+            y = np.array([stream.multinomial(1, c).argmax() for c in _truth_of_draws(problem, p)])
+        else:
+            p = stream.beta(problem.a, problem.b, n)
+            y = stream.binomial(1, problem.posterior(p))
+        draws[n] = (p, y)
+    return draws
+
+
+@dataclass(frozen=True)
+class MonteCarloTruth(AuthorsSeed):
+    """The Monte Carlo truth that the authors' script drew before the samples of this seed: mean d(f, C) over 100,000 draws, l1,
+    and l2 for vectors; of a problem that is no LegacyStream, what they would have drawn for it. Exists for Beta and Dirichlet."""
+
+    notions = ("binary", "canonical")
+    estimands = ("l1", "l2")
+    determinism = "exact"
+    revision = 1
+    null_bias = 1e-12
+    wants = ("problem",)
+    needs_posterior = True
+
+    def __call__(self, p, y, rng, problem=None):
+        p, y = checked(p, y)
+        if not hasattr(problem, "authors_truth"):
+            problem = LegacyStream(problem)
+        if not any(hasattr(problem.problem, name) for name in ("alpha", "a")):
+            raise UndefinedError("the authors' script draws from Beta and Dirichlet laws only")
+        names = self.estimands[: 1 if p.ndim == 1 else 2]
+        return {name: Estimate(problem.authors_truth(name, rng)) for name in names}
+
+
+@dataclass(frozen=True)
+class FirstPredictions:
+    """The first predictions f of a sample and the true probabilities there, the points of Figure 2, as the diagnostics `f <i>` and
+    `c <i>`; l2_squared is the mean of (f - c)^2 over them."""
+
+    count: int = 500
+
+    notions = ("binary",)
+    estimands = ("l2_squared",)
+    determinism = "exact"
+    revision = 1
+    wants = ("problem",)
+    needs_posterior = True
+
+    def __call__(self, p, y, rng=None, problem=None):
+        f = np.asarray(p[: self.count])
+        c = problem.posterior(f)
+        points = {f"{name} {i}": float(v) for name, values in (("f", f), ("c", c)) for i, v in enumerate(values)}
+        return {"l2_squared": Estimate(float(((f - c) ** 2).mean()), diagnostics=points)}

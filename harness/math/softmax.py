@@ -1,0 +1,24 @@
+"""The softmax, which several calibrators, problems and estimators share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def softmax(logits: ArrayLike, axis: int = -1) -> NDArray[Any]:
+    """exp(z_j) / sum_j exp(z_j) along an axis, computed from z - max z, so that no exponential overflows. Single precision stays.
+
+    Examples
+    --------
+    >>> softmax([0.0, 0.0, -1000.0])
+    array([0.5, 0.5, 0. ])
+    """
+    z = np.asarray(logits)
+    e = np.array(np.moveaxis(z, axis, 0), dtype=np.result_type(z, np.float32), order="C")  # sums that run down columns are fast
+    e -= e.max(axis=0)
+    np.exp(e, out=e)
+    e /= e.sum(axis=0)
+    return np.ascontiguousarray(np.moveaxis(e, 0, axis))
