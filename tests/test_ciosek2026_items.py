@@ -11,7 +11,7 @@ import harness
 from experiments.ciosek2026 import ablations, bound, bounds, convergence, coverage, ece, study, tighter
 from experiments.ciosek2026.authors import MeanShift
 from harness.estimators.base import apply
-from harness.report import items, reproduction
+from harness.report import items, rates, reproduction
 from harness.runs.catalogue import ids
 from harness.runs.config import compose
 from harness.runs.plan import plan
@@ -190,7 +190,7 @@ def test_the_growing_number_of_bins_is_the_cube_root_of_n():
 
 
 def test_the_smallest_coverage_that_passes_is_three_standard_errors_below_the_level():
-    assert coverage.least(0.95, 1000) == pytest.approx(0.95 - 3 * np.sqrt(0.95 * 0.05 / 1000))
+    assert rates.least_coverage(0.95, 1000) == pytest.approx(0.95 - 3 * np.sqrt(0.95 * 0.05 / 1000))
 
 
 def test_a_bound_fails_where_too_few_samples_hold_the_truth():

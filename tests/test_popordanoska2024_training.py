@@ -12,7 +12,7 @@ from experiments.popordanoska2024.authors import NeighbourSharpness
 from harness import BadInputError
 from harness.commands.experiment import Experiment
 from harness.estimators import ReliabilityBins
-from harness.report import reproduction
+from harness.report import rates, reproduction
 from harness.runs.config import compose
 from harness.runs.records import COLUMNS as RECORD_COLUMNS
 
@@ -135,7 +135,9 @@ def train_layers(nets, kind):
 def test_figure_3_end_to_end(nets, out):
     """Numbers of other data than the paper's carry that and are not judged."""
     train_layers(nets, "layers")
-    experiment = Experiment.of(["experiment=popordanoska2024_fig3_offline", "estimator=[kde_popordanoska2024,accuracy]", "jobs=1"])
+    experiment = Experiment.of(
+        ["experiment=popordanoska2024_fig3_offline", "estimator=[kde_popordanoska2024,accuracy]", "jobs=1"]
+    )
     experiment.compute(quiet=True)
     found = experiment.records()
     table = fig3.table(found, experiment.config)
@@ -236,7 +238,7 @@ def test_figure_6_end_to_end(nets, out):
 def test_pareto_front_in_the_plane():
     """(1, 3), (2, 2), (3, 1) are optimal; (2, 3) is worse than (2, 2), (3, 3) than all. Equal points do not better each other."""
     points = np.array([[1, 3], [2, 2], [3, 1], [2, 3], [3, 3], [1, 3]])
-    assert fig7.pareto(points).tolist() == [True, True, True, False, False, True]
+    assert rates.pareto(points).tolist() == [True, True, True, False, False, True]
 
 
 def test_the_front_is_of_means_over_the_seeds():
@@ -270,7 +272,7 @@ def test_the_front_is_of_means_over_the_seeds():
     [(0, 10, 0.0, 0.27753279), (5, 10, 0.23659309, 0.76340691), (10, 10, 0.72246721, 1.0), (1, 1, 0.20654931, 1.0)],
 )
 def test_wilson_interval(successes, n, low, high):
-    assert fig8.wilson(successes, n) == pytest.approx((low, high), abs=1e-8)
+    assert rates.wilson(successes, n) == pytest.approx((low, high), abs=1e-8)
 
 
 def test_bins_are_open_below_and_closed_above():

@@ -10,9 +10,9 @@ import math
 import numpy as np
 import pandas as pd
 
-from experiments.ciosek2026 import bounds, coverage
+from experiments.ciosek2026 import bounds
 from harness.math.concentration import kl_upper
-from harness.report import items, panels
+from harness.report import items, panels, rates
 from harness.report.plots import COLOURS, MARKERS
 
 FULL, ALONE, EMPIRICAL = "all terms", "transfer alone", "empirical term alone"
@@ -70,7 +70,7 @@ def measured(records, level=None):
     found = fine[[*BY, "key", "floor"]].join(made).melt([*BY, "key", "floor"], var_name="variant").dropna(subset="value")
     found = items.means(found.assign(covered=found["value"].ge(found["floor"]).astype(float)), [*BY, "variant"], "covered")
     found = found.rename(columns={"mean": "coverage", "reps": "samples"})
-    found["least"] = coverage.least(found["level"].astype(float), found["samples"].astype(float))
+    found["least"] = rates.least_coverage(found["level"].astype(float), found["samples"].astype(float))
     order = found.assign(which=found["variant"].map(VARIANTS.index)).sort_values("which", kind="stable").index
     return found.loc[order].assign(detected=found["coverage"] < found["least"]).reset_index(drop=True)
 
@@ -126,8 +126,8 @@ def _row(part, judged):
 
 
 def reproduced(records, config):
-    """Rows '<problem id>, n = <n>, level <level>', columns '<estimator id>, <variant>': coverage. The transfer alone also at level
-    0.5."""
+    """Rows '<problem id>, n = <n>, level <level>', columns '<estimator id>, <variant>': coverage. The transfer alone also at
+    level 0.5."""
     of_it = ([*BY[:2], "variant"], "{problem}, n = {n}, level {level:g}", "{estimator}, {variant}")
     shares = bounds.shares(measured(records), config, *of_it)
     half = bounds.shares(measured(records, 0.5), {**config, "reasons": {}}, *of_it)

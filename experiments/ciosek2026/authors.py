@@ -12,8 +12,8 @@ from harness.estimators.base import Estimate
 class MeanShift:
     """E|S - S0| of a perturbed problem: the most by which the perturbation can change its L1 calibration error.
 
-    Of the problem alone, whatever the sample: a quadrature, or, of a file, the mean over its rows. The diagnostic `h` is the width
-    of the perturbation. Undefined where the problem is not perturbed.
+    Of the problem alone, whatever the sample: a quadrature, or, of a file, the mean over its rows. The diagnostic `h` is the
+    width of the perturbation. Undefined where the problem is not perturbed.
     """
 
     estimands = ("l1",)

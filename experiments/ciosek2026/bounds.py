@@ -4,7 +4,7 @@ independent prototype's."""
 import numpy as np
 import pandas as pd
 
-from harness.report import items
+from harness.report import items, rates
 from harness.report.plots import COLOURS
 from harness.report.tables import label
 
@@ -81,42 +81,15 @@ def measured(records):
 def slopes(records, config):
     """By problem and estimator: the slope of log10(mean excess) on log10 n by least squares.
 
-    Sizes at which a sample's bound is vacuous are left out, and where fewer than three remain, or a mean excess is not positive,
-    the slope is NaN. se is by the jackknife over the replications, whose samples of different n share their beginnings. first,
-    last: the slope over the first and the last decade of those sizes (the nearest size at least ten times away).
-    """
+    Sizes at which a sample's bound is vacuous are left out; the rest is rates.log_slope's."""
     rows = []
     for (problem, estimator), part in measured(records).groupby(["problem", "estimator"], sort=False):
         good = part.groupby("n")["vacuous"].transform("any").eq(False) & part["truth"].notna()
         wide = part[good].pivot(index="rep", columns="n", values="excess").dropna(axis=0)
         of_it = {"problem": problem, "estimator": estimator, "keys": tuple(part["key"])}
-        rows.append({**of_it, **_slope(wide), "left_out": part.loc[~good, "n"].nunique()})
+        rows.append({**of_it, **rates.log_slope(wide), "left_out": part.loc[~good, "n"].nunique()})
     columns = ["problem", "estimator", "keys", "slope", "se", "first", "last", "n_min", "n_max", "reps", "left_out"]
     return items.in_order(pd.DataFrame(rows, columns=columns), config)
-
-
-def _slope(wide):
-    n, count = wide.columns.to_numpy(float), len(wide)
-    found = {"slope": np.nan, "se": np.nan, "first": np.nan, "last": np.nan, "reps": count}
-    found |= {"n_min": n.min() if len(n) else np.nan, "n_max": n.max() if len(n) else np.nan}
-    if len(n) < 3 or not count or not (wide.mean() > 0.0).all():
-        return found
-    x = np.log10(n)
-    weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
-    values = wide.to_numpy()
-    y = np.log10(values.mean(axis=0))
-    found |= {"slope": weights @ y, "first": _decade(x, y, 0), "last": _decade(x[::-1], y[::-1], 0)}
-    if count > 1:
-        others = (values.sum(axis=0) - values) / (count - 1)
-        if (others > 0.0).all():
-            each = np.log10(others) @ weights
-            found["se"] = np.sqrt((count - 1) / count * ((each - each.mean()) ** 2).sum())
-    return found
-
-
-def _decade(x, y, start):
-    far = np.flatnonzero(np.abs(x - x[start]) >= 1.0 - 1e-3)  # 3,162 is not quite half a decade
-    return (y[far[0]] - y[start]) / (x[far[0]] - x[start]) if len(far) else np.nan
 
 
 def means(records, config):

@@ -18,8 +18,8 @@ THEORY = {
 
 
 def render(records, config):
-    """One panel per function: mean of bound - CE against n, both axes logarithmic; a cross where a bound is vacuous (1). Grey: the
-    slope -1/3, the paper's theoretical rate of NW and Lip+Bkt."""
+    """One panel per function: mean of bound - CE against n, both axes logarithmic; a cross where a bound is vacuous (1). Grey:
+    the slope -1/3, the paper's theoretical rate of NW and Lip+Bkt."""
     found = bounds.measured(records)
     problems = items.chosen(config, found, "problem")
     if not problems:

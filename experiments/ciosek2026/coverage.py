@@ -4,35 +4,13 @@ coverage is at least 1 - delta - 3 standard errors of a share, sqrt(delta (1 - d
 Nearly all bounds cover always: they add worst cases of several terms. What this can and cannot tell is in `ablations`.
 """
 
-import numpy as np
-
 from experiments.ciosek2026 import bounds
-from harness.report import items, panels
-
-BY = ["problem", "estimator", "n", "level"]
-
-
-def least(level, count):
-    """The smallest coverage that passes: level - 3 sqrt(level (1 - level) / count)."""
-    return level - 3.0 * np.sqrt(level * (1.0 - level) / count)
+from harness.report import items, panels, rates
 
 
 def measured(records):
-    """By problem, estimator, n and level: samples, coverage (low <= truth <= high, up to the error of the truth), the margin of
-    the closest sample, min over samples of min(high - truth, truth - low), mean bounds, the share that says no more than 0 <= CE
-    <= 1 (vacuous), samples without a number."""
-    fine = items.with_number(records, "l1", kinds=("upper", "lower", "interval")).dropna(subset="truth")
-    margin = np.minimum(fine["high"].fillna(np.inf) - fine["truth"], fine["truth"] - fine["low"].fillna(-np.inf))
-    fine = fine.assign(margin=margin, covered=margin >= -fine["truth_error"].fillna(0.0))
-    fine["vacuous"] = fine["high"].fillna(1.0).ge(1.0 - 1e-9) & fine["low"].fillna(0.0).le(0.0)
-    table = fine.groupby(BY, sort=False).agg(
-        samples=("covered", "size"), coverage=("covered", "mean"), margin=("margin", "min"), truth=("truth", "first"),
-        low=("low", "mean"), high=("high", "mean"), vacuous=("vacuous", "mean"), keys=("key", tuple),
-    ).reset_index()  # fmt: skip
-    without = records[records["status"].ne("ok")].drop_duplicates("key").groupby(BY[:3]).size()
-    table["without"] = [int(without.get(key, 0)) for key in zip(table["problem"], table["estimator"], table["n"])]
-    table["least"] = least(table["level"], table["samples"])
-    return table.assign(passes=table["coverage"] >= table["least"])
+    """rates.coverage of the L1 error."""
+    return rates.coverage(records[records["estimand"].eq("l1") | records["status"].ne("ok")])
 
 
 def render(records, config):
@@ -52,7 +30,7 @@ def render(records, config):
         right.plot(mine["margin"], at, **look)
     for level, count in sorted(set(zip(found["level"], found["samples"]))):
         left.axvline(level, color="0.2", linewidth=0.9, label="level")
-        left.axvline(least(level, count), color="0.2", linestyle=":", linewidth=0.9, label="smallest that passes")
+        left.axvline(rates.least_coverage(level, count), color="0.2", linestyle=":", linewidth=0.9, label="smallest that passes")
     left.set(xlabel="coverage", xlim=(min(found["coverage"].min(), found["least"].min()) - 0.01, 1.005))
     right.axvline(0.0, color="0.2", linewidth=0.9)
     right.set_xscale("symlog", linthresh=1e-3)
@@ -87,5 +65,5 @@ def table(records, config):
 def reproduced(records, config):
     """Coverage (rows '<problem id>, n = <n>', columns '<estimator id>, coverage') and, in columns '<estimator id>', the mean
     bounds, of the level of this run."""
-    shares = bounds.shares(measured(records), config, BY[:2], "{problem}, n = {n}", "{estimator}, coverage")
+    shares = bounds.shares(measured(records), config, ["problem", "estimator"], "{problem}, n = {n}", "{estimator}, coverage")
     return items.answers(items.together(shares, bounds.means(records, config)), config)

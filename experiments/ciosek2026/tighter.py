@@ -1,10 +1,9 @@
 """Derived bounds against the paper-style ones under the same assumption: the ratio of the two on the same samples."""
 
-import numpy as np
 import pandas as pd
 
 from experiments.ciosek2026 import bounds
-from harness.report import items, panels
+from harness.report import items, panels, rates
 
 FROM = 10_000  # the claim is for n from here on
 LINES = ((0, "-", "o"), (5, "--", "^"), (1, "-", "s"), (3, "-", "X"), (2, "-", "D"))  # colour, line and marker, by pair
@@ -24,20 +23,9 @@ def ratios(records, config):
                 if len(wide):
                     vacuous = wide.ge(1.0 - 1e-9).all(axis=1)
                     row = {"problem": problem, "n": n, "pair": " / ".join(pair), "vacuous": int(vacuous.sum())}
-                    rows.append({**row, "keys": tuple(part["key"]), **_ratio(wide[~vacuous])})
+                    rows.append({**row, "keys": tuple(part["key"]), **rates.ratio_of_means(*wide[~vacuous].to_numpy().T)})
     columns = ["problem", "n", "pair", "vacuous", "keys", "mean", "se", "least", "largest", "reps"]
     return pd.DataFrame(rows, columns=columns)
-
-
-def _ratio(wide):
-    if not len(wide):
-        return {"mean": np.nan, "se": np.nan, "least": np.nan, "largest": np.nan, "reps": 0}
-    a, b = wide.to_numpy().T
-    found = {"mean": a.mean() / b.mean(), "se": np.nan, "least": (a / b).min(), "largest": (a / b).max(), "reps": len(a)}
-    if len(a) > 1:
-        each = (a.sum() - a) / (b.sum() - b)
-        found["se"] = np.sqrt((len(a) - 1) / len(a) * ((each - each.mean()) ** 2).sum())
-    return found
 
 
 def render(records, config):

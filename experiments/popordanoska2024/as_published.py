@@ -77,7 +77,7 @@ def table(records, config):
         row[f"{name}, authors' ground truth"] = items.entry(100 * theirs.get((r.problem, r.estimand), float("nan")), digits=3)
         if r.estimand in curves.UNIT:
             row[f"{name}, one column"] = items.entry(50 * r.mean, 50 * r.se, 3)
-    columns = sorted({c for row in rows.values() for c in row}, key=lambda c: (c[0] != "K", len(c)))
+    columns = sorted(dict.fromkeys(c for row in rows.values() for c in row), key=lambda c: (c[0] != "K", len(c)))
     heading = "kl and squared L2 (two columns where not said otherwise): mean ± standard error"
     return items.wide(rows, ["problem", "n", "estimator"], heading, columns)
 

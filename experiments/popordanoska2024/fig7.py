@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.popordanoska2024 import runs
-from harness.report import items, panels
+from harness.report import items, panels, rates
 from harness.report.plots import COLOURS
 
 FAR = 1.6  # snapshots with more than that times the least error, of either kind, are outside of the axes
@@ -17,19 +17,12 @@ def snapshots(records, config):
     table = items.means(runs.of(found, "kl", part="val"), ["column", "epoch"]).rename(columns={"mean": "ce", "se": "ce_se"})
     accuracy = items.means(runs.of(found, "accuracy", part="val"), ["epoch"]).set_index("epoch")
     table["error"], table["error_se"] = 100.0 - table["epoch"].map(accuracy["mean"]), table["epoch"].map(accuracy["se"])
-    fronts = [pd.Series(pareto(part[["error", "ce"]].to_numpy()), part.index) for _, part in table.groupby("column")]
+    fronts = [pd.Series(rates.pareto(part[["error", "ce"]].to_numpy()), part.index) for _, part in table.groupby("column")]
     table["front"] = pd.concat(fronts).astype(bool) if fronts else False
     order = items.labels(config, "estimator")
     return table.sort_values(
         ["column", "epoch"], key=lambda c: c.map(order.index) if c.name == "column" else c, ignore_index=True
     )
-
-
-def pareto(points):
-    """(n, d) values, less is better -> (n,) whether no other point is nowhere worse and somewhere better."""
-    nowhere_worse = (points[None] <= points[:, None]).all(axis=2)
-    better = (points[None] < points[:, None]).any(axis=2)
-    return ~(nowhere_worse & better).any(axis=1)
 
 
 def render(records, config):

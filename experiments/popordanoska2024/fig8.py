@@ -1,4 +1,4 @@
-"""Figure 8: class-wise reliability diagrams, ten bins of equal width (the estimator `reliability10`, whose diagnostics they are)."""
+"""Figure 8: class-wise reliability diagrams, ten bins of equal width: the diagnostics of the estimator `reliability10`."""
 
 import json
 import math
@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.popordanoska2024 import runs
-from harness.report import items, panels
+from harness.report import items, panels, rates
 from harness.report.plots import COLOURS
 from harness.report.tables import label
 
@@ -24,14 +24,8 @@ def bins(records, config):
             rows.setdefault((_network(r.problem, config), int(j), int(b)), {})[what] = value
     keys = pd.DataFrame(list(rows), columns=["network", "class", "bin"])
     found = keys.join(pd.DataFrame(list(rows.values()), columns=["count", "mean", "share"]))
-    low, high = wilson(found["count"] * found["share"], found["count"])
+    low, high = rates.wilson(found["count"] * found["share"], found["count"])
     return found.assign(low=low, high=high)
-
-
-def wilson(successes, n, z=1.959963984540054):
-    """Wilson's score interval of a binomial share: (s + z^2/2 -+ z sqrt(s (n - s) / n + z^2/4)) / (n + z^2)."""
-    middle, half = successes + z**2 / 2, z * np.sqrt(successes * (n - successes) / n + z**2 / 4)
-    return np.maximum((middle - half) / (n + z**2), 0.0), np.minimum((middle + half) / (n + z**2), 1.0)
 
 
 def render(records, config):

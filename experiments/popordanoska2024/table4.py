@@ -25,7 +25,9 @@ def measured(records, config):
     places = set(zip(*(without[name] for name in ("place", "estimand"))))
     complete = [place not in places for place in zip(found["place"], found["estimand"])]
     by = [*networks.KEY, "estimand", "column"]
-    return items.means(found[np.array(complete, dtype=bool)], by), without.groupby(by, sort=False).size().rename("seeds").reset_index()
+    return items.means(found[np.array(complete, dtype=bool)], by), without.groupby(by, sort=False).size().rename(
+        "seeds"
+    ).reset_index()
 
 
 def _named(frame, config):
