@@ -243,7 +243,7 @@ class LightGBM(_BoostingScheme, calibrators.LightGBM):
 
 @dataclass(frozen=True)
 class FirstPredictions:
-    """The first predictions f of a sample and the true probabilities there, the points of Figure 2, as the diagnostics `f <i>` and
+    """The first predictions f of a sample and the true probabilities c there, the points of Figure 2: diagnostics `f <i>` and
     `c <i>`; l2_squared is the mean of (f - c)^2 over them."""
 
     count: int = 500
