@@ -40,10 +40,12 @@ def decreases(records):
     names = fine["problem"].str.extract(f"^{NAME.pattern}$")
     h = np.array([_width(text) for text in names["width"]], dtype=float)
     fine = fine.assign(base=names["base"], aware=names["aware"].notna(), h=h, value=fine["value"].astype(float))
-    raw = fine[fine["h"].isna()].groupby("base")["value"].mean()
+    raw = items.means(fine[fine["h"].isna()], ["base"]).set_index("base")
     moved = fine[fine["h"].notna() & fine["base"].isin(raw.index)]
     table = items.means(moved, ["base", "aware", "h"]).rename(columns={"reps": "draws", "se": "error"})
-    table["raw"] = table["base"].map(raw).astype(float)
+    table["raw"] = table["base"].map(raw["mean"]).astype(float)
+    if "keys" in table:
+        table["keys"] = [mine + raw["keys"][base] for mine, base in zip(table["keys"], table["base"])]
     where = [_place(base) for base in table["base"]]
     table = table.assign(panel=[panel for panel, _ in where], series=[series for _, series in where])
     return table.assign(decrease=table["raw"] - table["mean"])

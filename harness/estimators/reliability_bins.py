@@ -24,9 +24,9 @@ class ReliabilityBins:
 
     Notes
     -----
-    Estimand: l1, classwise the mean over the classes. Biased upwards by the noise of the shares and downwards by what cancels in a
-    bin, as `Binned`, whose bins are closed on the other side. The diagnostics of a class j and a bin b that holds samples are named
-    "<j>/<b>/count", "<j>/<b>/mean" (of the predictions) and "<j>/<b>/share" (of the class); j is 0 for the other notions.
+    Estimand: l1, classwise the mean over the classes. Biased upwards by the noise of the shares and downwards by what cancels in
+    a bin, as `Binned`, whose bins are closed on the other side. The diagnostics of a class j and a bin b that holds samples are
+    named "<j>/<b>/count", "<j>/<b>/mean" (of the predictions) and "<j>/<b>/share" (of the class); j is 0 for the other notions.
     Cost O(n k).
 
     Examples
@@ -46,10 +46,10 @@ class ReliabilityBins:
     null_bias = 0.1
     takes_classwise = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_bins(self.bins)
 
-    def __call__(self, p, y, rng=None) -> dict[str, Estimate]:
+    def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
         """The error of predictions p (n,) for outcomes y (n,), or of (n, k) for indicators (n, k)."""
         p, y = np.asarray(p), np.asarray(y)
         columns = [checked(p, y)] if p.ndim == 1 else [checked(p[:, j], y[:, j]) for j in range(p.shape[1])]

@@ -1,6 +1,8 @@
-"""How fast errors fall, and which of two estimators is closer: slopes and ratios of means, with jackknife errors over replications."""
+"""How fast errors fall, which of two estimators is closer, how often bounds hold: slopes, ratios and shares over replications."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,14 +14,14 @@ def log_slope(wide: pd.DataFrame) -> dict[str, float]:
     Parameters
     ----------
     wide : DataFrame (replications, sizes)
-        Positive errors; the columns are the sample sizes n, in ascending order. Samples of different n may share their beginnings.
+        Positive errors; the columns are the sample sizes n, ascending. Samples of different n may share their beginnings.
 
     Returns
     -------
     dict
         slope, and se, its jackknife error over the replications; first and last: the slope over the first and the last decade of
-        the sizes (the nearest size at least ten times away); n_min, n_max, reps. The slopes are NaN where there are fewer than three
-        sizes or a mean is not positive, the error for one replication.
+        the sizes (the nearest size at least ten times away); n_min, n_max, reps. The slopes are NaN where there are fewer than
+        three sizes or a mean is not positive, the error for one replication.
 
     Examples
     --------
@@ -44,7 +46,7 @@ def log_slope(wide: pd.DataFrame) -> dict[str, float]:
     return found
 
 
-def ratio_of_means(a, b) -> dict[str, float]:
+def ratio_of_means(a: np.ndarray, b: np.ndarray) -> dict[str, float]:
     """mean(a) / mean(b) of two estimators on the same samples.
 
     Parameters
@@ -69,17 +71,17 @@ def ratio_of_means(a, b) -> dict[str, float]:
     return {"mean": a.mean() / b.mean(), "se": se, "least": (a / b).min(), "largest": (a / b).max(), "reps": len(a)}
 
 
-def _jackknife(each):
+def _jackknife(each: np.ndarray) -> float:
     """The standard error of a statistic from its values `each` with one replication left out."""
     return np.sqrt((len(each) - 1) / len(each) * ((each - each.mean()) ** 2).sum())
 
 
-def _decade(x, y):
+def _decade(x: np.ndarray, y: np.ndarray) -> float:
     far = np.flatnonzero(np.abs(x - x[0]) >= 1.0 - 1e-3)  # 3,162 is not quite half a decade
     return (y[far[0]] - y[0]) / (x[far[0]] - x[0]) if len(far) else np.nan
 
 
-def pareto(points) -> np.ndarray:
+def pareto(points: np.ndarray) -> np.ndarray:
     """Which points no other betters.
 
     Parameters
@@ -102,7 +104,7 @@ def pareto(points) -> np.ndarray:
     return ~(nowhere_worse & better).any(axis=1)
 
 
-def wilson(successes, n, z: float = 1.959963984540054):
+def wilson(successes: Any, n: Any, z: float = 1.959963984540054) -> tuple[Any, Any]:
     """Wilson's score interval of a binomial share, by default of level 95 %.
 
         (s + z^2 / 2 -+ z sqrt(s (n - s) / n + z^2 / 4)) / (n + z^2)
@@ -116,8 +118,11 @@ def wilson(successes, n, z: float = 1.959963984540054):
     return np.maximum((middle - half) / (n + z**2), 0.0), np.minimum((middle + half) / (n + z**2), 1.0)
 
 
-def least_coverage(level, samples):
-    """The smallest coverage of so many samples that passes for a bound of this level: level - 3 sqrt(level (1 - level) / samples)."""
+def least_coverage(level: Any, samples: Any) -> Any:
+    """The smallest coverage of so many samples that passes for a bound of this level.
+
+    level - 3 sqrt(level (1 - level) / samples)
+    """
     return level - 3.0 * np.sqrt(level * (1.0 - level) / samples)
 
 
@@ -127,9 +132,9 @@ def coverage(records: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        By problem, estimator, n and level: samples, coverage (low <= truth <= high, up to the error of the truth), margin, that of
-        the closest sample (min over samples of min(high - truth, truth - low)), truth, low and high (means), vacuous (share of the
-        samples that say no more than 0 <= value <= 1), keys of the cells, without (cells that gave no number), least
+        By problem, estimator, n and level: samples, coverage (low <= truth <= high, up to the error of the truth), margin, that
+        of the closest sample (min over samples of min(high - truth, truth - low)), truth, low and high (means), vacuous (share
+        of the samples that say no more than 0 <= value <= 1), keys of the cells, without (cells that gave no number), least
         (`least_coverage`) and passes.
     """
     by = ["problem", "estimator", "n", "level"]
