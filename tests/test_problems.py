@@ -1,5 +1,10 @@
 """Problems: truths against independent numbers, samples against the truths, and streams that must not drift."""
 
+import doctest
+import importlib
+import inspect
+import pkgutil
+
 import numpy as np
 import pytest
 from golden_data import rows
@@ -10,7 +15,7 @@ from scipy.stats.qmc import Sobol
 
 import harness
 from experiments.berta2026.authors import GRID, LegacyStream, top_class_l1_split_at_half
-from harness import BadInputError
+from harness import BadInputError, problems
 from harness.common.seeds import data_rng
 from harness.math import estimands
 from harness.problems import Beta, Dirichlet
@@ -361,6 +366,21 @@ def test_no_global_generator_is_touched():
     Beta().sample(10, data_rng(0, "00", 0))
     LegacyStream(Beta()).sample(200, 3)
     np.testing.assert_array_equal(before, np.random.get_state()[1])
+
+
+# Docstrings
+
+
+@pytest.mark.parametrize("name", [m.name for m in pkgutil.walk_packages(problems.__path__, "harness.problems.") if not m.ispkg])
+def test_examples_in_docstrings_run(name):
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    module = importlib.import_module(name)
+    assert doctest.testmod(module, extraglobs={"np": np}, optionflags=flags).failed == 0
+
+
+@pytest.mark.parametrize("name", problems.__all__)
+def test_every_problem_has_an_example(name):
+    assert "Examples\n--------\n>>> " in inspect.getdoc(getattr(problems, name))
 
 
 # Maps and parameters

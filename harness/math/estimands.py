@@ -89,7 +89,8 @@ def is_distance(name: str) -> bool:
 
 
 def has_truth(name: str) -> bool:
-    """Whether problems know it; of an own divergence (harness.math.divergences), its estimator alone knows the value."""
+    """Whether it is a quantity that problems know; an own divergence (harness.math.divergences) is known to its estimator
+    alone."""
     return not (OWN.fullmatch(name) or name in ORDERINGS or name in OF_KERNELS)
 
 
@@ -122,7 +123,8 @@ def value(name: str, f, c, notion: str = "binary", weights=None) -> float:
 
 
 def pointwise(name: str, f, c, notion: str = "binary"):
-    """d(f, c), shape (n,): what the estimand averages. BadInputError for rms and sharpness, which are no means over samples."""
+    """d(f, c), shape (n,): what the estimand averages. Raises BadInputError for rms and sharpness, which are no means over
+    samples."""
     if name == "rms" or name.startswith("sharpness_"):
         raise BadInputError(f"estimand is {name!r}, which is no mean over samples; estimands.value takes it.")
     if not has_truth(name):

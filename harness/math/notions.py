@@ -57,7 +57,34 @@ def checked(p, y):
 
 
 def reduce(p, y, notion: str):
-    """Reduce predictions and labels to what `notion` judges (table above). Raises BadInputError on anything unfit."""
+    """Reduce predictions and labels to what a notion judges.
+
+    Parameters
+    ----------
+    p : array_like, (n,) or (n, k)
+        Probabilities in [0, 1], rows summing to 1 within 1e-4. One-dimensional p means P(Y = 1), under `top_label` confidences.
+    y : array_like, (n,)
+        Integers 0..k-1; 0 and 1 for one-dimensional p.
+    notion : str
+        binary, top_label, classwise or canonical.
+
+    Returns
+    -------
+    p, y : numpy.ndarray
+        binary: P(Y = 1) and y, (n,). top_label: the largest probability and whether its class is the label, (n,). classwise: p
+        and the indicators of the labels, (n, k). canonical: p (n, k) and y (n,).
+
+    Raises
+    ------
+    BadInputError
+        Naming the argument, what was found and what is allowed. Nothing is clipped or renormalised.
+
+    Examples
+    --------
+    >>> p, y = reduce([[0.7, 0.2, 0.1], [0.3, 0.3, 0.4]], [0, 1], "top_label")
+    >>> p, y
+    (array([0.7, 0.4]), array([1, 0]))
+    """
     if notion not in NOTIONS:
         raise BadInputError(f"notion is {notion!r}; allowed are {', '.join(NOTIONS)}.")
     p, y = checked(p, y)

@@ -1,4 +1,5 @@
-"""Composite Gauss-Legendre quadrature: panels between edges, which are placed where a function is not smooth or not on one scale."""
+"""Composite Gauss-Legendre quadrature: panels between edges, which are placed where a function is not smooth or not on one
+scale."""
 
 from __future__ import annotations
 

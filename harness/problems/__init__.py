@@ -11,6 +11,8 @@ truths change), `default_n`, `default_reps`, `n_max` (samples at hand; None = un
 beside its parameters; None = the parameters do), `unavailable` (why it cannot be run here, such as a file that is not there; its
 cells are skipped with that reason; None = it can).
 
+`harness.problems.base.ProblemSpec` names these attributes with what stands in for them where a problem declares nothing.
+
 Optional, for bounds that assume something of eta(p) = E[Y given p]: `variation`, its total variation on [0, 1], or a bound on
 that; `perturbation`, the h of the sech perturbation that the scores went through, None if none (harness.math.sech_noise); and
 quadrature(width, order) -> scores, probabilities, posteriors, from which harness.problems.Perturbed knows its truths.

@@ -260,7 +260,22 @@ class Wrapper:
 
 @dataclass(frozen=True)
 class Truth:
-    """value +- error; error is absolute, one standard error for Monte Carlo methods, a bound for quadrature."""
+    """The value of an estimand on a problem, with its own error.
+
+    Parameters
+    ----------
+    value : float
+        The population quantity, in the unit of harness.math.estimands: a probability, its square, or nats; never percent.
+    error : float
+        Absolute: one standard error where the value comes from random points, a bound for quadrature, 0 for a closed form.
+    method : str
+        How the value was found.
+
+    Examples
+    --------
+    >>> Truth(0.25, 0.0, "closed form").value
+    0.25
+    """
 
     value: float
     error: float
@@ -268,8 +283,34 @@ class Truth:
 
 
 def truth_of(problem: Any, estimand: str, notion: str) -> Truth | None:
-    """What a problem says of an estimand, the one place where it is asked. A stranger's may return a number in place of a Truth,
-    which is then taken as exact; None and NaN mean unknown. Raises BadInputError on anything else, and where it raises."""
+    """What a problem says of an estimand.
+
+    A problem may return a number in place of a Truth, which is then taken as exact; None and NaN mean that it is unknown.
+
+    Parameters
+    ----------
+    problem : Problem
+        Anybody's problem, with or without a method `truth`.
+    estimand, notion : str
+        Names of harness.math.estimands and harness.math.notions.
+
+    Returns
+    -------
+    Truth or None
+        None where the problem does not know the value.
+
+    Raises
+    ------
+    BadInputError
+        If the problem returns anything else, or raises an error of its own.
+
+    Examples
+    --------
+    >>> from harness.problems import Beta, maps
+    >>> found = truth_of(Beta(map=maps.LogitAffine(0.4, 0.3)), "l1", "binary")
+    >>> round(found.value, 6)
+    0.137157
+    """
     if not hasattr(problem, "truth"):
         return None
     asked = f"truth({estimand!r}, {notion!r}) of {type(problem).__name__}"

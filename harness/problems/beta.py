@@ -21,9 +21,40 @@ SMALLEST_SHAPE = 0.06
 
 @dataclass(frozen=True)
 class Beta(TwoClasses):
-    """p ~ Beta(a, b), Y given p ~ Bernoulli(map(p)). Truths: every estimand of the binary notion, and of the canonical
-    notion on the two columns (1 - p, p), by quadrature to about 1e-14 (berta2026, Sections 4 and Appendix D). None for a or b
-    below 0.06, where predictions beyond the range of floating point carry weight."""
+    """Scalar predictions of a beta law with a calibration map.
+
+        p ~ Beta(a, b),  Y given p ~ Bernoulli(g*(p))
+
+    Parameters
+    ----------
+    a, b : float
+        The shapes of the law, positive.
+    map : harness.problems.maps
+        g*, from [0, 1] to [0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from harness.problems.maps import LogitAffine
+    >>> problem = Beta(map=LogitAffine(0.4, 0.3))
+    >>> p, y = problem.sample(3, np.random.default_rng(0))
+    >>> p.round(3), y
+    (array([0.899, 0.971, 0.299]), array([1, 1, 0]))
+    >>> problem.posterior(p).round(3)
+    array([0.764, 0.845, 0.49 ])
+    >>> round(problem.truth("l1").value, 9)
+    0.137156621
+
+    Notes
+    -----
+    Truths: every estimand of the binary, classwise and canonical notions (the latter on the columns 1 - p, p), by Gauss-Legendre
+    quadrature in t with p = sin(t)^2, to about 1e-14; the supremum `linf` to 1e-9. None for a or b below 0.06, where predictions
+    beyond the range of floating point carry weight.
+
+    References
+    ----------
+    berta2026, Section 4 and Appendix D.
+    """
 
     a: float = 0.5
     b: float = 0.5

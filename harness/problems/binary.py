@@ -23,7 +23,20 @@ WIDTH = 1 / 64  # of a panel: half a period of the fastest map in conf/problem
 
 @dataclass(frozen=True)
 class BetaLaw:
-    """s ~ Beta(a, b) with a, b >= 1, a bounded density; the uniform law is a = b = 1. (`Beta` has the others.)"""
+    """The law s ~ Beta(a, b) of scores with a bounded density; a = b = 1 is the uniform law.
+
+    Parameters
+    ----------
+    a, b : float
+        At least 1 (harness.problems.Beta takes smaller ones).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> s, weights = BetaLaw(2.0, 2.0).nodes(np.array([0.0, 0.5, 1.0]), order=8)
+    >>> round(float(weights @ s), 9)
+    0.5
+    """
 
     a: float = 1.0
     b: float = 1.0
@@ -45,8 +58,22 @@ class BetaLaw:
 
 @dataclass(frozen=True)
 class TwoNormals:
-    """s = P(Y = 1 given x) = sigma(d x), for x given y normal with mean d (y - 1/2) and variance 1 and both classes equally
-    frequent: the calibrated scores of two classes that are d apart, saturated where d is large."""
+    """The law of the calibrated scores of two normal classes, saturated where they are far apart.
+
+        s = P(Y = 1 given x) = sigma(d x),  x given y ~ N(d (y - 1/2), 1),  P(Y = 1) = 1/2
+
+    Parameters
+    ----------
+    separation : float
+        The distance d of the two means in standard deviations, positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> s, weights = TwoNormals(3.0).nodes(np.array([0.0, 0.5, 1.0]), order=8)
+    >>> round(float(weights @ s), 9)
+    0.5
+    """
 
     separation: float = 3.0
 
@@ -72,12 +99,40 @@ class TwoNormals:
 
 @dataclass(frozen=True)
 class BinaryProblem(TwoClasses):
-    """s drawn from `scores`, or with the given probability from one of `atoms`, ((value, probability), ...); Y given s is
-    Bernoulli(map(s)). Truths: every estimand but linf, binary, classwise and canonical on the two columns, by quadrature over
-    panels that end where the map or |s - map(s)| is not smooth, to about 1e-13; none where infinite.
+    """Scores of a law, with atoms if wanted, and a calibration map.
 
-    `variation` is the total variation of map on [0, 1], also where scores are rare: what bounds for eta of bounded variation
-    may assume. The scores are as drawn: `perturbation` is None.
+        s ~ law, or one of the atoms with its probability;  Y given s ~ Bernoulli(g*(s))
+
+    Parameters
+    ----------
+    map : harness.problems.maps
+        g*, from [0, 1] to [0, 1].
+    law : BetaLaw or TwoNormals
+        Where scores outside the atoms come from.
+    atoms : sequence of (value, probability)
+        Scores that are drawn with a positive probability; together at most 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from harness.problems.maps import Affine
+    >>> problem = BinaryProblem(Affine(0.2, 0.5))  # C = 0.2 + 0.5 s, s uniform
+    >>> round(problem.truth("l2_squared").value, 9), problem.variation  # E (0.5 s - 0.2)^2
+    (0.023333333, 0.5)
+    >>> BinaryProblem(atoms=((0.0, 0.5), (1.0, 0.5))).sample(4, np.random.default_rng(0))
+    (array([1., 0., 1., 0.]), array([1, 0, 1, 0]))
+
+    Notes
+    -----
+    Truths: every estimand but the supremum `linf`, of the binary, classwise and canonical notions, by Gauss-Legendre quadrature
+    over panels that end where the map or |s - g*(s)| is not smooth, to about 1e-13; None where the value is infinite.
+
+    `variation` is the total variation of g* on [0, 1], also where scores are rare: what bounds for E[Y given s] of bounded
+    variation may assume. `quadrature` gives the law of the scores to harness.problems.Perturbed.
+
+    References
+    ----------
+    ciosek2026, the scores on which bounds are tested.
     """
 
     map: Any = field(default_factory=Identity)

@@ -20,11 +20,41 @@ RANDOMISATIONS = 16
 
 @dataclass(frozen=True)
 class Dirichlet(Generated):
-    """p ~ Dir(alpha 1_k), Y given p ~ map(p) (berta2026, Fig. 3).
+    """Vectors of a symmetric Dirichlet law with a calibration map.
 
-    Truths. Canonical: 16 scrambled Sobol point sets of 2^15 points; the error is the standard error over the 16.
-    classwise and top_label condition on one number t only: E[Y_j given p_j = t] and E[Y_top given max p = t] are averages
-    over the remaining coordinates, (1 - t) Dir(alpha 1_(k-1)), taken by quasi-Monte Carlo inside a quadrature over t.
+        p ~ Dir(alpha 1_k),  P(Y = j given p) = g*(p)_j
+
+    Parameters
+    ----------
+    classes : int
+        k, at least 2.
+    alpha : float
+        The concentration, positive: small ones give confident predictions.
+    map : harness.problems.maps
+        g*, an elementwise function followed by normalisation (Identity, Power, Harmonic).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from harness.problems.maps import Power
+    >>> problem = Dirichlet(classes=3, map=Power(0.3))
+    >>> p, y = problem.sample(1000, np.random.default_rng(0))
+    >>> p.shape, y.shape, problem.posterior(p).shape
+    ((1000, 3), (1000,), (1000, 3))
+    >>> round(problem.truth("l1").value, 4)
+    0.4408
+
+    Notes
+    -----
+    Truths. Canonical: 16 scrambled Sobol point sets of 2^15 points, whose standard error is the error. Classwise and top_label
+    condition on one number t alone: E[Y_j given p_j = t] and E[Y_top given max p = t] are means over the direction of the other
+    coordinates, (1 - t) Dir(alpha 1_(k-1)), taken over Sobol points inside a quadrature over t.
+
+    TemperedDirichlet, of which Power with this law is a case, draws by logarithms of gamma variates and so other samples.
+
+    References
+    ----------
+    berta2026, Fig. 3.
     """
 
     classes: int = 3

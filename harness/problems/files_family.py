@@ -23,6 +23,15 @@ class PredictionFiles:
     `name` defaults to the folder's last part. The folder is looked for in the working folder, below CALHARNESS_DATA and in the
     project's cache folder. What is random is seeded by ids and checksums. Without such files the family is a single problem,
     <name>/absent[/<part>], whose cells are skipped; `source` is what its reason says of how to get them.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> for name in ("resnet.csv", "vgg.csv"):
+    ...     _ = (folder / name).write_text("p,y\\n0.2,0\\n0.7,1\\n")
+    >>> list(PredictionFiles(str(folder), pattern="*.csv", name="nets").members())
+    ['nets/resnet', 'nets/vgg']
     """
 
     folder: str = ""
@@ -86,7 +95,18 @@ class PredictionFiles:
 
 @dataclass(frozen=True)
 class AbsentFiles:
-    """Stands for files that are not there: every cell of it is skipped with `reason`."""
+    """A problem that stands for files that are not there: its cells are skipped with the reason.
+
+    Parameters
+    ----------
+    reason : str
+        Why, and how to get the files.
+
+    Examples
+    --------
+    >>> AbsentFiles("there are no files nets/*.npz here").unavailable
+    'there are no files nets/*.npz here'
+    """
 
     reason: str
 

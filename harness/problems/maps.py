@@ -17,7 +17,13 @@ from harness.errors import BadInputError
 
 @dataclass(frozen=True)
 class Identity:
-    """g*(p) = p: calibrated. Scalar or vector."""
+    """g*(p) = p: calibrated, of scalars or vectors.
+
+    Examples
+    --------
+    >>> Identity()(np.array([0.1, 0.9]))
+    array([0.1, 0.9])
+    """
 
     kinks = ()
 
@@ -30,7 +36,17 @@ class Identity:
 
 @dataclass(frozen=True)
 class LogitAffine:
-    """g*(p) = sigma(slope * logit p + intercept): slope < 1 over-confident, > 1 under-confident (berta2026, Section 4)."""
+    """g*(p) = sigma(slope logit p + intercept): over-confident for slope < 1, under-confident for slope > 1.
+
+    Examples
+    --------
+    >>> LogitAffine(0.4, 0.3)(np.array([0.1, 0.9])).round(4)
+    array([0.3592, 0.7647])
+
+    References
+    ----------
+    berta2026, Section 4.
+    """
 
     slope: float = 1.0
     intercept: float = 0.0
@@ -46,7 +62,17 @@ class LogitAffine:
 
 @dataclass(frozen=True)
 class Shifted:
-    """g*(p) = min(1, p + eps), for negative eps max(0, p + eps) (berta2026, Fig. 1 bottom)."""
+    """g*(p) = min(1, p + eps), for negative eps max(0, p + eps).
+
+    Examples
+    --------
+    >>> Shifted(0.02)(np.array([0.1, 0.99]))
+    array([0.12, 1.  ])
+
+    References
+    ----------
+    berta2026, Fig. 1 bottom.
+    """
 
     eps: float = 0.02
 
@@ -60,7 +86,17 @@ class Shifted:
 
 @dataclass(frozen=True)
 class Wavy:
-    """g*(p) = p + 2/(10 pi) sin(10 pi p) + 1/(10 pi) sin(20 (2 pi / 3) p), inside [0, 1] (berta2026, published runs)."""
+    """g*(p) = p + 2 / (10 pi) sin(10 pi p) + 1 / (10 pi) sin(20 (2 pi / 3) p), inside [0, 1].
+
+    Examples
+    --------
+    >>> Wavy()(np.array([0.1, 0.5])).round(4)
+    array([0.0724, 0.5276])
+
+    References
+    ----------
+    berta2026, published runs.
+    """
 
     kinks = ()
 
@@ -70,7 +106,17 @@ class Wavy:
 
 @dataclass(frozen=True)
 class Piecewise:
-    """g*(p) = sigma(slope_above logit p) for p > 1/2 and sigma(slope_below logit p) otherwise (berta2026, Table 2 'both')."""
+    """g*(p) = sigma(slope_above logit p) for p > 1/2 and sigma(slope_below logit p) otherwise.
+
+    Examples
+    --------
+    >>> Piecewise()(np.array([0.1, 0.9])).round(4)
+    array([0.2934, 0.9998])
+
+    References
+    ----------
+    berta2026, Table 2, "both".
+    """
 
     slope_below: float = 0.4
     slope_above: float = 4.0
@@ -86,7 +132,13 @@ class Piecewise:
 
 @dataclass(frozen=True)
 class Affine:
-    """g*(p) = intercept + slope p; slope 0: whatever the score, the same."""
+    """g*(p) = intercept + slope p; for slope 0 the same whatever the score.
+
+    Examples
+    --------
+    >>> Affine(0.2, 0.5)(np.array([0.1, 0.9]))
+    array([0.25, 0.65])
+    """
 
     intercept: float = 0.0
     slope: float = 1.0
@@ -98,7 +150,13 @@ class Affine:
 
 @dataclass(frozen=True)
 class Sigmoid:
-    """g*(p) = sigma(slope (p - centre)): a logistic curve in p itself, not in its logit."""
+    """g*(p) = sigma(slope (p - centre)): a logistic curve in p itself, not in its logit.
+
+    Examples
+    --------
+    >>> Sigmoid()(np.array([0.1, 0.5])).round(4)
+    array([2.000e-04, 7.685e-01])
+    """
 
     slope: float = 24.0
     centre: float = 0.45
@@ -110,7 +168,13 @@ class Sigmoid:
 
 @dataclass(frozen=True)
 class Steps:
-    """g*(p) = values[j] where j cuts lie at or below p: one value more than cuts."""
+    """g*(p) = values[j] where j of the ascending cuts lie at or below p: one value more than cuts.
+
+    Examples
+    --------
+    >>> Steps()(np.array([0.1, 0.3, 0.9]))
+    array([0.08, 0.42, 0.97])
+    """
 
     values: tuple = (0.08, 0.42, 0.75, 0.97)
     cuts: tuple = (0.3, 0.6, 0.85)
@@ -143,8 +207,14 @@ ENVELOPES = {
 
 @dataclass(frozen=True)
 class Wave:
-    """g*(p) = p + amplitude envelope(p) sin(2 pi periods p); the envelope is 1 (flat), p (1 - p) (parabola) or
-    min(p, 1 - p) (triangle)."""
+    """g*(p) = p + amplitude envelope(p) sin(2 pi periods p), of envelope 1 (flat), p (1 - p) (parabola) or min(p, 1 - p)
+    (triangle).
+
+    Examples
+    --------
+    >>> Wave(0.2, 2)(np.array([0.1, 0.5])).round(4)
+    array([0.2902, 0.5   ])
+    """
 
     amplitude: float = 0.1
     periods: float = 1.0
@@ -164,8 +234,16 @@ class Wave:
 
 @dataclass(frozen=True)
 class SquareWave:
-    """g*(p) = p + m(p) in the first half of each of `periods` equal parts of [0, 1], p - m(p) in the second, with m(p) =
-    min(amplitude, p, 1 - p): a square wave around the diagonal, which leaves [0, 1] nowhere."""
+    """A square wave around the diagonal that leaves [0, 1] nowhere.
+
+        g*(p) = p + m(p) in the first half of each of `periods` equal parts of [0, 1], p - m(p) in the second,
+        m(p) = min(amplitude, p, 1 - p)
+
+    Examples
+    --------
+    >>> SquareWave(0.2, 3)(np.array([0.1, 0.5])).round(4)
+    array([0.2, 0.3])
+    """
 
     amplitude: float = 0.2
     periods: int = 12
@@ -182,7 +260,17 @@ class SquareWave:
 
 @dataclass(frozen=True)
 class Power:
-    """g*(p) proportional to p^exponent, elementwise: exponent < 1 over-confident, > 1 under-confident (berta2026, Fig. 3)."""
+    """g*(p) proportional to p^exponent, elementwise: over-confident for exponent < 1, under-confident for exponent > 1.
+
+    Examples
+    --------
+    >>> Power(0.3)(np.array([[0.1, 0.2, 0.7]])).round(4)
+    array([[0.2485, 0.306 , 0.4455]])
+
+    References
+    ----------
+    berta2026, Fig. 3.
+    """
 
     exponent: float = 1.0
 
@@ -195,7 +283,17 @@ class Power:
 
 @dataclass(frozen=True)
 class Harmonic:
-    """g*(p) = softmax(log p + amplitude sin(frequency log p)) (berta2026, published runs)."""
+    """g*(p) = softmax(log p + amplitude sin(frequency log p)).
+
+    Examples
+    --------
+    >>> Harmonic()(np.array([[0.1, 0.2, 0.7]])).round(4)
+    array([[0.2187, 0.1734, 0.608 ]])
+
+    References
+    ----------
+    berta2026, published runs.
+    """
 
     amplitude: float = 0.5
     frequency: float = 5.0

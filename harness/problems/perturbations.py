@@ -16,9 +16,26 @@ from harness.problems.transforms.perturbed import Perturbed
 
 @dataclass(frozen=True)
 class Perturbations:
-    """A family of problems: `problem` perturbed (harness.problems.Perturbed, under `notion`) with each width h of `widths`, ids
-    <name>/h2^-6. Of a family of problems every member <id> as it is and perturbed, ids <id> and <id>/h2^-6; of what is not
-    available here only the former; of a family without its files one problem <name> whose cells are skipped with the reason."""
+    """A family of problems: one problem under several widths of the sech perturbation (harness.problems.Perturbed).
+
+    Parameters
+    ----------
+    problem : Problem or Family
+        A problem gives the members <name>/h2^-6 and so on. A family gives every member <id> as it is and perturbed, <id>/h2^-6; a
+        member that cannot be run here only as it is; a family whose files are absent one problem <name>, whose cells are skipped.
+    widths : sequence of float
+        The widths h, positive and different.
+    notion : str
+        The notion under which scores are perturbed: binary or top_label.
+    name : str
+        What ids begin with.
+
+    Examples
+    --------
+    >>> from harness.problems import Beta
+    >>> list(Perturbations(Beta(), widths=(0.25, 0.02), name="beta").members())
+    ['beta/h2^-2', 'beta/h0.02']
+    """
 
     problem: Any
     widths: tuple = WIDTHS
@@ -49,7 +66,17 @@ class PerturbedNetworks:
     """A family of problems: networks that were trained with and without the perturbation (`calharness data make
     perturbed_networks`). Of every file: <name>/<file>, the plain network's scores as they are; <name>/<file>/h2^-6, those
     perturbed with that width; <name>/<file>/aware_h2^-6, the network trained with that width, perturbed with it. The folder is
-    looked for as PredictionFiles does; without files the family is one problem whose cells are skipped."""
+    looked for as PredictionFiles does; without files the family is one problem whose cells are skipped.
+
+    Examples
+    --------
+    >>> list(PerturbedNetworks("no/such/folder").members())
+    ['perturbed_networks/absent']
+
+    References
+    ----------
+    ciosek2026.
+    """
 
     folder: str = "perturbed_networks"
     pattern: str = "*.npz"

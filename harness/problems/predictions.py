@@ -75,6 +75,19 @@ class Predictions:
     papers were computed.)
     A path of data/packs.yaml whose file is absent, or has another checksum, makes the problem `unavailable`: its cells are
     skipped with the reason, and its size is what the listing says.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "preds.csv"
+    >>> _ = path.write_text("p,y\\n0.2,0\\n0.7,1\\n0.4,0\\n")
+    >>> problem = Predictions(str(path))
+    >>> problem.n_max, problem.notions
+    (3, ('binary', 'canonical', 'classwise'))
+    >>> p, y = problem.sample(3, np.random.default_rng(0))
+    >>> sorted(p.tolist())
+    [0.2, 0.4, 0.7]
     """
 
     path: str = ""
@@ -203,8 +216,8 @@ class Predictions:
     @property
     def content(self) -> str | None:
         """16 hexadecimal digits of the probabilities and labels as they were read, in their order, and of `top_label`: what the
-        random streams are seeded by (harness.common.seeds). None for a published file, or without `by_content`: the streams are then
-        seeded by its key."""
+        random streams are seeded by (harness.common.seeds). None for a published file, or without `by_content`: the streams are
+        then seeded by its key."""
         return self._load().content if self.by_content and not self._published else None
 
     @property

@@ -15,7 +15,14 @@ class TabRepoTask:
     """The validation predictions of one config on one (dataset, fold) of a repository in TabRepo's layout
     (`harness.sources.tabrepo`). A rep is a random order of the rows and n its first n, without replacement; by default all
     rows, at most `max_n`. `n_samples` and `n_classes` are what a list of tasks says; without them the files are asked.
-    The stored bytes of this config's predictions and the labels identify the problem, not where they lie."""
+    The stored bytes of this config's predictions and the labels identify the problem, not where they lie.
+
+    Examples
+    --------
+    >>> task = TabRepoTask("tabrepo", "adult", fold=0, config="CatBoost_c1", n_samples=30000, n_classes=2)
+    >>> task.classes, task.default_n
+    (2, 5000)
+    """
 
     repository: str
     dataset: str
@@ -105,6 +112,12 @@ class TabRepoTasks:
     name before the first '_') choose among these; `min_n` and `max_classes` leave out tasks with fewer rows or more classes.
     `repository` is looked for in the working folder, below CALHARNESS_DATA and in the project's cache folder. Tasks of the
     list that the repository lacks (a partial download) are skipped with the reason, as are regression data sets.
+
+    Examples
+    --------
+    >>> TabRepoTasks("no/such/folder").members()
+    Traceback (most recent call last):
+    harness.errors.BadInputError: there is no repository no/such/folder, looked for at ...
     """
 
     repository: str = "tabrepo"

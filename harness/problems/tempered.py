@@ -25,21 +25,53 @@ BLOCK = 1 << 15  # numbers of one block of (nodes, points)
 
 @dataclass(frozen=True)
 class TemperedDirichlet(Generated):
-    """s ~ Dir(alpha 1_k); C proportional to s^truth_power, f to s^prediction_power, and so C = E[one-hot Y given f] to
-    f^(truth_power / prediction_power): over-confident where prediction_power is above truth_power. Both are positive.
+    """A Dirichlet draw of which predictions and truths are powers.
 
-    popordanoska2024 (Section 7.1, with the numbers of their code): alpha 1, powers 1/0.9 and 1/0.54. gruber2025 (Section 5):
-    alpha 0.04, powers 1 and 0.3. All is done in logarithms: with alpha = 0.04 some of s is below what a float64 can hold.
+        s ~ Dir(alpha 1_k),  C proportional to s^truth_power,  f proportional to s^prediction_power
 
-    Truths. Two classes: quadrature over log(s_2 / s_1), error about 1e-13. More classes: let f_1 = t, and let u ~ Dir(alpha
-    1_(k-1)) be the direction of the other coordinates of s. Then s_1 over the sum of the others is rho = (t / (1 - t) sum_j
-    u_j^b)^(1/b), b the prediction_power; rho follows a beta-prime law and does not depend on u, so that an average given f_1 = t
-    is one over u, weighted by the density of rho: quasi-Monte Carlo (16 scrambled Sobol sets) inside a quadrature over logit t.
-    classwise takes E[C_1 | f_1 = t] so; top_label only those u where f_1 is the largest; canonical the sums over classes, one
-    class times k. What is no sum over classes (norms, top_class_*) takes 16 scrambled Sobol sets of 2^15 points. The error
-    is the standard error over the 16, plus, for conditional means, the distance to half as many points and fewer nodes.
+    so that C = E[one-hot Y given f] is proportional to f^(truth_power / prediction_power): predictions are over-confident where
+    prediction_power is above truth_power.
 
-    `default_notions` is what a run judges if it does not say; it is not part of what identifies the problem.
+    Parameters
+    ----------
+    classes : int
+        k, at least 2.
+    alpha : float
+        The concentration, positive. All is done in logarithms: for alpha = 0.04 some of s is below what a float64 can hold.
+    truth_power, prediction_power : float
+        Positive; inverse temperatures.
+    default_notions : tuple of str
+        What a run judges if it does not say; it is not part of what identifies the problem.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> problem = TemperedDirichlet(2, alpha=1.0, truth_power=1.0, prediction_power=2.0)
+    >>> p, y = problem.sample(500, np.random.default_rng(0))
+    >>> p.shape, y.shape
+    ((500, 2), (500,))
+    >>> round(problem.truth("l1", "binary").value, 9)
+    0.09657359
+
+    Notes
+    -----
+    Truths of two classes: quadrature over log(s_2 / s_1), error about 1e-13.
+
+    Truths of more classes: let f_1 = t, let u ~ Dir(alpha 1_(k-1)) be the direction of the other coordinates of s, and b the
+    prediction_power. Then s_1 over the sum of the others is
+
+        rho = (t / (1 - t) sum_j u_j^b)^(1 / b),
+
+    which follows a beta-prime law and does not depend on u, so that a mean given f_1 = t is one over u, weighted by the density
+    of rho: 16 scrambled Sobol sets inside a quadrature over logit t. Classwise takes E[C_1 given f_1 = t] so; top_label only
+    those u where f_1 is the largest; canonical the sums over classes, one class times k. What is no sum over classes (norms,
+    top_class_*) takes 16 scrambled Sobol sets of 2^15 points. The error is the standard error over the 16 and, for conditional
+    means, the distance to half as many points and fewer nodes.
+
+    References
+    ----------
+    popordanoska2024, Section 7.1, with the numbers of their code: alpha 1, powers 1 / 0.9 and 1 / 0.54. gruber2025, Section 5:
+    alpha 0.04, powers 1 and 0.3.
     """
 
     classes: int = 2

@@ -13,12 +13,25 @@ from harness.problems.base import ProblemSpec, Truth, Wrapper, members_of, truth
 
 @dataclass(frozen=True)
 class Paired(Wrapper):
-    """`problem`, drawn from the random stream called `stream` instead of its own (harness.common.seeds.problem_rng).
+    """A problem that is drawn from a random stream which other problems share.
 
     In one replication all problems of a stream start from the same generator: files with equally many rows give the same rows,
-    generators that differ in what they make of the same variables (TemperedDirichlet with other powers, CovariateShift with other
-    slopes, Uniform of them) share the variables, and so the labels. Everything else is the problem's own: its truths do not
-    change. A family of problems becomes the family of its members, each paired.
+    and generators that differ in what they make of the same variables (TemperedDirichlet with other powers, CovariateShift with
+    other slopes, Uniform of them) share the variables, and so the labels.
+
+    Parameters
+    ----------
+    problem : Problem or Family
+        Everything but the stream is its own; its truths do not change. A family becomes the family of its members, each paired.
+    stream : str
+        The name of the stream (harness.common.seeds.problem_rng).
+
+    Examples
+    --------
+    >>> from harness.problems import Beta
+    >>> problem = Paired(Beta(), "models")
+    >>> problem.stream, problem.truth("l1").value
+    ('models', 0.0)
     """
 
     problem: Any
@@ -53,11 +66,25 @@ class Paired(Wrapper):
 
 @dataclass(frozen=True)
 class Uniform(Wrapper):
-    """p = (1/k, ..., 1/k) for every sample of `problem`, y as drawn there (moskvichev2025, Appendix C.1: "marginal").
+    """The model that knows no more than the number of classes: every prediction is (1/k, ..., 1/k), y as `problem` draws it.
 
-    `balanced: true` says that the classes of `problem` are equally likely. Then E[Y given p] = E Y = p: the model is calibrated,
-    every calibration error is 0, and what is left are the scores, E||f - Y||^2 = 1 - 1/k and -E log f_Y = log k. Without it
-    nothing is claimed.
+    Parameters
+    ----------
+    problem : Problem
+        Its labels are kept, its predictions replaced.
+    balanced : bool
+        Whether the classes of `problem` are equally likely. Then E[Y given p] = E Y = p, every calibration error is 0, and the
+        scores are E ||f - Y||^2 = 1 - 1/k and -E log f_Y = log k. Otherwise no truth is claimed.
+
+    Examples
+    --------
+    >>> from harness.problems import Dirichlet
+    >>> Uniform(Dirichlet(4), balanced=True).truth("brier").value
+    0.75
+
+    References
+    ----------
+    moskvichev2025, Appendix C.1, "marginal".
     """
 
     problem: Any

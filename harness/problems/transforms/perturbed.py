@@ -25,15 +25,40 @@ BLOCK = 1 << 14
 
 @dataclass(frozen=True)
 class Perturbed(Wrapper):
-    """s drawn given the score s0 of `problem` with density proportional to sech((s - s0) / h) on [0, 1]; y stays (ciosek2026).
+    """The scores of a problem after the sech perturbation; outcomes stay.
 
-    Scores are those of `notion`, binary or top_label, to which the rows of `problem` are reduced first. Whatever the problem,
-    s has a density and eta(s) = E[Y given s] obeys the bounds of `harness.math.sech_noise` with this h, the problem's declared
-    `perturbation`. Its `variation` is that of the original scores, which the perturbation never increases.
+        s given s0 has the density sech((s - s0) / h) / Z(s0) on [0, 1]
+
+    Parameters
+    ----------
+    problem : Problem
+        Where the scores s0 and the outcomes come from.
+    h : float
+        The width, positive.
+    notion : str
+        The notion, binary or top_label, to which the rows of `problem` are reduced first.
+
+    Examples
+    --------
+    >>> from harness.problems import BinaryProblem
+    >>> from harness.problems.maps import Affine
+    >>> problem = Perturbed(BinaryProblem(Affine(0.2, 0.5)), h=0.1)
+    >>> round(problem.truth("l1").value, 9)
+    0.135538676
+
+    Notes
+    -----
+    Whatever the problem, s has a density and eta(s) = E[Y given s] obeys the bounds of harness.math.sech_noise with this h,
+    which the attribute `perturbation` declares. `variation` is that of the original scores, which the perturbation never
+    increases.
 
     posterior(s) = eta(s), density(s) and the truths of every estimand but linf come from quadrature over the law of s0, to about
-    1e-12, where `problem` knows it (quadrature(width, order) -> s0, weights, posteriors) and h is at least 2^-12; otherwise there is no
-    posterior, and no truth. The calibration error is not that of `problem`: it is larger by at most mean_shift() = E|S - s0|.
+    1e-12, where `problem` knows that law (quadrature(width, order) -> s0, weights, posteriors) and h is at least 2^-12. Otherwise
+    there is no posterior and no truth. The calibration error differs from that of `problem` by at most mean_shift() = E |S - s0|.
+
+    References
+    ----------
+    ciosek2026.
     """
 
     problem: Any

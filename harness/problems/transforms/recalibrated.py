@@ -13,17 +13,42 @@ from harness.problems.base import ProblemSpec, Wrapper
 
 @dataclass(frozen=True)
 class Recalibrated(Wrapper):
-    """p = q(f) with (f, y) of `test` and q = calibrator.fit of `validation`: all rows of a file, `validation_n` of a generator.
+    """The predictions of one problem after a calibrator that was fitted on another: post-hoc recalibration.
 
-    In one rep the fit is the same for every n; validation rows, calibrator and test rows have a random stream each. Calibrators
-    take and give probabilities: where a file holds logits, q sees their softmax, which is all that a temperature needs, for
-    softmax(log p / T) = softmax(logits / T). `renormalise` divides every row by its sum, for calibrators that treat the classes
-    one by one and leave sums other than 1; without it such rows are refused later (harness.math.notions).
+        p = q(f),  (f, y) from `test`,  q = calibrator.fit(validation)
 
-    Truth: none. The posterior of `test` is that given f; given q(f) it is the same only where q is one-to-one on the vectors.
-    Nothing here can tell that of a fitted map, so not even a temperature on a synthetic problem has its truth claimed.
+    Parameters
+    ----------
+    validation : Problem
+        What the calibrator is fitted on: all rows of a file, `validation_n` of a generator.
+    test : Problem
+        What is recalibrated; notions, sizes and labels are its own. It must have as many columns as `validation`.
+    calibrator : Calibrator
+        Takes and gives probabilities. Where a file holds logits it sees their softmax, which is all that a temperature needs:
+        softmax(log p / T) = softmax(logits / T).
+    validation_n : int, optional
+        The number of validation samples.
+    renormalise : bool
+        Whether rows are divided by their sums, for calibrators that treat the classes one by one; without it rows whose sums
+        are not 1 are refused later (harness.math.notions).
 
-    `notions`, `default_n` and so on are those of `test`. Both problems must have the same number of columns.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from harness.calibrators import Temperature
+    >>> from harness.problems import Beta
+    >>> from harness.problems.maps import LogitAffine
+    >>> source = Beta(map=LogitAffine(0.4, 0.3))
+    >>> problem = Recalibrated(source, source, Temperature(), validation_n=500)
+    >>> problem.sample(4, np.random.default_rng(0))[0].round(2)
+    array([0.67, 0.77, 0.41, 0.62])
+
+    Notes
+    -----
+    In one replication the fit is the same for every n: validation rows, calibrator and test rows have a random stream each.
+
+    Truth: none. The posterior of `test` is that given f; given q(f) it is the same only where q is one-to-one on the vectors,
+    which nothing here can tell of a fitted map.
     """
 
     validation: Any

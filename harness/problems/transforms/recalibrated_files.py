@@ -12,11 +12,24 @@ from harness.problems.transforms.recalibrated import Recalibrated
 
 @dataclass(frozen=True)
 class RecalibratedFiles:
-    """The test predictions of every file of `folder` that matches `pattern`, id <name>/<file>, and the same after each of
-    `calibrators` ({method: calibrator}) was fitted on the file's validation part, id <name>/<file>/<method>.
+    """A family of problems: the test predictions of every file of a folder as they are, and after post-hoc recalibration.
 
-    Files hold the arrays val_logits, val_labels, test_logits and test_labels (see PredictionFiles). Without files the family is
-    one member, whose cells are skipped with the reason."""
+    Ids are <name>/<file> and <name>/<file>/<method>. Files hold the arrays val_logits, val_labels, test_logits and test_labels
+    (see PredictionFiles). Without files the family is one member, whose cells are skipped with the reason.
+
+    Parameters
+    ----------
+    folder, pattern, name, source
+        As in PredictionFiles.
+    calibrators : dict
+        {method: calibrator}; each is fitted on the validation part of every file.
+
+    Examples
+    --------
+    >>> from harness.calibrators import Temperature
+    >>> list(RecalibratedFiles("no/such/folder", name="nets", calibrators={"temperature": Temperature()}).members())
+    ['nets/absent']
+    """
 
     folder: str = ""
     pattern: str = "*.npz"

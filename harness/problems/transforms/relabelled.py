@@ -14,8 +14,35 @@ from harness.problems.base import ProblemSpec, Truth, Wrapper, members_of
 
 @dataclass(frozen=True)
 class OneClass(Wrapper):
-    """(p_j, 1{y = j}) of the class j = `label` of `problem`: the binary problem of which the class-wise notion averages over j
-    (popordanoska2024, Table 5). Truth: none; `problem` knows only the mean over its classes."""
+    """One class of a problem with several, as a binary problem by itself.
+
+        (p_j, 1{y = j}),  j = label
+
+    The classwise notion averages over these.
+
+    Parameters
+    ----------
+    problem : Problem
+        Where predictions and labels come from.
+    label : int
+        The class j, counted from 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from harness.problems import Dirichlet
+    >>> p, y = OneClass(Dirichlet(3), label=1).sample(5, np.random.default_rng(0))
+    >>> p.shape, y.shape
+    ((5,), (5,))
+
+    Notes
+    -----
+    Truth: none; `problem` knows only the mean over its classes.
+
+    References
+    ----------
+    popordanoska2024, Table 5.
+    """
 
     problem: Any
     label: int = 0
@@ -37,9 +64,20 @@ class OneClass(Wrapper):
 
 @dataclass(frozen=True)
 class EachClass:
-    """A family of problems: every class of `problem`, or of every member of a family of problems, as a OneClass by itself.
+    """A family of problems: every class of a problem, or of every member of a family, as a OneClass by itself.
 
-    Ids are <name>/class<j>, for the members of a family <id>/class<j>. What is not available here is one member, for class 0.
+    Parameters
+    ----------
+    problem : Problem or Family
+        One that cannot be run here gives one member, for class 0, whose cells are skipped.
+    name : str
+        Ids are <name>/class<j>; for the members of a family <id>/class<j>.
+
+    Examples
+    --------
+    >>> from harness.problems import Dirichlet
+    >>> list(EachClass(Dirichlet(3), "letters").members())
+    ['letters/class0', 'letters/class1', 'letters/class2']
     """
 
     problem: Any
@@ -58,9 +96,29 @@ class EachClass:
 
 @dataclass(frozen=True)
 class Relabelled(Wrapper):
-    """p of `problem`, y drawn from p: what a perfectly calibrated model with these very predictions would give. Every calibration
-    error is 0, so that an estimator's mean is its bias there. Rows are taken as they are, whatever their sum within the tolerance
-    of `harness.math.notions`. One-dimensional p is P(Y = 1), of confidences that of being right."""
+    """The predictions of a problem with labels that are drawn from them: what a calibrated model with these predictions gives.
+
+        y given p ~ p
+
+    One-dimensional p is P(Y = 1); of confidences, the probability of being right. Rows are taken as they are, whatever their sums
+    within the tolerance of harness.math.notions.
+
+    Parameters
+    ----------
+    problem : Problem
+        Where the predictions come from.
+
+    Examples
+    --------
+    >>> from harness.problems import Beta
+    >>> from harness.problems.maps import LogitAffine
+    >>> Relabelled(Beta(map=LogitAffine(0.4, 0.3))).truth("kl").value
+    0.0
+
+    Notes
+    -----
+    Every calibration error is 0, so that the mean of an estimator is its bias.
+    """
 
     problem: Any
 

@@ -18,11 +18,31 @@ ORDER, PIECES = 20, 64
 
 @dataclass(frozen=True)
 class CovariateShift(TwoClasses):
-    """x ~ N(location, scale^2) truncated to [-1, 1]; p = sigma(model_slope x), P(Y = 1 given x) = sigma(truth_slope x)
-    (moskvichev2025, Section 5.2.1: scale 0.25, slopes 5 and 1, locations from -1 to 1).
+    """A one-dimensional input whose law moves while the model and P(Y given x) stay.
 
+        x ~ N(location, scale^2) truncated to [-1, 1],  p = sigma(model_slope x),  P(Y = 1 given x) = sigma(truth_slope x)
+
+    Parameters
+    ----------
+    location, scale : float
+        Of the normal law before truncation; scale is positive.
+    truth_slope, model_slope : float
+        model_slope is not 0.
+
+    Examples
+    --------
+    >>> round(CovariateShift(location=0.5).truth("l1").value, 9)
+    0.525792993
+
+    Notes
+    -----
     x is a quantile of one uniform number, y one of another, so that paired problems of other locations share both. As p is
-    one-to-one in x, E[Y given p] = sigma(truth_slope / model_slope logit p) whatever the location. Truths: Gauss-Legendre in x.
+    one-to-one in x, E[Y given p] = sigma(truth_slope / model_slope logit p) whatever the location. Truths: Gauss-Legendre
+    quadrature in x; none for the binary supremum `linf`.
+
+    References
+    ----------
+    moskvichev2025, Section 5.2.1: scale 0.25, slopes 5 and 1, locations from -1 to 1.
     """
 
     location: float = 0.0
@@ -89,7 +109,22 @@ def _value(problem, estimand, notion, pieces):
 
 @dataclass(frozen=True)
 class CovariateShifts:
-    """A family: CovariateShift at `count` locations, equally spaced from -1 to 1. Ids are <name>/<location>."""
+    """A family of problems: CovariateShift at equally spaced locations from -1 to 1.
+
+    Parameters
+    ----------
+    count : int
+        The number of locations, at least 2.
+    name : str
+        Ids are <name>/<location>.
+    scale, truth_slope, model_slope : float
+        As in CovariateShift.
+
+    Examples
+    --------
+    >>> list(CovariateShifts(count=3).members())
+    ['shift/-1', 'shift/+0', 'shift/+1']
+    """
 
     count: int = 41
     name: str = "shift"
@@ -108,8 +143,28 @@ class CovariateShifts:
 
 @dataclass(frozen=True)
 class Points(TwoClasses):
-    """P(p = predictions[i]) = weights[i] and P(Y = 1 given that) = posteriors[i]: a law on a few predictions, truths are sums
-    (moskvichev2025, Appendix A)."""
+    """A law on a few predictions.
+
+        P(p = predictions[i]) = weights[i],  P(Y = 1 given p = predictions[i]) = posteriors[i]
+
+    Parameters
+    ----------
+    weights, predictions, posteriors : sequence of float
+        Equally many; weights sum to 1, predictions are different.
+
+    Examples
+    --------
+    >>> round(Points((0.5, 0.5), (0.3, 0.6), (0.5, 0.5)).truth("l1", "binary").value, 9)
+    0.15
+
+    Notes
+    -----
+    Truths are sums over the points, exact.
+
+    References
+    ----------
+    moskvichev2025, Appendix A.
+    """
 
     weights: tuple = (0.5, 0.5)
     predictions: tuple = (0.3, 0.6)
