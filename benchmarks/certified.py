@@ -17,8 +17,10 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np  # noqa: E402
 
 from harness import load_estimator, load_problem  # noqa: E402
-from harness.estimators.certified import total_variation as tv  # noqa: E402
-from harness.estimators.certified.bounds import TVKfold, in_order, tv_lambda  # noqa: E402
+from harness.estimators.certified import TVKfold  # noqa: E402
+from harness.estimators.certified import denoising_kernels as tv  # noqa: E402
+from harness.estimators.certified.base import in_order  # noqa: E402
+from harness.estimators.certified.denoising import tv_lambda  # noqa: E402
 
 IDS = (
     "tv_kfold", "tv_insample", "bv_window", "nw_kfold_first_order", "nw_kfold", "nw_jensen", "nw_jensen_histogram", "lip_bkt",

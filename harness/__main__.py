@@ -50,9 +50,9 @@ def _exit_code(error):
 
 def dispatch(arguments: list[str]) -> int:
     if arguments == ["--version"]:
-        import harness
+        from harness.common.version import VERSION
 
-        print(f"calharness {harness.__version__}")
+        print(f"calharness {VERSION}")
         return 0
     if arguments[:2] == ["completion", "words"]:  # at every tab; --help may be one of the words
         return completion(arguments[1:])
@@ -160,10 +160,10 @@ def _end(reason):
 
 def _finish(experiment, frame, fresh: bool) -> int:
     """Draw a result unless it is drawn already, and print its table. Returns the exit status: 1 where no cell has a number."""
-    from harness.report import tables
+    from harness.report import missing
 
     if not experiment.has_numbers(frame):
-        for line in tables.reasons(frame, experiment.shown_config()):
+        for line in missing.reasons(frame, experiment.shown_config()):
             print(f"  {line}", file=sys.stderr)
         print(f"  no cell of {experiment.name} has a number, so no picture is drawn or overwritten", file=sys.stderr)
         if experiment.paper and not experiment.is_variation and len(frame) and not experiment.is_drawn_at_all():
@@ -181,12 +181,12 @@ def _finish(experiment, frame, fresh: bool) -> int:
 def _print_table(experiment, frame):
     """The wide table of a run that is no paper's, if it fits on a screen, and the reasons of what is not in it; of a paper's
     item, whose table is its page's, the reasons of cells without a number."""
-    from harness.report import tables
+    from harness.report import missing
 
     if not experiment.has_numbers(frame):
         return
     if experiment.paper and not experiment.is_variation:
-        for line in tables.reasons(frame, experiment.shown_config(), of_table=False):
+        for line in missing.reasons(frame, experiment.shown_config(), of_table=False):
             print(f"  {line}")
         return
     wide = experiment.wide(frame)
@@ -194,7 +194,7 @@ def _print_table(experiment, frame):
         print(f"\n{wide.columns.name}\n{wide.rename_axis(columns=None).to_string()}\n")
     else:
         print(f"  {len(wide):,} rows and {len(wide.columns)} columns are too many to be shown here; table and page have them")
-    for line in tables.reasons(frame, experiment.shown_config()):
+    for line in missing.reasons(frame, experiment.shown_config()):
         print(f"  {line}")
 
 
@@ -225,9 +225,11 @@ def _through_hydra(arguments):
 
     from harness.commands import multirun
     from harness.common.paths import CONF
+    from harness.runs import hydra_source
     from harness.runs.config import check_flags, check_known, free_paths, hydra_mistakes, plain
 
     arguments = check_flags(arguments)
+    hydra_source.register()
 
     given = get_args_parser().parse_args(arguments)
     if given.multirun:
@@ -360,9 +362,9 @@ def doctor(arguments: list[str]) -> int:
 
 
 def data(arguments: list[str]) -> int:
-    from harness.sources import packs
+    from harness.commands import data as files
 
-    return packs.command(arguments)
+    return files.command(arguments)
 
 
 def _out(overrides) -> Path:

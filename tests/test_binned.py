@@ -12,14 +12,14 @@ from hypothesis.extra import numpy as hnp
 import harness
 from harness import BadInputError
 from harness.estimators import Binned, Debiased
-from harness.estimators.binned import cells
+from harness.estimators.binned import bin_means
 
 
 def values(estimator, p, y, rng=0):
     return {name: e.value for name, e in estimator(np.asarray(p), np.asarray(y), np.random.default_rng(rng)).items()}
 
 
-# Closed forms: p = .1 .2 | .6 .7 .8 in two cells, gaps (.15 - .5) = -.35 with weight 2/5 and (.7 - 1/3) = 11/30 with 3/5
+# Closed forms: p = .1 .2 | .6 .7 .8 in two bins, gaps (.15 - .5) = -.35 with weight 2/5 and (.7 - 1/3) = 11/30 with 3/5
 P5, Y5 = np.array([0.1, 0.2, 0.6, 0.7, 0.8]), np.array([0, 1, 1, 0, 0])
 GAPS, WEIGHTS = np.array([0.35, 11 / 30]), np.array([0.4, 0.6])
 CLOSED = {
@@ -36,7 +36,7 @@ def test_closed_form(rule):
 
 
 def test_closed_form_equal_mass():
-    """Sizes 3 and 2: the first n mod bins cells are larger. Gaps .3 - 2/3 and .75 - 0."""
+    """Sizes 3 and 2: the first n mod bins bins are larger. Gaps .3 - 2/3 and .75 - 0."""
     gaps, weights = np.array([11 / 30, 0.75]), np.array([0.6, 0.4])
     expected = {"l1": weights @ gaps, "l2_squared": weights @ gaps**2, "rms": np.sqrt(weights @ gaps**2), "linf": 0.75}
     assert values(Binned(bins=2, rule="mass"), P5, Y5) == pytest.approx(expected, rel=1e-14)
@@ -59,34 +59,34 @@ def test_closed_form_vectors():
 def test_zero_and_one_count(rule):
     assert values(Binned(bins=2, rule=rule), [0.0, 1.0], [1, 0])["l1"] == 1.0
     assert values(Binned(bins=2, rule=rule), [0.0, 1.0], [0, 1])["l1"] == 0.0
-    assert cells(np.array([0.0, 1.0]), np.array([0, 1]), 15, rule, 0)[0].sum() == 2
+    assert bin_means(np.array([0.0, 1.0]), np.array([0, 1]), 15, rule, 0)[0].sum() == 2
 
 
 @pytest.mark.parametrize("bins", [1, 2, 3, 10, 15, 49, 100])
-def test_width_cells_are_closed_below_and_open_above(bins):
-    """p = j / B belongs to cell j, the floating-point number below it to cell j - 1, and p = 1 to the last: also where p B rounds
+def test_width_bins_are_closed_below_and_open_above(bins):
+    """p = j / B belongs to bin j, the floating-point number below it to bin j - 1, and p = 1 to the last: also where p B rounds
     across an integer (0.29 * 100 < 29)."""
     edges = np.arange(1, bins) / bins
     below = np.nextafter(edges, 0)
-    for cell, p in [*enumerate(edges, 1), *enumerate(below), (bins - 1, 1.0), (0, 0.0)]:
+    for index, p in [*enumerate(edges, 1), *enumerate(below), (bins - 1, 1.0), (0, 0.0)]:
         middles = (np.arange(bins) + 0.5) / bins
-        sizes, mean_p, _ = cells(np.append(middles, p), np.zeros(bins + 1, dtype=int), bins, "width")
-        assert sizes.argmax() == cell if bins > 1 else sizes == [2], (cell, p)
+        sizes, mean_p, _ = bin_means(np.append(middles, p), np.zeros(bins + 1, dtype=int), bins, "width")
+        assert sizes.argmax() == index if bins > 1 else sizes == [2], (index, p)
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=40), st.integers(1, 8))
 def test_equal_mass_never_separates_equal_predictions(levels, bins):
     p = np.array(levels) / 4
-    sizes, mean_p, _ = cells(p, np.zeros(len(p)), bins, "mass")
+    sizes, mean_p, _ = bin_means(p, np.zeros(len(p)), bins, "mass")
     assert sizes.sum() == len(p)
     counts = {level: int((p == level).sum()) for level in np.unique(p)}
     boundaries = np.cumsum(sizes)
     assert set(boundaries) <= set(np.cumsum([counts[level] for level in sorted(counts)]))
 
 
-def test_equal_mass_cells_are_equally_full():
+def test_equal_mass_bins_are_equally_full():
     for n, bins in ((100, 15), (15, 15), (16, 15), (1000, 7)):
-        sizes = cells(np.random.default_rng(n).random(n), np.zeros(n), bins, "mass")[0]
+        sizes = bin_means(np.random.default_rng(n).random(n), np.zeros(n), bins, "mass")[0]
         np.testing.assert_array_equal(sizes, [len(part) for part in np.array_split(np.arange(n), bins)])
 
 
@@ -95,7 +95,7 @@ def test_few_samples_and_constant_predictions(rule):
     assert values(Binned(15, rule), [0.3], [1])["l1"] == pytest.approx(0.7)
     assert values(Binned(15, rule), np.full(50, 0.3), np.arange(50) % 5 == 0)["l1"] == pytest.approx(0.1)
     three = values(Binned(15, rule), [0.1, 0.5, 0.9], [0, 1, 1])["l1"]
-    alone, together = (0.1 + 0.5 + 0.1) / 3, 1 / 6  # kmeans: fewer samples than cells are one cell
+    alone, together = (0.1 + 0.5 + 0.1) / 3, 1 / 6  # kmeans: fewer samples than bins are one bin
     assert three == pytest.approx(together if rule == "kmeans" else alone)
 
 
@@ -151,12 +151,12 @@ def test_norms_are_ordered(sample, rule):
 
 
 def test_debiased_closed_form():
-    """Cell 1: gap .35 and variance .25 / 1; cell 2: gap 11/30 and variance (2/9) / 2."""
+    """Bin 1: gap .35 and variance .25 / 1; bin 2: gap 11/30 and variance (2/9) / 2."""
     expected = 0.4 * (0.35**2 - 0.25) + 0.6 * ((11 / 30) ** 2 - 1 / 9)
     assert values(Debiased(bins=2, rule="width"), P5, Y5)["l2_squared"] == pytest.approx(expected, rel=1e-13)
 
 
-def test_cells_of_one_sample_count_nothing():
+def test_bins_of_one_sample_count_nothing():
     assert values(Debiased(bins=2, rule="width"), [0.1, 0.8, 0.9], [1, 1, 0])["l2_squared"] == pytest.approx(
         2 / 3 * (0.35**2 - 0.25)
     )

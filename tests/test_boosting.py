@@ -22,11 +22,12 @@ from harness.math.losses import Lp, OneSided, Squared
 FEW = {
     "catboost": CatBoost(iterations=4, patience=2, inner_folds=2),
     "catboost_ws": CatBoost(iterations=4, warm_start=True, inner_folds=2),
-    "catboost_authors": CatBoost(iterations=4, inner_folds=2, borders=254, shared_borders=False, subsample=None),
+    "catboost_authors": authors.CatBoost(iterations=4, inner_folds=2),
     "lightgbm": LightGBM(iterations=4, patience=2, inner_folds=2),
     "lightgbm_ws": LightGBM(iterations=4, warm_start=True, inner_folds=2),
-    "lightgbm_authors": LightGBM(iterations=4, inner_folds=2, shared_bins=False),
+    "lightgbm_authors": authors.LightGBM(iterations=4, inner_folds=2, seed=None),
 }
+AUTHORS_KINDS = (authors.CatBoost, authors.LightGBM)
 every = pytest.mark.parametrize("calibrator", FEW.values(), ids=FEW)
 either = pytest.mark.parametrize("kind", [CatBoost, LightGBM])
 
@@ -192,23 +193,21 @@ def test_the_library_agrees_on_vectors():
 def test_the_scaling_is_fitted_on_held_out_probabilities(calibrator, k, monkeypatch):
     """What the scaling gets is q of models that never saw the sample, beside the sample's own label, each sample once."""
     p, y = scalars(90) if k == 2 else vectors(90)
-    name, seen = "QuadraticScaling" if k == 2 else "StructuredMatrixScaling", []
+    seen = []
 
     class Spy:
-        def __init__(self, **settings):
-            pass
-
         def fit(self, q, labels):
             seen.append((q, labels))
             return lambda x: x
 
-    monkeypatch.setattr(boosting, name, Spy)
+    monkeypatch.setattr(type(calibrator), "scaling", lambda self, p: Spy())
     calibrator.fit(p, y, 3)
     ((q, labels),) = seen
-    fold = fold_of(y, 2, True, 3)
+    theirs = isinstance(calibrator, AUTHORS_KINDS)
+    fold = authors.folds_of_scikit_learn(y, 2, True, 0) if theirs else fold_of(y, 2, True, 3)
     order = np.concatenate([np.flatnonzero(fold == j) for j in range(2)])
     np.testing.assert_array_equal(labels, y[order])
-    z = boosting._logits(p, "logit") if calibrator.warm_start else None
+    z = calibrator.start(p) if calibrator.warm_start else None
     for held_out, found, raw in calibrator.models(p, y, z, fold, 3):
         own = np.isin(order, np.flatnonzero(held_out))
         np.testing.assert_array_equal(found, q[own])
@@ -221,7 +220,7 @@ def test_the_scaling_is_fitted_on_held_out_probabilities(calibrator, k, monkeypa
 def test_held_out_labels_choose_the_number_of_trees_and_nothing_else(calibrator, k):
     """With a single tree there is nothing to choose: the held-out probabilities do not know the held-out labels."""
     p, y = scalars(400) if k == 2 else vectors(400)
-    z, fold, single = boosting._logits(p, "logit"), np.arange(400) % 2, replace(calibrator, iterations=1)
+    z, fold, single = calibrator.start(p), np.arange(400) % 2, replace(calibrator, iterations=1)
     other = np.where(fold == 0, (y + 1) % k, y)
     start = z if single.warm_start else None
     first, second = (next(single.models(p, labels, start, fold, 0))[1] for labels in (y, other))
@@ -255,8 +254,8 @@ def test_early_stopping_stops(kind):
 def test_a_warm_start_without_trees_is_the_identity(kind, k):
     """Constant p leaves nothing to split: the raw scores are the logits that were given."""
     p = np.full(60, 0.3) if k == 2 else np.tile([0.2, 0.3, 0.5], (60, 1))
-    y, z = rng().integers(0, k, 60), boosting._logits(p, "logit")
     calibrator = kind(iterations=3, warm_start=True)
+    y, z = rng().integers(0, k, 60), calibrator.start(p)
     for held_out, found, raw in calibrator.models(p, y, z, np.arange(60) % 4, 0):
         np.testing.assert_array_equal(raw(calibrator.features(p[held_out]), z[held_out]), z[held_out])
         np.testing.assert_allclose(found, p[held_out], rtol=1e-15)
@@ -281,13 +280,13 @@ def test_a_warm_start_leaves_calibrated_predictions_alone(kind):
     assert np.abs(q - vector).mean() < 0.02
 
 
-@either
+@pytest.mark.parametrize("kind", AUTHORS_KINDS)
 def test_a_start_from_log_p_says_p_over_one_plus_p(kind):
     """sigma(log p) = p / (1 + p): what the untrained model of berta2026's synthetic runs says; logit p gives p."""
     p, y = np.full(60, 0.25), np.arange(60) % 2
     for init, expected in (("log", 0.2), ("logit", 0.25)):
         calibrator = kind(iterations=1, warm_start=True, init=init)
-        for _, found, _ in calibrator.models(p, y, boosting._logits(p, init), np.arange(60) % 2, 0):
+        for _, found, _ in calibrator.models(p, y, calibrator.start(p), np.arange(60) % 2, 0):
             np.testing.assert_allclose(found, expected, rtol=1e-14)
     p, y = scalars(300)
     q = {init: kind(iterations=4, warm_start=True, init=init).fit(p, y, 0)(p) for init in ("log", "logit")}
@@ -422,13 +421,24 @@ def test_the_same_seed_gives_the_same_bits(calibrator, k):
 
 
 @every
-def test_fixed_seeds_leave_no_chance(calibrator):
+def test_a_fixed_seed_leaves_the_inner_folds_to_chance(calibrator):
+    """Those of the authors are fixed as well."""
     p, y = scalars(300)
-    fixed = replace(calibrator, seed=0, inner_seed=0)
-    first = fixed.fit(p, y, rng(1))(p)
-    np.testing.assert_array_equal(first, fixed.fit(p, y, 2)(p))
-    for other in (replace(fixed, seed=1), replace(fixed, inner_seed=1)):
-        assert apart(first, other.fit(p, y, 2)(p))
+    fixed = replace(calibrator, seed=0)
+    first, other = fixed.fit(p, y, rng(1))(p), fixed.fit(p, y, 2)(p)
+    if isinstance(calibrator, AUTHORS_KINDS):
+        np.testing.assert_array_equal(first, other)
+        assert apart(first, replace(fixed, inner_seed=1).fit(p, y, 2)(p))
+    else:
+        np.testing.assert_array_equal(first, fixed.fit(p, y, rng(1))(p))
+        assert apart(first, other)
+    assert apart(other, replace(fixed, seed=1).fit(p, y, 2)(p))
+
+
+@pytest.mark.parametrize("kind", AUTHORS_KINDS)
+def test_an_unknown_start_is_refused(kind):
+    with pytest.raises(BadInputError, match="init is 'probit'; allowed are 'logit' and 'log'"):
+        kind(init="probit")
 
 
 @every
@@ -478,8 +488,8 @@ def test_the_models_are_asked_for_one_thread(monkeypatch):
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        (LightGBM(iterations=10, warm_start=True), LightGBM(iterations=10, warm_start=True, shared_bins=False)),
-        (CatBoost(iterations=10, warm_start=True), CatBoost(iterations=10, warm_start=True, shared_borders=False)),
+        (LightGBM(iterations=10, warm_start=True), authors.LightGBM(iterations=10, warm_start=True)),
+        (CatBoost(iterations=10, warm_start=True), authors.CatBoost(iterations=10, warm_start=True)),
     ],
     ids=["lightgbm", "catboost"],
 )
@@ -501,7 +511,6 @@ def test_shared_bins_estimate_alike(one, other):
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"init": "probit"}, "init is 'probit'; allowed are 'logit' and 'log'"),
         ({"iterations": 0}, "iterations is 0; at least 1 is needed"),
         ({"patience": 0}, "patience is 0; at least 1 is needed"),
         ({"inner_folds": 1}, "inner_folds is 1; at least 2 is needed"),

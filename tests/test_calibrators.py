@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit, logit
 
-from harness.calibrators import ExtraTrees, Isotonic, NadarayaWatson, Partition, RandomForest, Temperature, temperature
+from harness.calibrators import ExtraTrees, Isotonic, NadarayaWatson, Partition, RandomForest, Temperature, logits, temperature
 from harness.calibrators.nadaraya_watson import DENSE
 from harness.calibrators.partition import kmeans
+from harness.math.softmax import softmax
 
 EVERY = [
     Isotonic(),
@@ -175,22 +176,22 @@ def test_temperature_survives_zeros_ones_and_separable_labels():
 def plain_temperature(p, y):
     """(beta of 30 bisections of log beta on [-16, 16], each by the sign of the gradient, and what they give)."""
     if p.ndim == 1:
-        z = temperature._log_odds(p)
+        z = logits.log_odds(p)
         target = float((z * y).mean())
     else:
-        z = temperature._logs(p)
+        z = logits.floored_log(p)
         target = float(z[np.arange(len(y)), y].mean())
     low, high = -16.0, 16.0
     for _ in range(30):
         middle = (low + high) / 2
         beta = np.exp(middle)
-        expected = z * expit(beta * z) if p.ndim == 1 else (z * temperature._softmax(beta * z)).sum(axis=1)
+        expected = z * expit(beta * z) if p.ndim == 1 else (z * softmax(beta * z)).sum(axis=1)
         if float(expected.mean()) - target > 0:
             high = middle
         else:
             low = middle
     beta = np.exp((low + high) / 2)
-    return beta, expit(beta * z) if p.ndim == 1 else temperature._softmax(beta * z)
+    return beta, expit(beta * z) if p.ndim == 1 else softmax(beta * z)
 
 
 def bits_of_temperature(p, y):
@@ -209,10 +210,10 @@ def test_temperature_is_the_plain_bisection_to_the_last_bit(n, k, alpha, log_bet
     r = rng(seed)
     if k == 1:
         p = r.beta(alpha, alpha, n)
-        bits_of_temperature(p, (r.random(n) < expit(np.exp(log_beta) * temperature._log_odds(p))).astype(int))
+        bits_of_temperature(p, (r.random(n) < expit(np.exp(log_beta) * logits.log_odds(p))).astype(int))
     else:
         p = r.dirichlet(np.full(k, alpha), n)
-        c = np.cumsum(temperature._softmax(np.exp(log_beta) * temperature._logs(p)), axis=1)
+        c = np.cumsum(softmax(np.exp(log_beta) * logits.floored_log(p)), axis=1)
         bits_of_temperature(p, (r.random((n, 1)) > c[:, :-1]).sum(axis=1))
 
 
@@ -370,19 +371,19 @@ def test_nothing_to_predict():
 
 def test_partition_is_the_mean_of_the_cell():
     p = np.array([0.1, 0.11, 0.12, 0.8, 0.81])
-    q = Partition(cells=2).fit(p, np.array([1, 0, 0, 1, 0]), rng())
+    q = Partition(bins=2).fit(p, np.array([1, 0, 0, 1, 0]), rng())
     np.testing.assert_allclose(q(np.array([0.0, 0.2, 0.9])), [1 / 3, 1 / 3, 0.5], rtol=1e-15)
 
 
 def test_partition_of_vectors():
     p = np.array([[0.9, 0.05, 0.05]] * 3 + [[0.05, 0.05, 0.9]] * 2)
-    q = Partition(vector_cells=2).fit(p, np.array([0, 0, 1, 2, 2]), rng())
+    q = Partition(vector_bins=2).fit(p, np.array([0, 0, 1, 2, 2]), rng())
     np.testing.assert_allclose(q(p[[0, 4]]), [[2 / 3, 1 / 3, 0.0], [0.0, 0.0, 1.0]], rtol=1e-15)
 
 
 def test_fewer_samples_than_cells_are_one_cell():
     p, y = np.array([0.1, 0.5, 0.9]), np.array([0, 1, 1])
-    np.testing.assert_allclose(Partition(cells=15).fit(p, y, rng())(np.array([0.0, 1.0])), [2 / 3, 2 / 3], rtol=1e-15)
+    np.testing.assert_allclose(Partition(bins=15).fit(p, y, rng())(np.array([0.0, 1.0])), [2 / 3, 2 / 3], rtol=1e-15)
 
 
 def test_constant_predictions_are_one_cell_and_few_distinct_ones_their_own():

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from golden_data import optimality_gap
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,10 +20,11 @@ from harness.estimators import (
     TVInsample,
     TVKfold,
 )
-from harness.estimators.certified.bounds import in_order, tvb
-from harness.estimators.certified.total_variation import optimality_gap, tv_denoise
-from harness.estimators.certified.windows import rank_windows, smooth_ranks
-from harness.math.concentration import dkw, empirical_bernstein, hoeffding, kl_lower, kl_upper
+from harness.estimators.certified.base import deviation_width, in_order
+from harness.estimators.certified.denoising import tvb
+from harness.estimators.certified.denoising_kernels import tv_denoise
+from harness.estimators.certified.rank_window_kernels import rank_windows, smooth_ranks
+from harness.math.concentration import dkw, empirical_bernstein, kl_lower, kl_upper
 
 UPPER = (
     "tv_kfold", "tv_kfold_basic", "tv_insample", "bv_window", "nw_kfold", "nw_kfold_ciosek2026", "nw_kfold_first_order",
@@ -44,7 +46,7 @@ def of(name, p, y, seed=0, **fields):
 
 
 def test_widths_by_hand():
-    assert hoeffding(50, math.exp(-1)) == pytest.approx(0.1)
+    assert deviation_width(1 / 50, math.exp(-1)) == pytest.approx(0.1)
     assert dkw(50, 2 * math.exp(-1)) == pytest.approx(0.1)
     assert empirical_bernstein(0.0, 8, 2 * math.exp(-3)) == pytest.approx(1.0)
     assert empirical_bernstein(0.5, 1, 0.1) == math.inf

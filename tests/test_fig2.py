@@ -7,6 +7,7 @@ import pytest
 import harness
 from experiments.berta2026 import fig2, table2
 from harness.commands.experiment import Experiment
+from harness.common.seeds import data_rng
 from harness.report import reproduction
 from harness.runs.config import compose
 from harness.runs.records import COLUMNS as RECORD_COLUMNS
@@ -107,6 +108,9 @@ def test_figure_2_draws_500_points_of_the_true_map_and_every_number_of_table_2(o
     assert [ax.get_title() for ax in above] == ["Over-confident", "Under-confident", "Both"]
     identity, points = above[1].lines
     f, c = points.get_data()
+    problem = harness.load_problem("beta_underconfident_centred")
+    key = experiment.plan.problems["beta_underconfident_centred"].key
+    assert list(f) == list(problem.sample(500, data_rng(experiment.config["seed"], key, 0))[0])  # those of replication 0
     assert len(f) == 500 and list(identity.get_xdata()) == list(identity.get_ydata()) == [0, 1]
     np.testing.assert_allclose(c, f**4 / (f**4 + (1 - f) ** 4), atol=1e-12)  # sigma(4 logit f)
     table = table2.numbers(experiment.records(), experiment.config)

@@ -9,7 +9,10 @@ import pytest
 
 import harness
 from harness.errors import BadInputError
-from harness.report import plots, tables
+from harness.report import figure_files, latex, missing, plots, tables
+from harness.report.marks import BOUNDS_OF_ESTIMATES, KIND_NAMES
+from harness.report.shown import figure_estimands, shown_estimands
+from harness.report.style import COLOURS, ESTIMAND_NAMES, series_style
 from harness.runs import settings
 
 FIGURE = {"estimand": None, "panels_per_row": 3, "estimators": None, "caption": None, "size": None, "format": ["pdf"], "dpi": 80,
@@ -114,7 +117,7 @@ def test_every_dash_and_every_status_has_one_line():
     )
     config = config_of(found)
     config["labels"]["estimator"]["a"] = "A"
-    assert tables.reasons(found, config) == [
+    assert missing.reasons(found, config) == [
         "failed f: ValueError: why (1 cell)",
         "skipped c, d: no posterior (8 cells)",
         "– of A: it gives no l1 (but l2) (1 entry)",
@@ -129,7 +132,7 @@ def test_an_estimate_undefined_throughout_is_no_dash():
         [rows("a", np.inf).assign(status="undefined", reason="infinite"), rows("a", 0.1, estimand="l2"), rows("b", 1)]
     )
     assert tables.wide(found, config_of(found))["a"].item() == "undefined"
-    assert tables.reasons(found, config_of(found)) == ["undefined a: infinite (1 cell)"]
+    assert missing.reasons(found, config_of(found)) == ["undefined a: infinite (1 cell)"]
 
 
 def test_estimand_governs_table_and_figure_also_as_a_list():
@@ -141,10 +144,10 @@ def test_estimand_governs_table_and_figure_also_as_a_list():
     assert list(wide.index) == [("p", name, n) for name in ("l2", "kl") for n in (100, 200)]
     for draw, records in ((plots.convergence, found), (plots.side_by_side, found[found["n"] == 100])):
         labels = {text for ax in draw(records, several).axes for text in (ax.get_ylabel(), ax.get_xlabel())}
-        assert {plots.NAMES["l2"], plots.NAMES["kl"]} <= labels and plots.NAMES["l1"] not in labels
-    assert tables.figure_estimands(found, config_of(found, ["l2", "kl"], estimand="kl")) == ["kl"]  # figure.estimand: the figure
-    assert tables.shown_estimands(found, config_of(found, ["l2", "kl"], estimand="kl")) == ["l2", "kl"]
-    assert tables.figure_estimands(found, config_of(found, "l2", estimand="kl")) == ["l2"]
+        assert {ESTIMAND_NAMES["l2"], ESTIMAND_NAMES["kl"]} <= labels and ESTIMAND_NAMES["l1"] not in labels
+    assert figure_estimands(found, config_of(found, ["l2", "kl"], estimand="kl")) == ["kl"]  # figure.estimand: the figure
+    assert shown_estimands(found, config_of(found, ["l2", "kl"], estimand="kl")) == ["l2", "kl"]
+    assert figure_estimands(found, config_of(found, "l2", estimand="kl")) == ["l2"]
 
 
 @pytest.mark.parametrize("upright", [True, False])
@@ -156,16 +159,16 @@ def test_four_kinds_are_four_marks(kinds, upright):
     by_colour = {}
     for container in ax.containers:
         by_colour[container[0].get_color()] = container[0]
-    point, _, lower, upper, interval = (by_colour[colour] for colour in plots.COLOURS[:5])
+    point, _, lower, upper, interval = (by_colour[colour] for colour in COLOURS[:5])
     assert point.get_marker() == "o" and interval.get_marker() == "none"
     tip = 1 if upright else 0
     assert lower.get_marker().vertices[:, tip].max() > 0 == lower.get_marker().vertices[:, tip].min()
     assert upper.get_marker().vertices[:, tip].min() < 0 == upper.get_marker().vertices[:, tip].max()
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert {*plots.KINDS.values(), plots.BESIDES} <= set(texts)
+    assert {*KIND_NAMES.values(), BOUNDS_OF_ESTIMATES} <= set(texts)
     plain = kinds[kinds["estimator"] == "point"]
     legends = draw(plain if upright else plain[plain["n"] == 100], config_of(plain)).legends
-    assert not {*plots.KINDS.values(), plots.BESIDES} & {text.get_text() for text in legends[0].get_texts()}
+    assert not {*KIND_NAMES.values(), BOUNDS_OF_ESTIMATES} & {text.get_text() for text in legends[0].get_texts()}
 
 
 def test_caption_says_what_is_drawn(kinds):
@@ -181,7 +184,7 @@ def test_caption_says_what_is_drawn(kinds):
     assert all(
         text in every for text in ("at least this", "at most this", "Bars with end caps", "Pale bars: from an estimate to its")
     )
-    family = pd.concat([rows("e", [0.1, 0.2], problem=f"p{i}") for i in range(plots.MOST_PANELS + 1)])
+    family = pd.concat([rows("e", [0.1, 0.2], problem=f"p{i}") for i in range(plots.MAX_PANELS + 1)])
     words = plots.caption(family, config_of(family))
     assert words == "Dots: estimates, one per problem, mean over 2 replications. Strokes: the median over the problems."
     for records in (plain, kinds, kinds[kinds["n"] == 100], family):
@@ -190,7 +193,7 @@ def test_caption_says_what_is_drawn(kinds):
 
 
 def test_no_two_of_many_series_look_alike():
-    looks = [tuple(plots._style(i).values()) for i in range(64)]
+    looks = [tuple(series_style(i).values()) for i in range(64)]
     assert len(set(looks)) == 64
 
 
@@ -222,14 +225,14 @@ def test_size_format_dpi_and_font_are_what_was_asked(kinds, tmp_path):
     for folder in "ab":
         (tmp_path / folder).mkdir()
         figure = plots.overview(kinds, config)
-        files = plots.save(figure, tmp_path / folder / "f", config)
+        files = figure_files.save(figure, tmp_path / folder / "f", config)
         assert [path.name for path in files] == ["f.png", "f.eps", "f.svg"]
         assert figure.axes[0].yaxis.label.get_fontsize() == pytest.approx(6)
     assert imread(tmp_path / "a" / "f.png").shape[:2] == (150, 198)
     for name in ("f.png", "f.eps", "f.svg"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
     with pytest.raises(BadInputError, match="figure.size is 0.6 x 0.5 inches"):
-        plots.save(plots.overview(kinds, config), tmp_path / "g", config_of(kinds, size=[0.6, 0.5]))
+        figure_files.save(plots.overview(kinds, config), tmp_path / "g", config_of(kinds, size=[0.6, 0.5]))
 
 
 def test_nothing_overlaps_in_a_small_figure():
@@ -256,7 +259,7 @@ TEXTS = {
 
 @pytest.mark.parametrize(("text", "tex"), TEXTS.items())
 def test_text_in_latex(text, tex):
-    assert tables._tex(text) == tex
+    assert latex._tex(text) == tex
 
 
 def long_and_wide():
@@ -271,22 +274,22 @@ def long_and_wide():
 
 
 def test_latex_is_cut_into_what_fits():
-    tex = tables.latex(long_and_wide())
+    tex = latex.latex(long_and_wide())
     head, *_ = tex.split("{\\noindent")
     assert all(line.startswith("%") for line in head.splitlines()) and r"\usepackage{booktabs,graphicx}" in head
     bodies = tex.split(r"\midrule")[1:]
-    assert all(body.split(r"\bottomrule")[0].count(r"\\") <= tables.MOST_ROWS for body in bodies)
+    assert all(body.split(r"\bottomrule")[0].count(r"\\") <= latex.ROWS_OF_A_PAGE for body in bodies)
     for column in range(9):
         assert f"variational\\_estimator\\_{column}" in tex
     empty = pd.DataFrame(columns=["a"])
     empty.columns.name = "x"
-    assert tables.latex(empty) == "% x\n% no rows\n"
+    assert latex.latex(empty) == "% x\n% no rows\n"
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on this machine")
 def test_latex_compiles_no_wider_than_the_text(tmp_path, kinds):
-    (tmp_path / "a.tex").write_text(tables.latex(long_and_wide()))
-    (tmp_path / "b.tex").write_text(tables.latex(tables.wide(kinds, config_of(kinds))))
+    (tmp_path / "a.tex").write_text(latex.latex(long_and_wide()))
+    (tmp_path / "b.tex").write_text(latex.latex(tables.wide(kinds, config_of(kinds))))
     body = "\\input{a}\n\\begin{table}\\caption{B}\\input{b}\\end{table}\n"
     (tmp_path / "main.tex").write_text(
         "\\documentclass{article}\n\\usepackage{booktabs,graphicx}\n\\begin{document}\n" + body + "\\end{document}\n"

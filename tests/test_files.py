@@ -10,15 +10,22 @@ import pytest
 
 import harness
 from harness import BadInputError
+from harness.common.data_files import find, sha256
 from harness.estimators.base import apply
 from harness.problems import Predictions
 from harness.problems.base import ProblemSpec
-from harness.sources.files import find, read_predictions, sha256, softmax
+from harness.sources import files
+from harness.sources.forms import softmax
 
 LOGITS = np.array([[2.0, 0.0, -1.0], [0.0, 1.0, 0.0], [-3.0, 0.5, 0.5], [1.0, 1.0, 1.0]])
 P = np.exp(LOGITS) / np.exp(LOGITS).sum(axis=1, keepdims=True)
 Y = np.array([0, 1, 2, 0])
 P1, Y1 = np.array([0.1, 0.6, 0.9, 0.0]), np.array([0, 1, 1, 0])
+
+
+def read_predictions(path, **options):
+    """(p, y) of a file, read as Predictions reads it."""
+    return files.read(path, **options)[:2]
 
 
 def estimate(estimator, p, y, notion, rng, problem=None):

@@ -258,7 +258,7 @@ def test_meanwhile_one_thread_offline_and_silent(data, monkeypatch):
 
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    with pytest.raises(KeyError), foundation._apart():
+    with pytest.raises(KeyError), foundation._isolated():
         assert torch.get_num_threads() == 1 and constants.HF_HUB_OFFLINE
         assert os.environ["HF_HUB_OFFLINE"] == os.environ["TABPFN_NO_BROWSER"] == "1"
         logging.getLogger("tabpfn").error("unheard")
@@ -304,7 +304,7 @@ def test_weights_that_change_under_an_estimator_are_refused(data, name, tmp_path
     calibrator = KINDS[name](weights=str(path), seed=0)
     before = calibrator.checksum
     shutil.copy(data / "other" / NAMES[name], path)
-    with pytest.raises(BadInputError, match="changed since this estimator was made"):
+    with pytest.raises(BadInputError, match="changed after this calibrator was made"):
         calibrator.fit(*sample(2, 20), rng())
     again = KINDS[name](weights=str(path), seed=0)
     assert again.checksum != before

@@ -8,12 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from golden_data import optimality_gap
 
 from harness.estimators import Binned, BVWindow, LipBkt, LowerPreq, NWJensen, NWKfold, TVInsample, TVKfold
-from harness.estimators.certified.bounds import epoch_ends, tv_lambda, tvb
-from harness.estimators.certified.total_variation import optimality_gap, tv_denoise
-from harness.estimators.certified.windows import rank_windows
-from harness.math.concentration import dkw, empirical_bernstein, hoeffding, kl_lower, kl_upper
+from harness.estimators.certified.base import deviation_width
+from harness.estimators.certified.denoising import tv_lambda, tvb
+from harness.estimators.certified.denoising_kernels import tv_denoise
+from harness.estimators.certified.lower import epoch_ends
+from harness.estimators.certified.rank_window_kernels import rank_windows
+from harness.math.concentration import dkw, empirical_bernstein, kl_lower, kl_upper
 
 FOLDER = Path(__file__).parent / "golden" / "ciosek2026"
 RAW = ("F1_smooth raw", "F3_step raw")
@@ -48,7 +51,7 @@ def numbers_in(case):
 def test_widths(case, quantity):
     x = numbers_in(case)
     ours = {
-        "hoeffding": lambda: hoeffding(int(x["n"]), x["delta"]),
+        "hoeffding": lambda: deviation_width(1.0 / int(x["n"]), x["delta"]),
         "dkw": lambda: dkw(int(x["n"]), x["delta"]),
         "emp_bernstein": lambda: empirical_bernstein(x["var"], int(x["n"]), x["delta"]),
         "kl": lambda: (kl_upper if quantity == "upper" else kl_lower)(x["q"], x["c"]),

@@ -44,15 +44,18 @@ def six():
     return np.array(case["q"]), np.array(case["y"])
 
 
-@pytest.mark.parametrize("rule", ["dist", "dist_all", "sqhalf", "sq"])
-def test_six_samples_and_every_median_rule(rule):
+@pytest.mark.parametrize(
+    ("stored", "rule"),
+    [("dist", "median"), ("dist_all", "median_with_diagonal"), ("sqhalf", "sqrt_half_median_squared"), ("sq", "median_squared")],
+)
+def test_six_samples_and_every_median_rule(stored, rule):
     q, y = six()
     case = golden("G1_n6_m3")
-    assert median_distance(q, rule) == close(case["gamma"][rule])
+    assert median_distance(q, rule) == close(case["gamma"][stored])
     for form in ("ckce", "ckce_eigh", "ckce_trace"):
         for method in METHODS:
-            assert ckce(q, y, gamma=rule, method=method) == close(case[f"{form}_{rule}"])
-    assert skce(q, y, gamma=rule) == close(case[f"jkce_{rule}"])
+            assert ckce(q, y, gamma=rule, method=method) == close(case[f"{form}_{stored}"])
+    assert skce(q, y, gamma=rule) == close(case[f"jkce_{stored}"])
 
 
 def test_six_samples_with_a_given_width_and_ridge():

@@ -83,7 +83,7 @@ def test_info_shows_every_parameter_with_its_default(cli):
     text = cli("info", "variational_lightgbm_ws")[1]
     rows = {line.split()[0]: line.split()[1:] for line in text.splitlines() if line.startswith("  ")}
     assert rows["iterations"][:3] == ["10", "1000", "int"] and rows["folds"][:3] == ["5", "5", "int"]
-    assert "`repeats` > 1 averages over" in text.split("meaning")[1]
+    assert "Over how many random partitions the estimate is averaged" in text.split("meaning")[1]
     assert "path" in cli("info", "predictions")[1] and "path is missing" in cli("info", "predictions")[1]
     assert "weights" in cli("info", "TabPFN")[1] and cli("info", "harness.calibrators.Isotonic")[0] == 0
     assert "1 problem" in cli("info", "cifar10_networks_popordanoska2024")[1]
@@ -106,6 +106,8 @@ def test_meaning_is_the_sentence_that_names_the_parameter():
     doc = "A mean. `folds` of the data; `level` of the bound. rule = width or mass."
     assert _meaning("level", doc) == "`level` of the bound" and _meaning("rule", doc) == "rule = width or mass"
     assert _meaning("seed", doc) == ""
+    doc = "Parameters\n----------\nlow, high : float\n    Its ends. Both are finite.\nfolds : int\n    Parts\n    of it.\n\nNotes"
+    assert _meaning("high", doc) == "Its ends" and _meaning("folds", doc) == "Parts of it" and _meaning("of", doc) == ""
 
 
 @pytest.mark.parametrize(
@@ -121,7 +123,7 @@ def test_meaning_is_the_sentence_that_names_the_parameter():
         (["+estimator.ckce.acc"], ["+estimator.ckce.accuracy="]),
         (["-m", "problem", "=", "beta_wa"], ["beta_wavy", "beta_wavy_legacy"]),
         (["info", "certified_interval_"], ["certified_interval_perturbed"]),
-        (["info", "IsotonicS"], ["IsotonicScaled"]),
+        (["info", "Isoto"], ["Isotonic"]),
         (["list", ""], ["problems", "estimators", "experiments", "calibrators"]),
         (["list", "problems", "notion", "=", "b"], ["binary"]),
         (["check", "tuned_uk"], ["tuned_ukkr"]),

@@ -209,15 +209,17 @@ def test_levels_at_which_a_network_has_the_smaller_value():
                 values[problem, "ckce"], values[problem, "skce"] = ckce + 0.2 * seed, skce
     config = compose(["experiment=moskvichev2025_fig4b_offline"])
     config["labels"]["problem"] = {"a": "A", "b": "B"}
-    found = item.measured(records(values), config)
-    lines = item.curves(found)
-    first = lines[lines["estimand"].eq("ckce") & lines["network"].eq("A") & lines["percent"].eq(-50)].iloc[0]
-    assert (first["mean"], first["seeds"]) == (pytest.approx(1.1), 2) and first["se"] == pytest.approx(0.1)
+    lines = item.measured(records(values), config)
+    first = lines[lines["title"].eq("CKCE") & lines["network"].eq("A") & lines["percent"].eq(-50)].iloc[0]
+    assert (first["mean"], first["reps"]) == (pytest.approx(1.1), 2) and first["se"] == pytest.approx(0.1)
     table = item.table(records(values), config)
     assert table.loc[("CKCE", "A"), "smaller than the others at"] == "3 of 3"
     assert table.loc[("JKCE", "A"), "smaller than the others at"] == "1 of 3"
     assert table.loc[("CKCE", "A"), "largest / smallest"] == "2.82"  # 3.1 / 1.1
-    assert item.render(records(values), config) is not None
+    left, right = item.render(records(values), config).axes
+    assert [ax.get_title() for ax in (left, right)] == ["CKCE", "JKCE"]
+    drawn = {c.get_label(): c[0].get_xydata().tolist() for c in left.containers}
+    assert drawn["A"] == pytest.approx(np.array([[-50, 1.1], [0, 2.1], [50, 3.1]])) and set(drawn) == {"A", "B"}
     ours = item.reproduced(records(values), config).set_index("column")["value"]
     assert ours["CKCE"] == 3 and ours["JKCE"] == 1
 
@@ -225,6 +227,8 @@ def test_levels_at_which_a_network_has_the_smaller_value():
 def test_without_predictions_the_item_says_so():
     config = compose(["experiment=moskvichev2025_fig4b"])
     none = records({("imagenet_brightness/absent", "ckce"): np.nan}).assign(status="skipped", reason="no images", estimand=None)
-    assert "none" in str(item.table(none, config).iloc[0, 0]) and item.render(none, config) is not None
+    assert item.table(none, config).iloc[0, 0] == "none: there are no predictions"
+    (ax,) = item.render(none, config).axes
+    assert [text.get_text() for text in ax.texts] == ["there are no predictions to draw; the page says how to get them"]
     ours = item.reproduced(none, config)
     assert ours["value"].isna().all() and ours["why"].str.contains("no images").all()

@@ -530,7 +530,7 @@ def test_keys_tell_grids_and_calibrators_apart():
         return configured("estimator", "t", config).key
 
     def partition(bins):
-        return {"_target_": "harness.calibrators.Partition", "cells": bins}
+        return {"_target_": "harness.calibrators.Partition", "bins": bins}
 
     assert key({"calibrator": [partition(5)]}) != key({"calibrator": [partition(6)]})
     assert key({"calibrator": [partition(5)]}) == key({"calibrator": [partition(5)]})

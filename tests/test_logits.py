@@ -17,14 +17,19 @@ from harness.problems import Predictions
 from harness.runs.components import configured
 from harness.runs.config import compose
 from harness.runs.plan import plan
+from harness.sources import files, packs
 from harness.sources import logits as published
-from harness.sources import packs
-from harness.sources.files import read_predictions, softmax
+from harness.sources.forms import softmax
 from harness.sources.logits import read_folder, read_parts, read_safetensors
 
 rng = np.random.default_rng(7)
 VALIDATION = rng.normal(0, 3, (5, 3)).astype(np.float32), np.array([[0], [1], [2], [1], [0]])
 TEST = rng.normal(0, 3, (7, 3)).astype(np.float32), np.array([[2], [2], [1], [0], [0], [1], [2]])
+
+
+def read_predictions(path, **options):
+    """(p, y) of a file, read as Predictions reads it."""
+    return files.read(path, **options)[:2]
 
 
 def stored(tmp_path, value, protocol=3):
@@ -530,7 +535,7 @@ def test_cells_of_absent_packs_are_planned_and_skipped(monkeypatch, tmp_path):
 
 def test_only_the_published_file_itself_is_used(listing, tmp_path):
     good = stored(tmp_path, (VALIDATION, TEST)).read_bytes()
-    from harness.sources.files import sha256
+    from harness.common.data_files import sha256
 
     digest = sha256(tmp_path / "logits.p")
     data = listing(mine=described("logits/a.p", digest), unknown=described("logits/b.p"))

@@ -2,6 +2,7 @@
 
 import csv
 import importlib
+import os
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +10,11 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 
-from experiments.moskvichev2025 import appendix_a, fig1, fig4a, population, table1
+from experiments.moskvichev2025 import appendix_a, authors
+from harness import load_estimator, load_problem, reduce
 from harness.commands.experiment import Experiment
 from harness.common.paths import EXPERIMENTS
-from harness.problems import CovariateShift
+from harness.problems import CovariateShift, Points
 from harness.report import reproduction
 from harness.runs.config import compose
 
@@ -31,17 +33,22 @@ def test_bins_of_the_reliability_diagram(model, power):
     p = rng.dirichlet([1.0, 1.0], 1000)
     y = (rng.random(1000) > p[:, 0]).astype(int)
     q = p**power / (p**power).sum(axis=1, keepdims=True)
-    count, confidence, frequency = fig1.bins(q, y)
+    held = authors.BinsOfFirstClass()(q, y)["l1"].diagnostics
     golden = [row for row in rows("fig1_bins_seed0.csv") if row["model"] == model]
-    assert [int(r["count"]) for r in golden] == count.tolist()
-    assert np.allclose([float(r["conf"]) for r in golden], confidence, atol=1e-12)
-    assert np.allclose([float(r["acc"]) for r in golden], frequency, atol=1e-12)
+    for ours, theirs, error in (("count", "count", 0.0), ("mean", "conf", 1e-12), ("share", "acc", 1e-12)):
+        assert np.allclose([float(r[theirs]) for r in golden], [held[f"0/{b}/{ours}"] for b in range(10)], rtol=0.0, atol=error)
+
+
+def exact(p):
+    """The population values of Appendix A, as a cell has them."""
+    law = Points((p, 1.0 - p), (0.3, 0.6), (0.5, 0.5))
+    return authors.PopulationMetrics()(np.full((9, 2), 0.5), np.zeros(9, dtype=int), problem=law)["l1"].diagnostics
 
 
 @pytest.mark.parametrize("p", [0.05, 0.3, 0.5, 0.95])
 def test_appendix_a_by_hand(p):
     """||d||^2 is 0.08 at the prediction 0.3 and 0.02 at 0.6; with a ridge each is shrunk by (w / (w + ridge))^2."""
-    found = appendix_a.exact(p)
+    found = exact(p)
     assert found["CKCE"] == pytest.approx(0.1)
     assert found["JKCE"] == pytest.approx(0.08 * p**2 + 0.02 * (1 - p) ** 2) == pytest.approx(0.1 * p**2 - 0.04 * p + 0.02)
     assert found["ECE"] == pytest.approx(0.2 + 0.2 * p)
@@ -56,54 +63,55 @@ def test_the_papers_line_for_ece_has_its_weights_exchanged():
     config = compose(["experiment=moskvichev2025_appendix_a"])
     found = appendix_a.printed(config)
     for metric, right in (("CKCE", True), ("JKCE", True), ("ECE", False)):
-        p, values = found[metric]
-        exact = np.array([appendix_a.exact(at)[metric] for at in p])
-        agree = np.isclose(values, exact)
+        p, values = (found.loc[found["column"].eq(metric), name].to_numpy() for name in ("p", "value"))
+        agree = np.isclose(values, [exact(at)[metric] for at in p])
         assert agree.all() if right else agree.tolist() == np.isclose(p, 0.5).tolist()
-    p, values = found["ECE"]
     assert values == pytest.approx(0.2 + 0.2 * (1.0 - p))
 
 
 @pytest.mark.slow
 def test_population_values_are_limits_of_the_estimators():
     """60,000 rows with the ridge and bandwidth of the quadrature; four standard deviations of one draw are 8 %."""
-    from harness import load_estimator, reduce
-
-    item = fig4a
     for location in (-0.5, 0.3):
         shift = CovariateShift(location)
-        x, w = shift.nodes(24, item.THIRDS)
-        p, c = expit(5 * x), expit(x)
         q, y = reduce(*shift.sample(60_000, np.random.default_rng(1)), "canonical")
-        kernel = population.linear_and_gaussian(0.5)
-        (limit,) = population.ckce(w, p, c, kernel, [0.1])
+        limits = authors.PopulationMetrics()(q, y, problem=shift)["l1"]
         found = load_estimator("ckce", gamma=0.5, ridge=0.1)(q, y)["ckce"].value
-        assert found == pytest.approx(limit, rel=0.08)
-        assert load_estimator("skce", gamma=0.5)(q, y)["skce"].value == pytest.approx(population.jkce(w, p, c, kernel), rel=0.08)
-        assert load_estimator("simplex_ece")(q, y)["l1"].value == pytest.approx(population.ece_of_thirds(w, p, c), rel=0.08)
-        assert population.ece(w, p, c) == pytest.approx(shift.truth("l1").value, rel=1e-9)
+        assert found == pytest.approx(limits.diagnostics["CKCE, ridge 0.1"], rel=0.08)
+        x, w = shift.nodes(authors.PIECES, authors.THIRDS)
+        limit = authors.jkce(w, expit(5 * x), expit(x), authors.linear_and_gaussian(0.5))
+        assert load_estimator("skce", gamma=0.5)(q, y)["skce"].value == pytest.approx(limit, rel=0.08)
+        assert load_estimator("simplex_ece")(q, y)["l1"].value == pytest.approx(limits.diagnostics["ECE, thirds"], rel=0.08)
+        assert limits.value == pytest.approx(shift.truth("l1").value, rel=1e-9)
 
 
 def test_median_distance_of_a_law_on_two_points():
     """Distance 0 with probability w^2 + (1 - w)^2, sqrt(2) 0.3 otherwise."""
     p = np.array([0.3, 0.6])
-    assert population.median_distance(np.array([0.5, 0.5]), p) == 0.0
-    assert population.median_distance(np.array([0.49, 0.51]), p) == 0.0
-    assert population.median_distance(np.full(3, 1 / 3), np.array([0.0, 0.3, 0.6])) == pytest.approx(0.3 * np.sqrt(2))
+    assert authors.median_distance(np.array([0.5, 0.5]), p) == 0.0
+    assert authors.median_distance(np.array([0.49, 0.51]), p) == 0.0
+    assert authors.median_distance(np.full(3, 1 / 3), np.array([0.0, 0.3, 0.6])) == pytest.approx(0.3 * np.sqrt(2))
 
 
-def test_the_marginal_model_of_table_1():
-    """n = 4, k = 2 by the sum over pairs, k(f, f) = 1/k + 1: (||sum r||^2 - sum ||r||^2) (1 + 1/k) / (n (n - 1))."""
-    from harness import load_estimator
+@pytest.mark.parametrize(("n", "k", "printed"), [(4, 2, None), (10_000, 10, -0.0099), (600, 100, None)])
+def test_the_marginal_model_of_table_1(n, k, printed):
+    """By the sum over pairs, k(f, f) = 1/k + 1: (||sum r||^2 - sum ||r||^2) (1 + 1/k) / (n (n - 1)) with sum r = 0."""
+    p, y = authors.UniformModel(k, n).sample(n, np.random.default_rng(0))
+    closed = {"accuracy": 1.0 / k, "logloss": np.log(k), "skce": -(1.0 + 1.0 / k) * (1.0 - 1.0 / k) / (n - 1)}
+    for estimator in ("accuracy", "logloss", "skce"):
+        assert load_estimator(estimator)(p, y)[estimator].value == pytest.approx(closed[estimator], rel=1e-9)
+    assert load_estimator("ckce")(p, y)["ckce"].value == pytest.approx(0.0, abs=1e-12)
+    assert load_estimator("simplex_ece")(p, y)["l1"].value == pytest.approx(0.0, abs=1e-12)
+    assert printed is None or 100 * closed["skce"] == pytest.approx(printed, abs=1e-6)
 
-    marginal = table1.marginal
-    f, y = np.full((4, 2), 0.5), np.array([0, 1, 0, 1])
-    assert (
-        marginal(4, 2)["JKCE"] == pytest.approx(-1.5 * 4 * 0.5 / 12) == pytest.approx(load_estimator("skce")(f, y)["skce"].value)
-    )
-    assert load_estimator("ckce")(f, y)["ckce"].value == pytest.approx(0.0, abs=1e-12)
-    assert 100 * marginal(10_000, 10)["JKCE"] == pytest.approx(-0.0099, abs=1e-6)
-    assert 100 * marginal(50_000, 1000)["JKCE"] == pytest.approx(-0.002, abs=1e-6)
+
+def test_accuracies_are_those_of_published_confidences():
+    """Table 1 has the accuracy of DenseNet-40 from its confidences alone."""
+    if not os.environ.get("CALHARNESS_DATA"):
+        pytest.skip("CALHARNESS_DATA is not set")
+    problem = load_problem("cifar10_densenet40_toplabel")
+    p, y = problem.sample(problem.n_max, np.random.default_rng(0))
+    assert load_estimator("accuracy")(p, y, None, notion="top_label")["accuracy"].value == pytest.approx(0.9242)
 
 
 LABELLED = ["fig1", "fig2", "fig2_sqhalf", "fig3", "fig3_offline_a", "fig3_offline_b", "fig4a"]
@@ -184,8 +192,6 @@ def test_files_that_are_absent_leave_a_reason_in_every_row(out, monkeypatch):
 
 @pytest.mark.slow
 def test_networks_end_to_end(out):
-    import os
-
     if not os.environ.get("CALHARNESS_DATA"):
         pytest.skip("CALHARNESS_DATA is not set")
     table, _ = run("fig3_offline_a", "reps=20")

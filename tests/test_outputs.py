@@ -1,7 +1,9 @@
 """What people look at: evaluation, tables, paper against ours, figures, the page."""
 
+import os
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,7 +13,9 @@ import harness
 from harness.commands.experiment import Experiment
 from harness.common.paths import EXPERIMENTS
 from harness.errors import BadInputError
-from harness.report.page import inline, number, plots, reproduction, tables
+from harness.report import plots, reproduction, tables
+from harness.report.latex import latex
+from harness.report.page import inline, number
 from harness.runs.config import compose
 
 
@@ -220,7 +224,7 @@ def test_wide_table_has_the_papers_labels_and_says_what_is_missing(out):
     assert ("Calibrated", "binary", 50) in wide.index and "ECE" in wide.columns
     assert wide.loc[("dirichlet3_overconfident", "canonical", 100), "ECE"] == "skipped"
     assert re.fullmatch(r"\d\.\d{4} ± \d\.\d{4}", wide.loc[("Calibrated", "binary", 50), "ECE"])
-    tex = tables.latex(wide)
+    tex = latex(wide)
     assert (
         r"$\pm$" in tex
         and r"dirichlet3\_overconfident" in tex
@@ -269,10 +273,38 @@ def test_page_is_self_contained_and_complete(result, cli):
     page = result(".html").read_text()
     assert not re.search(r'(src|href)="(https?:)?//', page) and "@import" not in page
     assert page.count("<svg") == 1 and "prefers-color-scheme: dark" in page and "@media print" in page
-    assert "Paper against ours" in page and "within error" in page and "numpy" in page
+    assert "Paper against ours" in page and "within error" in page and f"calharness {harness.__version__}" in page
+    assert "uncommitted" not in page and str(result(".html").parents[2]) not in page
     assert page.count("<tr>") >= 12
     for link in re.findall(r'<a href="([^"]+)"', page):
         assert (result(".html").parent / link).is_file()
+
+
+def test_the_same_numbers_drawn_elsewhere_are_the_same_bytes(cli, tmp_path):
+    """Page, figure and tables say nothing of when, where and how fast they were computed."""
+    for folder in ("a", "b/c"):
+        run = ["experiment=smoke", "problem=[beta_wavy]", "n=[60,120]", "reps=2", "jobs=1"]
+        code, _, error = cli(*run, f"out={tmp_path / folder}")
+        assert code == 0, error
+    (first,), (second,) = ((tmp_path / folder / "variations").iterdir() for folder in ("a", "b/c"))
+    names = sorted(path.name for path in first.iterdir())
+    assert names == sorted(path.name for path in second.iterdir())
+    assert {Path(name).suffix for name in names} >= {".html", ".csv", ".svg", ".png"}
+    assert [name for name in names if (first / name).read_bytes() != (second / name).read_bytes()] == []
+
+
+def test_a_page_is_drawn_again_when_its_numbers_or_the_code_are_others(out):
+    experiment = Experiment.of(["problem=beta_wavy", "estimator=[binned15]", "n=60", "reps=2", "jobs=1", "name=mine"])
+    experiment.compute(quiet=True)
+    frame = experiment.records()
+    experiment.render(frame)
+    page = experiment.folder / "mine.html"
+    assert experiment.is_drawn(frame) and experiment.is_drawn(frame.iloc[::-1])
+    nearly = frame.assign(value=frame["value"] * (1 + 1e-15))
+    assert experiment.stamp(nearly) == experiment.stamp(frame) != experiment.stamp(frame.assign(value=frame["value"] + 1e-9))
+    assert not experiment.is_drawn(frame.iloc[:-1])
+    os.utime(page, (0, 0))  # older than the code that draws
+    assert not experiment.is_drawn(frame)
 
 
 def test_page_escapes_what_it_shows(result, cli, module):
@@ -280,6 +312,26 @@ def test_page_escapes_what_it_shows(result, cli, module):
     cli("problem=beta_wavy", "n=50", "reps=1", "estimator=[binned15]", "jobs=1", "+estimator.f._target_=angry.f")
     page = result(".html").read_text()
     assert "<script>alert" not in page and "&lt;script&gt;alert" in page
+
+
+def test_reproduced_numbers_name_their_cells(ours, tmp_path):
+    cell = {"notion": "binary", "n": 200, "estimator": "e"}
+    frame_ = pd.DataFrame([{**cell, "key": f"k{i}", "problem": f"a_seed{i}"} for i in range(2)])
+    ours["keys"] = [("k0", "k1")]
+    compared = reproduction.compare(ours, "berta2026", ["fig1"], records=frame_)
+    mine = compared[compared["ours"].notna()].iloc[0]
+    assert (mine["cells"], mine["of"]) == (2, "a_seed* | binary | n = 200 | e")
+    assert compared.loc[compared["ours"].isna(), "of"].eq("").all()
+    files = reproduction.save(compared, "berta2026_fig1", tmp_path)
+    assert [path.name for path in files] == ["reproduction.csv", "reproduction_cells.parquet"]
+    cells = pd.read_parquet(files[1])
+    assert cells[["experiment", "row", "key"]].drop_duplicates().to_numpy().tolist() == [
+        ["berta2026_fig1", ours["row"][0], "k0"],
+        ["berta2026_fig1", ours["row"][0], "k1"],
+    ]
+    reproduction.save(compared, "berta2026_fig3", tmp_path)
+    reproduction.save(compared, "berta2026_fig1", tmp_path)  # takes the place of its own rows alone
+    assert pd.read_parquet(files[1])["experiment"].value_counts().to_dict() == {"berta2026_fig1": 2, "berta2026_fig3": 2}
 
 
 def test_small_formatting():

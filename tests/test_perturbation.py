@@ -42,7 +42,8 @@ def test_normaliser_sampler_and_path_derivative_are_the_golden_ones():
 def test_the_gudermannian_is_the_golden_one():
     for case, _, expected in [*golden("gd x"), *golden("gdinv")]:
         x = float(re.search(r"-?\d+\.\d+", case)[0])
-        ours = sech.gudermann(x) if case.startswith("gd x") else sech.gudermann_inverse(sech.gudermann(x))
+        g = sech.gudermann(x)
+        ours = g if case.startswith("gd x") else 2.0 * np.arctanh(np.tan(g / 2.0))
         assert ours == pytest.approx(expected, abs=1e-12), case
 
 
@@ -192,15 +193,20 @@ def test_the_derivatives_of_this_file_are_derivatives():
         assert (high[3][0] - low[3][0]) / (2e-4 * h) == pytest.approx(at[4][0], rel=1e-5, abs=1e-6)
 
 
+def density_bound(h):
+    """1 / (h gd(1 / h)): sech is at most 1, and the normaliser least at 0 and 1."""
+    return 1.0 / (h * sech.gudermann(1.0 / h))
+
+
 def test_the_density_is_bounded_and_changes_by_at_most_a_factor_e_over_h():
     s = np.linspace(0.0, 1.0, 201)
     for s0, weight, c, h in mixtures(300):
         f, f1 = eta(s, s0, weight, c, h)[3:]
         assert f.min() > 0.0 and (np.abs(f1) <= f / h * (1 + 1e-12)).all()
-        assert f.max() <= sech.density_bound(h) * (1 + 1e-12)
+        assert f.max() <= density_bound(h) * (1 + 1e-12)
     at_zero = eta([0.0], np.array([0.0]), np.array([1.0]), np.array([1.0]), 0.1)[3][0]
-    assert at_zero == pytest.approx(sech.density_bound(0.1), rel=1e-14)
-    assert sech.density_bound(0.01) * 0.01 == pytest.approx(2 / np.pi, rel=1e-12)
+    assert at_zero == pytest.approx(density_bound(0.1), rel=1e-14)
+    assert density_bound(0.01) * 0.01 == pytest.approx(2 / np.pi, rel=1e-12)
 
 
 def test_the_total_variation_never_grows_and_order_is_kept():
@@ -249,7 +255,6 @@ def test_the_mean_shift_is_an_integral_below_its_bound(s0, h):
         (lambda: perturbed([0.5, 1.5, 2.0], 0.5, 0.1), ["s0 holds 1.5 (2 such values)", "[0, 1]"]),
         (lambda: perturbed([0.5, np.nan], 0.5, 0.1), ["s0 holds nan"]),
         (lambda: perturbed(0.5, -0.5, 0.1), ["u holds -0.5"]),
-        (lambda: sech.gudermann_inverse(2.0), ["g holds values outside (-pi/2, pi/2)"]),
         (lambda: harness.perturb([-0.1], 0.1, np.random.default_rng(0)), ["p holds -0.1", "[0, 1]"]),
         (lambda: harness.perturb([[0.4, 0.6]], 0.1, np.random.default_rng(0)), ["p has shape (1, 2)", "harness.reduce"]),
         (lambda: harness.perturb(["a"], 0.1, np.random.default_rng(0)), ["p has type", "numbers are needed"]),

@@ -216,7 +216,13 @@ def test_table_figure_and_comparison(found):
     table = item.table(found, config)
     assert dict(zip(table.index.get_level_values("trained"), table["below 0.001 at 2^-6"]))["with the perturbation"] == "yes"
     assert set(table["below 0.001 at 2^-6"]) == {"–", "no", "yes"}
-    assert item.render(found, config) is not None
+    figure = item.render(found, config)
+    shown = [ax for ax in figure.axes if ax.get_visible()]
+    assert [ax.get_title() for ax in shown] == [item.PANELS["cifar10"], item.PANELS["mlp"]]
+    assert (figure.get_supxlabel(), figure.get_supylabel()) == ("width $h$ of the perturbation", "decrease of the AUROC")
+    cifar, mlp = ({c.get_label(): c[0].get_xydata().tolist() for c in ax.containers} for ax in shown)
+    assert cifar == {"net": [[2.0**-4, pytest.approx(0.1)]]}
+    assert mlp["spambase"][0] == [2.0**-6, pytest.approx(0.0003)] and len(shown[1].containers) == 2  # with training and without
     ours = item.reproduced(found, config)
     assert ours["why"].notna().all()  # nothing of ours is of the paper's own networks
     spam = ours[ours["row"].eq("Spam, BERT, h = 2^-6")].iloc[0]
@@ -227,7 +233,9 @@ def test_table_figure_and_comparison(found):
 def test_an_item_without_predictions_says_so(found):
     config = compose(["experiment=ciosek2026_perturbation"])
     none = found.assign(status="skipped", reason="no files", value=np.nan, estimand=None)
-    assert item.render(none, config) is not None and "none" in str(item.table(none, config).iloc[0, 0])
+    (ax,) = item.render(none, config).axes
+    assert [text.get_text() for text in ax.texts] == ["there are no predictions to draw; the page says how to get them"]
+    assert item.table(none, config).iloc[0, 0] == "none: there are no predictions"
     assert item.reproduced(none, config)["value"].isna().all()
 
 

@@ -8,7 +8,8 @@ import pytest
 from scipy.special import expit, rel_entr
 
 import harness
-from experiments.popordanoska2024 import bias_rate, curves, fig4, fig5, networks, table2, table4, table5
+from experiments.popordanoska2024 import bias_rate, curves, fig5, networks, table2, table4, table5
+from experiments.popordanoska2024.authors import IsotonicScaled, TruthOfVector, limits
 from harness import BadInputError
 from harness.commands.experiment import Experiment
 from harness.estimators.base import apply
@@ -99,13 +100,13 @@ def test_ground_truths_equal_the_independent_quadrature():
     theirs = reported("fig4_truth").set_index(["row", "column"])
     for k in (2, 5):
         problem = harness.load_problem(f"simplex{k}_popordanoska2024")
-        of_vector = fig4.authors_truths({"problem": compose([f"problem=[simplex{k}_popordanoska2024]"])["problem"]})
+        of_vector = TruthOfVector()(None, None, problem=problem)
         for estimand, name in curves.SHORT.items():
             factor = 2.0 if estimand == "l2_squared" else 1.0
-            exact, wide = problem.truth(estimand, "classwise"), of_vector[f"simplex{k}_popordanoska2024", estimand]
+            exact, wide = problem.truth(estimand, "classwise"), of_vector[estimand]
             for column, value, error in (
                 (f"True value, {name}", factor * exact.value, factor * exact.error),
-                (f"Authors' ground truth, {name}", wide.value, wide.error),
+                (f"Authors' ground truth, {name}", wide.value, wide.diagnostics["error"]),
             ):
                 row = theirs.loc[f"k = {k}", column]
                 assert abs(value - row["value"]) < 4 * np.hypot(error, row["plus_minus"]) + 1e-9
@@ -168,7 +169,7 @@ def two_class_nodes():
 def test_an_infinite_bandwidth_leaves_the_mean_outcome():
     """r = 1/2 everywhere: direct KL is E KL(1/2 || f), and via the risk the log-loss less log 2."""
     problem, weights, f, c = two_class_nodes()
-    found = bias_rate.limits(problem, 1e7)
+    found = limits(problem, 1e7)
     direct = weights @ (rel_entr(0.5, f) + rel_entr(0.5, 1 - f))
     loss = weights @ -(c * np.log(f) + (1 - c) * np.log1p(-f))
     assert found["direct", "kl"] == pytest.approx(direct, rel=1e-5)
@@ -181,7 +182,7 @@ def test_an_infinite_bandwidth_leaves_the_mean_outcome():
 def test_limits_close_in_on_the_truth_from_both_sides_as_the_bandwidth_falls():
     problem = harness.load_problem("simplex2_popordanoska2024")
     truth = problem.truth("kl", "classwise").value
-    found = [bias_rate.limits(problem, h, 400) for h in (0.05, 0.01, 0.002)]
+    found = [limits(problem, h, 400) for h in (0.05, 0.01, 0.002)]
     direct, risk = ([one[form, "kl"] for one in found] for form in ("direct", "risk"))
     assert direct == sorted(direct) and direct[-1] < truth < risk[-1] and risk == sorted(risk, reverse=True)
     assert direct[1] == pytest.approx(0.0288, abs=0.001) and risk[1] == pytest.approx(0.0489, abs=0.001)  # fits to samples
@@ -192,8 +193,9 @@ def test_the_law_is_c_over_n_about_the_limit():
     config = compose([f"experiment={PAPER}_bias_rate"])
     name = "kde_direct_b01_popordanoska2024"
     problem = "simplex2_popordanoska2024"
-    limit = bias_rate.limits(harness.load_problem(problem), 0.01)["direct", "kl"]
+    limit = limits(harness.load_problem(problem), 0.01)["direct", "kl"]
     rows = [(problem, name, "kl", limit + 5 / n + d, n, r) for n in (100, 400) for r, d in enumerate((-0.001, 0.001))]
+    rows += [(problem, "limit_direct_b01_popordanoska2024", "kl", limit, n, r) for n in (100, 400) for r in (0, 1)]
     found = bias_rate.measured(records(rows), config)
     assert found["rate"].to_numpy() == pytest.approx([5.0, 5.0])
     assert found["rate_se"].to_numpy() == pytest.approx([0.1, 0.4])
@@ -277,7 +279,7 @@ def test_one_dimensional_labels_are_drawn_too():
 def test_files_stand_beside_their_recalibrations(file):
     calibrators = {
         "temperature": harness.calibrators.Temperature(),
-        "isotonic_popordanoska2024": harness.calibrators.IsotonicScaled(),
+        "isotonic_popordanoska2024": IsotonicScaled(),
     }
     members = RecalibratedFiles(folder=str(file.parent), name="small", calibrators=calibrators).members()
     assert list(members)[:3] == ["small/small_seed10", "small/small_seed10/temperature",
@@ -385,9 +387,9 @@ def test_the_printed_orders_of_the_classes_are_alike():
 
 def test_a_truth_that_is_the_last_estimate_leaves_no_bias():
     rows = [("net", RISK, s, v, n) for s in ("kl", "l2_squared") for n, v in ((100, 0.03), (10000, 0.02))]
-    found = fig5.measured(records(rows).assign(truth=np.nan)).set_index(["estimand", "n"])["drift"]
-    assert found["kl", 10000] == 0.0 and found["kl", 100] == pytest.approx(50.0)
     config = {**compose([f"experiment={PAPER}_fig5"]), "reasons": {}}
+    found = fig5.measured(records(rows).assign(truth=np.nan), config).set_index(["estimand", "n"])["drift"]
+    assert found["kl", 10000] == 0.0 and found["kl", 100] == pytest.approx(50.0)
     ours = reproduction.compare(fig5.reproduced(records(rows).assign(truth=np.nan), config), PAPER, ["fig5"])
     assert ours["verdict"].to_list() == ["identical", "identical"]
 

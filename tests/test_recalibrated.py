@@ -8,8 +8,9 @@ from golden_data import FOLDER
 from scipy.special import expit, logit, softmax
 
 import harness
+from experiments.popordanoska2024.authors import IsotonicScaled, TemperatureGrid
 from harness import BadInputError
-from harness.calibrators import Isotonic, IsotonicScaled, Temperature, TemperatureGrid
+from harness.calibrators import Isotonic, Temperature
 from harness.common.seeds import data_rng
 from harness.problems import Beta, Dirichlet, Predictions, Recalibrated
 from harness.problems.maps import LogitAffine, Power
@@ -120,8 +121,8 @@ def test_every_part_identifies_the_problem():
         {"validation": {"_target_": "harness.problems.Beta", "a": 0.6}},
         {"test": {"_target_": "harness.problems.Beta", "a": 0.6}},
         {"calibrator": {"_target_": "harness.calibrators.Isotonic"}},
-        {"calibrator": {"_target_": "harness.calibrators.TemperatureGrid"}},
-        {"calibrator": {"_target_": "harness.calibrators.TemperatureGrid", "objective": "brier"}},
+        {"calibrator": {"_target_": "experiments.popordanoska2024.authors.TemperatureGrid"}},
+        {"calibrator": {"_target_": "experiments.popordanoska2024.authors.TemperatureGrid", "objective": "brier"}},
         {"validation_n": 101},
         {"renormalise": False},
     ]

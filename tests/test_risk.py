@@ -53,7 +53,7 @@ def test_blocks_do_not_depend_on_their_size(monkeypatch):
     rng = np.random.default_rng(0)
     u, f = rng.normal(size=(30, 2)), rng.normal(size=(30, 50))
     whole = risk(u, ResidualGram(f))
-    monkeypatch.setattr("harness.math.risk.BLOCK", 70)
+    monkeypatch.setattr("harness.math.risk.BLOCK_ENTRIES", 70)
     assert risk(u, ResidualGram(f)) == pytest.approx(whole, rel=1e-12)
 
 
@@ -123,7 +123,7 @@ def test_many_bandwidths_at_once_and_any_block_agree(classes, monkeypatch):
     g, hits = rng.dirichlet(np.ones(classes), 60), rng.random((60, 2))
     bandwidths = (1e-4, 0.01, 0.5)
     together = dirichlet_sums(g, g, hits, bandwidths, leave_out=np.arange(len(g)))
-    monkeypatch.setattr(kernels, "BLOCK", 500)
+    monkeypatch.setattr(kernels, "BLOCK_ENTRIES", 500)
     for i, b in enumerate(bandwidths):
         alone = dirichlet_sums(g, g, hits, (b,), leave_out=np.arange(len(g)))
         assert together[0][i] == pytest.approx(alone[0][0], rel=1e-9)

@@ -13,9 +13,9 @@ from harness import BadInputError
 from harness.common.seeds import data_rng
 from harness.math import estimands
 from harness.math.sech_noise import normaliser, perturbed, shift_bound
-from harness.problems import Beta, Dirichlet, Perturbed, Predictions, Score
+from harness.problems import Beta, BinaryProblem, Dirichlet, Perturbed, Predictions
+from harness.problems.binary import BetaLaw, TwoNormals
 from harness.problems.maps import Affine, Identity, SquareWave, Steps, Wave
-from harness.problems.scores import BetaLaw, TwoNormals
 from harness.runs.components import configured
 
 SCORES = [name for name in harness.list_problems() if name.startswith("score_")]
@@ -26,7 +26,7 @@ GOLDEN = {"F1_smooth": "score_sine", "F3_step": "score_steps"}
 
 def direct(problem, h, s):
     """(eta, density) at s: the sums over the nodes of the original law themselves, nothing interpolated."""
-    s0, weight, c = problem.law(h, 10)
+    s0, weight, c = problem.quadrature(h, 10)
     k = weight / normaliser(s0, h) / np.cosh(np.minimum(np.abs(s[:, None] - s0) / h, 700.0))
     return (k @ c) / k.sum(axis=1), k.sum(axis=1)
 
@@ -99,7 +99,7 @@ def test_truths_in_closed_form():
 
 def test_saturated_scores_pay_the_whole_floor():
     """Calibrated scores of exactly 0 and 1: after the perturbation the error is E|S - s0| = (4 G / pi) h."""
-    problem = Perturbed(Score(atoms=((0.0, 0.5), (1.0, 0.5))), 0.01)
+    problem = Perturbed(BinaryProblem(atoms=((0.0, 0.5), (1.0, 0.5))), 0.01)
     assert problem.truth("l1").value == pytest.approx(shift_bound(0.01), rel=1e-9)
     assert problem.mean_shift().value == pytest.approx(shift_bound(0.01), rel=1e-9)
 
@@ -145,17 +145,17 @@ def test_truths_on_two_columns_are_twice_those_of_one():
 
 
 ORIGINALS = [
-    Score(),
-    Score(Wave(1.0, 15, "parabola")),
-    Score(SquareWave(0.2, 12)),
-    Score(Affine(0.1, 0.7), atoms=((0.0, 0.3), (0.5, 0.4), (1.0, 0.3))),
-    Score(Identity(), TwoNormals(3.0)),
-    Score(Steps(), BetaLaw(8.0, 8.0), ((0.05, 0.2),)),
+    BinaryProblem(),
+    BinaryProblem(Wave(1.0, 15, "parabola")),
+    BinaryProblem(SquareWave(0.2, 12)),
+    BinaryProblem(Affine(0.1, 0.7), atoms=((0.0, 0.3), (0.5, 0.4), (1.0, 0.3))),
+    BinaryProblem(Identity(), TwoNormals(3.0)),
+    BinaryProblem(Steps(), BetaLaw(8.0, 8.0), ((0.05, 0.2),)),
 ]
 
 
 @pytest.mark.parametrize("h", [0.004, 2.0**-6, 0.2, 1.0, 50.0])
-@pytest.mark.parametrize("problem", ORIGINALS, ids=lambda p: type(p.map).__name__ + type(p.scores).__name__)
+@pytest.mark.parametrize("problem", ORIGINALS, ids=lambda p: type(p.map).__name__ + type(p.law).__name__)
 def test_the_interpolated_posterior_equals_direct_sums(problem, h):
     s = np.r_[0.0, 1.0, np.random.default_rng(0).random(300), np.linspace(0.2, 0.21, 50)]
     made = Perturbed(problem, h)
@@ -166,7 +166,7 @@ def test_the_interpolated_posterior_equals_direct_sums(problem, h):
 
 def test_the_posterior_between_atoms_that_are_hundreds_of_h_away():
     """Density e^-1000: nothing is left of it in floating point, but at the midpoint both atoms are as likely."""
-    problem = Perturbed(Score(Affine(0.2, 0.5), atoms=((0.0, 0.5), (1.0, 0.5))), 0.0005)
+    problem = Perturbed(BinaryProblem(Affine(0.2, 0.5), atoms=((0.0, 0.5), (1.0, 0.5))), 0.0005)
     np.testing.assert_allclose(problem.posterior(np.array([0.0, 0.4, 0.5, 0.6, 1.0])), [0.2, 0.2, 0.45, 0.7, 0.7], atol=1e-9)
     assert problem.density(np.array([0.5]))[0] == 0.0
 
@@ -212,7 +212,7 @@ def test_the_perturbation_does_not_add_variation(name):
 def test_a_square_waves_variation_is_its_jumps_and_slopes():
     """Amplitude 0.1, one period: from 0 up to 0.6, down to 0.4, up to 1: m(s) is 0 at both ends."""
     g = SquareWave(0.1, 1)
-    assert Score(g).variation == pytest.approx(0.6 + 0.2 + 0.6, abs=1e-9)
+    assert BinaryProblem(g).variation == pytest.approx(0.6 + 0.2 + 0.6, abs=1e-9)
     assert g(np.array([0.05, 0.4, 0.6, 0.95])) == pytest.approx([0.1, 0.5, 0.5, 0.9])
 
 
@@ -291,13 +291,13 @@ def test_saturated_scores_are_two_normals_in_the_logit():
     square = (logit(p) / 3) ** 2
     assert abs(square.mean() - 3.25) <= 4.5 * square.std() / np.sqrt(n)
     assert abs(p.mean() - 0.5) <= 4.5 * p.std() / np.sqrt(n) and abs(y.mean() - 0.5) <= 4.5 * 0.5 / np.sqrt(n)
-    s, weight, _ = problem.law()
+    s, weight, _ = problem.quadrature()
     assert weight @ (logit(s) / 3) ** 2 == pytest.approx(3.25, abs=1e-12)
     assert weight @ s == pytest.approx(0.5, abs=1e-13) and weight.sum() == pytest.approx(1.0, abs=1e-13)
 
 
 def test_labels_are_those_of_the_original_scores():
-    problem = Perturbed(Score(Steps((0.0, 1.0), (0.5,))), 0.001)
+    problem = Perturbed(BinaryProblem(Steps((0.0, 1.0), (0.5,))), 0.001)
     p, y = problem.sample(2000, np.random.default_rng(0))
     far = np.abs(p - 0.5) > 0.04
     np.testing.assert_array_equal(y[far], p[far] > 0.5)
@@ -307,15 +307,15 @@ def test_labels_are_those_of_the_original_scores():
 
 
 def config(**changes):
-    return {"_target_": "harness.problems.Perturbed", "problem": {"_target_": "harness.problems.Score"}, **changes}
+    return {"_target_": "harness.problems.Perturbed", "problem": {"_target_": "harness.problems.BinaryProblem"}, **changes}
 
 
 def test_every_part_identifies_the_problem(monkeypatch):
-    inner = {"_target_": "harness.problems.Score", "atoms": [[0.5, 0.5]]}
+    inner = {"_target_": "harness.problems.BinaryProblem", "atoms": [[0.5, 0.5]]}
     changes = [{}, {"h": 0.03}, {"notion": "top_label"}, {"problem": inner}]
     keys = [configured("problem", "x", config(**change)).key for change in changes]
     assert len(set(keys)) == len(keys) and configured("problem", "x", config(h=0.015625)).key == keys[0]
-    monkeypatch.setattr(Score, "version", 2)
+    monkeypatch.setattr(BinaryProblem, "version", 2)
     assert configured("problem", "x", config()).key != keys[0]
 
 
@@ -345,7 +345,7 @@ def test_a_file_is_perturbed_by_its_confidences(tmp_path):
 
 
 def test_what_is_too_narrow_for_quadrature_is_sampled_but_has_no_truth():
-    problem = Perturbed(Score(), 1e-5)
+    problem = Perturbed(BinaryProblem(), 1e-5)
     assert problem.truth("l1") is None and not hasattr(problem, "posterior") and problem.mean_shift() is None
     assert len(problem.sample(10, np.random.default_rng(0))[0]) == 10
 
@@ -365,15 +365,15 @@ def test_a_run_stores_the_truth_and_the_oracle_finds_it(out):
 @pytest.mark.parametrize(
     "make, words",
     [
-        (lambda: Perturbed(Score(), 0.0), ["h is 0.0", "positive number"]),
-        (lambda: Perturbed(Score(), "a"), ["h is 'a'"]),
-        (lambda: Perturbed(Score(), 0.1, "classwise"), ["notion is 'classwise'", "binary, top_label"]),
-        (lambda: Score(atoms=((1.5, 0.5),)), ["atoms holds (1.5, 0.5)", "[0, 1]"]),
-        (lambda: Score(atoms=((0.5, 0.0),)), ["positive probability"]),
-        (lambda: Score(atoms=((0.5, 0.7), (0.6, 0.7))), ["sum to 1.4", "at most 1"]),
-        (lambda: Score(atoms=(0.5, 0.7)), ["atoms is (0.5, 0.7)", "pairs"]),
-        (lambda: Score(Affine(0.5, 0.7)), ["map has values from 0.5 to 1.2"]),
-        (lambda: Score(scores=BetaLaw(0.5, 1.0)), ["a=0.5", "at least 1"]),
+        (lambda: Perturbed(BinaryProblem(), 0.0), ["h is 0.0", "positive number"]),
+        (lambda: Perturbed(BinaryProblem(), "a"), ["h is 'a'"]),
+        (lambda: Perturbed(BinaryProblem(), 0.1, "classwise"), ["notion is 'classwise'", "binary, top_label"]),
+        (lambda: BinaryProblem(atoms=((1.5, 0.5),)), ["atoms holds (1.5, 0.5)", "[0, 1]"]),
+        (lambda: BinaryProblem(atoms=((0.5, 0.0),)), ["positive probability"]),
+        (lambda: BinaryProblem(atoms=((0.5, 0.7), (0.6, 0.7))), ["sum to 1.4", "at most 1"]),
+        (lambda: BinaryProblem(atoms=(0.5, 0.7)), ["atoms is (0.5, 0.7)", "pairs"]),
+        (lambda: BinaryProblem(Affine(0.5, 0.7)), ["map has values from 0.5 to 1.2"]),
+        (lambda: BinaryProblem(law=BetaLaw(0.5, 1.0)), ["a=0.5", "at least 1"]),
         (lambda: TwoNormals(-1.0), ["separation is -1.0", "positive"]),
         (lambda: Steps((0.1, 0.2), (0.3, 0.4)), ["values has 2 entries and cuts 2", "one more"]),
         (lambda: Steps((0.1, 0.2, 0.3), (0.6, 0.4)), ["cuts is [0.6, 0.4]", "ascending"]),

@@ -16,6 +16,7 @@ import pytest
 
 import harness
 from harness import BadInputError
+from harness.commands import data
 from harness.problems import TabRepoTask, TabRepoTasks
 from harness.runs.components import component, configured
 from harness.runs.config import compose
@@ -611,13 +612,13 @@ def test_verifying_names_missing_files(tiny, cli):
 
 def test_what_table_1_needs():
     """All its 190 (data set, fold) pairs by default; data sets and folds choose among them or, without --table1, beyond."""
-    pairs = tabrepo_fetch._tasks(False, None, None)
+    pairs = data._tasks(False, None, None)
     assert len(pairs) == len(set(pairs)) == 190 and len({d for d, _ in pairs}) == 68
-    assert tabrepo_fetch._tasks(False, ["x", "y"], [1]) == [("x", 1), ("y", 1)]
-    assert set(tabrepo_fetch._tasks(True, ["Australian"], None)) == {p for p in pairs if p[0] == "Australian"}
-    assert set(tabrepo_fetch._tasks(False, None, [2])) == {p for p in pairs if p[1] == 2}
+    assert data._tasks(False, ["x", "y"], [1]) == [("x", 1), ("y", 1)]
+    assert set(data._tasks(True, ["Australian"], None)) == {p for p in pairs if p[0] == "Australian"}
+    assert set(data._tasks(False, None, [2])) == {p for p in pairs if p[1] == 2}
     with pytest.raises(BadInputError, match="--datasets has x, which Table 1 does not"):
-        tabrepo_fetch._tasks(True, ["x"], None)
+        data._tasks(True, ["x"], None)
 
 
 def test_wrong_options_are_a_sentence(cli):

@@ -11,6 +11,7 @@ from test_tabrepo import write_index, write_task
 
 import harness
 from harness import BadInputError
+from harness.commands import data
 from harness.sources import tabrepo_fetch
 from harness.sources.make import tabular
 from harness.sources.tabrepo import Repository
@@ -298,7 +299,7 @@ def test_openml_by_id(monkeypatch, capsys):
 def test_the_tables_at_hand(monkeypatch, capsys):
     """All that the folder's own listing describes are taken, with its number of classes."""
     monkeypatch.setenv("CALHARNESS_DATA", DATA)
-    folder = tabular._folders(None)[0]
+    folder = data._folders(None)[0]
     tables = {t.name: t for t in tabular.gather([folder], [], 300, None)}
     listed = pd.read_csv(folder / "index.csv")
     assert set(listed["name"]) <= set(tables) and len(tables) == len(listed) + 4

@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from harness import estimators
+from harness import calibrators, estimators
+from harness.calibrators.logits import floored_log
+from harness.calibrators.scaling import powers
+from harness.common.seeds import as_seed
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators import Estimate
 from harness.estimators.variational import cross_fit
@@ -165,3 +168,95 @@ class MonteCarloTruth(AuthorsSeed):
             raise UndefinedError("the authors' script draws from Beta and Dirichlet laws only")
         names = self.estimands[: 1 if p.ndim == 1 else 2]
         return {name: Estimate(problem.authors_truth(name, rng)) for name in names}
+
+
+@dataclass(frozen=True)
+class QuadraticScaling(calibrators.QuadraticScaling):
+    """Quadratic scaling by scikit-learn's lbfgs with its default tolerance, without ridge, on logits of float32 probabilities.
+
+    A prediction that rounds to 1 in float32 lies at l = 87.3. The fit itself is in float64: so do all published runs come back
+    (scikit-learn of today fits float32 logits in float32, which turns some signs of q - f)."""
+
+    def logits(self, p):
+        p = p.astype(np.float32)  # before 1 - p: what rounds to 1 is as far out as a float32 can be
+        below, above = np.log(np.maximum(np.stack([1.0 - p, p]), np.finfo(np.float32).tiny))
+        return (above - below).astype(np.float64)
+
+    def coefficients(self, p, y):
+        from sklearn.linear_model import LogisticRegression
+
+        if len(np.unique(y)) < 2:
+            return np.array([np.inf if y[0] else -np.inf, 0.0, 0.0])
+        return LogisticRegression(C=np.inf, fit_intercept=False).fit(powers(self.logits(p)), y).coef_[0]
+
+
+class _BoostingScheme:
+    """Inner folds of seed `inner_seed` (None: the estimator's, as for their warm-started CatBoost), the scaling above for two
+    classes, and a start of scalars from log p where `init` is "log": the untrained model then predicts p / (1 + p), as in their
+    synthetic runs."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.init not in ("logit", "log"):
+            raise BadInputError(f"init is {self.init!r}; allowed are 'logit' and 'log'.")
+
+    def start(self, p):
+        return floored_log(p) if self.init == "log" else super().start(p)
+
+    def inner_fold_of(self, y, folds, rng):
+        stratified = np.bincount(y).max() >= folds  # scikit-learn refuses more folds than the largest class has samples
+        return folds_of_scikit_learn(y, folds, stratified, as_seed(rng) if self.inner_seed is None else self.inner_seed)
+
+    def scaling(self, p):
+        return QuadraticScaling() if p.ndim == 1 else super().scaling(p)
+
+
+@dataclass(frozen=True)
+class CatBoost(_BoostingScheme, calibrators.CatBoost):
+    """CatBoost as in the authors' runs: its default hyper-parameters, and split candidates of every inner fold by itself."""
+
+    vector_depth: int = 6
+    borders: int = 254
+    subsample: float | None = None
+    init: str = "logit"
+    inner_seed: int | None = 0
+
+    def pools(self, pool, whole, chosen):
+        return map(pool, chosen)
+
+
+@dataclass(frozen=True)
+class LightGBM(_BoostingScheme, calibrators.LightGBM):
+    """LightGBM as in the authors' runs: trees of 50 leaves, 255 bins of every inner fold by itself, seed 0."""
+
+    leaves: int = 50
+    vector_leaves: int = 50
+    max_bin: int = 255
+    seed: int | None = 0
+    init: str = "logit"
+    inner_seed: int | None = 0
+
+    def datasets(self, data, whole, held_out):
+        learned = data(~held_out)
+        return learned, data(held_out, learned)
+
+
+@dataclass(frozen=True)
+class FirstPredictions:
+    """The first predictions f of a sample and the true probabilities there, the points of Figure 2, as the diagnostics `f <i>` and
+    `c <i>`; l2_squared is the mean of (f - c)^2 over them."""
+
+    count: int = 500
+
+    notions = ("binary",)
+    estimands = ("l2_squared",)
+    determinism = "exact"
+    revision = 1
+    wants = ("problem",)
+    needs_posterior = True
+
+    def __call__(self, p, y, rng=None, problem=None):
+        f = np.asarray(p[: self.count])
+        c = problem.posterior(f)
+        points = {f"{name} {i}": float(v) for name, values in (("f", f), ("c", c)) for i, v in enumerate(values)}
+        return {"l2_squared": Estimate(float(((f - c) ** 2).mean()), diagnostics=points)}

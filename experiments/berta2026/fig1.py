@@ -1,6 +1,6 @@
 """Figure 1: isotonic recalibration with and without cross-validation, and equal-mass binning, on three binary problems (L1)."""
 
-from harness.report import reproduction
+from harness.report import items
 from harness.report.plots import convergence
 
 
@@ -9,4 +9,4 @@ def render(records, config):
 
 
 def reproduced(records, config):
-    return reproduction.convergence_numbers(records, config, "l1")
+    return items.convergence_numbers(records, config, "l1")

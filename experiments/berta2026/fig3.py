@@ -1,6 +1,6 @@
 """Figure 3: isotonic recalibration and k-means binning on Dirichlet predictions with 3 and 10 classes (L2)."""
 
-from harness.report import reproduction
+from harness.report import items
 from harness.report.plots import convergence
 
 
@@ -9,4 +9,4 @@ def render(records, config):
 
 
 def reproduced(records, config):
-    return reproduction.convergence_numbers(records, config, "l2")
+    return items.convergence_numbers(records, config, "l2")

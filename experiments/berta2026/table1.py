@@ -13,9 +13,9 @@ import pandas as pd
 
 from harness.errors import BadInputError
 from harness.math.aggregation import group_means, mean_and_errors, shares_of_largest
-from harness.report import reproduction
-from harness.report.plots import COLOURS, WIDTH, pyplot
-from harness.report.tables import label
+from harness.report import items, panels, reproduction
+from harness.report.shown import label
+from harness.report.style import COLOURS
 
 COLUMNS = {
     "binary L1 (%)": ("binary", "l1"), "binary squared (%)": ("binary", "l2_squared"),
@@ -33,41 +33,28 @@ BY = {PAPER: ["dataset", "config"], APART: ["dataset", "fold", "config"]}
 def render(records, config):
     """The four percentages: dot and thin bar mean +- standard error over the groups, pale bar the error clustered by data set,
     open diamond the paper's value with its error."""
-    plt = pyplot()
-    found = summary(records, config).query("grouping == @PAPER")
-    names, printed = list(dict.fromkeys(found["classifier"])), _printed()
-    height = 0.95 + 0.27 * len(names)
-    figure, axes = plt.subplots(1, len(COLUMNS), figsize=(WIDTH, height), sharex=True, sharey=True, layout="constrained")
+    found, theirs = summary(records, config).query("grouping == @PAPER"), _printed()
+    names = list(dict.fromkeys(found["classifier"]))
+    figure, (axes,) = panels.grid(1, len(COLUMNS), 0.95 + 0.27 * len(names), sharex=True, sharey=True)
     for ax, column in zip(axes, COLUMNS):
-        for i, r in enumerate(found[found["column"].eq(column)].itertuples()):
-            theirs = printed[printed["row"].eq(r.classifier) & printed["column"].eq(column)]
-            ax.errorbar(
-                theirs["value"], np.full(len(theirs), i + 0.22), xerr=theirs["plus_minus"], color=COLOURS[1], marker="D",
-                markerfacecolor="white", elinewidth=0.8, linestyle="none", label="paper",
-            )  # fmt: skip
-            if r.groups == 0:
-                ax.text(0.03, i - 0.18, "no number", transform=ax.get_yaxis_transform(), va="center", fontsize=6, color="0.45")
-                continue
-            ends = [r.mean - r.se_clustered, r.mean + r.se_clustered]
-            ax.plot(
-                ends, [i - 0.18] * 2, color=COLOURS[0], alpha=0.3, linewidth=4.5, solid_capstyle="butt", label="clustered error"
-            )
-            ax.errorbar(
-                r.mean, i - 0.18, xerr=r.se, color=COLOURS[0], marker="o", elinewidth=0.9, linestyle="none", label="ours",
-            )  # fmt: skip
-        ax.set_title(column)
-        ax.set_xlim(0, max(100.0, ax.get_xlim()[1]))
-        ax.xaxis.set_major_locator(plt.MultipleLocator(25))
-        ax.set_ylim(len(names) - 0.45, -0.6)
-        ax.set_yticks(range(len(names)), names)
-        ax.tick_params(axis="y", length=0)
-        ax.grid(axis="y", visible=False)
+        read = theirs[theirs["row"].isin(names) & theirs["column"].eq(column)]
+        ours = found[found["column"].eq(column)].assign(at=range(len(names)))
+        look = panels.look(3, filled=False, label="paper", capsize=0.0) | {"color": COLOURS[1]}
+        panels.marks(ax, [names.index(row) + 0.22 for row in read["row"]], read, "value", "plus_minus", **look)
+        for at in ours.loc[ours["groups"].eq(0), "at"]:
+            ax.text(0.03, at - 0.18, "no number", transform=ax.get_yaxis_transform(), va="center", fontsize=6, color="0.45")
+        ours = ours[ours["groups"].gt(0)]
+        for r in ours.itertuples():
+            ends, pale = [r.mean - r.se_clustered, r.mean + r.se_clustered], {"linewidth": 4.5, "solid_capstyle": "butt"}
+            ax.plot(ends, [r.at - 0.18] * 2, color=COLOURS[0], alpha=0.3, label="clustered error", **pale)
+        panels.marks(ax, ours["at"] - 0.18, ours, **panels.look(0, label="ours", capsize=0.0, elinewidth=0.9))
+        right = max(100.0, ax.get_xlim()[1])
+        ax.set(title=column, xticks=np.arange(0.0, right + 1.0, 25.0), xlim=(0.0, right))
+        panels.name_rows(ax, names, 0.55, 0.6)
     figure.supxlabel("% of the largest estimate\n" + _counts(records, config), fontsize=7, color="0.25")
-    handles = {text: handle for ax in axes for handle, text in zip(*ax.get_legend_handles_labels())}
     paper = "paper, on its own data" if set(COLUMNS) & set(config["reasons"]) else "paper"
     texts = {"ours": "ours ± standard error over groups", "clustered error": "± error clustered by data set", "paper": paper}
-    shown = [text for text in texts if text in handles]
-    figure.legend([handles[t] for t in shown], [texts[t] for t in shown], loc="outside upper center", ncols=3)
+    panels.legend(figure, axes, 3, texts, texts=texts)
     return figure
 
 
@@ -127,23 +114,20 @@ def columns_of(cells, reference, by):
 def table(records, config):
     """Rows (grouping, classifier): ours as mean +- standard error (error clustered by data set), the paper's number beside it,
     and the number of groups behind every entry of ours (of data sets, for the mean of their means)."""
-    long = summary(records, config)
     theirs = reproduction.reported("berta2026", ["table1", "table1_sensitivity"]).set_index(["row", "column"])
-    rows = {}
-    for r in _three_ways(long).itertuples():
-        row = rows.setdefault((r.grouping, r.classifier), {"groups": []})
+    rows, columns = {}, (*COLUMNS, TIME)
+    for r in _three_ways(summary(records, config)).itertuples():
+        row = rows.setdefault((r.grouping, r.classifier), {})
         digits = 3 if r.column == TIME else 1
-        row[r.column] = _entry(r.value, r.error, digits) + (f" ({r.clustered:.{digits}f})" if r.clustered == r.clustered else "")
-        row["groups"].append(str(r.number))
+        clustered = f" ({r.clustered:.{digits}f})" if r.clustered == r.clustered else ""
+        row[r.column] = items.entry(r.value, r.error, digits) + clustered
         asked = (r.classifier if r.grouping == PAPER else f"{r.classifier}, {r.grouping}", r.column)
-        if asked in theirs.index:
-            row[f"{r.column}, paper"] = _entry(theirs.loc[asked, "value"], theirs.loc[asked, "plus_minus"], 1)
-    columns = [name for column in (*COLUMNS, TIME) for name in (column, f"{column}, paper")]
-    index = pd.MultiIndex.from_tuples(list(rows), names=["grouping", "classifier"])
-    lines = [[*(row.get(c, "–") for c in columns), " / ".join(row["groups"])] for row in rows.values()]
-    frame = pd.DataFrame(lines, index, [*columns, "groups"], dtype=object)
-    frame.columns.name = "share of the largest estimate: mean ± standard error over groups (clustered by data set)"
-    return frame
+        known = asked in theirs.index
+        row[f"{r.column}, paper"] = items.entry(*theirs.loc[asked, ["value", "plus_minus"]], 1) if known else "–"
+        row["groups"] = f"{row['groups']} / {r.number}" if "groups" in row else str(r.number)
+    heading = "share of the largest estimate: mean ± standard error over groups (clustered by data set)"
+    first = [name for column in columns for name in (column, f"{column}, paper")]
+    return items.wide(rows, ["grouping", "classifier"], heading, [*first, "groups"])
 
 
 def reproduced(records, config):
@@ -158,13 +142,14 @@ def reproduced(records, config):
     ours["why"] = [
         _absent(r, lost) if not r.number else other[r.column] or _fewer(r, most[r.grouping, r.column]) for r in ours.itertuples()
     ]
+    ours["keys"] = _keys(cells, ours)
     rows = {
         "table1": ours[ours["grouping"].eq(PAPER)].assign(suffix=""),
         "table1_sensitivity": ours.assign(suffix=", " + ours["grouping"].replace(PAPER, "unrounded")),
     }
     found = [rows[item].assign(item=item) for item in config["compare"]]
     found = pd.concat(found, ignore_index=True).rename(columns={"number": "reps"})
-    return found.assign(row=found["classifier"] + found["suffix"])[["item", "row", "column", "value", "error", "reps", "why"]]
+    return found.assign(row=found["classifier"] + found["suffix"])[items.ANSWER]
 
 
 def _three_ways(long):
@@ -177,6 +162,16 @@ def _three_ways(long):
     names = {"mean": "value", "se": "error", "se_clustered": "clustered", "groups": "number"}
     frame = pd.concat(parts, ignore_index=True).rename(columns=names)
     return frame[["grouping", "classifier", "column", *names.values()]]
+
+
+def _keys(cells, ours):
+    """The keys of the cells behind every row: the classifier's cells of the column's notion."""
+    made = cells.dropna(subset=TIME)
+    keys = made.groupby(["estimator", "notion"])["key"].agg(tuple).to_dict()
+    return [
+        tuple(k for notion in ((COLUMNS[column][0],) if column in COLUMNS else PRIMARY) for k in keys.get((name, notion), ()))
+        for name, column in zip(ours["classifier"], ours["column"])
+    ]
 
 
 def _absent(row, lost):
@@ -243,9 +238,3 @@ def _tasks(records):
 
 def _printed():
     return reproduction.reported("berta2026", ["table1"])
-
-
-def _entry(value, error, digits):
-    if value != value:
-        return "–"
-    return f"{value:.{digits}f}" + (f" ± {error:.{digits}f}" if error == error else "")

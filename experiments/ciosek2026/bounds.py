@@ -1,13 +1,10 @@
-"""What the items on certified bounds share: names and looks, how far a bound is from the truth, log-log slopes, our means beside
-an independent prototype's."""
-
-import json
+"""What the items on certified bounds share: names and looks, how far a bound is from the truth, log-log slopes, rows beside an
+independent prototype's."""
 
 import numpy as np
 import pandas as pd
 
-from harness.report import reproduction
-from harness.report.evaluation import evaluate
+from harness.report import items, rates
 from harness.report.plots import COLOURS
 from harness.report.tables import label
 
@@ -42,14 +39,14 @@ JENSEN = "before_transfer"  # the part that only bounds of the form kl+(...) hav
 
 
 def name(estimator: str, config) -> str:
-    """How an estimator is called in figures and tables: as configured, else as here, else by its id."""
+    """How an estimator is called in figures: as configured, else as here, else by its id."""
     given = label(config, "estimator", estimator)
     return given if given != estimator else NAMES.get(estimator, estimator)
 
 
-def plain(text: str) -> str:
-    """A name without the mathematics of figures, for tables."""
-    return text.replace("$", "").replace("h^2", "h²").replace("^{1/3}", "^(1/3)")
+def plain(estimator: str, config) -> str:
+    """How it is called in tables: without the mathematics of figures."""
+    return name(estimator, config).replace("$", "").replace("h^2", "h²").replace("^{1/3}", "^(1/3)")
 
 
 def function(problem: str, config) -> str:
@@ -73,7 +70,7 @@ def style(estimator: str, i: int = 0) -> dict:
 def measured(records):
     """The L1 records that carry a number, with `excess`: bound - CE of an upper bound, CE - bound of a lower one, |estimate - CE|
     of another, and `vacuous`: the bound says no more than 0 <= CE <= 1."""
-    fine = records[records["status"].eq("ok") & records["estimand"].eq("l1")].copy()
+    fine = items.with_number(records, "l1").copy()
     upper, lower = fine["kind"].eq("upper"), fine["kind"].eq("lower")
     difference = fine["value"] - fine["truth"]
     fine["excess"] = np.where(upper, difference, np.where(lower, -difference, difference.abs()))
@@ -81,148 +78,34 @@ def measured(records):
     return fine
 
 
-def shown(config, records):
-    """The estimators to draw, in their order: those of `figure.estimators`, else all, as far as they gave a number."""
-    have = set(records["estimator"])
-    return [e for e in (config["figure"]["estimators"] or list(config["estimator"])) if e in have]
-
-
-def problems(config, records):
-    """The problems that gave a number, in the order of the configuration."""
-    have = set(records["problem"])
-    return [p for p in config["problem"] if p in have]
-
-
 def slopes(records, config):
     """By problem and estimator: the slope of log10(mean excess) on log10 n by least squares.
 
-    Sizes at which a sample's bound is vacuous are left out, and where fewer than three remain, or a mean excess is not positive,
-    the slope is NaN. se is by the jackknife over the replications, whose samples of different n share their beginnings. first,
-    last: the slope over the first and the last decade of those sizes (the nearest size at least ten times away).
-    """
+    Sizes at which a sample's bound is vacuous are left out; the rest is rates.log_slope's."""
     rows = []
     for (problem, estimator), part in measured(records).groupby(["problem", "estimator"], sort=False):
         good = part.groupby("n")["vacuous"].transform("any").eq(False) & part["truth"].notna()
         wide = part[good].pivot(index="rep", columns="n", values="excess").dropna(axis=0)
-        rows.append({"problem": problem, "estimator": estimator, **_slope(wide), "left_out": part.loc[~good, "n"].nunique()})
-    columns = ["problem", "estimator", "slope", "se", "first", "last", "n_min", "n_max", "reps", "left_out"]
-    frame = pd.DataFrame(rows, columns=columns)
-    return ordered(frame, config)
+        of_it = {"problem": problem, "estimator": estimator, "keys": tuple(part["key"])}
+        rows.append({**of_it, **rates.log_slope(wide), "left_out": part.loc[~good, "n"].nunique()})
+    columns = ["problem", "estimator", "keys", "slope", "se", "first", "last", "n_min", "n_max", "reps", "left_out"]
+    return items.in_order(pd.DataFrame(rows, columns=columns), config)
 
 
-def ordered(frame, config):
-    """The rows by problem and estimator in the order of the configuration, otherwise as they were."""
-    ranks = [{name: i for i, name in enumerate(config[group])} for group in ("problem", "estimator")]
-    keys = [[r.get(x, len(r)) for x in frame[c]] for r, c in zip(ranks, ("problem", "estimator"))]
-    return frame.iloc[np.lexsort(keys[::-1])].reset_index(drop=True)
+def means(records, config):
+    """Our mean bounds in rows '<problem id>, n = <n>' and columns '<estimator id>'; cells that gave none leave their reason."""
+    of_it = ("{problem}, n = {n}", "{estimator}")
+    found = items.numbers(items.evaluated(records, config, "l1"), *of_it)
+    return items.together(found, items.without_number(records, config, *of_it))
 
 
-def _slope(wide):
-    n, count = wide.columns.to_numpy(float), len(wide)
-    found = {"slope": np.nan, "se": np.nan, "first": np.nan, "last": np.nan, "reps": count}
-    found |= {"n_min": n.min() if len(n) else np.nan, "n_max": n.max() if len(n) else np.nan}
-    if len(n) < 3 or not count or not (wide.mean() > 0.0).all():
-        return found
-    x = np.log10(n)
-    weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
-    values = wide.to_numpy()
-    y = np.log10(values.mean(axis=0))
-    found |= {"slope": weights @ y, "first": _decade(x, y, 0), "last": _decade(x[::-1], y[::-1], 0)}
-    if count > 1:
-        others = (values.sum(axis=0) - values) / (count - 1)
-        if (others > 0.0).all():
-            each = np.log10(others) @ weights
-            found["se"] = np.sqrt((count - 1) / count * ((each - each.mean()) ** 2).sum())
-    return found
-
-
-def _decade(x, y, start):
-    far = np.flatnonzero(np.abs(x - x[start]) >= 1.0 - 1e-3)  # 3,162 is not quite half a decade
-    return (y[far[0]] - y[start]) / (x[far[0]] - x[start]) if len(far) else np.nan
-
-
-def parts(records):
-    """The named parts of every record, one column each."""
-    made = [json.loads(text) if isinstance(text, str) else {} for text in records["diagnostics"]]
-    return pd.DataFrame(made, index=records.index)
-
-
-def means(records, config, end=""):
-    """Our mean bounds: rows '<problem id>, n = <n>', columns the estimator's id and `end`, with standard error; cells that gave
-    none leave their reason."""
-    table = evaluate(records[records["status"].eq("ok") & records["estimand"].eq("l1")])
-    rows = [f"{p}, n = {n}" for p, n in zip(table["problem"], table["n"])]
-    found = {"row": rows, "column": table["estimator"] + end, "value": table["mean"], "error": table["se"], "reps": table["reps"]}
-    without = records[~records["status"].eq("ok")].drop_duplicates(["problem", "n", "estimator"])
-    lost = pd.DataFrame(
-        {
-            "row": [f"{r.problem}, n = {r.n}" for r in without.itertuples()],
-            "column": without["estimator"].to_numpy() + end,
-            "why": [reproduction.why_without(r) for r in without.itertuples()],
-        }
-    )
-    seen = set(zip(rows, found["column"]))
-    lost = lost[[pair not in seen for pair in zip(lost["row"], lost["column"])]]
-    return pd.concat([pd.DataFrame(found), lost], ignore_index=True)
-
-
-def answer(items, ours):
-    """The rows for every item of `items`, their numbers as such also where there is none."""
-    ours = ours.astype({c: float for c in ("value", "error", "reps") if c in ours})
-    frames = [ours.assign(item=item) for item in items]
-    return pd.concat(frames, ignore_index=True) if frames else ours.assign(item=None)
-
-
-def entry(value, error=np.nan, digits=4):
-    """'0.0366 ± 0.0010', or a dash."""
-    if value != value:
-        return "–"
-    return f"{value:.{digits}f}" + (f" ± {error:.{digits}f}" if error == error else "")
-
-
-def frame(rows: dict, names: list[str], title: str):
-    """A table of texts from {index: {column: text}}; what is missing is a dash."""
-    columns = list(dict.fromkeys(c for row in rows.values() for c in row))
-    index = pd.MultiIndex.from_tuples([key if isinstance(key, tuple) else (key,) for key in rows], names=names)
-    made = pd.DataFrame([[row.get(c, "–") for c in columns] for row in rows.values()], index, columns, dtype=object)
-    made.columns.name = title
-    return made
-
-
-def legend(figure, axes, columns=4):
-    """One legend above all panels, every text once."""
-    entries = {text: handle for ax in np.ravel(axes) for handle, text in zip(*ax.get_legend_handles_labels())}
-    if entries:
-        figure.legend(
-            entries.values(), entries.keys(), loc="outside upper center", ncols=min(columns, len(entries)), handlelength=2.4,
-            columnspacing=1.0,
-        )  # fmt: skip
-
-
-def nothing(text="no cell gave a number to draw; the page says why"):
-    """A figure that says that there is none."""
-    from harness.report.plots import WIDTH, pyplot
-
-    plt = pyplot()
-    figure, ax = plt.subplots(figsize=(WIDTH, 1.2), layout="constrained")
-    ax.set_axis_off()
-    ax.text(0.5, 0.5, text, ha="center", va="center", transform=ax.transAxes)
-    return figure
-
-
-def grid(count, per_row=3, height=2.0, **more):
-    """(figure, axes of the panels): `count` panels, the rest hidden."""
-    from harness.report.plots import WIDTH, pyplot
-
-    columns = max(1, min(per_row, count))
-    rows = -(-count // columns)
-    figure, axes = pyplot().subplots(
-        rows, columns, figsize=(WIDTH, 0.6 + height * rows), squeeze=False, layout="constrained", **more
-    )
-    for ax in axes.flat[count:]:
-        ax.set_visible(False)
-    for j in range(columns):
-        last = max(i for i in range(rows) if i * columns + j < count)
-        axes[last, j].tick_params(labelbottom=True)
-        axes[last, j].set_xlabel("number of samples $n$")
-    return figure, list(axes.flat[:count])
+def shares(found, config, by, row, column):
+    """Rows of a frame of coverages, with the error of a share, sqrt(c (1 - c) / samples). Where the prototype's numbers are of
+    other problems of the kind, the lowest over n stands beside them, whatever its n, in rows '<problem id>'."""
+    found = found.assign(error=np.sqrt(found["coverage"] * (1.0 - found["coverage"]) / found["samples"]))
+    ours = items.numbers(found, row, column, "coverage", "error", "samples")
+    if "prototype" not in config["reasons"] or not len(found):
+        return ours
+    lowest = found.loc[found.groupby(by, sort=False)["coverage"].idxmin()]
+    of_others = items.numbers(lowest, "{problem}", column, "coverage", None, "samples", config["reasons"]["prototype"])
+    return items.together(ours, of_others)

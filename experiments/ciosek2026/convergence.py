@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.ciosek2026 import bounds
-from harness.report import reproduction
-from harness.report.tables import summary as plain_summary
+from harness.report import items, panels, reproduction
 
 RANGES = {"nw_kfold_first_order": "NW", "tv_kfold": "TV", "lip_bkt": "Lip+Bkt"}  # rows of the reported item `slopes`
 ENDS = ("slope, steepest", "slope, flattest")
@@ -19,66 +18,56 @@ THEORY = {
 
 
 def render(records, config):
-    """One panel per function: mean of bound - CE against n, both axes logarithmic; a cross where a bound is vacuous (1)."""
+    """One panel per function: mean of bound - CE against n, both axes logarithmic; a cross where a bound is vacuous (1). Grey:
+    the slope -1/3, the paper's theoretical rate of NW and Lip+Bkt."""
     found = bounds.measured(records)
-    panels = bounds.problems(config, found)
-    if not panels:
-        return bounds.nothing()
-    figure, axes = bounds.grid(len(panels), sharex=True, sharey=True)
-    chosen = [e for e in bounds.shown(config, found) if found.loc[found["estimator"].eq(e), "kind"].eq("upper").any()]
-    for ax, problem in zip(axes, panels):
+    problems = items.chosen(config, found, "problem")
+    if not problems:
+        return panels.nothing()
+    figure, axes = panels.panels(len(problems), sharex=True, sharey=True)
+    chosen = items.chosen(config, found[found["kind"].eq("upper")])
+    drawn = found[found["estimator"].isin(chosen)]
+    sizes = np.array(sorted(drawn["n"].unique()), float)
+    least = drawn.loc[drawn["n"].eq(sizes[0]) & drawn["excess"].gt(0), "excess"].min() if len(sizes) > 1 else np.nan
+    for k, (ax, problem) in enumerate(zip(axes, problems)):
         mine = found[found["problem"].eq(problem) & found["truth"].notna()]
         for i, estimator in enumerate(chosen):
             by = mine[mine["estimator"].eq(estimator)].groupby("n")
-            line, vacuous = by["excess"].mean(), by["vacuous"].any()
-            look = bounds.style(estimator, i)
-            ax.plot(line.index, line, label=bounds.name(estimator, config), **look)
-            if vacuous.any():
-                ax.plot(line.index[vacuous], line[vacuous], "x", color="0.2", markersize=6, zorder=4)
-        ax.set_xscale("log")
-        ax.set_yscale("log")
+            line, vacuous = by["excess"].mean(), by["vacuous"].any().astype(bool)
+            ax.plot(line.index, line, label=bounds.name(estimator, config), **bounds.style(estimator, i))
+            ax.plot(line.index[vacuous], line[vacuous], "x", color="0.2", markersize=6, zorder=4)
+        if least == least:
+            guide = {"color": "0.6", "linewidth": 0.8, "label": "slope $-1/3$", "zorder": 1}
+            ax.plot(sizes, 0.3 * least * (sizes / sizes[0]) ** (-1 / 3), **guide)
         truth = mine["truth"].iloc[0] if len(mine) else np.nan
         ax.set_title(f"{bounds.function(problem, config).removesuffix(', perturbed')}, CE = {truth:.4f}")
-    _guide(axes, found[found["estimator"].isin(chosen)])
-    for ax in axes[:: min(3, len(axes))]:
-        ax.set_ylabel("bound $-$ CE")
-    bounds.legend(figure, axes, columns=5)
+        ax.set(xscale="log", yscale="log", ylabel="" if k % 3 else "bound $-$ CE")
+    panels.legend(figure, axes, columns=5)
     return figure
-
-
-def _guide(axes, found):
-    """Grey lines of slope -1/3, the paper's theoretical rate of NW and Lip+Bkt, below the first panel's bounds."""
-    sizes = np.array(sorted(found["n"].unique()), float)
-    least = found.loc[found["n"].eq(sizes[0]) & found["excess"].gt(0), "excess"].min()
-    if len(sizes) > 1 and least == least:
-        for ax in axes:
-            ax.plot(
-                sizes, 0.3 * least * (sizes / sizes[0]) ** (-1 / 3), color="0.6", linewidth=0.8, label="slope $-1/3$", zorder=1
-            )
 
 
 def table(records, config):
     """By function and bound: slope with its standard error, over the first and the last decade, in theory; for the paper-style
     bounds the paper's range and whether the slope is inside; the mean bound at every n (vacuous ones are left out of the fit)."""
-    mean = plain_summary(records, config)
-    mean = mean[mean["estimand"].eq("l1")].set_index(["problem", "estimator", "n"]).sort_index()
-    fits, rows = bounds.slopes(records, config), {}
-    for r in fits.itertuples():
-        low, high = paper_range(r.estimator)
-        row = {"CE": bounds.entry(mean.loc[(r.problem, r.estimator), "truth"].iloc[0])}
-        if mean.loc[(r.problem, r.estimator), "kind"].isin(["upper", "lower"]).any():
+    mean = items.evaluated(records, config, "l1").set_index(["problem", "estimator"])
+    rows = {}
+    for r in bounds.slopes(records, config).itertuples():
+        of_it, (low, high) = mean.loc[[(r.problem, r.estimator)]].sort_values("n"), paper_range(r.estimator)
+        row = rows[bounds.function(r.problem, config), bounds.plain(r.estimator, config)] = {
+            "CE": items.entry(of_it["truth"].iloc[0])
+        }
+        if of_it["kind"].isin(["upper", "lower"]).any():
             row |= {
-                "slope": bounds.entry(r.slope, r.se, 3) + (f" (n ≥ {r.n_min:,.0f})" if r.left_out and r.slope == r.slope else ""),
-                "first decade": bounds.entry(r.first, digits=3),
-                "last decade": bounds.entry(r.last, digits=3),
+                "slope": items.entry(r.slope, r.se, 3) + (f" (n ≥ {r.n_min:,.0f})" if r.left_out and r.slope == r.slope else ""),
+                "first decade": items.entry(r.first, digits=3),
+                "last decade": items.entry(r.last, digits=3),
                 "theory": THEORY.get(r.estimator, "–"),
                 "paper's range": f"{low} to {high}" if low == low else "–",
                 "verdict": verdict(r.slope, r.estimator),
             }
-        for n, value in mean.loc[(r.problem, r.estimator), ["mean", "se"]].iterrows():
-            row[f"n = {n:,}"] = bounds.entry(value["mean"], value["se"])
-        rows[bounds.function(r.problem, config), bounds.plain(bounds.name(r.estimator, config))] = row
-    return bounds.frame(rows, ["function", "bound"], "slope of log(mean of bound - CE) on log n, ± jackknife error; mean bounds")
+        row |= {f"n = {one.n:,}": items.entry(one.mean, one.se) for one in of_it.itertuples()}
+    heading = "slope of log(mean of bound - CE) on log n, ± jackknife error; mean bounds"
+    return items.wide(rows, ["function", "bound"], heading)
 
 
 def paper_range(estimator):
@@ -100,10 +89,15 @@ def reproduced(records, config):
     functions are others; and the mean bounds, beside the prototype's."""
     fits = bounds.slopes(records, config)
     fits = fits[fits["problem"].str.removesuffix("_perturbed").isin(bounds.THE_FOUR) & fits["slope"].notna()]
-    rows = []
-    for estimator, text in RANGES.items():
-        mine = fits[fits["estimator"].eq(estimator)].sort_values("slope")
-        for end, r in zip(ENDS, (mine.iloc[0], mine.iloc[-1]) if len(mine) else ()):
-            rows.append((text, end, r["slope"], r["se"], r["reps"], config["reasons"]["slopes"]))
-    ours = pd.DataFrame(rows, columns=["row", "column", "value", "error", "reps", "why"])
-    return pd.concat([bounds.answer([i], ours if i == "slopes" else bounds.means(records, config)) for i in config["compare"]])
+    ends = [
+        fits[fits["estimator"].eq(e)].sort_values("slope").iloc[[0, -1]].assign(end=ENDS)
+        for e in RANGES
+        if e in set(fits["estimator"])
+    ]
+    found = pd.concat(ends) if ends else fits
+    found = found.assign(bound=found["estimator"].map(RANGES))
+    slopes = items.numbers(found, "{bound}", "{end}", "slope", why=config["reasons"]["slopes"])
+    others = [i for i in config["compare"] if i != "slopes"]
+    return items.joined(
+        [items.answers(slopes, config, items=["slopes"]), items.answers(bounds.means(records, config), config, items=others)]
+    )

@@ -5,10 +5,12 @@ import numpy as np
 import pandas as pd
 
 from experiments.ciosek2026 import bounds
+from harness.report import items, panels
 from harness.report.plots import COLOURS
 
 FIXED, GROWING = "binned15", "binned, n^(1/3) bins"
-INTERVALS = ("certified_interval_perturbed", "certified_interval")  # the first that a problem has is drawn
+NAMES = {FIXED: "15 bins", GROWING: "n^(1/3) bins"}
+INTERVALS = ("certified_interval_perturbed", "certified_interval")  # the first that a problem has is shown
 
 
 def estimates(records):
@@ -24,75 +26,56 @@ def estimates(records):
 def interval(records, problem):
     """The records of the interval to show for a problem, empty if it has none."""
     found = bounds.measured(records)
-    found = found[found["problem"].eq(problem)]
-    for name in INTERVALS:
-        if found["estimator"].eq(name).any():
-            return found[found["estimator"].eq(name)]
-    return found[:0]
+    found = found[found["problem"].eq(problem) & found["estimator"].isin(INTERVALS)]
+    return found[found["estimator"].eq(min(found["estimator"], key=INTERVALS.index, default=None))]
 
 
 def render(records, config):
     """One panel per function: mean estimates (bars: standard deviation of one sample) and the mean certified interval as a band
     against n; dashed the true value."""
     heuristic = estimates(records)
-    panels = [p for p in config["problem"] if p in set(heuristic["problem"])]
-    if not panels:
-        return bounds.nothing()
-    figure, axes = bounds.grid(len(panels), per_row=4, height=1.75, sharex=True, sharey="row")
-    for k, (ax, problem) in enumerate(zip(axes, panels)):
+    problems = items.chosen(config, heuristic, "problem")
+    if not problems:
+        return panels.nothing()
+    means = items.means(heuristic, ["problem", "estimator", "n"])
+    figure, axes = panels.panels(len(problems), per_row=4, height=1.75, sharex=True, sharey="row")
+    for k, (ax, problem) in enumerate(zip(axes, problems)):
         band = interval(records, problem).groupby("n")[["low", "high"]].mean()
-        ax.fill_between(
-            band.index, band["low"], band["high"], color=COLOURS[5], alpha=0.3, linewidth=0, label="certified interval, 95 %"
-        )
+        look = {"color": COLOURS[5], "alpha": 0.3, "linewidth": 0, "label": "certified interval, 95 %"}
+        ax.fill_between(band.index, band["low"], band["high"], **look)
         for name, colour, marker in ((FIXED, 1, "o"), (GROWING, 0, "s")):
-            by = heuristic[heuristic["problem"].eq(problem) & heuristic["estimator"].eq(name)].groupby("n")["value"]
-            label = "15 bins" if name == FIXED else "$n^{1/3}$ bins"
-            ax.errorbar(
-                by.mean().index,
-                by.mean(),
-                yerr=by.std(),
-                color=COLOURS[colour],
-                marker=marker,
-                capsize=1.5,
-                elinewidth=0.7,
-                label=label,
-            )
-        truth = heuristic.loc[heuristic["problem"].eq(problem), "truth"].iloc[0]
-        ax.axhline(truth, color="0.2", linestyle="--", linewidth=1.0, label="true value")
-        ax.set_xscale("log")
-        ax.set_ylim(0.0, 0.45)
-        ax.set_title(bounds.function(problem, config))
-        if k % 4 == 0:
-            ax.set_ylabel("$L_1$ calibration error")
-    bounds.legend(figure, axes)
+            line = means[means["problem"].eq(problem) & means["estimator"].eq(name)]
+            text = NAMES[name].replace("n^(1/3)", "$n^{1/3}$")
+            panels.curve(ax, line, error="sd", color=COLOURS[colour], marker=marker, label=text)
+        panels.truth_line(ax, heuristic[heuristic["problem"].eq(problem)])
+        ax.set(xscale="log", ylim=(0.0, 0.45), title=bounds.function(problem, config))
+        ax.set_ylabel("" if k % 4 else "$L_1$ calibration error")
+    panels.legend(figure, axes)
     return figure
 
 
 def table(records, config):
-    """By function and n: the truth, both estimates as mean ± standard deviation of one sample, how many standard deviations the
-    truth is away at the largest n, and the mean certified interval with its coverage."""
+    """By function and n: the truth, both estimates as mean ± standard deviation of one sample and how far they are from the
+    truth, and the mean certified interval with its coverage."""
     heuristic, rows = estimates(records), {}
-    for problem in [p for p in config["problem"] if p in set(heuristic["problem"])]:
+    for problem in items.chosen(config, heuristic, "problem"):
         band = interval(records, problem)
         for n, part in heuristic[heuristic["problem"].eq(problem)].groupby("n"):
-            row = {"truth": bounds.entry(part["truth"].iloc[0])}
-            for name, text in ((FIXED, "15 bins"), (GROWING, "n^(1/3) bins")):
+            truth = part["truth"].iloc[0]
+            row = rows[bounds.function(problem, config), f"{n:,}"] = {"truth": items.entry(truth)}
+            for name, text in NAMES.items():
                 values = part.loc[part["estimator"].eq(name), "value"]
-                row[text] = bounds.entry(values.mean(), values.std())
-                row[f"{text} - truth"] = f"{values.mean() - part['truth'].iloc[0]:+.4f}" if len(values) else "–"
+                row[text] = items.entry(values.mean(), values.std())
+                row[f"{text} - truth"] = f"{values.mean() - truth:+.4f}" if len(values) else "–"
             mine = band[band["n"].eq(n)]
             if len(mine):
-                inside = mine["low"].le(mine["truth"]) & mine["truth"].le(mine["high"])
-                row |= {
-                    "certified interval": f"{mine['low'].mean():.4f} to {mine['high'].mean():.4f}",
-                    "covers": f"{inside.mean():.3f}",
-                }
-            rows[bounds.function(problem, config), f"{n:,}"] = row
-    return bounds.frame(rows, ["function", "n"], "estimates: mean ± standard deviation of one sample; interval: mean ends, 95 %")
+                row["certified interval"] = f"{mine['low'].mean():.4f} to {mine['high'].mean():.4f}"
+                row["covers"] = f"{(mine['low'].le(mine['truth']) & mine['truth'].le(mine['high'])).mean():.3f}"
+    heading = "estimates: mean ± standard deviation of one sample; interval: mean ends, 95 %"
+    return items.wide(rows, ["function", "n"], heading)
 
 
 def reproduced(records, config):
     """Mean estimates by rows '<problem id>, n = <n>'; the paper gives no number."""
-    both = estimates(records)
-    ours = bounds.means(pd.concat([both, records[records["estimator"].isin(INTERVALS)]], ignore_index=True), config)
-    return bounds.answer(config["compare"], ours)
+    both = [estimates(records), records[records["estimator"].isin(INTERVALS)]]
+    return items.answers(bounds.means(pd.concat(both, ignore_index=True), config), config)

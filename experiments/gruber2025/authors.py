@@ -11,7 +11,7 @@ import numpy as np
 
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, Wrapper, is_positive
-from harness.estimators.binned import cell_residuals, check_bins
+from harness.estimators.binned import bin_residuals, check_bins
 from harness.estimators.dirichlet_kernel import RISK_GRID
 from harness.estimators.selection import check_grid, fold_products, settings_of
 from harness.estimators.tuned import OWN_REVISION, numbers_of
@@ -19,8 +19,8 @@ from harness.math.kernels import dirichlet_sums, two_columns
 from harness.math.notions import checked, one_hot
 from harness.math.risk import ResidualGram, residuals, risk
 
-LEAST_DENSITY = 1e-10  # their denominators are at least this, for at most 60 classes
-MOST_CLASSES = 60
+MIN_DENSITY = 1e-10  # their denominators are at least this, for at most 60 classes
+MIN_DENSITY_MAX_CLASSES = 60
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
@@ -44,11 +44,11 @@ class Binned:
             bins = one["bins"]
             edges = np.linspace(0.0, 1.0, bins + 1)
 
-            def cell_of(x, edges=edges, bins=bins):
+            def bin_of(x, edges=edges, bins=bins):
                 return (np.digitize(x, edges, right=True) - 1) % bins  # p = 0 falls into their last bin
 
-            mean = cell_residuals(p, y, cell_of, bins)
-            yield [ResidualGram(mean[cell_of(x)]) for x in points]
+            mean = bin_residuals(p, y, bin_of, bins)
+            yield [ResidualGram(mean[bin_of(x)]) for x in points]
 
 
 @dataclass(frozen=True)
@@ -90,10 +90,10 @@ class DirichletKernel:
         if not fine.any():
             return ratios
         found, log_density = dirichlet_sums(x[fine], centres, hits, bandwidths)
-        if not scalar and x.shape[1] <= MOST_CLASSES and not self.rescaled:
+        if not scalar and x.shape[1] <= MIN_DENSITY_MAX_CLASSES and not self.rescaled:
             with np.errstate(over="ignore"):
                 total = np.exp(log_density) * len(centres)
-            found = found * np.minimum(total / LEAST_DENSITY, 1.0)[..., None]
+            found = found * np.minimum(total / MIN_DENSITY, 1.0)[..., None]
             found[total > FLOAT32_MAX] = np.nan
         ratios[:, fine] = found
         return ratios
@@ -109,7 +109,8 @@ class Tuned(Wrapper):
     misaligned: kernel ridge on vectors is fitted on the labels of other samples, those at the same positions before the
     permutation, while the risk takes the right ones: what their code did for canonical calibration errors.
 
-    diagnostics: as `Tuned`; rms_sd is the error bar of their figures, root_risk and root_risk_se (both not x100) are what their tables
+    diagnostics: as `Tuned`; rms_sd is the error bar of their figures, root_risk and root_risk_se (both not x100) are what their
+    tables
     print; dropped_share, the share of test samples dropped."""
 
     estimator: Any
@@ -130,6 +131,10 @@ class Tuned(Wrapper):
     def revision(self):
         """Raised with that of the estimator, whose numbers these are."""
         return OWN_REVISION + (self.inner.revision or 1) - 1
+
+    @property
+    def seconds(self):
+        return self.inner.seconds or 0.5
 
     def __call__(self, p, y, rng=None):
         p, y = checked(p, y)
@@ -179,3 +184,20 @@ def _risk_of_finite(u, products):
     if seen.sum() < 2:
         return np.nan
     return risk(u[seen], ResidualGram(products.features[seen], products.core))
+
+
+@dataclass(frozen=True)
+class SaturatedShare:
+    """The accuracy under the top-label notion, and as the diagnostic `saturated_share` the share of the confidences that float32
+    rounds to 1: the points that their kernel estimator drops."""
+
+    notions = ("top_label",)
+    estimands = ("accuracy",)
+    determinism = "exact"
+    revision = 1
+    null_bias = 1.0
+
+    def __call__(self, p, y, rng=None):
+        p, y = checked(p, y)
+        share = float((p.astype(np.float32) == 1.0).mean())
+        return {"accuracy": Estimate(float(y.mean()), diagnostics={"saturated_share": share})}

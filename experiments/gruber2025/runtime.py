@@ -3,77 +3,59 @@
 import numpy as np
 import pandas as pd
 
-from experiments.gruber2025 import risk_table
-from harness.report import reproduction
-from harness.report.plots import WIDTH, pyplot
-from harness.report.tables import label
+from experiments.gruber2025.risk_table import BASES, PUBLISHED, STYLES, base_and_kind
+from harness.report import items, panels
 
-BASES, STYLES = risk_table.BASES, risk_table.STYLES
 TOTAL = "all of them"
-
-
-def render(records, config):
-    """CPU seconds of one network, mean and single networks, log axis; the paper's wall-clock seconds as read from its figure."""
-    plt = pyplot()
-    cost, printed = seconds(records, config), reproduction.reported(config["paper"], config["compare"]).set_index("row")
-    figure, ax = plt.subplots(figsize=(WIDTH, 2.6), layout="constrained")
-    rows = [*BASES, TOTAL]
-    for i, base in enumerate(rows):
-        ax.plot(printed["value"].get(base), i - 0.2, linestyle="none", label="paper", **STYLES["paper"])
-        for kind, at in (("as published", i), ("corrected", i + 0.2)):
-            mine = cost[cost["base"].eq(base) & cost["kind"].eq(kind)]["cpu_seconds"]
-            if len(mine):
-                style = STYLES[kind]
-                ax.plot(mine, np.full(len(mine), at), ".", color=style["color"], alpha=0.35, markersize=3)
-                ax.plot(mine.mean(), at, linestyle="none", label=kind, **style)
-    ax.set_xscale("log")
-    ax.set_yticks(range(len(rows)), ["15 bins, in-sample", *rows[1:]])
-    ax.set_ylim(len(rows) - 0.5, -0.5)
-    ax.grid(axis="y", visible=False)
-    ax.set_xlabel("seconds per network of 10,000 samples (ours: CPU seconds on one thread; paper: wall-clock seconds)")
-    entries = {text: handle for handle, text in zip(*ax.get_legend_handles_labels())}
-    figure.legend(entries.values(), entries.keys(), loc="outside upper center", ncols=3)
-    return figure
+SHOWN = (PUBLISHED, "corrected")
 
 
 def seconds(records, config):
     """One row per network and estimator: model, base, kind, cpu_seconds; and per network the sum of each kind, where all of its
     estimators have run."""
-    fine = records[records["status"].eq("ok")].drop_duplicates("key")
-    names = [risk_table.base_and_kind(label(config, "estimator", e)) for e in fine["estimator"]]
-    frame = pd.DataFrame(
-        {
-            "model": [label(config, "problem", p) for p in fine["problem"]],
-            "base": [base for base, _ in names],
-            "kind": [kind for _, kind in names],
-            "cpu_seconds": fine["cpu_seconds"].to_numpy(),
-        }
-    )
-    frame = frame[frame["base"].isin(BASES)].groupby(["model", "base", "kind"], as_index=False, sort=False).mean()
-    total = frame[frame["base"].ne(BASES[0])].groupby(["model", "kind"])["cpu_seconds"].agg(["sum", "size"]).reset_index()
-    total = total[total["size"].eq(len(BASES) - 1)].rename(columns={"sum": "cpu_seconds"}).assign(base=TOTAL)
-    return pd.concat([frame, total[frame.columns]], ignore_index=True)
+    fine = items.values(records, config).drop_duplicates("key")
+    fine["base"], fine["kind"] = ([base_and_kind(name)[i] for name in fine["column"]] for i in (0, 1))
+    found = items.means(fine[fine["base"].isin(BASES)], ["model", "base", "kind"], "cpu_seconds")
+    found = found.rename(columns={"mean": "cpu_seconds"}).drop(columns=["sd", "reps", "se"])
+    grouped = found[found["base"].ne(BASES[0])].groupby(["model", "kind"])
+    total = grouped.agg(cpu_seconds=("cpu_seconds", "sum"), parts=("base", "size"), keys=("keys", "sum")).reset_index()
+    total = total[total["parts"].eq(len(BASES) - 1)].assign(base=TOTAL)
+    return pd.concat([found, total[found.columns]], ignore_index=True)
+
+
+def render(records, config):
+    """CPU seconds of one network, mean and single networks, log axis; the paper's wall-clock seconds as read from its figure."""
+    cost, rows = seconds(records, config), [*BASES, TOTAL]
+    figure, ((ax,),) = panels.grid(1, 1, 2.6)
+    theirs = items.printed(config)
+    theirs = theirs[theirs["row"].isin(rows)]
+    panels.marks(ax, [rows.index(r) - 0.2 for r in theirs["row"]], theirs, "value", None, label="paper", **STYLES["paper"])
+    for kind, at in zip(SHOWN, (0.0, 0.2)):
+        mine, colour = cost[cost["kind"].eq(kind)], STYLES[kind]["color"]
+        mean = items.means(mine, ["base"], "cpu_seconds")
+        ax.plot(mine["cpu_seconds"], [rows.index(b) + at for b in mine["base"]], ".", color=colour, alpha=0.35, markersize=3)
+        panels.marks(ax, [rows.index(b) + at for b in mean["base"]], mean, error=None, label=kind, **STYLES[kind])
+    ax.set_xscale("log")
+    panels.name_rows(ax, ["15 bins, in-sample", *rows[1:]])
+    ax.set_xlabel("seconds per network of 10,000 samples (ours: CPU seconds on one thread; paper: wall-clock seconds)")
+    panels.legend(figure, ax, 3)
+    return figure
 
 
 def table(records, config):
     """Rows estimator: the paper's seconds, ours (mean over the networks at hand), and multiples of the plug-in on 15 bins."""
-    cost, printed = seconds(records, config), reproduction.reported(config["paper"], config["compare"]).set_index("row")["value"]
+    cost, theirs = seconds(records, config), items.printed(config).set_index("row")["value"]
     mean = cost.groupby(["base", "kind"])["cpu_seconds"].mean()
-    base = mean.get((BASES[0], "as published"), np.nan)
-    lines = {}
+    least = mean.get((BASES[0], PUBLISHED), np.nan)
+    rows = {}
     for name in (*BASES, TOTAL):
-        ours = {kind: mean.get((name, kind), np.nan) for kind in ("as published", "corrected")}
-        lines[name] = {
-            "paper (wall-clock)": _entry(printed[name]),
-            "paper / 15 bins": _ratio(printed[name] / printed[BASES[0]]),
-            **{kind: _entry(value) for kind, value in ours.items()},
-            "as published / 15 bins": _ratio(ours["as published"] / base),
-        }
-    index = pd.MultiIndex.from_tuples([(name,) for name in lines], names=["estimator"])
-    frame = pd.DataFrame(list(lines.values()), index, dtype=object)
+        published, corrected = (mean.get((name, kind), np.nan) for kind in SHOWN)
+        rows[name] = {
+            "paper (wall-clock)": _entry(theirs[name]), "paper / 15 bins": _ratio(theirs[name] / theirs[BASES[0]]),
+            PUBLISHED: _entry(published), "corrected": _entry(corrected), "as published / 15 bins": _ratio(published / least),
+        }  # fmt: skip
     networks = ", ".join(dict.fromkeys(cost["model"])) or "none"
-    frame.columns.name = f"seconds per network; ours: CPU seconds, mean over {networks}"
-    return frame
+    return items.wide(rows, ["estimator"], f"seconds per network; ours: CPU seconds, mean over {networks}")
 
 
 def _entry(value):
@@ -87,10 +69,5 @@ def _ratio(value):
 def reproduced(records, config):
     """Our seconds beside theirs, of other hardware and so not judged."""
     cost = seconds(records, config)
-    cost = cost[cost["kind"].eq("as published")]
-    by = cost.groupby("base")["cpu_seconds"]
-    frame = by.mean().rename("value").rename_axis("row").reset_index()
-    frame["reps"] = by.size().to_numpy()
-    frame["error"] = (by.std() / np.sqrt(by.size())).to_numpy()
-    frame["why"] = config["reasons"]["seconds"]
-    return pd.concat([frame.assign(item=item, column="seconds") for item in config["compare"]], ignore_index=True)
+    found = items.means(cost[cost["kind"].eq(PUBLISHED)], ["base"], "cpu_seconds")
+    return items.answers(items.numbers(found, "{base}", "seconds", why=config["reasons"]["seconds"]), config)

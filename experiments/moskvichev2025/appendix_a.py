@@ -7,93 +7,69 @@ weight p, so ECE = 0.4 p + 0.2 (1 - p) = 0.2 + 0.2 p. Its lines for CKCE (0.1) a
 
 import numpy as np
 
-from experiments.moskvichev2025 import metrics, population
-from harness.report import reproduction
-from harness.report.plots import COLOURS, MARKERS, WIDTH, pyplot
-from harness.runs.components import build
+from experiments.moskvichev2025 import metrics
+from experiments.moskvichev2025.authors import SIZES
+from harness.report import items, panels
+from harness.report.style import COLOURS
 
-PREDICTIONS, POSTERIORS = np.array([0.3, 0.6]), np.array([0.5, 0.5])
-SIZES = (100, 1000, 10_000, 10**6, 10**8)
 METRICS = ("CKCE", "JKCE", "ECE")
+AXIS, FORMULA, RIDGE = "$p = P(x = 0)$", "ECE, paper's formula", "CKCE, ridge of n = {:,}"
 
 
-def exact(p):
-    """{column: population value} at P(x = 0) = p."""
-    law = (np.array([p, 1.0 - p]), PREDICTIONS, POSTERIORS)
-    plain = population.linear_and_gaussian(np.sqrt(2.0) * np.ptp(PREDICTIONS))  # their distance
-    values = {
-        "CKCE": population.ckce(*law, population.same, [0.0])[0],
-        "JKCE": population.jkce(*law, population.same),
-        "ECE": population.ece(*law),
-    }
-    ridges = [n**-0.25 for n in SIZES]
-    values |= {f"CKCE, ridge of n = {n:,}": v for n, v in zip(SIZES, population.ckce(*law, population.same, ridges))}
-    with_ridge, without = population.ckce(*law, plain, [1000**-0.25, 0.0])
-    values["CKCE, kernel of Section 3.2, ridge of n = 1,000"] = with_ridge
-    values["CKCE, kernel of Section 3.2, no ridge"] = without
-    return values
+def exact(records):
+    """The population values by row, p and column."""
+    found = metrics.population(records, weights="weights")
+    return found.assign(p=[w[0] for w in found["weights"]], row=[f"p = {w[0]:.2f}" for w in found["weights"]])
 
 
 def printed(config):
-    """{column: (p, value)} of the paper's formulas."""
-    found = reproduction.reported(config["paper"], ["appendix_a"])
-    found = found.assign(p=found["row"].str.removeprefix("p = ").astype(float))
-    return {column: (part["p"].to_numpy(), part["value"].to_numpy()) for column, part in found.groupby("column")}
+    """The paper's formulas, with p."""
+    found = items.printed(config, "appendix_a")
+    return found.assign(p=found["row"].str.removeprefix("p = ").astype(float))
 
 
 def estimates(records, config):
-    """Mean estimates by p and column."""
+    """Mean estimates by row, p, n and column."""
     found = metrics.values(records, config)
-    at = {name: build("problem", name, settings).weights[0] for name, settings in config["problem"].items()}
-    return metrics.means(found.assign(p=[at[name] for name in found["problem"]]), ["p", "n", "column"])
+    p = [float(w[0]) for w in items.parameters(found, "problem", "weights")["weights"]]
+    return items.means(found.assign(p=p, row=[f"p = {w:.2f}" for w in p]), ["row", "p", "n", "column"])
 
 
 def render(records, config):
-    plt = pyplot()
-    grid = np.linspace(0.02, 0.98, 97)
-    known = [exact(p) for p in grid]
-    means = estimates(records, config)
-    figure, axes = plt.subplots(1, 2, figsize=(WIDTH, 2.9), layout="constrained")
-    ax = axes[0]
+    known, means, formulas = exact(records), estimates(records, config), printed(config)
+    figure, (axes,) = panels.grid(1, 2, 2.9)
+
+    def line(ax, frame, column, **how):
+        mine = frame[frame["column"].eq(column)]
+        ax.plot(mine["p"], mine["value"], **how)
+
     for i, metric in enumerate(METRICS):
-        p, values = printed(config)[metric]
-        ax.plot(p, values, linestyle="none", marker=MARKERS[i], color=COLOURS[i], markerfacecolor="white")
-        ax.plot(grid, [one[metric] for one in known], color=COLOURS[i], label=metric)
-    ax.plot([], [], linestyle="none", marker="o", color="0.4", markerfacecolor="white", label="paper's formula")
-    ax.set(title="exact values, no ridge", xlabel="$p = P(x = 0)$", ylim=(0, 0.5))
-    ax.legend(ncols=2, loc="upper center")
-    ax = axes[1]
-    ax.plot(grid, [one["CKCE"] for one in known], color="0.2", linestyle="--", label="no ridge")
+        line(axes[0], formulas, metric, **panels.look(i, filled=False))
+        line(axes[0], known, metric, color=COLOURS[i], label=metric)
+    axes[0].plot([], [], **panels.look(0, filled=False, label="paper's formula") | {"color": "0.4"})
+    axes[0].set(title="exact values, no ridge", xlabel=AXIS, ylim=(0, 0.5))
+    axes[0].legend(ncols=2, loc="upper center")
+    line(axes[1], known, "CKCE", color="0.2", linestyle="--", label="no ridge")
     for i, n in enumerate(SIZES):
-        text = rf"$n = 10^{{{int(np.log10(n))}}}$"
-        ax.plot(grid, [one[f"CKCE, ridge of n = {n:,}"] for one in known], color=COLOURS[i], label=text)
-    for i, n in enumerate(SIZES):
+        line(axes[1], known, RIDGE.format(n), color=COLOURS[i], label=rf"$n = 10^{{{int(np.log10(n))}}}$")
         mine = means[means["column"].eq("CKCE, 1{p = q}") & means["n"].eq(n)]
-        if len(mine):
-            ax.errorbar(mine["p"], mine["mean"], yerr=mine["sd"], linestyle="none", marker="o", color=COLOURS[i], capsize=1.5)
-    ax.set(title=r"CKCE with the ridge $n^{-1/4}$; marks: estimates", xlabel="$p = P(x = 0)$", ylim=(0, 0.16))
-    ax.legend(ncols=3, loc="upper center")
+        panels.curve(axes[1], mine, "p", error="sd", linestyle="none", marker="o", color=COLOURS[i])
+    axes[1].set(title=r"CKCE with the ridge $n^{-1/4}$; marks: estimates", xlabel=AXIS, ylim=(0, 0.16))
+    axes[1].legend(ncols=3, loc="upper center")
     return figure
 
 
 def table(records, config):
     """Rows p: exact values, the paper's formula for ECE, CKCE with its ridge, mean estimates +- standard deviation."""
-    means, rows = estimates(records, config), {}
-    formula = dict(zip(*printed(config)["ECE"]))
-    for p, wrong in formula.items():
-        values = exact(p)
-        row = rows.setdefault((f"{p:.2f}",), {m: metrics.entry(values[m]) for m in METRICS})
-        row["ECE, paper's formula"] = metrics.entry(wrong)
-        row["CKCE, ridge of n = 1,000"] = metrics.entry(values["CKCE, ridge of n = 1,000"])
-        for r in means[np.isclose(means["p"], p)].itertuples():
-            row[f"{r.column}, n = {r.n:,}"] = metrics.entry(r.mean, r.sd)
-    return metrics.framed(rows, ["p"], "exact; estimates: mean ± standard deviation")
+    known, formulas = exact(records), printed(config)
+    known = known[known["column"].isin([*METRICS, RIDGE.format(1000)])]
+    rows = items.entries(known, ["{p:.2f}"], "{column}", "value", None)
+    items.entries(formulas[formulas["column"].eq("ECE")], ["{p:.2f}"], FORMULA, "value", None, into=rows)
+    items.entries(estimates(records, config), ["{p:.2f}"], "{column}, n = {n:,}", "mean", "sd", into=rows)
+    first = [*METRICS, FORMULA, RIDGE.format(1000)]
+    return items.wide(rows, ["p"], "exact; estimates: mean ± standard deviation", first)
 
 
 def reproduced(records, config):
     """Exact values beside the paper's formulas and an independent computation."""
-    asked = reproduction.reported(config["paper"], config["compare"])["row"].unique()
-    rows = [
-        (row, column, value, 0.0, np.inf) for row in asked for column, value in exact(float(row.removeprefix("p = "))).items()
-    ]
-    return metrics.answers(rows, records, config)
+    return metrics.answers([items.numbers(exact(records), "{row}", "{column}", "value", 0.0, np.inf)], records, config)

@@ -2,9 +2,9 @@
 probabilities, 1/10 for every class) by two that are not (flattened, sharpened)."""
 
 from experiments.moskvichev2025 import metrics
-from harness.report import plots, rankings
+from harness.report import items, ranking_plot, rankings
 
-summary = rankings.summary
+summary, table = rankings.summary, rankings.table
 
 
 def scored(records, config):
@@ -12,17 +12,15 @@ def scored(records, config):
 
 
 def render(records, config):
-    return plots.shares(scored(records, config), config, per_row=2)
-
-
-def table(records, config):
-    return rankings.table(records, config)
+    return ranking_plot.shares(scored(records, config), config, per_row=2)
 
 
 def reproduced(records, config):
     """Shares ('true < over, n = 20') and mean estimates ('true, n = 20')."""
-    found = metrics.shares(scored(records, config), config)
-    rows = [(f"{r.order}, n = {r.n}", r.column, r.share, r.error, r.trials) for r in found.itertuples()]
-    for r in metrics.means(metrics.values(records, config), ["model", "n", "column"]).itertuples():
-        rows.append((f"{r.model}, n = {r.n}", r.column, r.mean, r.se, r.reps))
-    return metrics.answers(rows, records, config)
+    shares, means = metrics.shares(scored(records, config), records, config), metrics.values(records, config)
+    means = items.means(means, ["model", "n", "column"])
+    ours = [
+        items.numbers(shares, "{order}, n = {n}", "{column}", "share", "error", "trials"),
+        items.numbers(means, "{model}, n = {n}", "{column}"),
+    ]
+    return metrics.answers(ours, records, config)

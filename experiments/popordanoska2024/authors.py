@@ -4,17 +4,24 @@ notions go through two columns (1 - f, f), so that l2_squared and its refinement
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
-from scipy.special import xlogy
+from scipy.special import expit, gammaln, rel_entr, xlogy
 
+from harness.calibrators.logits import floored_log, in_columns
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, is_positive
 from harness.estimators.binned import check_bins
 from harness.estimators.dirichlet_kernel import LIKELIHOOD_GRID, check_form
-from harness.math.kernels import FLOOR, NOTHING, dirichlet_sums, two_columns
+from harness.math.kernels import LOG_NEGLIGIBLE, PREDICTION_FLOOR, dirichlet_sums, two_columns
 from harness.math.notions import checked, one_hot
+from harness.math.softmax import softmax
+from harness.problems import TemperedDirichlet
+from harness.problems.tempered import SMOOTH, mean_of_sets, sums_over_classes
 
+TEMPERATURES = np.linspace(1e-4, 5.0, 10_000).astype(np.float32).astype(np.float64)
+CLIP = 1e-7  # scores are kept in [CLIP, 1 - CLIP]
 SCHEDULE = ((1000, 0.01), (5000, 0.001), (10000, 0.0005), (np.inf, 0.0001))
 RULES = ("schedule", "likelihood")
 
@@ -49,9 +56,9 @@ class DirichletKernel:
         p, y = checked(p, y)
         if len(p) < 2:
             raise UndefinedError("leaving one sample out of one leaves none")
-        g = np.clip(two_columns(p), FLOOR, 1.0 - FLOOR)
+        g = np.clip(two_columns(p), PREDICTION_FLOOR, 1.0 - PREDICTION_FLOOR)
         e = one_hot(y, g.shape[1])
-        nothing = -np.inf if self.zero_rows and g.shape[1] > 2 else NOTHING  # which zeros are exact decides
+        nothing = -np.inf if self.zero_rows and g.shape[1] > 2 else LOG_NEGLIGIBLE  # which zeros are exact decides
         hits = e[:, 1:] if p.ndim == 1 else e
         r = dirichlet_sums(g, g, hits, (self._bandwidth(g),), np.arange(len(g)), nothing)[0][0]
         r = two_columns(r[:, 0]) if p.ndim == 1 else r
@@ -108,8 +115,8 @@ class BinnedKL:
         seen = p > 0.0
         if not seen.any():
             return {"kl": Estimate(0.0)}
-        cell = _half_open(p[seen], self.bins)
-        m = (np.bincount(cell, y[seen], self.bins) / np.maximum(np.bincount(cell, minlength=self.bins), 1))[cell]
+        index = _half_open(p[seen], self.bins)
+        m = (np.bincount(index, y[seen], self.bins) / np.maximum(np.bincount(index, minlength=self.bins), 1))[index]
         m, f = (np.maximum(two_columns(x), 1e-45) for x in (m, p[seen]))
         return {"kl": Estimate(float((m * (np.log(m) - np.log(f))).sum() / len(p)))}
 
@@ -133,11 +140,228 @@ class Binned:
     def __call__(self, p, y, rng=None):
         p, y = checked(p, y)
         seen = p > 0.0
-        cell = _half_open(p[seen], self.bins)
-        sizes, gaps = np.bincount(cell, minlength=self.bins), np.bincount(cell, (p - y)[seen], self.bins)
+        index = _half_open(p[seen], self.bins)
+        sizes, gaps = np.bincount(index, minlength=self.bins), np.bincount(index, (p - y)[seen], self.bins)
         gap = np.abs(gaps) / np.maximum(sizes, 1)
         return {"l1": Estimate(float(sizes @ gap / len(p))), "l2_squared": Estimate(float(sizes @ gap**2 / len(p)))}
 
 
 def _half_open(p, bins):
     return np.searchsorted(np.linspace(0.0, 1.0, bins + 1)[1:-1], p, side="left")
+
+
+@dataclass(frozen=True)
+class TemperatureGrid:
+    """Temperature scaling by a grid of 10,000 temperatures.
+
+        q = softmax(log p / T),   T the first of linspace(0.0001, 5, 10000), in float32, with the least `objective`
+
+    `objective` is the mean log-loss ("nll") or the Brier score ("brier"). Theirs starts from the logits; log p, floored at
+    -87.336, differs from them by a constant per row, which the softmax does not see. Scalars are taken as two columns.
+
+    Determinism: exact. Cost: O(n k) per temperature tried. The log-loss is convex in 1 / T, so that a bisection of the grid finds
+    its minimum; the Brier score is not, and all temperatures are tried.
+    """
+
+    objective: str = "nll"
+
+    determinism = "exact"
+
+    def __post_init__(self):
+        if self.objective not in ("nll", "brier"):
+            raise BadInputError(f"objective is {self.objective!r}; allowed are nll, brier.")
+
+    def temperature(self, p, y) -> float:
+        """The T that is chosen on p (n, k) or (n,), y (n,)."""
+        z = floored_log(two_columns(p))
+        loss = self._loss(z, y)
+        if self.objective == "brier":
+            return float(TEMPERATURES[int(np.argmin([loss(t) for t in TEMPERATURES]))])
+        low, high = 0, len(TEMPERATURES) - 1  # the first minimum of a convex function lies in [low, high]
+        while low < high:
+            middle = (low + high) // 2
+            if loss(TEMPERATURES[middle]) <= loss(TEMPERATURES[middle + 1]):
+                high = middle
+            else:
+                low = middle + 1
+        return float(TEMPERATURES[low])
+
+    def _loss(self, z, y):
+        if self.objective == "brier":
+            hits = one_hot(y, z.shape[1])
+            return lambda t: float(((softmax(z / t) - hits) ** 2).sum() / len(z))
+        z = z - z.max(axis=1, keepdims=True)
+        of_outcome = float(z[np.arange(len(y)), y].mean())
+        return lambda t: float(np.log(np.exp(z / t).sum(axis=1)).mean()) - of_outcome / t
+
+    def fit(self, p, y, rng=None):
+        t = self.temperature(p, y)
+
+        def q(x):
+            scaled = softmax(floored_log(two_columns(x)) / t)
+            return scaled[:, 1] if x.ndim == 1 else scaled
+
+        return q
+
+
+@dataclass(frozen=True)
+class IsotonicScaled:
+    """Isotonic regression per class that is fitted to rescaled scores and applied to scores as they are.
+
+        q_j(p) = m_j^-1(r_j(p_j))
+
+    m_j is the affine map of class j that carries the scores it is fitted to onto [0, 1] (where these are all equal: score -
+    minimum). r_j is the isotonic regression of 1{y = j} on m_j(score), with values in [0, 1] and constant outside the data. The
+    authors' code applies it to the score p_j, not to m_j(p_j), and m_j^-1 to its value, a probability. Scores and results are
+    clipped to [1e-7, 1 - 1e-7]. Rows do not sum to 1; harness.problems.Recalibrated divides them by their sums. Scalars are one
+    column.
+
+    All is in single precision, as theirs: at the edge of a step another rounding is another value. Determinism: exact. Cost:
+    O(k n log n)."""
+
+    determinism = "exact"
+
+    def fit(self, p, y, rng=None):
+        from sklearn.isotonic import IsotonicRegression
+
+        x = _clipped(in_columns(p))
+        hits = (y[:, None] if p.ndim == 1 else one_hot(y, p.shape[1])).astype(np.float32)
+        least, width = x.min(axis=0), np.ptp(x, axis=0)
+        width = np.where(width > 0, width, np.float32(1.0))
+        scaled = (x - least) / width
+        steps = [
+            IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(scaled[:, j], hits[:, j]).predict
+            for j in range(x.shape[1])
+        ]
+
+        def q(t):
+            columns = _clipped(in_columns(t))
+            values = np.column_stack([r(columns[:, j]) for j, r in enumerate(steps)])
+            values = _clipped(values * width + least).astype(np.float64)
+            return values[:, 0] if t.ndim == 1 else values
+
+        return q
+
+
+def _clipped(p):
+    return np.clip(p.astype(np.float32), CLIP, 1.0 - CLIP)
+
+
+def classwise_of_vector(problem, estimand):
+    """What their code takes for the class-wise truth: the mean over classes of d(f_j, C_j), C_j given the whole
+    vector f. The class-wise notion has E[Y_j given f_j] there, which knows less, so its values are smaller (equal for two
+    classes). estimand: l2_squared or kl, of one column: their l2 is twice the l2_squared here."""
+    if estimand not in ("l2_squared", "kl"):
+        raise BadInputError(f"estimand is {estimand!r}; allowed are l2_squared, kl.")
+    if problem.classes == 2 or problem.truth_power == problem.prediction_power:
+        return problem.truth(estimand, "classwise")
+    parts = sums_over_classes(problem.unnamed())
+    per_set = (parts[estimand] + (parts["kl_rest"] if estimand == "kl" else 0.0)) / problem.classes
+    return mean_of_sets(per_set, SMOOTH)
+
+
+@dataclass(frozen=True)
+class TruthOfVector:
+    """What the authors' code takes for the class-wise truth: the mean over classes of d(f_j, C_j), C_j given the whole vector f.
+
+    Of the problem alone, whatever the sample; the squared error on two columns, and so twice ours. The diagnostic `error` is
+    that of the quadrature. Undefined but for tempered Dirichlet problems. Popordanoska et al. (2024), Section 7.1.
+    """
+
+    notions = ("classwise",)
+    estimands = ("kl", "l2_squared")
+    wants = ("problem",)
+    takes_classwise = True
+    seconds = 0.05
+
+    def __call__(self, p, y, rng=None, problem=None):
+        if not isinstance(problem, TemperedDirichlet):
+            raise UndefinedError("the truth given the whole vector is known for tempered Dirichlet problems alone")
+        found = {name: (classwise_of_vector(problem, name), 2.0 if name == "l2_squared" else 1.0) for name in self.estimands}
+        return {
+            name: Estimate(columns * t.value, diagnostics={"error": columns * t.error}) for name, (t, columns) in found.items()
+        }
+
+
+@dataclass(frozen=True)
+class KernelLimit:
+    """What the kernel estimator of a fixed bandwidth tends to as n goes to infinity, two classes, on two columns.
+
+    With n, r(g) becomes the smoothed truth r_h(g) = E[k(g; f) C] / E[k(g; f)], so that the direct form tends to
+    E D_F(r_h(f), f) and the form via the risk to that less E <grad F(f), C - r_h(f)>. Of the problem alone, whatever the sample;
+    Gauss quadrature of order 4 over the log-odds of s, whose law for Dir(1, 1) is logistic.
+    """
+
+    form: str
+    bandwidth: float
+
+    notions = ("classwise",)
+    estimands = ("kl", "l2_squared")
+    wants = ("problem",)
+    takes_classwise = True
+
+    def __call__(self, p, y, rng=None, problem=None):
+        if not isinstance(problem, TemperedDirichlet) or problem.classes != 2 or problem.alpha != 1.0:
+            raise UndefinedError("the limit is known for tempered draws of Dir(1, 1) alone")
+        found = limits(problem, self.bandwidth)
+        return {name: Estimate(float(found[self.form, name])) for name in self.estimands}
+
+
+@lru_cache(maxsize=64)
+def limits(problem, bandwidth, panels=600, reach=22.0):
+    """{(form, estimand): limit of `KernelLimit`}."""
+    x, w = np.polynomial.legendre.leggauss(4)
+    edges = np.linspace(-reach, reach, panels + 1)
+    mid, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
+    x, weights = (mid[:, None] + half[:, None] * x).ravel(), (half[:, None] * w).ravel()
+    weights = weights * expit(x) * expit(-x)
+    floor = 1e-7  # as the authors clip
+    c, g = expit(problem.truth_power * x), np.clip(expit(problem.prediction_power * x), floor, 1 - floor)
+    r = np.empty_like(g)
+    constant = -gammaln(g / bandwidth + 1) - gammaln((1 - g) / bandwidth + 1)
+    for rows in np.array_split(np.arange(len(g)), max(1, len(g) ** 2 >> 20)):
+        kernel = np.log(g[rows, None]) * (g / bandwidth) + np.log1p(-g[rows, None]) * ((1 - g) / bandwidth) + constant
+        kernel = np.exp(kernel - kernel.max(axis=1, keepdims=True)) * weights
+        r[rows] = kernel @ c / kernel.sum(axis=1)
+    kl = weights @ (rel_entr(r, g) + rel_entr(1 - r, 1 - g))
+    l2 = weights @ (2 * (r - g) ** 2)
+    return {
+        ("direct", "kl"): kl,
+        ("direct", "l2_squared"): l2,
+        ("risk", "kl"): kl - weights @ ((c - r) * (np.log(g) - np.log1p(-g))),
+        ("risk", "l2_squared"): l2 - weights @ (2 * (c - r) * (2 * g - 1)),
+    }
+
+
+@dataclass(frozen=True)
+class NeighbourSharpness:
+    """Variance of the outcome that its nearest neighbours explain, a lower bound of the sharpness that needs no bandwidth.
+
+        sum_j ybar_j (1 - ybar_j) - mean_i || e(y_i) - mean of e(y_l) over the neighbours l of i ||^2
+
+    Neighbours are nearest in the log-odds against the last class: the activations themselves, where p is a softmax of them and
+    of a 0. No prediction has a smaller expected Brier score than E[Y | layer], so in expectation the difference is at most the
+    sharpness. Of equally near samples the order of the rows decides. The first `max_rows` rows; O(max_rows^2 k).
+    """
+
+    neighbours: int = 20
+    max_rows: int = 2000
+
+    notions = ("canonical",)
+    estimands = ("sharpness_l2_squared",)
+    determinism = "rounding"
+    seconds = 0.3
+
+    def __call__(self, p, y, rng=None):
+        p, y = (a[: self.max_rows] for a in checked(p, y))
+        if len(y) <= self.neighbours:
+            raise UndefinedError(f"{self.neighbours} neighbours of a sample are needed; there are {len(y) - 1} others")
+        log_p = np.log(np.maximum(p, np.finfo(float).tiny))
+        z = log_p[:, :-1] - log_p[:, -1:]
+        squares = (z**2).sum(axis=1)
+        distance = squares[:, None] + squares - 2.0 * z @ z.T
+        np.fill_diagonal(distance, np.inf)
+        nearest = np.argpartition(distance, self.neighbours, axis=1)[:, : self.neighbours]
+        hits = one_hot(y, p.shape[1])
+        score = ((hits - hits[nearest].mean(axis=1)) ** 2).sum(axis=1).mean()
+        return {"sharpness_l2_squared": Estimate(float(1.0 - (hits.mean(axis=0) ** 2).sum() - score))}

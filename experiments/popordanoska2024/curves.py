@@ -8,11 +8,11 @@ same on one column and on two. Everything in this folder is shown in their unit.
 import numpy as np
 import pandas as pd
 
-from harness.report import reproduction
+from harness.report import items, panels
 from harness.report.evaluation import evaluate
-from harness.report.plots import COLOURS, MARKERS
 from harness.report.tables import label
 
+VECTOR = "vector_truth_popordanoska2024"  # what the authors take for the truth: an estimator of no figure
 AUTHORS = "_popordanoska2024"  # estimators whose ids end so give the authors' unit already,
 ONE_COLUMN = ("classwise_ece_popordanoska2024",)  # but for their bins, which are of one column
 UNIT = {"l2_squared": (2.0, 0.0), "sharpness_l2_squared": (2.0, 0.0), "refinement_l2_squared": (2.0, -1.0)}  # factor, shift
@@ -39,11 +39,20 @@ def in_two_columns(records):
     return frame
 
 
-def numbers(records, estimands=tuple(SHORT)):
-    """evaluate() of these estimands in the authors' unit, with `relative`, the bias in per cent of the truth, and its error."""
-    table = evaluate(in_two_columns(records[records["status"].eq("ok") & records["estimand"].isin(estimands)]))
+def numbers(records, config, estimands=tuple(SHORT)):
+    """items.evaluated of these estimands in the authors' unit, with their names (`short`) and `relative`, the bias in per cent of
+    the truth, with its error."""
+    table = items.evaluated(in_two_columns(records[records["estimator"].ne(VECTOR)]), config, estimands)
     nonzero = table["truth"].where(table["truth"].ne(0.0))
-    return table.assign(relative=100 * table["bias"] / nonzero, relative_se=100 * table["se"] / nonzero)
+    table = table.assign(relative=100 * table["bias"] / nonzero, relative_se=100 * table["se"] / nonzero)
+    return table.assign(short=table["estimand"].map(SHORT))
+
+
+def of_vector(records, config):
+    """What the authors take for the truth by problem and estimand (index): value, error, short, model, keys."""
+    fine = items.values(records[records["estimator"].eq(VECTOR)], config, SHORT).drop_duplicates(["problem", "estimand"])
+    fine = fine.assign(error=items.diagnostics(fine).reindex(columns=["error"])["error"], short=fine["estimand"].map(SHORT))
+    return fine.set_index(["problem", "estimand"])
 
 
 def summary(records, config):
@@ -51,19 +60,16 @@ def summary(records, config):
     frame = evaluate(in_two_columns(records))
     for group in ("estimator", "problem"):
         frame.insert(0, f"{group}_label", [label(config, group, name) for name in frame[group]])
-    return frame.assign(
-        unit=["two columns" if e in UNIT and n != "canonical" else "" for e, n in zip(frame.estimand, frame.notion)]
-    )
+    doubled = frame["estimand"].isin(list(UNIT)) & frame["notion"].ne("canonical")
+    return frame.assign(unit=np.where(doubled, "two columns", "").astype(object))
 
 
 def gap(records, estimand, first, second):
     """|bias of first| - |bias of second| by (problem, n), with the standard error of the paired difference over the reps (both
     estimators see the same samples); positive where the second is closer to the truth."""
-    mine = in_two_columns(records[records["status"].eq("ok") & records["estimand"].eq(estimand)])
-    mine = mine[mine["estimator"].isin([first, second])].assign(error=lambda f: f["value"] - f["truth"])
-    wide = (
-        mine.pivot(index=["problem", "n", "rep"], columns="estimator", values="error").reindex(columns=[first, second]).dropna()
-    )
+    mine = in_two_columns(items.with_number(records, estimand)).assign(error=lambda f: f["value"] - f["truth"])
+    wide = mine.pivot(index=["problem", "n", "rep"], columns="estimator", values="error")
+    wide = wide.reindex(columns=[first, second]).dropna()
     rows = {}
     for key, part in wide.groupby(level=["problem", "n"], sort=False):
         sign = np.sign(part.mean())
@@ -72,89 +78,37 @@ def gap(records, estimand, first, second):
     return pd.DataFrame.from_dict(rows, orient="index", columns=["gap", "se"])
 
 
-def of(config, names):
-    """The estimators of this run among `names`, in the order of `names`."""
-    return [name for name in names if name in config["estimator"]]
-
-
-def curve(ax, part, config, estimators, value="mean", error="se"):
+def curve(ax, part, config, estimators, log=True):
     """Mean +- standard error over the reps against n, log axis, one line per estimator."""
     for i, name in enumerate(estimators):
-        line = part[part["estimator"] == name].sort_values("n")
         colour, style = STYLES.get(name, (i % 8, "-"))
-        if len(line):
-            ax.errorbar(
-                line["n"], line[value], yerr=line[error], label=label(config, "estimator", name), capsize=1.5, elinewidth=0.7,
-                color=COLOURS[colour], marker=MARKERS[colour], linestyle=style, zorder=3,
-            )  # fmt: skip
-    ax.set_xscale("log")
+        how = panels.look(colour, line=style, label=label(config, "estimator", name), zorder=3)
+        panels.curve(ax, part[part["estimator"].eq(name)], log=log, **how)
 
 
-def marks(ax, item, column, prefix="", text=AGAIN, marker="D", shift=1.09):
+def marks(ax, config, item, column, prefix=""):
     """Reported numbers of an item as open grey marks with their standard errors, a little to the right of their n."""
-    found = reproduction.reported("popordanoska2024", [item])
+    found = items.printed(config, item)
     found = found[found["column"].eq(column) & found["row"].str.startswith(f"{prefix}n = ")]
-    n = found["row"].str.extract(r"n = (\d+)$")[0].astype(float)
-    if len(found):
-        ax.errorbar(
-            n * shift, found["value"], yerr=found["plus_minus"], color="0.45", marker=marker, markerfacecolor="white",
-            markersize=3.2, capsize=1.2, elinewidth=0.6, linestyle="none", label=text, zorder=2,
-        )  # fmt: skip
+    found = found.assign(n=1.09 * found["row"].str.extract(r"n = (\d+)$")[0].astype(float))
+    look = {"color": "0.45", "marker": "D", "markerfacecolor": "white", "markersize": 3.2, "linestyle": "none", "zorder": 2}
+    panels.curve(ax, found, value="value", error="plus_minus", label=AGAIN, **look)
 
 
-def truth_line(ax, part, text="true value"):
-    known = part["truth"].dropna()
-    if len(known):
-        ax.axhline(known.iloc[0], color="0.2", linestyle="--", linewidth=1.0, label=text, zorder=1)
+def axis(estimand):
+    """The label of an axis of errors."""
+    return AXIS[estimand] + ("\n(two columns)" if estimand == "l2_squared" else "")
 
 
-def legend(figure, axes, columns=4):
-    """One legend above all panels, every text once."""
-    entries = {text: handle for ax in np.ravel(axes) for handle, text in zip(*ax.get_legend_handles_labels())}
-    entries = dict(sorted(entries.items(), key=lambda entry: entry[0] == AGAIN))
-    figure.legend(
-        entries.values(), entries.keys(), loc="outside upper center", ncols=min(columns, len(entries)), handlelength=2.0,
-        columnspacing=1.2,
-    )  # fmt: skip
+def titled(config, problem):
+    """A problem's label for a title: 'k =' in italics."""
+    return label(config, "problem", problem).replace("k =", "$k$ =")
 
 
-def reproduced_rows(records, config, estimands=SHORT):
+def reproduced_rows(records, config, column="{column}, {short}", value="mean"):
     """Our numbers with row '<problem label>, n = <n>' and column '<estimator label>, <estimand>', in the authors' unit; cells
     without a number leave their reason."""
-    table = numbers(records, tuple(estimands))
-    rows = [f"{label(config, 'problem', p)}, n = {n}" for p, n in zip(table["problem"], table["n"])]
-    columns = [f"{label(config, 'estimator', e)}, {estimands[s]}" for e, s in zip(table["estimator"], table["estimand"])]
-    named = {
-        "row": rows,
-        "column": columns,
-        "value": table["mean"],
-        "error": table["se"],
-        "reps": table["reps"],
-        "bias": table["bias"],
-    }
-    return pd.concat([pd.DataFrame(named), lost(records, config, estimands, set(zip(rows, columns)))], ignore_index=True)
-
-
-def lost(records, config, estimands, answered):
-    """Rows with the reason (`why`) of the cells that gave no number, but for the pairs (row, column) that are `answered`."""
-    without = records[~records["status"].eq("ok")].drop_duplicates(["problem", "n", "estimator"])
-    found = [
-        (f"{label(config, 'problem', r.problem)}, n = {r.n}", f"{label(config, 'estimator', r.estimator)}, {name}",
-         reproduction.why_without(r))
-        for r in without.itertuples()
-        for name in estimands.values()
-    ]  # fmt: skip
-    frame = pd.DataFrame(found, columns=["row", "column", "why"]).drop_duplicates(["row", "column"])
-    return frame[[pair not in answered for pair in zip(frame["row"], frame["column"])]]
-
-
-def answer(items, ours):
-    """The rows for every item of `compare`."""
-    return pd.concat([ours.assign(item=item) for item in items], ignore_index=True)
-
-
-def entry(value, error=np.nan, digits=4):
-    """'0.0366 ± 0.0010', or a dash."""
-    if value != value:
-        return "–"
-    return f"{value:.{digits}f}" + (f" ± {error:.{digits}f}" if error == error else "")
+    row, lost = "{model}, n = {n}", records[records["estimator"].ne(VECTOR)]
+    columns = [column.replace("{short}", name) for name in SHORT.values()]
+    ours = items.numbers(numbers(records, config), row, column, value)
+    return items.together(ours, items.without_number(lost, config, row, columns))

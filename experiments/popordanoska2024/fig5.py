@@ -5,92 +5,74 @@ networks stands simulated data whose truth is known: there the bias against the 
 against the truth does not.
 """
 
-import numpy as np
-import pandas as pd
-
 from experiments.popordanoska2024 import curves, runs
-from harness.report.plots import COLOURS, MARKERS, WIDTH, pyplot
-from harness.report.tables import label
+from harness.report import items, panels
 
 summary = curves.summary
 RISK = "kde_popordanoska2024"
+TITLES = ("estimate", "% from its own value at the last $n$", "% bias on simulated data")
+METRICS = {"kl": "CE_KL, relative bias", "l2_squared": "CE_2^2, relative bias"}
 
 
-def measured(records):
+def measured(records, config):
     """curves.numbers with `own`, the mean at the estimator's largest n, and `drift` (%), the distance from it, with its error."""
-    found = curves.numbers(records)
+    found = curves.numbers(records, config)
     last = found.sort_values("n").groupby(["problem", "estimator", "estimand"])["mean"].last().rename("own")
     found = found.join(last, on=["problem", "estimator", "estimand"])
     return found.assign(drift=100 * (found["mean"] / found["own"] - 1), drift_se=100 * found["se"] / found["own"])
 
 
 def render(records, config):
-    found = measured(records)
+    """Estimates, their distance from their own last value, and from the truth where it is known (open: from themselves)."""
+    found = measured(records, config)
     if not len(found):
         return runs.nothing()
-    plt = pyplot()
-    figure, axes = plt.subplots(2, 3, figsize=(WIDTH, 4.2), sharex=True, layout="constrained")
+    figure, axes = panels.grid(2, 3, 4.2, sharex=True)
     for row, estimand in zip(axes, curves.SHORT):
-        part = found[found["estimand"].eq(estimand)]
-        for i, problem in enumerate(p for p in config["problem"] if p in set(part["problem"])):
-            line = part[part["problem"].eq(problem) & part["estimator"].eq(RISK)].sort_values("n")
-            style = {"color": COLOURS[i], "marker": MARKERS[i], "capsize": 1.5, "elinewidth": 0.7}
-            name = label(config, "problem", problem)
-            row[0].errorbar(line["n"], line["mean"], yerr=line["se"], label=name, **style)
-            row[1].errorbar(line["n"], line["drift"], yerr=line["drift_se"], label=name, **style)
+        part = items.in_order(found[found["estimand"].eq(estimand)], config, "problem")
+        for i, (_, line) in enumerate(part[part["estimator"].eq(RISK)].groupby("problem", sort=False)):
+            how = panels.look(i, line="-", label=line["model"].iloc[0])
+            panels.curve(row[0], line, log=True, **how)
+            panels.curve(row[1], line, value="drift", error="drift_se", **how)
         for i, (_, line) in enumerate(part[part["truth"].notna()].groupby(["problem", "estimator"], sort=False)):
-            line = line.sort_values("n")
-            name = label(config, "estimator", line["estimator"].iloc[0])
-            style = {"color": COLOURS[6 + i], "marker": MARKERS[6 + i], "capsize": 1.5, "elinewidth": 0.7, "markersize": 4}
-            row[2].errorbar(line["n"], line["relative"], yerr=line["relative_se"], label=f"{name}, from the truth", **style)
-            row[2].plot(
-                line["n"], line["drift"], color=COLOURS[6 + i], marker=MARKERS[6 + i], markerfacecolor="white", markersize=4,
-                linestyle=":", label=f"{name}, from itself",
-            )  # fmt: skip
-        row[0].set_ylabel(curves.AXIS[estimand] + ("\n(two columns)" if estimand == "l2_squared" else ""))
+            name, open_look = line["column"].iloc[0], panels.look(6 + i, False, ":", markersize=4)
+            how = panels.look(6 + i, line="-", markersize=4, label=f"{name}, from the truth")
+            panels.curve(row[2], line, value="relative", error="relative_se", log=True, **how)
+            panels.curve(row[2], line, value="drift", error=None, label=f"{name}, from itself", **open_look)
+        row[0].set_ylabel(curves.axis(estimand))
         row[0].set_ylim(bottom=0.0)
         for ax in row[1:]:
             ax.axhline(0.0, color="0.2", linestyle="--", linewidth=1.0, zorder=1)
-    titles = ("estimate", "% from its own value at the last $n$", "% bias on simulated data")
-    for ax, title in zip(axes[0], titles):
-        ax.set_title(title)
-        ax.set_xscale("log")
-    for ax in axes[1]:
-        ax.set_xlabel("number of samples $n$")
-    axes[0, 2].legend(fontsize=5.5, handlelength=1.8, loc="upper right")
-    curves.legend(figure, axes[:, 0])
+    for top, bottom, title in zip(*axes, TITLES):
+        top.set(title=title, xscale="log")
+        bottom.set_xlabel(panels.N_AXIS)
+    if len(axes[0, 2].lines) > 1:
+        axes[0, 2].legend(fontsize=5.5, handlelength=1.8, loc="upper right")
+    panels.legend(figure, axes[:, 0])
     return figure
 
 
 def table(records, config):
     """By problem, estimator and n: both errors, how far from the estimator's own last value, and from the truth where it is
     known."""
-    found = measured(records)
-    if not len(found):
-        return runs.empty("kl: no number", "problem")
-    order = list(dict.fromkeys([*config["problem"], *found["problem"]]))
+    found = measured(records, config)
+    found = items.in_order(found.sort_values(["column", "n"], kind="stable"), config, "problem")
     rows = {}
     for r in found.itertuples():
-        key = (order.index(r.problem), label(config, "problem", r.problem), label(config, "estimator", r.estimator), int(r.n))
-        row, name = rows.setdefault(key, {}), curves.SHORT[r.estimand]
-        row[name] = curves.entry(r.mean, r.se)
-        row[f"{name}, % from own last"] = curves.entry(r.drift, r.drift_se, 1)
-        row[f"{name}, % from truth"] = curves.entry(r.relative, r.relative_se, 0)
-    keys = sorted(rows)
-    columns = list(dict.fromkeys(c for key in keys for c in rows[key]))
-    index = pd.MultiIndex.from_tuples([key[1:] for key in keys], names=["problem", "estimator", "n"])
-    frame = pd.DataFrame([[rows[key].get(c, "–") for c in columns] for key in keys], index, columns, dtype=object)
-    frame.columns.name = "kl and squared L2 (two columns): mean ± standard error over random orders of the images"
-    return frame
+        row = rows.setdefault((r.model, r.column, int(r.n)), {})
+        row[r.short] = items.entry(r.mean, r.se)
+        row[f"{r.short}, % from own last"] = items.entry(r.drift, r.drift_se, 1)
+        row[f"{r.short}, % from truth"] = items.entry(r.relative, r.relative_se, 0)
+    heading = "kl and squared L2 (two columns): mean ± standard error over random orders of the images"
+    return runs.wide(rows, ["problem", "estimator", "n"], heading if rows else "kl: no number")
 
 
 def reproduced(records, config):
     """The one number that the figure states: no bias where the truth is the estimate itself."""
-    found = measured(records)
-    found = found[found["estimator"].eq(RISK) & found["truth"].isna()]
-    rows = []
-    for estimand, name in (("kl", "CE_KL"), ("l2_squared", "CE_2^2")):
-        last = found[found["estimand"].eq(estimand) & found["n"].eq(10000)]
-        if len(last):
-            rows.append(("PreResNet56, n = 10000", f"{name}, relative bias", float(np.abs(last["drift"]).max()), 0.0, len(last)))
-    return runs.answers(rows, records, config)
+    found = measured(records, config)
+    found = found[found["estimator"].eq(RISK) & found["truth"].isna() & found["n"].eq(10000)]
+    last = items.means(found.assign(drift=found["drift"].abs()), ["estimand"], "drift")
+    most = found["drift"].abs().groupby(found["estimand"]).max()
+    last = last.assign(most=last["estimand"].map(most), name=last["estimand"].map(METRICS))
+    ours = items.numbers(last, "PreResNet56, n = 10000", "{name}", "most", 0.0)
+    return runs.answers(ours, records, config)

@@ -1,116 +1,85 @@
-"""Figure 8: class-wise reliability diagrams, ten bins of equal width."""
+"""Figure 8: class-wise reliability diagrams, ten bins of equal width: the diagnostics of the estimator `reliability10`."""
 
+import json
 import math
 
 import numpy as np
 import pandas as pd
 
 from experiments.popordanoska2024 import runs
-from harness.report.plots import COLOURS, WIDTH, pyplot
+from harness.report import items, panels, rates
+from harness.report.plots import COLOURS
 from harness.report.tables import label
 
-BINS, PER_ROW = 10, 5
-OVER, UNDER = COLOURS[1], COLOURS[4]
+BINS, PER_ROW, DIAGRAM = 10, 5, "reliability10"
+
+
+def bins(records, config):
+    """Frame network, class, bin, count, mean prediction, share of the class, and the ends low, high of its 95 % Wilson
+    interval."""
+    fine, rows = items.with_number(records, "l1", "classwise"), {}
+    for r in fine[fine["estimator"].eq(DIAGRAM)].itertuples():
+        for name, value in json.loads(r.diagnostics).items():
+            j, b, what = name.split("/")
+            rows.setdefault((_network(r.problem, config), int(j), int(b)), {})[what] = value
+    keys = pd.DataFrame(list(rows), columns=["network", "class", "bin"])
+    found = keys.join(pd.DataFrame(list(rows.values()), columns=["count", "mean", "share"]))
+    low, high = rates.wilson(found["count"] * found["share"], found["count"])
+    return found.assign(low=low, high=high)
 
 
 def render(records, config):
     """One panel per class, the networks below each other: dots: share of the class among the predictions of a bin with its 95 %
     Wilson interval; the gap to the bin's mean prediction is orange where that is too high, yellow where it is too low."""
-    found = list(runs.predictions(config))
-    if not found:
+    networks = list(bins(records, config).groupby("network", sort=False))
+    if not networks:
         return runs.nothing()
-    plt = pyplot()
-    rows = [math.ceil(p.shape[1] / PER_ROW) for _, p, _ in found]
-    grid = {"squeeze": False, "sharex": True, "sharey": True}
-    figure, axes = plt.subplots(sum(rows), PER_ROW, figsize=(WIDTH, 0.7 + 1.32 * sum(rows)), layout="constrained", **grid)
-    top = 0
-    for (problem, p, y), height in zip(found, rows):
-        panels = axes[top : top + height].flat
-        for j in range(p.shape[1]):
-            diagram(panels[j], p[:, j], y == j)
-            panels[j].set_title(f"{_network(problem, config)}, class {j}", fontsize=6.5, pad=2)
-        for ax in panels[p.shape[1] :]:
-            ax.set_visible(False)
-        top += height
+    rows = [math.ceil((1 + part["class"].max()) / PER_ROW) for _, part in networks]
+    figure, axes = panels.grid(sum(rows), PER_ROW, 0.7 + 1.32 * sum(rows), sharex=True, sharey=True)
+    for ax in axes.flat:
+        ax.set_visible(False)
+    for (name, found), top in zip(networks, np.cumsum([0, *rows])):
+        for j, part in found.groupby("class"):
+            ax = axes[top:].flat[j]
+            ax.set_visible(True)
+            ax.set_title(f"{name}, class {j}", fontsize=6.5, pad=2)
+            diagram(ax, part)
     axes[0, 0].set(xlim=(0, 1), ylim=(0, 1))
     figure.supxlabel("predicted probability of the class", fontsize=8)
     figure.supylabel("share of the class in the bin", fontsize=8)
-    handles, texts = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, texts, loc="outside upper center", ncols=len(texts))
+    panels.legend(figure, axes[0, 0])
     return figure
 
 
-def diagram(ax, p, hits):
+def diagram(ax, found):
     """Draw one class."""
-    found = bins(p, hits)
-    width, left = 1.0 / BINS, found["bin"] / BINS
-    high = np.maximum(found["mean"] - found["share"], 0.0)
-    low = np.maximum(found["share"] - found["mean"], 0.0)
-    ax.bar(left, found["share"] - low, width, align="edge", color=COLOURS[0], edgecolor="white", linewidth=0.3)
-    ax.bar(left, high, width, found["share"], align="edge", color=OVER, alpha=0.45, linewidth=0, label="prediction too high")
-    ax.bar(left, low, width, found["mean"], align="edge", color=UNDER, alpha=0.75, linewidth=0, label="prediction too low")
+    left, gap = found["bin"] / BINS, found["mean"] - found["share"]
+    high, low = gap.clip(lower=0.0), (-gap).clip(lower=0.0)
+    bar = {"width": 1.0 / BINS, "align": "edge"}
+    ax.bar(left, found["share"] - low, color=COLOURS[0], edgecolor="white", linewidth=0.3, **bar)
+    ax.bar(left, high, bottom=found["share"], color=COLOURS[1], alpha=0.45, linewidth=0, label="prediction too high", **bar)
+    ax.bar(left, low, bottom=found["mean"], color=COLOURS[4], alpha=0.75, linewidth=0, label="prediction too low", **bar)
     ends = np.abs(np.stack([found["share"] - found["low"], found["high"] - found["share"]]))
-    at = left + width / 2
-    text = "share of the class with 95 % interval"
-    ax.errorbar(at, found["share"], yerr=ends, fmt=".", color="0.1", markersize=2.5, elinewidth=0.6, capsize=0.8, label=text)
-    ax.plot([0, 1], [0, 1], color="0.35", linewidth=0.6, linestyle="--")
-    ax.set_xticks([0, 0.5, 1], ["0", ".5", "1"])
-    ax.set_yticks([0, 0.5, 1], ["0", ".5", "1"])
-
-
-def bins(p, hits):
-    """Frame of the bins (a, b] of equal width that are not empty (0 belongs to the first): bin, count, mean prediction, share of
-    hits, and the ends low, high of its 95 % Wilson interval."""
-    which = np.clip(np.ceil(p * BINS).astype(int) - 1, 0, BINS - 1)
-    count = np.bincount(which, minlength=BINS)
-    rows = []
-    for b in np.flatnonzero(count):
-        here = which == b
-        rows.append((b, count[b], p[here].mean(), hits[here].mean(), *wilson(hits[here].sum(), count[b])))
-    return pd.DataFrame(rows, columns=["bin", "count", "mean", "share", "low", "high"])
-
-
-def wilson(successes, n, z=1.959963984540054):
-    """Wilson's score interval of a binomial share: (s + z^2/2 -+ z sqrt(s (n - s) / n + z^2/4)) / (n + z^2)."""
-    middle, half = successes + z**2 / 2, z * np.sqrt(successes * (n - successes) / n + z**2 / 4)
-    return max((middle - half) / (n + z**2), 0.0), min((middle + half) / (n + z**2), 1.0)
+    look = {"fmt": ".", "color": "0.1", "markersize": 2.5, "elinewidth": 0.6, "capsize": 0.8}
+    ax.errorbar(left + 0.5 / BINS, found["share"], yerr=ends, label="share of the class with 95 % interval", **look)
 
 
 def table(records, config):
     """Rows (network, class): share of the class, its mean prediction, and the L1 error over the ten bins."""
-    heading = "class-wise: l1 over ten bins of equal width"
     rows = {}
-    for problem, p, y in runs.predictions(config):
-        for j in range(p.shape[1]):
-            row = [f"{(y == j).mean():.4f}", f"{p[:, j].mean():.4f}", f"{_error(p[:, j], y == j):.4f}"]
-            rows[_network(problem, config), str(j)] = row
-    if not rows:
-        return runs.empty(heading, "network", "class")
-    index = pd.MultiIndex.from_tuples(rows, names=["network", "class"])
-    frame = pd.DataFrame(list(rows.values()), index, ["share", "mean prediction", "L1 error"], dtype=object)
-    frame.columns.name = heading
-    return frame
+    for (network, j), part in bins(records, config).groupby(["network", "class"], sort=False):
+        weight, gap = part["count"] / part["count"].sum(), (part["mean"] - part["share"]).abs()
+        values = {"share": part["share"], "mean prediction": part["mean"], "L1 error": gap}
+        rows[network, str(j)] = {name: f"{weight @ value:.4f}" for name, value in values.items()}
+    return runs.wide(rows, ["network", "class"], "class-wise: l1 over ten bins of equal width")
 
 
 def reproduced(records, config):
     """The mean over classes, as the binned estimator recorded it. The paper draws and prints no number."""
-    mine = records[records["status"].eq("ok") & records["notion"].eq("classwise") & records["estimand"].eq("l1")]
-    rows = [
-        (
-            f"L1 error, mean over classes, {_network(r.problem, config)}",
-            label(config, "estimator", r.estimator),
-            r.value,
-            np.nan,
-            1,
-        )
-        for r in mine.itertuples()
-    ]
-    return runs.answers(rows, records, config)
-
-
-def _error(p, hits):
-    found = bins(p, hits)
-    return float((found["count"] * (found["mean"] - found["share"]).abs()).sum() / len(p))
+    mine = items.values(records[records["estimator"].ne(DIAGRAM)], config, "l1", "classwise")
+    mine = mine.assign(network=[_network(problem, config) for problem in mine["problem"]])
+    ours = items.numbers(mine, "L1 error, mean over classes, {network}", "{column}", "value", np.nan, 1)
+    return runs.answers(ours, records, config)
 
 
 def _network(problem, config):

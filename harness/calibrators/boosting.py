@@ -1,83 +1,167 @@
 """Gradient-boosted trees on the prediction, from scratch or warm-started from the model's own logits.
 
-The scheme of berta2026 (Section 5): stratified inner folds; on each, trees with early stopping on the held-out log-loss; the
-held-out probabilities of all inner folds feed a scaling (quadratic for two classes, structured matrix scaling for more); the
-prediction is the scaling of the mean of the inner models' probabilities.
-
-"Warm start": the trees add to the logits z of the prediction itself, q = sigma(trees + z) or softmax(trees + z), so that no tree
-is the identity map. z = logit p for scalars and log p for vectors, floored at -87.336.
-
-The trees see the probabilities themselves: one column for scalars, all k columns for vectors (two columns are reduced to one).
 Everything runs on one thread, without files, logs or process pools.
 """
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
-from harness.calibrators.scaling import QuadraticScaling, StructuredMatrixScaling, on_columns
-from harness.calibrators.temperature import _log_odds, _logs, _softmax
+from harness.calibrators.logits import floored_log, in_columns, log_odds, on_columns
+from harness.calibrators.scaling import QuadraticScaling, StructuredMatrixScaling
 from harness.common.seeds import as_seed
 from harness.errors import BadInputError
 from harness.math.folds import fold_of
+from harness.math.softmax import softmax
 
 ABSENT_WEIGHT = 1e-8  # of the row that stands for a class without samples
 NO_SAMPLE = 1e-12  # probability up to which a tree may happen to see no sample, which CatBoost refuses
 
 
 @dataclass(frozen=True)
-class CatBoost:
-    """CatBoost (Prokhorenkova et al., 2018) under the scheme above; its own default hyper-parameters but for `borders` split
-    candidates per column (254 by default; 64 cost a third and estimate alike), computed once for all inner folds
-    (`shared_borders`; they depend on the predictions alone, never on labels), the depth of trees of vectors, where more than
-    4 adds cost and noise, and the share of samples that a tree sees (`subsample`; None, or with some 40 samples or fewer:
-    CatBoost's own weighting). `patience` rounds of early stopping.
+class BoostedTrees:
+    """The scheme that CatBoost and LightGBM share: inner folds, early stopping, and a scaling of the mean of the inner models.
 
-    `init` "log" starts a scalar from log p instead of logit p, with which the untrained model says p / (1 + p): berta2026's
-    synthetic runs. `seed` and `inner_seed` fix the model's and the inner folds' seeds (None: drawn from the estimator's stream,
-    or its integer). Cost: inner_folds fits of at most `iterations` trees per class, O(n k) each.
+        q(p) = scaling( (1 / inner_folds) sum_j P_j(p) ),   P_j(p) = sigma or softmax of (trees_j(p) + start(p))
+
+    The samples are split into stratified inner folds. For each, trees are grown on the other folds, and their number is the one
+    with the least log-loss on the fold itself. The held-out probabilities of all inner folds together fit the scaling: quadratic
+    for two classes, structured matrix scaling for more.
+
+    With a warm start the trees add to the logits of the prediction itself, start(p) = logit p for scalars and log p for vectors
+    (logs floored at -87.336), so that no tree at all is the identity map. Without, start(p) = 0.
+
+    A subclass gives `features` and `models`. The other methods are steps that a subclass may replace.
     """
 
     iterations: int = 300
     patience: int = 200
     warm_start: bool = False
-    init: str = "logit"
-    depth: int = 6
-    vector_depth: int = 4
-    borders: int = 64
-    shared_borders: bool = True
-    subsample: float | None = 0.5
     inner_folds: int = 8
     seed: int | None = None
-    inner_seed: int | None = None
-    authors_scaling: bool = False
 
     determinism = "statistical"
 
+    def __post_init__(self) -> None:
+        for name, least in (("iterations", 1), ("patience", 1), ("inner_folds", 2)):
+            if getattr(self, name) < least:
+                raise BadInputError(f"{name} is {getattr(self, name)}; at least {least} is needed.")
+
     @property
-    def seconds(self):
+    def seconds(self) -> float:
         return 2.5e-4 * self.inner_folds * self.iterations
 
-    def __post_init__(self):
-        _check(self)
-
     def fit(self, p, y, rng):
-        return _fit(self, p, y, rng)
+        """The map q of E[Y given p]; `rng` a Generator, or an integer seed of the models. See `harness.calibrators.base`."""
+        if p.ndim == 2 and p.shape[1] == 2:
+            return on_columns(self, p, y, rng)
+        folds = min(self.inner_folds, len(y))
+        seed = as_seed(rng) if self.seed is None else self.seed
+        if folds < 2 or len(y) - -(-len(y) // folds) < 2:
+            return lambda x: x.copy()  # inner models of one sample teach nothing, and LightGBM refuses three quarters of one
+        fold = self.inner_fold_of(y, folds, rng)
+        rows, found, maps = zip(*self.models(p, y, self.start(p) if self.warm_start else None, fold, seed))
+        labels = np.concatenate([y[held_out] for held_out in rows])
+        recalibrate = self.scaling(p).fit(np.concatenate(found), labels)
+
+        def q(x):
+            z = self.start(x) if self.warm_start else None
+            features = self.features(x)
+            total = _probability(maps[0](features, z))
+            for raw in maps[1:]:
+                total += _probability(raw(features, z))
+            return recalibrate(total / len(maps))
+
+        return q
+
+    def start(self, p):
+        """The logits that warm-started trees add to: (n,), or (n, k)."""
+        return log_odds(p) if p.ndim == 1 else floored_log(p)
+
+    def inner_fold_of(self, y, folds, rng):
+        """The inner fold of every sample."""
+        return fold_of(y, folds, True, rng)
+
+    def scaling(self, p):
+        """The calibrator of the mean of the inner models' probabilities."""
+        return QuadraticScaling() if p.ndim == 1 else StructuredMatrixScaling(mixture=True)
+
+    def features(self, p) -> Any:
+        """What the models predict from."""
+        raise NotImplementedError
+
+    def models(self, p, y, z, fold, seed) -> Iterator:
+        """Per inner fold (held-out rows, their probabilities, map from (features, z) to raw scores with z included)."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class CatBoost(BoostedTrees):
+    """CatBoost on the prediction, with inner folds, early stopping and a scaling on top.
+
+        q(p) = scaling( (1 / inner_folds) sum_j sigma(trees_j(p) + start(p)) ),   softmax for vectors
+
+    The scheme is that of `BoostedTrees`. Hyper-parameters are CatBoost's own, but for those below.
+
+    Parameters
+    ----------
+    iterations : int
+        Most trees of an inner model.
+    patience : int
+        Rounds without a smaller held-out log-loss after which an inner model stops.
+    warm_start : bool
+        Whether the trees add to the logits of the prediction, start(p), or to 0.
+    inner_folds : int
+    seed : int or None
+        Seed of the models; None draws it from the estimator's stream.
+    depth, vector_depth : int
+        Depth of the trees of scalars and of vectors, for which more than 4 adds cost and noise.
+    borders : int
+        Split candidates per column (CatBoost's default of 254 estimates alike and costs three times as much). They are computed
+        once for all inner folds, from the predictions alone and never from labels.
+    subsample : float or None
+        Share of the samples that a tree sees. None, and some 40 samples or fewer, take CatBoost's own weighting.
+
+    Notes
+    -----
+    Determinism: statistical. Cost: `inner_folds` fits of at most `iterations` trees, times k classes for vectors, O(n k) each.
+    Few trees (10) suffice for a warm start.
+
+    References
+    ----------
+    Prokhorenkova et al. (2018), CatBoost: unbiased boosting with categorical features. The scheme: berta2026, Section 5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(2_000)
+    >>> y = (rng.random(2_000) < p**2).astype(int)
+    >>> q = CatBoost(iterations=10, warm_start=True).fit(p, y, rng)
+    >>> bool(np.abs(q(p) - p**2).mean() < 0.05 < np.abs(p - p**2).mean())
+    True
+    """
+
+    depth: int = 6
+    vector_depth: int = 4
+    borders: int = 64
+    subsample: float | None = 0.5
 
     def features(self, p):
-        """What the models predict from."""
         import catboost
 
-        return catboost.Pool(_columns(p), thread_count=1)
+        return catboost.Pool(in_columns(p), thread_count=1)
 
     def models(self, p, y, z, fold, seed):
-        """Per inner fold (held-out rows, their probabilities, map from (features, z) to raw scores with z included)."""
         import catboost
 
-        columns, k = _columns(p), 2 if p.ndim == 1 else p.shape[1]
+        columns, k = in_columns(p), 2 if p.ndim == 1 else p.shape[1]
         settings = {
             "iterations": self.iterations, "od_type": "Iter", "od_wait": self.patience, "use_best_model": True,
             "loss_function": "Logloss" if k == 2 else "MultiClass", "border_count": self.borders, "random_seed": seed,
@@ -100,7 +184,12 @@ class CatBoost:
             light = weight[chosen] if (chosen >= n).any() else None
             return catboost.Pool(columns[rows[chosen]], labels[chosen], weight=light, baseline=start, thread_count=1)
 
-        everything = None
+        @functools.cache
+        def whole():
+            found = pool(np.arange(n))
+            found.quantize(border_count=self.borders)
+            return found
+
         for j in range(fold.max() + 1):
             held_out = fold == j
             train = np.flatnonzero(~held_out)
@@ -110,13 +199,7 @@ class CatBoost:
                 continue
             absent = np.setdiff1d(np.arange(k), y[train])  # CatBoost asks for every class
             chosen = (np.concatenate([train, n + absent]), np.flatnonzero(held_out))
-            if not self.shared_borders or len(absent):
-                learned, watched = pool(chosen[0]), pool(chosen[1])
-            else:
-                if everything is None:
-                    everything = pool(np.arange(n))
-                    everything.quantize(border_count=self.borders)
-                learned, watched = (everything.slice(part.tolist()) for part in chosen)
+            learned, watched = map(pool, chosen) if len(absent) else self.pools(pool, whole, chosen)
             model = catboost.CatBoost(settings)
             model.fit(learned, eval_set=watched)
 
@@ -126,51 +209,63 @@ class CatBoost:
 
             yield held_out, _probability(raw(self.features(p[held_out]), None if z is None else z[held_out])), raw
 
+    def pools(self, pool, whole, chosen):
+        """The pools of the two sets of rows `chosen`, to learn from and to watch: slices of the quantized pool of all rows,
+        whole(), whose borders they share. pool(rows) makes one that has borders of its own."""
+        return (whole().slice(rows.tolist()) for rows in chosen)
+
 
 @dataclass(frozen=True)
-class LightGBM:
-    """LightGBM (Ke et al., 2017) under the scheme above with berta2026's hyper-parameters: learning rate 0.04, leaves of at
-    least 40 samples, three quarters of the samples for every tree; but trees of `leaves` leaves, of `vector_leaves` for vectors,
-    in place of 50, which cost twice as much and estimate alike. `patience` rounds of early stopping.
+class LightGBM(BoostedTrees):
+    """LightGBM on the prediction, with inner folds, early stopping and a scaling on top.
 
-    Columns are binned once for all inner folds (`shared_bins`; bins depend on the predictions alone, never on labels), with at
-    most `max_bin` bins. `init`, `seed`, `inner_seed` and cost as for CatBoost.
+        q(p) = scaling( (1 / inner_folds) sum_j sigma(trees_j(p) + start(p)) ),   softmax for vectors
+
+    The scheme is that of `BoostedTrees`. Hyper-parameters are berta2026's: learning rate 0.04, leaves of at least 40 samples,
+    three quarters of the samples for every tree; but for those below, with which trees cost half and estimate alike.
+
+    Parameters
+    ----------
+    iterations, patience, warm_start, inner_folds, seed
+        As for `CatBoost`.
+    leaves, vector_leaves : int
+        Leaves of a tree of scalars and of vectors (berta2026: 50).
+    max_bin : int
+        Most bins of a column. Columns are binned once for all inner folds, from the predictions alone and never from labels.
+
+    Notes
+    -----
+    Determinism: statistical. Cost: `inner_folds` fits of at most `iterations` trees, times k classes for vectors, O(n k) each.
+    With fewer than 80 samples to learn from no tree has a split.
+
+    References
+    ----------
+    Ke et al. (2017), LightGBM: a highly efficient gradient boosting decision tree. The scheme: berta2026, Section 5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(2_000)
+    >>> y = (rng.random(2_000) < p**2).astype(int)
+    >>> q = LightGBM(iterations=10, warm_start=True).fit(p, y, rng)
+    >>> bool(np.abs(q(p) - p**2).mean() < 0.05 < np.abs(p - p**2).mean())
+    True
     """
 
     iterations: int = 1000
     patience: int = 100
-    warm_start: bool = False
-    init: str = "logit"
     leaves: int = 16
     vector_leaves: int = 8
     max_bin: int = 63
-    shared_bins: bool = True
-    inner_folds: int = 8
-    seed: int | None = None
-    inner_seed: int | None = None
-    authors_scaling: bool = False
-
-    determinism = "statistical"
-
-    @property
-    def seconds(self):
-        return 2.5e-4 * self.inner_folds * self.iterations
-
-    def __post_init__(self):
-        _check(self)
-
-    def fit(self, p, y, rng):
-        return _fit(self, p, y, rng)
 
     def features(self, p):
-        """What the models predict from."""
-        return _columns(p)
+        return in_columns(p)
 
     def models(self, p, y, z, fold, seed):
-        """As CatBoost.models."""
         import lightgbm
 
-        columns, k = _columns(p), 2 if p.ndim == 1 else p.shape[1]
+        columns, k = in_columns(p), 2 if p.ndim == 1 else p.shape[1]
         settings = {
             "objective": "binary" if k == 2 else "multiclass", "learning_rate": 0.04, "min_data_in_leaf": 40,
             "num_leaves": self.leaves if p.ndim == 1 else self.vector_leaves,
@@ -180,20 +275,18 @@ class LightGBM:
         if k > 2:
             settings["num_class"] = k
 
-        def data(rows=slice(None)):
+        def data(rows=slice(None), reference=None):
             start = None if z is None else z[rows].ravel(order="F")
-            return lightgbm.Dataset(columns[rows], y[rows], init_score=start, params=settings, free_raw_data=True)
+            return lightgbm.Dataset(columns[rows], y[rows], reference=reference, init_score=start, params=settings)
 
-        everything = data().construct() if self.shared_bins else None
+        @functools.cache
+        def whole():
+            return data().construct()
+
         for j in range(fold.max() + 1):
             held_out = fold == j
-            if self.shared_bins:
-                train, watched = (everything.subset(np.flatnonzero(rows)) for rows in (~held_out, held_out))
-            else:
-                train = data(~held_out)
-                start = None if z is None else z[held_out].ravel(order="F")
-                watched = train.create_valid(columns[held_out], y[held_out], init_score=start, params=settings)
-            booster = lightgbm.Booster(settings, train)
+            learned, watched = self.datasets(data, whole, held_out)
+            booster = lightgbm.Booster(settings, learned)
             trees, found = _boosted(booster, watched, self.iterations, self.patience)
 
             def raw(features, start, booster=booster, trees=trees):
@@ -202,35 +295,15 @@ class LightGBM:
 
             yield held_out, found, raw
 
-
-def _fit(calibrator, p, y, rng):
-    """The common scheme; `calibrator.models` makes the inner models."""
-    if p.ndim == 2 and p.shape[1] == 2:
-        return on_columns(calibrator, p, y, rng)
-    inner = min(calibrator.inner_folds, len(y))
-    seed = as_seed(rng) if calibrator.seed is None else calibrator.seed
-    inner_rng = rng if calibrator.inner_seed is None else calibrator.inner_seed
-    if inner < 2 or len(y) - -(-len(y) // inner) < 2:
-        return lambda x: x.copy()  # inner models of one sample teach nothing, and LightGBM refuses three quarters of one
-    fold = fold_of(y, inner, True, inner_rng)
-    starts = _logits(p, calibrator.init) if calibrator.warm_start else None
-    rows, found, maps = zip(*calibrator.models(p, y, starts, fold, seed))
-    scaling = QuadraticScaling(scikit_learn=calibrator.authors_scaling) if p.ndim == 1 else StructuredMatrixScaling(mixture=True)
-    recalibrate = scaling.fit(np.concatenate(found), np.concatenate([y[held_out] for held_out in rows]))
-
-    def q(x):
-        z = _logits(x, calibrator.init) if calibrator.warm_start else None
-        features = calibrator.features(x)
-        total = _probability(maps[0](features, z))
-        for raw in maps[1:]:
-            total += _probability(raw(features, z))
-        return recalibrate(total / len(maps))
-
-    return q
+    def datasets(self, data, whole, held_out):
+        """The data sets to learn from and to watch: subsets of the binned one of all rows, whole(), whose bins they share.
+        data(rows, reference) makes one that has bins of its own, or those of the reference."""
+        return (whole().subset(np.flatnonzero(rows)) for rows in (~held_out, held_out))
 
 
 def _boosted(booster, watched, most, patience):
-    """Trees until the watched log-loss has not fallen for `patience` rounds; (rounds at its least, probabilities there)."""
+    """Grow at most `most` trees, until the watched log-loss has not fallen for `patience` rounds; return the number of trees of
+    least loss and the watched probabilities that they give."""
     booster.add_valid(watched, "watched")
     label = watched.get_label().astype(np.int64)
     rows = np.arange(len(label))
@@ -253,7 +326,7 @@ def _boosted(booster, watched, most, patience):
 
 
 def _probability(raw):
-    return expit(raw) if raw.ndim == 1 else _softmax(raw)
+    return expit(raw) if raw.ndim == 1 else softmax(raw)
 
 
 def _constant(z, y, k):
@@ -264,21 +337,3 @@ def _constant(z, y, k):
     if k == 2:
         return lambda features, start: np.full(features.num_row(), np.log(share[1] / share[0]))
     return lambda features, start: np.tile(np.log(share), (features.num_row(), 1))
-
-
-def _columns(p):
-    return p[:, None] if p.ndim == 1 else p
-
-
-def _logits(p, init):
-    if p.ndim == 2:
-        return _logs(p)
-    return _log_odds(p) if init == "logit" else _logs(p)
-
-
-def _check(calibrator):
-    if calibrator.init not in ("logit", "log"):
-        raise BadInputError(f"init is {calibrator.init!r}; allowed are 'logit' and 'log'.")
-    for name, least in (("iterations", 1), ("patience", 1), ("inner_folds", 2)):
-        if getattr(calibrator, name) < least:
-            raise BadInputError(f"{name} is {getattr(calibrator, name)}; at least {least} is needed.")

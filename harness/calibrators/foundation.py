@@ -1,11 +1,12 @@
 """Tabular foundation models on the prediction: TabPFN and TabICL (optional extra `foundation`).
 
-Both are transformers that were trained once, on other tables; "fitting" hands them (p, y) as context and nothing is learned.
-They see the probabilities themselves: one column for scalars, all k columns for vectors (two columns are reduced to one).
+Both are transformers that were trained once, on other tables. To "fit" one is to hand it (p, y) as context; its weights stay as
+they are. They see the probabilities themselves: one column for scalars, all k columns for vectors (two columns are reduced to
+one).
 
-Their weights are files that the user puts in place (`calharness data list`): nothing is ever downloaded, and no browser or
-log-in is opened. Where a model cannot run (`unavailable` says why), its cells are skipped with that reason. The checksum of the
-weights enters the cells' keys, so records of different weights never mix.
+The weights are files that the user puts in place (`calharness data list` names them). Nothing is ever downloaded, and no browser
+or log-in is opened. Where a model cannot run, `unavailable` says why and its cells are skipped with that reason. The checksum of
+the weights is part of the cells' keys, so that records of different weights never mix.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from harness.calibrators.scaling import on_columns
+from harness.calibrators.logits import in_columns, on_columns
+from harness.common import data_files
 from harness.common.seeds import as_seed
 from harness.errors import BadInputError, UndefinedError
-from harness.sources import files
 
-MAX_N = {"cpu": 2_000, "cuda": 10_000}  # samples of a cell; on one CPU core a binary cell of 2,000 takes 40 s
+LARGEST_N = {"cpu": 2_000, "cuda": 10_000}  # samples of a cell; on one CPU core a binary cell of 2,000 takes 40 s
 OFFLINE = {
     "HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "TABPFN_NO_BROWSER": "1", "TABPFN_DISABLE_TELEMETRY": "1",
     "DO_NOT_TRACK": "1",
@@ -33,7 +34,7 @@ OFFLINE = {
 
 
 @dataclass(frozen=True)
-class _Foundation:
+class _FoundationModel:
     """What both models share. A subclass gives `package`, `pack` (of data/packs.yaml) and `model(path, seed)`."""
 
     weights: str
@@ -45,10 +46,10 @@ class _Foundation:
     determinism = "statistical"
 
     def __post_init__(self):
-        if self.device not in MAX_N:
-            raise BadInputError(f"device is {self.device!r}; allowed are {', '.join(MAX_N)}.")
+        if self.device not in LARGEST_N:
+            raise BadInputError(f"device is {self.device!r}; allowed are {', '.join(LARGEST_N)}.")
         if self.max_n is None:
-            object.__setattr__(self, "max_n", MAX_N[self.device])
+            object.__setattr__(self, "max_n", LARGEST_N[self.device])
         for name, least in (("seed", 0), ("max_n", 1)):
             value = getattr(self, name)
             if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
@@ -58,12 +59,12 @@ class _Foundation:
 
     @property
     def unavailable(self) -> str | None:
-        """Why the model cannot run here, or None. Imports nothing, unless a GPU is asked for."""
+        """Why the model cannot run here, or None if it can. torch is imported only to look for a GPU, if `device` is cuda."""
         for package in ("torch", self.package):
             if find_spec(package) is None:
                 return f"the package {package} is not installed; install calharness[foundation]"
         try:
-            path = files.find(self.weights)
+            path = data_files.find(self.weights)
         except BadInputError as absent:
             return f"{str(absent).rstrip('.')}; `calharness data fetch {self.pack}` says how to get it"
         found = _checksum(path)
@@ -75,40 +76,41 @@ class _Foundation:
 
     @cached_property
     def checksum(self) -> str | None:
-        """sha256 of the weights as they were when this was first asked, None without a file."""
+        """sha256 of the weights, as they are when it is first read; None without a file."""
         try:
-            return _checksum(files.find(self.weights))
+            return _checksum(data_files.find(self.weights))
         except BadInputError:
             return None
 
     @property
     def fingerprint(self) -> dict:
-        """What decides the numbers: neither where the weights lie nor the limit. A GPU computes in half precision."""
+        """What the numbers depend on: not where the weights lie, nor `max_n`; but the device, as a GPU uses half precision."""
         return {"weights": self.checksum, "device": self.device, "seed": self.seed}
 
     def fit(self, p, y, rng):
-        """Map of E[Y given p]; `rng` decides the model's seed unless `seed` does. One class: that class. Raises BadInputError where
-        the model is unavailable, UndefinedError where it answers with a NaN."""
+        """The map q of E[Y given p]. The model's seed is `seed`, or drawn from `rng`. Labels of one class give that class.
+
+        Raises BadInputError where the model is unavailable, and UndefinedError where it predicts a value that is not finite."""
         if p.ndim == 2 and p.shape[1] == 2:
             return on_columns(self, p, y, rng)
         reason = self.unavailable
         if reason is not None:
             raise BadInputError(f"{type(self).__name__} cannot run: {reason}.")
-        path = files.find(self.weights)
+        path = data_files.find(self.weights)
         if _checksum(path) != self.checksum:
-            raise BadInputError(f"{path} changed since this estimator was made, and its key with it; make it again.")
+            raise BadInputError(f"{path} changed after this calibrator was made, and with it the cells' keys; make it again.")
         k = 2 if p.ndim == 1 else p.shape[1]
         seed = as_seed(rng) if self.seed is None else self.seed
         share = np.bincount(y, minlength=k) / len(y)
         if share.max() == 1.0 or not self.sees(p):
             return lambda x: np.full(len(x), share[1]) if x.ndim == 1 else np.tile(share, (len(x), 1))
-        with _apart():
+        with _isolated():
             model = self.model(str(path), seed)
-            model.fit(_columns(p), y)
+            model.fit(in_columns(p), y)
 
         def q(x):
-            with _apart():
-                found = np.asarray(model.predict_proba(_columns(x)), dtype=np.float64)
+            with _isolated():
+                found = np.asarray(model.predict_proba(in_columns(x)), dtype=np.float64)
             if not np.isfinite(found).all():
                 raise UndefinedError(f"{type(self).__name__} gave {int((~np.isfinite(found)).sum())} values that are not finite")
             full = np.zeros((len(x), k))
@@ -118,20 +120,46 @@ class _Foundation:
         return q
 
     def sees(self, p) -> bool:
-        """Whether the model can be given these predictions; if not, they are no features and q is the class shares."""
+        """Whether the model accepts these predictions as features; where it does not, q is the class shares."""
         return True
 
 
 @dataclass(frozen=True)
-class TabPFN(_Foundation):
-    """RealTabPFN-2.5 (Grinsztajn et al., 2025) in context, with tabpfn's default settings and its limits on samples ignored.
-    berta2026, Table 1.
+class TabPFN(_FoundationModel):
+    """RealTabPFN-2.5, a tabular foundation model, in context on the prediction.
 
-    `weights`: the checkpoint, looked up as given, else below CALHARNESS_DATA; tabpfn reads the model's version from its name.
-    `sha256`: its checksum (null: any). `device` cpu (one thread) or cuda. `seed`: the model's random_state (null: drawn from
-    the estimator's stream). `max_n`: largest sample of a cell (null: 2,000 on cpu, 10,000 on cuda). At most 10 classes.
-    Predictions that are all equal carry no information, and tabpfn refuses them: q is then the class shares.
-    O(n^2) per fit and prediction.
+        q(x) = the model's P(Y = j given x; context (p_i, y_i), i = 1..n)
+
+    tabpfn's default settings; its limit on the number of samples is ignored.
+
+    Parameters
+    ----------
+    weights : str
+        The checkpoint, looked up as given, else below CALHARNESS_DATA. tabpfn reads the model's version from its name.
+    sha256 : str or None
+        Its checksum; None takes any.
+    device : "cpu" (one thread) or "cuda"
+    seed : int or None
+        The model's random_state; None draws it from the estimator's stream.
+    max_n : int or None
+        Largest sample of a cell; None is 2,000 on cpu and 10,000 on cuda.
+
+    Notes
+    -----
+    At most 10 classes. tabpfn refuses predictions that are all equal; q is then the class shares. Determinism: statistical. Cost:
+    O(n^2) per fit and prediction; a binary cell of n = 2,000 takes some 40 s on one core.
+
+    References
+    ----------
+    Grinsztajn et al. (2025), TabPFN-2.5. berta2026, Table 1.
+
+    Examples
+    --------
+    It runs once the packages and the weights are in place; until then `unavailable` says what is missing.
+
+    >>> model = TabPFN(weights="no_such_file.ckpt", seed=0)
+    >>> model.max_n, model.unavailable is None
+    (2000, False)
     """
 
     weights: str = "foundation/tabpfn-v2.5-classifier-v2.5_default.ckpt"
@@ -146,14 +174,39 @@ class TabPFN(_Foundation):
         return TabPFNClassifier(model_path=path, device=self.device, ignore_pretraining_limits=True, random_state=seed)
 
     def sees(self, p):
-        columns = _columns(p)
+        columns = in_columns(p)
         return bool((columns != columns[0]).any())
 
 
 @dataclass(frozen=True)
-class TabICL(_Foundation):
-    """TabICLv2 (Qu et al., 2026) in context, with tabicl's default settings: the mean of the logits of 8 views of the table,
-    softmax temperature 0.9. berta2026, Table 1. Parameters as for TabPFN; any number of classes. O(n^2) per prediction."""
+class TabICL(_FoundationModel):
+    """TabICLv2, a tabular foundation model, in context on the prediction.
+
+        q(x) = softmax(mean of the model's logits for x over 8 views of the table / 0.9)
+
+    tabicl's default settings.
+
+    Parameters
+    ----------
+    weights, sha256, device, seed, max_n
+        As for `TabPFN`.
+
+    Notes
+    -----
+    Any number of classes. Determinism: statistical. Cost: O(n^2) per prediction.
+
+    References
+    ----------
+    Qu et al. (2026), TabICLv2. berta2026, Table 1.
+
+    Examples
+    --------
+    It runs once the packages and the weights are in place; until then `unavailable` says what is missing.
+
+    >>> model = TabICL(weights="no_such_file.ckpt", device="cuda")
+    >>> model.max_n, model.unavailable is None
+    (10000, False)
+    """
 
     weights: str = "foundation/tabicl-classifier-v2-20260212.ckpt"
 
@@ -166,10 +219,6 @@ class TabICL(_Foundation):
         return TabICLClassifier(model_path=path, allow_auto_download=False, device=self.device, random_state=seed)
 
 
-def _columns(p):
-    return p[:, None] if p.ndim == 1 else p
-
-
 def _checksum(path):
     stamp = path.stat()
     return _sha256(str(path), stamp.st_mtime_ns, stamp.st_size)
@@ -177,7 +226,7 @@ def _checksum(path):
 
 @lru_cache(maxsize=8)
 def _sha256(path, modified, size):
-    return files.sha256(path)
+    return data_files.sha256(path)
 
 
 @lru_cache(maxsize=1)
@@ -188,9 +237,9 @@ def _has_gpu():
 
 
 @contextlib.contextmanager
-def _apart():
-    """Import and run the packages offline, on one thread, without a word, and leave environment, threads and torch's generator
-    as they were."""
+def _isolated():
+    """Within it the packages are imported and run offline, on one thread and silently; afterwards environment, threads and the
+    generator of torch are as they were."""
     import torch
     from huggingface_hub import constants  # before the environment changes: it is read once, for everybody in this process
 

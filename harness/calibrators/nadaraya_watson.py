@@ -11,16 +11,39 @@ from harness.math.notions import one_hot
 BLOCK = 4_000_000  # kernel entries held at a time
 DENSE = 200_000  # below this many entries the dense sum is faster than the expansion
 DEGREE_PER_WIDTH = 7.5
-TRUSTED = 1e-2  # mean kernel value above which the rounding of the expansion stays below 1e-12 of the sum
+LEAST_EXPANDED = 1e-2  # mean kernel value above which the rounding of the expansion stays below 1e-12 of the sum
 
 
 @dataclass(frozen=True)
 class NadarayaWatson:
-    """q(x) = sum_i K(x, p_i) y_i / sum_i K(x, p_i), K = exp(-||x - x'||^2 / (2 bandwidth^2)); where the denominator is below
-    1e-12 it is taken as 1e-12, and an all-zero row becomes uniform (berta2026, Section 4, with bandwidth 0.1).
+    """Nadaraya-Watson kernel regression of the label on the prediction, with a Gaussian kernel.
 
-    Vectors: O(n m k), blocked. Scalars: the kernel on [0, 1] is expanded in Chebyshev polynomials of both arguments, exact to
-    rounding, O((n + m) / bandwidth); rows whose denominator is so small that rounding would show are summed directly.
+        q(x) = sum_i K(x, p_i) y_i / sum_i K(x, p_i),   K(x, x') = exp(-||x - x'||^2 / (2 bandwidth^2))
+
+    y_i is the label, or its one-hot vector. A denominator below 1e-12 is taken as 1e-12, and an all-zero row becomes uniform.
+
+    Parameters
+    ----------
+    bandwidth : float
+        In units of probability.
+
+    Notes
+    -----
+    q is smooth, and biased towards its neighbourhood's mean by O(bandwidth^2). Rows far from all samples sum to less than 1.
+    Determinism: exact. Cost for n samples and m points: vectors O(n m k), in blocks; scalars O((n + m) / bandwidth), as the
+    kernel on [0, 1] is expanded in Chebyshev polynomials of both arguments, exact to rounding (points whose denominator is so
+    small that rounding would show are summed directly).
+
+    References
+    ----------
+    Nadaraya (1964); Watson (1964). berta2026, Section 4, with bandwidth 0.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> q = NadarayaWatson(bandwidth=0.1).fit(np.array([0.2, 0.3, 0.7]), np.array([0, 1, 1]))
+    >>> q(np.array([0.25, 0.7])).round(3)
+    array([0.5, 1. ])
     """
 
     bandwidth: float = 0.1
@@ -45,7 +68,7 @@ class NadarayaWatson:
             total, weighted = self._dense(x, p, y)
         else:
             total, weighted = self._expanded(x, p, y, degree)
-            small = total < TRUSTED * len(p)
+            small = total < LEAST_EXPANDED * len(p)
             if small.any():
                 total[small], weighted[small] = self._dense(x[small], p, y)
         return np.where(total > 0, weighted / np.maximum(total, 1e-12), 0.5)

@@ -1,4 +1,4 @@
-"""Cell means over a k-means partition."""
+"""Means over the bins of a k-means partition."""
 
 from __future__ import annotations
 
@@ -6,56 +6,82 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from harness.calibrators.logits import in_columns
 from harness.common.seeds import as_seed
 from harness.math.notions import one_hot
 
 
 @dataclass(frozen=True)
 class Partition:
-    """q(x) = mean outcome of the cell of x; cells are those of k-means on p (scikit-learn, one k-means++ start), an empty cell
-    says 1/k. `cells` for scalars, `vector_cells` for vectors; with fewer samples than cells, one cell. `random_state` fixes
-    the k-means seed (42 in berta2026), None draws it. O(n cells k) per iteration. berta2026, Section 4 (PartitionWise)."""
+    """Histogram regression: class shares in the bins of a k-means partition of the predictions.
 
-    cells: int = 15
-    vector_cells: int = 30
+        q(x) = mean of y_i over the samples i in the bin of x     (1/k for an empty bin)
+
+    Parameters
+    ----------
+    bins, vector_bins : int
+        Number of bins of scalars and of vectors. With fewer samples than bins there is one bin; with fewer distinct predictions
+        each is a bin.
+    random_state : int or None
+        Seed of k-means (42 in berta2026); None draws it from the estimator's stream.
+
+    Notes
+    -----
+    k-means is scikit-learn's with one k-means++ start. A bin that lacks a class gives it probability 0. Determinism: exact with
+    a `random_state`, else statistical. Cost: O(n bins k) per iteration of k-means.
+
+    References
+    ----------
+    berta2026, Section 4 (PartitionWise).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> p, y = np.array([0.1, 0.12, 0.8, 0.82, 0.84, 0.86]), np.array([0, 0, 1, 1, 0, 1])
+    >>> Partition(bins=2, random_state=0).fit(p, y)(np.array([0.2, 0.7]))
+    array([0.  , 0.75])
+    """
+
+    bins: int = 15
+    vector_bins: int = 30
     random_state: int | None = None
 
-    null_bias = 0.15  # kl of vectors: a cell that lacks a class says 0, which held-out samples punish
+    null_bias = 0.15  # kl of vectors: a bin that lacks a class says 0, which held-out samples punish
 
     @property
     def determinism(self):
         return "statistical" if self.random_state is None else "exact"
 
     def fit(self, p, y, rng=None):
-        points = p[:, None] if p.ndim == 1 else p
+        points = in_columns(p)
         hits = y[:, None].astype(np.float64) if p.ndim == 1 else one_hot(y, p.shape[1])
         seed = as_seed(rng) if self.random_state is None else self.random_state
-        cell_of, count = kmeans(points, self.cells if p.ndim == 1 else self.vector_cells, seed)
-        cell = cell_of(points)
-        sizes = np.bincount(cell, minlength=count)
-        sums = np.column_stack([np.bincount(cell, h, minlength=count) for h in hits.T])
+        bin_of, count = kmeans(points, self.bins if p.ndim == 1 else self.vector_bins, seed)
+        index = bin_of(points)
+        sizes = np.bincount(index, minlength=count)
+        sums = np.column_stack([np.bincount(index, h, minlength=count) for h in hits.T])
         blank = 0.5 if p.ndim == 1 else 1.0 / p.shape[1]
         means = np.divide(sums, sizes[:, None], out=np.full_like(sums, blank), where=sizes[:, None] > 0)
 
         def q(x):
-            values = means[cell_of(x[:, None] if x.ndim == 1 else x)]
+            values = means[bin_of(in_columns(x))]
             return values[:, 0] if x.ndim == 1 else values
 
         return q
 
 
-def kmeans(points, cells, seed):
-    """Fit k-means; return (points -> cell index, number of cells). Fewer points than cells: one cell; fewer distinct points:
-    as many cells as there are distinct points."""
+def kmeans(points, bins, seed):
+    """Fit k-means; return (function from points (m, k) to bin numbers (m,), number of bins). With fewer points than `bins` there
+    is one bin, with fewer distinct points there are as many bins as these."""
     from sklearn.cluster import KMeans
 
-    if len(points) < cells:
+    if len(points) < bins:
         return lambda x: np.zeros(len(x), dtype=np.int64), 1
-    distinct = len(np.unique(points[: 50 * cells], axis=0))
-    if distinct < cells:
+    distinct = len(np.unique(points[: 50 * bins], axis=0))
+    if distinct < bins:
         distinct = len(np.unique(points, axis=0))
-    cells = min(cells, distinct)
-    if cells == 1:
+    bins = min(bins, distinct)
+    if bins == 1:
         return lambda x: np.zeros(len(x), dtype=np.int64), 1
-    fitted = KMeans(n_clusters=cells, random_state=seed, n_init="auto").fit(points)
-    return fitted.predict, cells
+    fitted = KMeans(n_clusters=bins, random_state=seed, n_init="auto").fit(points)
+    return fitted.predict, bins

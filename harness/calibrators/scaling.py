@@ -7,12 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from harness.calibrators.temperature import Temperature, _log_odds, _logs, _softmax
+from harness.calibrators.logits import floored_log, log_odds, on_columns
+from harness.calibrators.temperature import Temperature
 from harness.errors import BadInputError
+from harness.math.softmax import softmax
 
 RIDGE = 1e-6  # on the distance from the identity map: keeps separable samples finite
 DENSE_CLASSES = 30  # up to here a Hessian of k (k + 1) coordinates is formed
 HESSIAN_ROWS = 4096  # samples that it is estimated from
+TRUST_REGION = {"gtol": 1e-8, "maxiter": 200}
 
 
 def smoothed(q, n):
@@ -24,17 +27,43 @@ def smoothed(q, n):
 
 @dataclass(frozen=True)
 class QuadraticScaling:
-    """q = sigma(a + b l + c l^2), l = logit p with each log floored at -87.336, (a, b, c) of least log-loss, then mixed with
-    1/(n + 1) of the uniform (unless `mixture` is false). berta2026's binary recalibration after boosted trees (QS).
+    """Quadratic scaling of the logit, of two classes.
 
-    Newton steps with the analytic Hessian to the exact minimum, a ridge of 1e-6 to (0, 1, 0) keeping separable samples finite.
-    `scikit_learn` takes the authors' call instead: float32 logits, lbfgs in float64 with its default tolerance, no ridge: so do
-    all published runs come back (scikit-learn of today, given float32 logits, also fits in float32, and turns some signs of
-    q - f). O(n) per step.
+        q(p) = sigma(a + b l + c l^2),   l = logit p,   (a, b, c) of least mean log-loss
+
+    Logs are floored at -87.336. The result is mixed with the uniform.
+
+    Parameters
+    ----------
+    mixture : bool
+        Whether q becomes (n q + 1/2) / (n + 1), n the number of samples it was fitted on, so that no class is impossible.
+
+    Raises
+    ------
+    BadInputError
+        For more than two classes.
+
+    Notes
+    -----
+    Newton steps with the analytic Hessian to the exact minimum; a ridge of 1e-6 to the identity (0, 1, 0) keeps separable samples
+    finite. Determinism: exact. Cost: O(n) per step.
+
+    References
+    ----------
+    berta2026, Section 5 (QS): the recalibration after boosted trees.
+
+    Examples
+    --------
+    Three distinct predictions and three coefficients: each prediction gets its share of ones.
+
+    >>> import numpy as np
+    >>> p = np.repeat([0.1, 0.4, 0.8], [4, 5, 10])
+    >>> y = np.r_[1, 0, 0, 0, 1, 1, 0, 0, 0, np.ones(7), np.zeros(3)].astype(int)
+    >>> QuadraticScaling(mixture=False).fit(p, y)(np.array([0.1, 0.4, 0.8])).round(3)
+    array([0.25, 0.4 , 0.7 ])
     """
 
     mixture: bool = True
-    scikit_learn: bool = False
 
     determinism = "exact"
     max_classes = 2
@@ -44,43 +73,55 @@ class QuadraticScaling:
             if p.shape[1] != 2:
                 raise BadInputError(f"p has {p.shape[1]} columns; quadratic scaling is of two classes.")
             return on_columns(self, p, y, rng)
-        w = self._by_scikit_learn(p, y) if self.scikit_learn else _quadratic(self._features(p), y)
-        n = len(p)
+        w, n = self.coefficients(p, y), len(p)
 
         def q(x):
-            value = expit(self._features(x) @ w)
+            value = expit(powers(self.logits(x)) @ w)
             return smoothed(value, n) if self.mixture else value
 
         return q
 
-    def _features(self, p):
-        if self.scikit_learn:
-            p = p.astype(np.float32)  # before 1 - p: what rounds to 1 is as far out as a float32 can be
-            both = np.log(np.maximum(np.stack([1.0 - p, p]), _TINY))
-            logits = (both[1] - both[0]).astype(np.float64)
-        else:
-            logits = _log_odds(p)
-        return np.column_stack([np.ones_like(logits), logits, logits**2])
+    def logits(self, p):
+        """l of the predictions, (n,)."""
+        return log_odds(p)
 
-    def _by_scikit_learn(self, p, y):
-        from sklearn.linear_model import LogisticRegression
-
-        if len(np.unique(y)) < 2:
-            return np.array([np.inf if y[0] else -np.inf, 0.0, 0.0])
-        model = LogisticRegression(C=np.inf, fit_intercept=False)
-        return model.fit(self._features(p), y).coef_[0]
+    def coefficients(self, p, y):
+        """(a, b, c), (3,)."""
+        return _quadratic(powers(self.logits(p)), y)
 
 
 @dataclass(frozen=True)
 class StructuredMatrixScaling:
-    """q = softmax(z + D z + b), z = log of temperature-scaled p, D (k, k) and b (k,) minimising
+    """Structured matrix scaling: a matrix and a shift of the logits, with a ridge towards temperature scaling.
+
+        q(p) = softmax(z + D z + b),   z = log of temperature-scaled p
+
+    D (k, k) and b (k,) minimise
 
         mean log-loss + (k/n) |b|^2 + (k/n) |diag D|^2 + (k (k-1)/n) |offdiag D|^2
 
-    (ridge towards temperature scaling, weaker on the diagonal). `mixture` mixes the result with 1/(n + 1) of the uniform; the
-    temperature-scaled input is mixed in any case. Strictly convex: L-BFGS with the analytic gradient, in coordinates in which
-    the Hessian at the start is the identity (for k <= 30). For two classes it is quadratic scaling. berta2026, Section 5 (SMS).
-    O(n k^2) per gradient.
+    For two classes it is `QuadraticScaling`.
+
+    Parameters
+    ----------
+    mixture : bool
+        Whether q becomes (n q + 1/k) / (n + 1), so that no class is impossible. Its temperature-scaled input always is.
+
+    Notes
+    -----
+    The objective is strictly convex. L-BFGS with the analytic gradient, for k <= 30 in coordinates in which the Hessian at the
+    start is the identity. Determinism: exact. Cost: O(n k^2) per gradient.
+
+    References
+    ----------
+    berta2026, Section 5 (SMS).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> p, y = np.tile([0.5, 0.3, 0.2], (3000, 1)), np.repeat([0, 1, 2], [600, 900, 1500])  # constant: towards the shares
+    >>> StructuredMatrixScaling().fit(p, y)(p[:1]).round(1)
+    array([[0.2, 0.3, 0.5]])
     """
 
     mixture: bool = False
@@ -92,25 +133,19 @@ class StructuredMatrixScaling:
             return QuadraticScaling(mixture=self.mixture).fit(p, y, rng)
         n, k = p.shape
         temperature = Temperature().fit(p, y)
-        w = _structured(_logs(smoothed(temperature(p), n)), y)
+        w = _structured(floored_log(smoothed(temperature(p), n)), y)
 
         def q(x):
-            z = _logs(smoothed(temperature(x), n))
-            value = _softmax(z + z @ w[:, :k].T + w[:, k])
+            z = floored_log(smoothed(temperature(x), n))
+            value = softmax(z + z @ w[:, :k].T + w[:, k])
             return smoothed(value, n) if self.mixture else value
 
         return q
 
 
-def on_columns(calibrator, p, y, rng):
-    """Fit a calibrator of scalars on the second of two columns; the map is of two columns again."""
-    q = calibrator.fit(p[:, 1], y, rng)
-
-    def both(x):
-        value = q(x[:, 1])
-        return np.column_stack([1.0 - value, value])
-
-    return both
+def powers(logits):
+    """Columns 1, l, l^2, (n, 3)."""
+    return np.column_stack([np.ones_like(logits), logits, logits**2])
 
 
 def _quadratic(features, y):
@@ -118,7 +153,7 @@ def _quadratic(features, y):
     from scipy.optimize import minimize
 
     n, identity = len(y), np.array([0.0, 1.0, 0.0])
-    scale = np.maximum(np.abs(features).max(axis=0), 1.0)  # so that the three coordinates are alike to the trust region
+    scale = np.maximum(np.abs(features).max(axis=0), 1.0)  # the trust region is a ball: coordinates of one size
     x = features / scale
 
     def value(v):
@@ -131,7 +166,7 @@ def _quadratic(features, y):
         s = expit(x @ v)
         return (x * (s * (1.0 - s))[:, None]).T @ x / n + np.diag(RIDGE / scale**2)
 
-    found = minimize(value, identity * scale, jac=True, hess=hessian, method="trust-exact", options=_PRECISE)
+    found = minimize(value, identity * scale, jac=True, hess=hessian, method="trust-exact", options=TRUST_REGION)
     return found.x / scale
 
 
@@ -144,17 +179,17 @@ def _structured(z, y):
     x = np.column_stack([z, np.ones(n)])
     penalty = np.full((k, k + 1), k * (k - 1) / n)
     penalty[np.arange(k), np.arange(k)] = penalty[:, k] = k / n
-    cell = np.arange(n) * k + y
+    outcome = np.arange(n) * k + y  # positions in a flat (n, k) array
 
     def value(w):
         t = z + x @ w.T
         t -= t.max(axis=1, keepdims=True)
-        of_outcome = t.ravel()[cell].mean()
+        of_outcome = t.ravel()[outcome].mean()
         np.exp(t, out=t)
         total = t.sum(axis=1)
         loss = np.log(total).mean() - of_outcome + (penalty * w * w).sum()
         t /= total[:, None]
-        t.ravel()[cell] -= 1.0
+        t.ravel()[outcome] -= 1.0
         return loss, t.T @ x / n + 2.0 * penalty * w
 
     factor = np.linalg.cholesky(_hessian(z, x, penalty)) if k <= DENSE_CLASSES else None
@@ -172,16 +207,12 @@ def _structured(z, y):
 
 
 def _hessian(z, x, penalty):
-    """Of the objective at D = 0, b = 0, its sum over samples estimated from at most HESSIAN_ROWS of them, evenly spaced."""
+    """The objective's Hessian at D = 0, b = 0. Its mean over samples is of at most HESSIAN_ROWS of them, evenly spaced."""
     n, k = z.shape
     rows = slice(None, None, -(-n // HESSIAN_ROWS))
-    s, part = _softmax(z[rows]), x[rows]
+    s, part = softmax(z[rows]), x[rows]
     outer = (s[:, :, None] * part[:, None, :]).reshape(len(part), -1)
     hessian = np.diag(2.0 * penalty.ravel()) - outer.T @ outer / len(part)
     blocks = hessian.reshape(k, k + 1, k, k + 1)
     blocks[np.arange(k), :, np.arange(k), :] += (outer.T @ part / len(part)).reshape(k, k + 1, k + 1)
     return hessian
-
-
-_TINY = np.finfo(np.float32).tiny
-_PRECISE = {"gtol": 1e-8, "maxiter": 200}

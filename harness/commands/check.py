@@ -39,12 +39,15 @@ class Finding:
 
 def check(target: str) -> list[Finding]:
     """Examine the estimator, problem or calibrator `target`, module.Name or an id. Raises BadInputError if it cannot be made."""
-    from threadpoolctl import threadpool_limits
-
     made = _made(target)
     members = members_of(made)
-    if members:  # a family of problems is judged by its first member
-        made = next(iter(members.values()))
+    return examine(next(iter(members.values())) if members else made, target)  # a family of problems: its first member
+
+
+def examine(made, target: str) -> list[Finding]:
+    """The findings on an estimator, a problem or a calibrator, which a sentence calls `target`."""
+    from threadpoolctl import threadpool_limits
+
     items, cases_of, rules, reason = _contract_of(made, target)
     if isinstance(reason, str):
         return [Finding(item, "not applicable", f"it cannot run here: {reason}") for item in items]
@@ -57,9 +60,9 @@ def check(target: str) -> list[Finding]:
     findings = []
     with generators_put_back():
         cases = cases_of(made)
-        for item, examine in items.items():
+        for item, rule in items.items():
             with threadpool_limits(1):  # anew for each item: libraries loaded meanwhile are limited too
-                findings.append(_finding(item, examine, cases))
+                findings.append(_finding(item, rule, cases))
     return findings
 
 

@@ -119,7 +119,9 @@ def _known(case, p):
     known = ProblemSpec.of(case.problem).posterior
     if known is None:
         raise UndefinedError("no posterior is known")
-    c = np.asarray(known(p.copy()))
+    given = p.copy()
+    given.flags.writeable = False
+    c = np.asarray(known(given))
     if c.shape != p.shape:
         raise ContractBrokenError(f"posterior has shape {c.shape} for p of shape {p.shape}; they must be the same")
     if not (c.min() >= -ROUNDING and c.max() <= 1.0 + ROUNDING):  # also false for NaN

@@ -1,5 +1,5 @@
 """Completion of the command line: `eval "$(calharness completion bash)"`. The shell calls `calharness completion words ...` at
-every tab, so nothing heavy is imported: ids are file names, parameters are read from the YAML as text."""
+every tab, so nothing heavy is imported: ids and parameters are read from YAML."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 
 from harness.common.paths import CONF
 from harness.errors import BadInputError
-from harness.runs.catalogue import GROUPS, ids
+from harness.runs.options import GROUPS, ids, option
 
 BASH = """_calharness() {
     local word
@@ -64,7 +64,7 @@ def candidates(words: list[str], index: int) -> list[str]:
     return [word[len(whole) - len(typed) :] for word in _complete(words[1:start], whole) if word.startswith(whole)]
 
 
-def _complete(before, word):
+def _complete(before: list[str], word: str) -> list[str]:
     """Whole words that may stand after the words `before`."""
     command = before[0] if before and before[0] in COMMANDS else None
     if command == "help":
@@ -86,7 +86,7 @@ def _complete(before, word):
     return ([] if before else list(COMMANDS)) + _override(before, word)
 
 
-def _list(before, word):
+def _list(before: list[str], word: str) -> list[str]:
     if not before:
         return list(LISTS)
     if "=" in word:
@@ -96,7 +96,7 @@ def _list(before, word):
     return ["--all", "notion=", "estimand=", "paper=", "problem=", "estimator="]
 
 
-def _data(before):
+def _data(before: list[str]) -> list[str]:
     if not before:
         return ["list", "fetch", "verify", "make"]
     if before == ["make"]:
@@ -110,7 +110,7 @@ def _data(before):
     return []
 
 
-def _override(before, word):
+def _override(before: list[str], word: str) -> list[str]:
     plus = word[: len(word) - len(word.lstrip("+"))]
     name, equals, value = word[len(plus) :].partition("=")
     if equals:
@@ -129,37 +129,37 @@ def _override(before, word):
     return [f"{plus}{one}=" for one in (*GROUPS, *top) if one not in ("figure", "sweep", "labels", "reasons")] + dotted
 
 
-def _values(name, value):
+def _values(name: str, value: str) -> list[str]:
     if name in ("problem", "estimator"):
         head = value[: max(value.rfind("["), value.rfind(","), value.rfind("(")) + 1]
         return [head + one for one in ids(name)]
     if name == "experiment":
         return ids(name)
-    return VALUES.get(name, ())
+    return list(VALUES.get(name, ()))
 
 
-def _parameters(group, name, plus):
-    """Those of the YAML; behind a + also those that only the class has."""
+def _parameters(group: str, name: str, plus: str) -> list[str]:
+    """Parameters of an id: those of its YAML, and behind a + also those that only its class has."""
     if name not in ids(group):
         return []
     if plus:
         from harness.runs import catalogue
 
         return catalogue.parameters(group, name)
-    return re.findall(r"^  (?!_target_)(\w+):", (CONF / group / f"{name}.yaml").read_text(), flags=re.M)
+    return [key for key in option(group, name).config if key != "_target_"]
 
 
-def _config():
+def _config() -> str:
     return (CONF / "config.yaml").read_text().split("\nhydra:")[0]
 
 
-def _papers():
+def _papers() -> list[str]:
     from harness.runs import catalogue
 
     return catalogue.papers()
 
 
-def _calibrators():
+def _calibrators() -> list[str]:
     from harness.runs import catalogue
 
     return catalogue.calibrators()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from harness.common.paths import EXPERIMENTS, PACKAGE
 from harness.common.seeds import digest
 from harness.common.strangers import hidden_experiments
+from harness.common.version import VERSION
 from harness.errors import BadInputError
 from harness.estimators.base import EstimatorSpec
 from harness.problems.base import ProblemSpec
@@ -24,6 +25,8 @@ from harness.runs.settings import as_list
 
 if TYPE_CHECKING:
     import pandas as pd
+
+SOURCES = (".py", ".j2", ".csv", ".parquet")  # what a drawing depends on
 
 
 @dataclass(frozen=True)
@@ -162,8 +165,8 @@ class Experiment:
     def render(self, frame) -> tuple[list[Path], dict[str, int], list[str]]:
         """Draw and write everything people look at; returns the files, the page last, the number of rows per verdict, and
         sentences on what the reader should know. Nothing is drawn, and nothing overwritten, where there is no number."""
+        from harness.report import figure_files, reproduction, tables
         from harness.report import page as report
-        from harness.report import plots, reproduction, tables
 
         if not len(frame):
             raise BadInputError(
@@ -179,9 +182,11 @@ class Experiment:
                 notes.append(f"{self.folder} held the results of another configuration; they are kept in {moved}")
         shown, config = self._shown(frame), self.shown_config()
         figure, summary, wide, compared = self._drawn(frame, shown, config, notes)
+        if not self.is_sweep:  # the figure of a sweep has the times, other results are the same on every machine
+            summary = summary.drop(columns="cpu_seconds", errors="ignore")
         stem = self.folder / self.stem
         with variations.undisturbed(self.folder, self.stem, self.identity) if self.is_variation else contextlib.nullcontext():
-            files = plots.save(figure, stem, config)
+            files = figure_files.save(figure, stem, config)
             files += tables.save(summary, wide, stem)
             if compared is not None:
                 files += reproduction.save(compared, self.name, self.folder)
@@ -203,23 +208,26 @@ class Experiment:
     def _drawn(self, frame, shown, config, notes):
         """(figure, summary, wide table, paper against ours or None). A paper's item draws its own experiment, and variations in
         sampling alone; other variations are drawn in the general way, and compared with nothing."""
-        from harness.report import plots, rankings, reproduction, sweep_report, tables
+        from harness.report import plots, ranking_plot, rankings, reproduction, sweep_plots, tables
+        from harness.report.shown import label
+        from harness.report.sweep_tables import SweepResults
 
         if self.is_sweep:
-            view = sweep_report.View(self.plan)
-            figure = view.render(shown, config)
-            return figure, view.summary(shown, config), view.table(shown, config), None
+            results = SweepResults(self.plan)
+            figure = sweep_plots.render(results, shown, config)
+            return figure, results.summary(shown, config), results.table(shown, config), None
         item = load_item(self.paper, config["item"]) if config["item"] and variations.same_quantities(self.differs) else None
         view = item or (rankings if config["ranking"] else None)
         compared = None
         try:
-            figure = view.render(shown, config) if view else plots.overview(shown, config)
+            draw = item.render if item else ranking_plot.render if config["ranking"] else plots.overview
+            figure = draw(shown, config)
             summary = getattr(view, "summary", tables.summary)(shown, config)
             wide = getattr(view, "table", tables.wide)(shown, config)
             if item:
-                computed = {tables.label(config, "estimator", e) for e in self.plan.estimators} | {reproduction.TRUTH}
+                computed = {label(config, "estimator", e) for e in self.plan.estimators} | {reproduction.TRUTH}
                 asked = (config["compare"], config["reasons"], computed, config["same_draws_as_paper"])
-                compared = reproduction.compare(item.reproduced(frame, config), self.paper, *asked)
+                compared = reproduction.compare(item.reproduced(frame, config), self.paper, *asked, records=frame)
         except Exception as error:
             if not (item and self.differs):
                 raise
@@ -234,11 +242,12 @@ class Experiment:
 
     def wide(self, frame):
         """The table for people: rows by problem and n (and swept values), a column per estimator."""
-        from harness.report import rankings, sweep_report, tables
+        from harness.report import rankings, tables
+        from harness.report.sweep_tables import SweepResults
 
         shown, config = self._shown(frame), self.shown_config()
         if self.is_sweep:
-            return sweep_report.View(self.plan).table(shown, config)
+            return SweepResults(self.plan).table(shown, config)
         return (rankings.table if config["ranking"] else tables.wide)(shown, config)
 
     def rmse(self) -> float | None:
@@ -246,7 +255,7 @@ class Experiment:
         that searches minimises. Infinite where a cell failed or is undefined, or the mean would be over the easier ones; None
         where no truth is known."""
         from harness.report.evaluation import evaluate
-        from harness.report.tables import figure_estimands
+        from harness.report.shown import figure_estimands
 
         frame = self._shown(self.records())
         shown = frame["estimand"].eq(figure_estimands(frame, self.config)[0])
@@ -259,8 +268,9 @@ class Experiment:
         """A reliability diagram of every file of the run: yields (title, caption, files); none in a paper's item or a ranking."""
         import numpy as np
 
-        from harness.report import plots, reliability, tables
-        from harness.runs.records import whole_file
+        from harness.common.writing import whole_file
+        from harness.report import figure_files, reliability
+        from harness.report.shown import label
 
         which, config = self.config["reliability"], self.shown_config()
         if which == "none" or self.paper or config["ranking"]:
@@ -272,11 +282,11 @@ class Experiment:
                 continue
             p, y = problem.object.sample(problem.object.n_max, np.random.default_rng(0))
             notion = "top_label" if spec.top_label else None
-            title = tables.label(config, "problem", name)
+            title = label(config, "problem", name)
             panels = reliability.panels(p, y, which, notion=notion, classes=spec.names)
             own = f"_{re.sub('[^A-Za-z0-9.=-]+', '_', name).strip('_')}" if len(held) > 1 else ""
             stem = self.folder / f"{self.stem}_reliability{own}"
-            files = plots.save(reliability.figure(panels, config), stem, config)
+            files = figure_files.save(reliability.figure(panels, config), stem, config)
             table = stem.with_name(f"{stem.name}.csv")
             with whole_file(table) as temporary:
                 reliability.table_of(panels).to_csv(temporary, index=False)
@@ -324,20 +334,34 @@ class Experiment:
         """Whether there is a picture of this result, of whatever records."""
         return (self.folder / f"{self.stem}.png").is_file()
 
-    def fingerprint(self, frame) -> str:
-        """Identifies what the result files are made of: the records, the configuration and the code that draws."""
-        sources = (
-            p for folder in (PACKAGE, EXPERIMENTS) for p in folder.rglob("*") if p.suffix in (".py", ".j2", ".csv", ".parquet")
-        )
-        code = max(p.stat().st_mtime_ns for p in sources)
-        rows = [len(frame), float(frame["written"].sum()), float(frame["written"].max()), float(frame["truth"].sum())]
-        return digest(json.dumps([rows, self.config, self.plan.points, code], sort_keys=True, default=str))
+    def stamp(self, frame) -> str:
+        """Identifies what the page shows: the cells and their numbers, to twelve digits, the configuration, and the version of
+        the package. The same numbers drawn at another time or on another machine have the same stamp."""
+        import numpy as np
+        import pandas as pd
+
+        named = frame[["key", "estimand", "status", "kind"]].fillna("").astype(str)
+        values = frame[["value", "low", "high", "truth", "truth_error"]].astype(float)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            place = 10.0 ** (11 - np.floor(np.log10(values.abs().where(values.ne(0.0), 1.0))))
+            numbers = ((values * place).round() / place).fillna(-np.inf)
+        rows = np.sort(pd.util.hash_pandas_object(pd.concat([named, numbers], axis=1), index=False).to_numpy())
+        content = [digest(rows.tobytes().hex()), self.page_config(), self.plan.points, VERSION]
+        return digest(json.dumps(content, sort_keys=True, default=str))
+
+    def page_config(self) -> dict:
+        """The configuration without what says where and on how many processes it runs."""
+        return {k: v for k, v in self.config.items() if k not in variations.OPERATIONAL or k == "experiment"}
 
     def is_drawn(self, frame) -> bool:
-        """Whether figure, table and page are there and the page, which is written last, is of this fingerprint."""
+        """Whether figure, table and page are there, and the page, which is written last, has the stamp of these records and is
+        no older than the code that draws."""
         page = self.folder / f"{self.stem}.html"
-        there = all((self.folder / f"{self.stem}{end}").is_file() for end in (".html", ".png", ".csv"))
-        return there and f'content="{self.fingerprint(frame)}"' in page.read_text()[:2000]
+        if not all((self.folder / f"{self.stem}{end}").is_file() for end in (".html", ".png", ".csv")):
+            return False
+        sources = (p for folder in (PACKAGE, EXPERIMENTS) for p in folder.rglob("*") if p.suffix in SOURCES)
+        newest = max(p.stat().st_mtime_ns for p in sources)
+        return page.stat().st_mtime_ns >= newest and f'content="{self.stamp(frame)}"' in page.read_text()[:2000]
 
     def _shown(self, frame):
         chosen = [str(name) for name in as_list(self.config["estimand"])]

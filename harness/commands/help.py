@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from harness.errors import BadInputError
 
 MAIN = """calharness: estimators of calibration error against problems with known truth
@@ -117,7 +119,7 @@ Nothing is downloaded unasked.""",
 
 
 def text(command: str | None) -> str:
-    """The help of a command, or of the whole. Raises BadInputError on a command that there is not."""
+    """The help of a command, or of the whole for None. Raises BadInputError on an unknown command."""
     if command is None:
         return MAIN
     if command not in TEXTS:
@@ -127,7 +129,7 @@ def text(command: str | None) -> str:
     return TEXTS[command].replace("{options}", _options()) if command == "run" else TEXTS[command]
 
 
-def _options():
+def _options() -> str:
     """The lines of conf/config.yaml from n on, without what is Hydra's."""
     from harness.common.paths import CONF
 
@@ -135,9 +137,9 @@ def _options():
     return "\n".join(f"  {line}".rstrip() for line in settings[settings.index("\nn:") + 1 :].splitlines())
 
 
-def asked(arguments: list[str], commands) -> str | None:
-    """The command whose help the arguments ask for ("" for the whole), None if they ask for none. The help of `data make X` and
-    `data fetch tabrepo` is their own."""
+def asked(arguments: list[str], commands: Iterable[str]) -> str | None:
+    """The command whose help the arguments ask for ("" for the whole), or None if they ask for none. `data make X` and `data
+    fetch tabrepo` have a help of their own, which is not asked for here."""
     if not arguments or arguments[0] in ("help", "--help", "-h"):
         rest = [word for word in arguments[1:] if word not in ("--help", "-h")]
         return rest[0] if rest and arguments[0] == "help" else ""

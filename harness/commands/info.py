@@ -1,5 +1,5 @@
-"""`calharness info`: what an id is: its YAML, docstrings, every parameter with its default, truths; of an experiment, its cells
-and the files it needs."""
+"""`calharness info` says what an id is: its YAML, its docstring, every parameter with its default, and its truths; of an
+experiment its cells and the files that it needs."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import os
 import re
 import textwrap
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from harness.common.paths import CONF
+from harness.common.strangers import ours
 from harness.errors import BadInputError, guess
-from harness.runs import catalogue
-from harness.runs.catalogue import GROUPS
+from harness.runs import catalogue, options
+from harness.runs.options import GROUPS
 
 SHOWN = {
     "problem": ("classes", "notions", "default_n", "default_reps", "version"),
@@ -24,7 +26,7 @@ SHOWN = {
 
 
 def command(arguments: list[str]) -> int:
-    """`info ID`: of a problem, estimator, experiment or calibrator, or of an own module.Class."""
+    """`info ID` describes a problem, estimator, experiment or calibrator, or one's own module.Class."""
     if len(arguments) != 1:
         raise BadInputError(f"info takes one id, found {len(arguments)}: {' '.join(arguments) or 'nothing'}.")
     name = arguments[0].removeprefix("harness.calibrators.")
@@ -37,24 +39,24 @@ def command(arguments: list[str]) -> int:
         raise BadInputError(f"there is no {name!r}{guess(name, every)}; {what}, and an own class is module.Class.")
     print(f"{group} {name}\n")
     if group != "calibrator":
-        print(f"{(CONF / group / f'{name}.yaml').read_text().rstrip()}\n")
+        print(f"{options.text(group, name)}\n")
     if group == "experiment":
         _experiment(name)
     else:
-        _describe(group, *_made(group, name), {} if group == "calibrator" else catalogue.comments(group, name))
+        _describe(group, *_made(group, name), {} if group == "calibrator" else options.option(group, name).meaning)
     return 0
 
 
-def _made(group, name):
-    """(object, its YAML node)"""
+def _made(group: str, name: str) -> tuple[Any, dict[str, Any]]:
+    """The object of an id and its configuration."""
     from harness.runs.components import build
 
     node = {"_target_": f"harness.calibrators.{name}"} if group == "calibrator" else catalogue.config(group, name)
     return build(group, name, node), node
 
 
-def _own(target):
-    """A class or function of a stranger's, or of ours by its dotted path."""
+def _own(target: str) -> int:
+    """Describe a class or function by its dotted path: a stranger's, or one of ours."""
     from harness.runs.components import build
 
     made = build("estimator", target.rpartition(".")[2], {"_target_": target})
@@ -63,18 +65,23 @@ def _own(target):
     return 0
 
 
-def _describe(group, made, node, comments=None):
+def _describe(group: str, made: Any, node: dict[str, Any], comments: dict[str, str] | None = None) -> None:
+    """Print docstring and parameters of an object, what it declares, and its truths if it is a problem."""
     _print_part(made.__name__ if inspect.isroutine(made) else type(made).__name__, made, node, comments or {})
-    from harness.problems.base import members_of
+    from harness.calibrators.base import CalibratorSpec
+    from harness.estimators.base import EstimatorSpec
+    from harness.problems.base import ProblemSpec, members_of
 
+    specs: dict[str, Any] = {"problem": ProblemSpec, "estimator": EstimatorSpec, "calibrator": CalibratorSpec}
     try:
         members = members_of(made)
-        if members:  # a family of problems
+        if members:
             ids = list(members)
             print(f"{len(ids):,} problems, from {ids[0]} to {ids[-1]}" if len(ids) > 1 else f"1 problem, {''.join(ids)}")
             return
+        spec = specs[group].of(made)
         for attribute in SHOWN[group]:
-            if (value := getattr(made, attribute, None)) is not None:
+            if (value := getattr(spec, attribute)) is not None:
                 print(f"{attribute:<14}{', '.join(map(str, value)) if isinstance(value, tuple) else value}")
         if group == "problem" and hasattr(made, "truth"):
             _print_truths(made)
@@ -82,8 +89,8 @@ def _describe(group, made, node, comments=None):
         print(error)
 
 
-def _print_part(title, part, node, comments, path=""):
-    """Docstring and parameters of an object, then the same of those of our classes that it holds."""
+def _print_part(title: str, part: Any, node: Any, comments: dict[str, str], path: str = "") -> None:
+    """Print docstring and parameters of an object, then those of the objects of our classes that it holds."""
     doc = inspect.getdoc(part if inspect.isroutine(part) else type(part))
     print(f"{path}{title}: {doc or 'no docstring'}\n")
     given = node if isinstance(node, dict) else {}
@@ -95,15 +102,15 @@ def _print_part(title, part, node, comments, path=""):
         print()
     for field in dataclasses.fields(part) if dataclasses.is_dataclass(part) else ():
         value = getattr(part, field.name)
-        if dataclasses.is_dataclass(value) and type(value).__module__.startswith("harness."):
+        if dataclasses.is_dataclass(value) and ours(type(value).__module__):
             _print_part(type(value).__name__, value, given.get(field.name), {}, f"{path}{field.name}: ")
 
 
 HEAD = ("parameter", "value", "default", "type", "meaning")
 
 
-def _parameters(part, given):
-    """(name, value here, default of the class, type) of every parameter."""
+def _parameters(part: Any, given: dict[str, Any]) -> list[tuple[str, str, str, str]]:
+    """Name, value here, default of the class and type of every parameter."""
     if dataclasses.is_dataclass(part):
         return [(f.name, _text(getattr(part, f.name)), _default(f), _type(f.type)) for f in dataclasses.fields(part) if f.init]
     try:
@@ -119,15 +126,15 @@ def _parameters(part, given):
     return rows
 
 
-def _text(value):
+def _text(value: Any) -> str:
     if dataclasses.is_dataclass(value):
-        return f"{type(value).__name__}, below" if type(value).__module__.startswith("harness.") else type(value).__name__
+        return f"{type(value).__name__}, below" if ours(type(value).__module__) else type(value).__name__
     if isinstance(value, (tuple, list)) and any(map(dataclasses.is_dataclass, value)):
         return f"[{', '.join(type(v).__name__ for v in value)}]"
     return textwrap.shorten(catalogue.short(list(value) if isinstance(value, tuple) else value), 60, placeholder=" ...") or "''"
 
 
-def _default(field):
+def _default(field: dataclasses.Field[Any]) -> str:
     if field.default is not dataclasses.MISSING:
         return _text(field.default)
     if field.default_factory is not dataclasses.MISSING:
@@ -135,12 +142,16 @@ def _default(field):
     return "needed"
 
 
-def _type(annotation):
+def _type(annotation: Any) -> str:
     return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
 
 
-def _meaning(name, doc):
-    """The sentence of a docstring that names the parameter in backquotes, or else as NAME = ..., in one line."""
+def _meaning(name: str, doc: str) -> str:
+    """What a docstring says of a parameter, in one line: the first sentence below it in the section of parameters, or else the
+    sentence that names it in backquotes or as NAME = ..."""
+    entry = re.search(rf"^(?:\w+, )*{name}(?:, \w+)*(?: :.*)?\n((?:    .+\n?)+)", doc, flags=re.M)
+    if entry:
+        return textwrap.shorten(catalogue.first_sentence(entry[1]), 110, placeholder=" ...")
     sentences = re.split(r"(?<=[a-z0-9)\]\"`][.;])\s+", " ".join(doc.split()))
     for pattern in (rf"`{name}[`:]", rf"\b{name}( =|=|:)"):
         for sentence in sentences:
@@ -149,18 +160,18 @@ def _meaning(name, doc):
     return ""
 
 
-def _print_truths(problem):
+def _print_truths(problem: Any) -> None:
     from harness.math import estimands
-    from harness.problems.base import truth_of
+    from harness.problems.base import ProblemSpec, truth_of
 
-    for notion in problem.default_notions:
+    for notion in ProblemSpec.of(problem).default_notions:
         for name in estimands.names(notion):
             truth = truth_of(problem, name, notion)
             if truth is not None:
                 print(f"{notion:<10} {name:<24} {truth.value:.10g} ± {truth.error:.1g}  {truth.method}")
 
 
-def _experiment(name):
+def _experiment(name: str) -> None:
     from harness.runs import plan as planning
     from harness.runs.config import compose
 
@@ -179,9 +190,9 @@ def _experiment(name):
         plan = planning.plan(config)
         runnable = len(plan.cells) - len(plan.skips)
         rows.append(("cells", f"{len(plan.cells):,}, of which {runnable:,} run here and {len(plan.skips):,} are skipped"))
-    except BadInputError as reason:  # a family without files
+    except BadInputError as error:  # a family without files
         plan = None
-        rows.append(("cells", str(reason)))
+        rows.append(("cells", str(error)))
     files = _files(config["problem"] or {})
     if files:
         rows.append(("files", "; ".join(files)))
@@ -193,15 +204,15 @@ def _experiment(name):
             print(f"{'':<12}{count:,} cells: {reason}")
 
 
-def _setting(value):
+def _setting(value: Any) -> str:
     if value is None:
         return "the problem's own"
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _files(nodes):
+def _files(nodes: dict[str, Any]) -> list[str]:
     """`path (present)` or `path (absent)` for every file or folder that the problems' YAMLs name."""
-    from harness.sources.tabrepo import CACHE
+    from harness.common.paths import CACHE
 
     data = os.environ.get("CALHARNESS_DATA")
     places = [Path.cwd(), *([Path(data).expanduser()] if data else []), CACHE]
@@ -209,7 +220,7 @@ def _files(nodes):
     return [f"{path} ({'present' if any((place / path).exists() for place in places) else 'absent'})" for path in paths]
 
 
-def _paths(node):
+def _paths(node: Any) -> Iterator[str]:
     if isinstance(node, dict):
         for key, value in node.items():
             if key in ("path", "folder") and isinstance(value, str) and value:

@@ -1,14 +1,15 @@
-"""`calharness list`: ids with a line of description, by words and properties."""
+"""`calharness list` prints ids with a line of description, all or those that have given words and properties."""
 
 from __future__ import annotations
 
 import re
 import shutil
 import sys
+from collections.abc import Callable
 
 from harness.errors import BadInputError, guess
 from harness.runs import catalogue
-from harness.runs.catalogue import GROUPS
+from harness.runs.options import GROUPS
 
 NAMES = {f"{group}s": group for group in (*GROUPS, "calibrator")}
 KEYS = {
@@ -20,9 +21,9 @@ KEYS = {
 
 
 def command(arguments: list[str]) -> int:
-    """`list` says how many there are of each; `list NAMES [WORD | KEY=VALUE ...] [--all]` prints a line per id that has all the
-    words in its id or description and all the properties. Paper-faithful variants are hidden unless --all, or a filter names
-    their ending. Raises BadInputError on anything unknown and where nothing matches."""
+    """`list` says how many ids there are of each group; `list NAMES [WORD | KEY=VALUE ...] [--all]` prints a line for each id
+    that has all the words in its id or description and all the properties. Variants of a paper are hidden, unless --all is given
+    or a word names their ending. Raises BadInputError on anything unknown and where nothing matches."""
     everything = "--all" in arguments
     flags = [text for text in arguments if text.startswith("-") and text != "--all"]
     if flags:
@@ -48,7 +49,7 @@ def command(arguments: list[str]) -> int:
     return 0
 
 
-def _counts():
+def _counts() -> int:
     for names, group in NAMES.items():
         print(f"{names:<12}{len(catalogue.every(group)):>4}   calharness list {names}")
     print(
@@ -58,14 +59,14 @@ def _counts():
     return 0
 
 
-def _variant(name):
-    """The ending that makes an id a paper's or legacy variant, or nothing."""
+def _variant(name: str) -> str:
+    """The ending that makes an id the variant of a paper or one on an author's random stream, or nothing."""
     match = re.search(rf"_(legacy|{'|'.join(catalogue.papers())})$", name)
     return match[1] if match else ""
 
 
-def _print(group, names):
-    """One line each, the id first; cut to the terminal's width, whole where the output goes elsewhere."""
+def _print(group: str, names: list[str]) -> None:
+    """Print a line for each id, cut to the width of a terminal; where the output goes elsewhere, lines are whole."""
     width = max((len(name) for name in names), default=0) + 2
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     for name in names:
@@ -73,7 +74,7 @@ def _print(group, names):
         print(line if room is None or len(line) <= room else f"{line[: room - 1]}…")
 
 
-def _matches(group, name, text):
+def _matches(group: str, name: str, text: str) -> bool:
     key, equals, value = text.partition("=")
     if not equals:
         return text.lower() in f"{name} {catalogue.describe(group, name)}".lower()
@@ -83,52 +84,55 @@ def _matches(group, name, text):
     return _PROPERTIES[key](group, name, value)
 
 
-def _of_paper(group, name, paper):
-    """Whether it is an item of the paper, a variant of its, or has it in its docstring."""
+def _of_paper(group: str, name: str, paper: str) -> bool:
+    """Whether an id is an item or a variant of the paper, or cites it in its docstring."""
     if paper not in catalogue.papers():
         raise BadInputError(f"paper is {paper!r}{guess(paper, catalogue.papers())}; allowed are {', '.join(catalogue.papers())}.")
     if group == "experiment":
         return catalogue.config(group, name).get("paper") == paper
     if group == "calibrator":
         return paper in catalogue.docstring(f"harness.calibrators.{name}")
-    return paper in name or paper in catalogue.docstring(catalogue.config(group, name)["_target_"])
+    target = catalogue.config(group, name)["_target_"]
+    return paper in name or paper in target or paper in catalogue.docstring(target)
 
 
-def _uses(kind):
-    def uses(group, name, wanted):
+def _uses(kind: str) -> Callable[[str, str, str], bool]:
+    def uses(group: str, name: str, wanted: str) -> bool:
         """Whether an experiment has this problem or estimator by itself."""
         if wanted not in catalogue.every(kind):
             raise BadInputError(f"there is no {kind} {wanted!r}{guess(wanted, catalogue.every(kind))}.")
         defaults = catalogue.config(group, name).get("defaults", [])
-        chosen = next((entry[f"override /{kind}"] for entry in defaults if f"override /{kind}" in entry), [])
+        chosen: str | list[str] = next((entry[f"override /{kind}"] for entry in defaults if f"override /{kind}" in entry), [])
         return wanted in ([chosen] if isinstance(chosen, str) else chosen or [])
 
     return uses
 
 
-def _has_notion(group, name, notion):
+def _has_notion(group: str, name: str, notion: str) -> bool:
+    from harness.estimators.base import EstimatorSpec
     from harness.math.notions import NOTIONS
-    from harness.problems.base import members_of
+    from harness.problems.base import ProblemSpec, members_of
     from harness.runs.components import load
 
     if notion not in NOTIONS:
         raise BadInputError(f"notion is {notion!r}{guess(notion, list(NOTIONS))}; allowed are {', '.join(NOTIONS)}.")
     made = load(group, name, {})
     try:
-        members = members_of(made)  # a family: by its first problem
-        if members:
+        members = members_of(made)
+        if members:  # a family has the notions of its first problem
             made = next(iter(members.values()))
-        return notion in made.notions
+        return notion in (ProblemSpec if group == "problem" else EstimatorSpec).of(made).notions
     except BadInputError:  # a file that is not given yet
         return False
 
 
-def _has_estimand(group, name, estimand):
+def _has_estimand(group: str, name: str, estimand: str) -> bool:
+    from harness.estimators.base import EstimatorSpec
     from harness.math import estimands
     from harness.runs.components import load
 
     estimands.check_name(estimand)
-    return estimand in load(group, name, {}).estimands
+    return estimand in (EstimatorSpec.of(load(group, name, {})).estimands or ())
 
 
 _PROPERTIES = {

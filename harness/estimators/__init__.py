@@ -5,12 +5,13 @@ p (n,) with y in {0, 1} for the scalar notions (classwise: once per class, avera
 for canonical. Its class attributes are its properties: `base.EstimatorSpec` lists them, and what holds where one is left out.
 """
 
+from harness.estimators.accuracy import Accuracy
 from harness.estimators.anchors import Brier, LogLossScore, Oracle
 from harness.estimators.auroc import Auroc
 from harness.estimators.base import Estimate
 from harness.estimators.binned import Binned, Debiased
 from harness.estimators.bootstrap import Bootstrap
-from harness.estimators.certified.bounds import (
+from harness.estimators.certified import (
     BVWindow,
     CertifiedInterval,
     LipBkt,
@@ -24,6 +25,7 @@ from harness.estimators.ckce import CKCE
 from harness.estimators.dirichlet_kernel import BinningKernel, DirichletKernel
 from harness.estimators.kernel_errors import MMCE, SKCE, UCME, SimplexECE
 from harness.estimators.kernel_ridge import KernelRidge
+from harness.estimators.reliability_bins import ReliabilityBins
 from harness.estimators.risk_curve import RiskCurve
 from harness.estimators.tuned import Tuned
 from harness.estimators.variational import Variational, paired_difference
@@ -37,6 +39,7 @@ __all__ = [
     "LipBkt",
     "CertifiedInterval",
     "BVWindow",
+    "Accuracy",
     "Auroc",
     "Binned",
     "BinningKernel",
@@ -50,6 +53,7 @@ __all__ = [
     "LogLossScore",
     "MMCE",
     "Oracle",
+    "ReliabilityBins",
     "Tuned",
     "RiskCurve",
     "SKCE",

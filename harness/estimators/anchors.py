@@ -14,8 +14,26 @@ from harness.math.notions import checked, one_hot
 
 @dataclass(frozen=True)
 class Brier:
-    """mean ||p - y||^2, one column for scalars, summed over classes for vectors (Brier, 1950). Unbiased for its own
-    expectation, which bounds l2_squared from above. O(n k)."""
+    """The Brier score: the mean squared distance of the predictions from the outcomes.
+
+        brier = 1/n sum_i ||p_i - y_i||^2
+
+    One column for the scalar notions, the sum over the classes for canonical, where y_i is one-hot.
+
+    Notes
+    -----
+    No calibration error: its expectation is l2_squared plus the refinement, and so an upper bound of l2_squared. Unbiased for
+    that expectation, between 0 and 1 (scalar) or 2 (canonical). O(n k).
+
+    References
+    ----------
+    Brier (1950), Monthly Weather Review 78, 1-3.
+
+    Examples
+    --------
+    >>> round(Brier()([0.1, 0.4, 0.8, 0.9], [0, 1, 1, 1])["brier"].value, 6)
+    0.105
+    """
 
     notions = ("binary", "top_label", "classwise", "canonical")
     estimands = ("brier",)
@@ -31,8 +49,20 @@ class Brier:
 
 @dataclass(frozen=True)
 class LogLossScore:
-    """mean -log p_y. Unbiased for its own expectation, which bounds kl from above; an outcome of predicted probability 0 makes
-    it infinite, which is recorded as undefined. O(n)."""
+    """The log-loss: the mean negative logarithm of what was predicted for the outcome that came.
+
+        logloss = -1/n sum_i log p_i(y_i)
+
+    Notes
+    -----
+    No calibration error: its expectation is kl plus the refinement, and so an upper bound of kl. Unbiased for that
+    expectation, in nats. An outcome of predicted probability 0 makes it infinite, which is recorded as undefined. O(n).
+
+    Examples
+    --------
+    >>> round(LogLossScore()([0.1, 0.4, 0.8, 0.9], [0, 1, 1, 1])["logloss"].value, 6)
+    0.337539
+    """
 
     notions = ("binary", "top_label", "classwise", "canonical")
     estimands = ("logloss",)
@@ -49,9 +79,24 @@ class LogLossScore:
 
 @dataclass(frozen=True)
 class Oracle:
-    """mean d(p, C) with the true C = g*(p): what is left is the sampling error of p. Unbiased (rms and sharpness: slightly low;
-    linf: from below). Needs a problem whose posterior is known; it knows no class of a vector by itself, so no classwise.
-    O(n k)."""
+    """What an estimator would give that knew the true C = E[Y given p]: only the sampling error of p is left.
+
+        value = 1/n sum_i d(p_i, C(p_i)),   d the distance of the estimand
+
+    Notes
+    -----
+    Every estimand of the notion but the scores. Unbiased; rms and sharpness are slightly low, linf of scalars is from below.
+    Needs a problem that knows its posterior, and no classwise notion: the posterior given a whole vector says nothing of one
+    given a single coordinate. O(n k).
+
+    Examples
+    --------
+    >>> import harness
+    >>> problem = harness.load_problem("beta_overconfident")
+    >>> p, y = problem.sample(1000, np.random.default_rng(0))
+    >>> round(Oracle()(p, y, problem=problem)["l1"].value, 2)
+    0.14
+    """
 
     notions = ("binary", "canonical")
     determinism = "exact"

@@ -13,10 +13,21 @@ from harness.math.notions import checked
 
 @dataclass(frozen=True)
 class Auroc:
-    """auroc = P(p > p') + P(p = p') / 2 over the pairs of a sample with y = 1 and one with y = 0 (Mann and Whitney's statistic).
-    1/2 for predictions that say nothing, 1 for those that order all pairs; under top_label of the confidences, between right and
-    wrong predictions. Unbiased. UndefinedError where one of the outcomes is not there. Classwise: the mean over one class against the
-    others. O(n log n)."""
+    """The area under the ROC curve, which is no calibration error.
+
+        auroc = P(p > p') + P(p = p') / 2   over the pairs of a sample with y = 1 and one with y = 0
+
+    Notes
+    -----
+    Mann and Whitney's statistic: 1/2 for predictions that say nothing, 1 for those that order all pairs. Under top_label it is of
+    the confidences, between right and wrong predictions; classwise the mean over one class against the others. Unbiased.
+    UndefinedError where one of the two outcomes did not come. O(n log n).
+
+    Examples
+    --------
+    >>> Auroc()([0.1, 0.4, 0.4, 0.9], [0, 0, 1, 1])["auroc"].value
+    0.875
+    """
 
     notions = ("binary", "top_label", "classwise")
     estimands = ("auroc",)

@@ -263,7 +263,8 @@ def _level_of(estimator: Any) -> float | None:
 
 
 def _mean(estimates: list[Estimate], level: float | None) -> Estimate:
-    """Mean of points, and of their bounds if they were asked for at a common level. Diagnostics are left out: they describe single
+    """Mean of points, and of their bounds if they were asked for at a common level. Diagnostics are left out: they describe
+    single
     classes."""
 
     def mean(name: str) -> float | None:

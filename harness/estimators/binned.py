@@ -1,4 +1,4 @@
-"""Plug-in estimators on cells: within a cell the outcome frequency stands for C."""
+"""Plug-in estimators on bins: within a bin the outcome frequency stands for C."""
 
 from __future__ import annotations
 
@@ -20,13 +20,35 @@ RULES = ("width", "mass", "kmeans")
 
 @dataclass(frozen=True)
 class Binned:
-    """sum_b (n_b / n) d(mean p in b, mean y in b) for l1, l2 (vectors), l2_squared; rms its root; linf = max_b |gap| for scalars
-    and the weighted mean of max_j |gap_j| for vectors.
+    """The plug-in estimator on bins: in each bin, the mean outcome stands for C = E[Y given p].
 
-    Cells: rule = "width" ([j/B, (j+1)/B), the last closed: p = 0 and p = 1 count), "mass" (equal counts, equal p never
-    separated), "kmeans" (k-means cells, the only rule for vectors). Empty cells count nothing. Plug-in: biased upwards by the
-    noise of the cell means, downwards by what cancels inside a cell. O(n); kmeans O(n B k) per iteration.
-    Guo et al. (2017), eq. 3; Naeini et al. (2015); berta2026, Figs. 1 (mass) and 3 (kmeans), Appendix A.
+        l1 = sum_b (n_b / n) |mean p in b - mean y in b|
+
+    and likewise l2_squared and, for vectors, l2; rms is the root of l2_squared; linf = max_b |gap_b| for scalars, and the
+    weighted mean of max_j |gap_bj| for vectors.
+
+    Parameters
+    ----------
+    bins : int
+        How many bins; empty ones do not count.
+    rule : {"width", "mass", "kmeans"}
+        "width": [j/B, (j+1)/B), the last one closed, so that p = 0 and p = 1 count. "mass": equal counts, equal p never
+        separated. "kmeans": the clusters of k-means, the only rule for vectors, random in its start.
+
+    Notes
+    -----
+    Biased upwards by the noise of the bin means, about sqrt(2 B / (pi n)) s for l1 near
+    calibration (s^2 the mean of C (1 - C)), and downwards by what cancels inside a bin. O(n); kmeans O(n B k) per iteration.
+
+    References
+    ----------
+    Guo et al. (2017), ICML, eq. 3; Naeini et al. (2015), AAAI; berta2026, Figures 1 (mass) and 3 (kmeans), Appendix A.
+
+    Examples
+    --------
+    >>> found = Binned(bins=2)([0.1, 0.4, 0.8, 0.9], [0, 1, 1, 1])
+    >>> round(found["l1"].value, 6), round(found["linf"].value, 6)
+    (0.2, 0.25)
     """
 
     bins: int = 15
@@ -52,15 +74,15 @@ class Binned:
 
     @property
     def null_bias(self):
-        return 0.3 if self.rule == "kmeans" else 0.05  # k-means cells also serve vectors, whose many means are noisier
+        return 0.3 if self.rule == "kmeans" else 0.05  # k-means also serves vectors, whose many bin means are noisier
 
     def __call__(self, p, y, rng=None):
         p, y = checked(p, y)
         if p.ndim == 1:
-            sizes, mean_p, mean_y = cells(p, y, self.bins, self.rule, rng)
+            sizes, mean_p, mean_y = bin_means(p, y, self.bins, self.rule, rng)
             notion, wanted = "binary", [name for name in self.estimands if name != "l2"]
         else:
-            sizes, mean_p, mean_y = _vector_cells(p, y, self.bins, self.rule, rng)
+            sizes, mean_p, mean_y = _vector_bin_means(p, y, self.bins, self.rule, rng)
             notion, wanted = "canonical", self.estimands
         weights = sizes / len(p)
         return {name: Estimate(estimands.value(name, mean_p, mean_y, notion, weights)) for name in wanted}
@@ -71,20 +93,41 @@ class Binned:
 
     def products(self, p, y, points, settings, rng=None):
         """For every setting, residual products at every array of `points`: the feature of a prediction is the mean of p - y over
-        the fitted samples of its cell (gruber2025, Section 4.1)."""
+        the fitted samples of its bin (gruber2025, Section 4.1)."""
         for one in settings:
             own = dataclasses.replace(self, **one)
-            cell_of, count = partition(p, own.bins, own.rule, rng)
-            mean = cell_residuals(p, y, cell_of, count)
-            yield [ResidualGram(mean[cell_of(x)]) for x in points]
+            bin_of, count = partition(p, own.bins, own.rule, rng)
+            mean = bin_residuals(p, y, bin_of, count)
+            yield [ResidualGram(mean[bin_of(x)]) for x in points]
 
 
 @dataclass(frozen=True)
 class Debiased:
-    """sum_b (n_b / n) [(mean p - mean y)^2 - mean y (1 - mean y) / (n_b - 1)]: the binned squared error without the variance of
-    the cell frequencies. Estimates sum_b P(b) (E[p | b] - E[y | b])^2 <= l2_squared; may be negative; cells of one sample
-    count 0. Kumar, Liang and Ma (2019), Section 5, Definition 5.1 (with the prediction in place of the rescaled cell value).
-    O(n)."""
+    """The binned squared error without the variance of the bins' outcome frequencies.
+
+        l2_squared = sum_b (n_b / n) [(mean p - mean y)^2 - mean y (1 - mean y) / (n_b - 1)]
+
+    Parameters
+    ----------
+    bins : int
+        How many bins; those of a single sample count 0.
+    rule : {"width", "mass", "kmeans"}
+        As in `Binned`.
+
+    Notes
+    -----
+    Unbiased, but for bins of one sample, for sum_b P(b) (E[p given b] - E[y given b])^2, which is at most l2_squared; may be
+    negative. O(n).
+
+    References
+    ----------
+    Kumar, Liang and Ma (2019), NeurIPS, Definition 5.1, with the prediction in place of the recalibrated value of its bin.
+
+    Examples
+    --------
+    >>> round(Debiased(bins=2)([0.1, 0.4, 0.8, 0.9], [0, 1, 1, 1])["l2_squared"].value, 6)
+    -0.0825
+    """
 
     bins: int = 15
     rule: str = "mass"
@@ -98,7 +141,7 @@ class Debiased:
 
     def __call__(self, p, y, rng=None):
         p, y = checked(p, y)
-        sizes, mean_p, mean_y = cells(p, y, self.bins, self.rule, rng)
+        sizes, mean_p, mean_y = bin_means(p, y, self.bins, self.rule, rng)
         noise = mean_y * (1.0 - mean_y) / np.maximum(sizes - 1, 1)
         term = np.where(sizes > 1, (mean_p - mean_y) ** 2 - noise, 0.0)
         return {"l2_squared": Estimate(float(sizes / len(p) @ term))}
@@ -110,17 +153,17 @@ def check_bins(bins):
         raise BadInputError(f"bins is {bins!r}; an integer of at least 1 is needed.")
 
 
-def cells(p, y, bins, rule, rng=None):
-    """Cell sizes and means of scalar p and y over the non-empty cells."""
-    cell_of, count = partition(p, bins, rule, rng)
-    return _means(cell_of(p), count, p[:, None], y[:, None], squeeze=True)
+def bin_means(p, y, bins, rule, rng=None):
+    """Sizes of the bins that are not empty, and the means of scalar p and y in them."""
+    bin_of, count = partition(p, bins, rule, rng)
+    return _means(bin_of(p), count, p[:, None], y[:, None], squeeze=True)
 
 
 def partition(p, bins, rule, rng=None):
-    """(function from predictions to cell numbers, number of cells) of the rule on predictions p, (n,) or (for kmeans) (n, k)."""
+    """(function from predictions to bin numbers, number of bins) of the rule on predictions p, (n,) or (for kmeans) (n, k)."""
     if rule == "kmeans":
-        cell_of, count = kmeans(p if p.ndim == 2 else p[:, None], bins, as_seed(rng))
-        return (lambda x: cell_of(x if x.ndim == 2 else x[:, None])), count
+        bin_of, count = kmeans(p if p.ndim == 2 else p[:, None], bins, as_seed(rng))
+        return (lambda x: bin_of(x if x.ndim == 2 else x[:, None])), count
     if p.ndim != 1:
         raise BadInputError(f"p has shape {p.shape}, but rule {rule!r} cuts one probability; use rule='kmeans'.")
     edges = np.arange(1, bins) / bins if rule == "width" else _equal_mass(p, bins)
@@ -138,23 +181,23 @@ def _equal_mass(p, bins):
     return np.unique(np.partition(p, starts)[starts])
 
 
-def _vector_cells(p, y, bins, rule, rng):
-    cell_of, count = partition(p, bins, rule, rng)
-    return _means(cell_of(p), count, p, one_hot(y, p.shape[1]))
+def _vector_bin_means(p, y, bins, rule, rng):
+    bin_of, count = partition(p, bins, rule, rng)
+    return _means(bin_of(p), count, p, one_hot(y, p.shape[1]))
 
 
-def cell_residuals(p, y, cell_of, count):
-    """Mean of p - y in every cell, (cells, 1) or (cells, k); an empty cell takes the mean over all samples."""
-    u, cell = residuals(p, y), cell_of(p)
-    sizes = np.bincount(cell, minlength=count)
-    sums = np.column_stack([np.bincount(cell, column, minlength=count) for column in u.T])
+def bin_residuals(p, y, bin_of, count):
+    """Mean of p - y in every bin, (bins, 1) or (bins, k); an empty bin takes the mean over all samples."""
+    u, index = residuals(p, y), bin_of(p)
+    sizes = np.bincount(index, minlength=count)
+    sums = np.column_stack([np.bincount(index, column, minlength=count) for column in u.T])
     return np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1)[:, None], u.mean(axis=0))
 
 
-def _means(cell, count, p, y, squeeze=False):
-    sizes = np.bincount(cell, minlength=count)
+def _means(index, count, p, y, squeeze=False):
+    sizes = np.bincount(index, minlength=count)
     used = sizes > 0
     mean_p, mean_y = (
-        np.column_stack([np.bincount(cell, column, minlength=count) for column in a.T])[used] / sizes[used, None] for a in (p, y)
+        np.column_stack([np.bincount(index, column, minlength=count) for column in a.T])[used] / sizes[used, None] for a in (p, y)
     )
     return (sizes[used], mean_p[:, 0], mean_y[:, 0]) if squeeze else (sizes[used], mean_p, mean_y)

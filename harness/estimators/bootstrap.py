@@ -15,37 +15,51 @@ from harness.math.notions import one_hot
 
 OWN_REVISION = 1
 FORMS = ("half", "pivotal")
-LEAST_ROWS = 20  # of fewer, halves say nothing
-MOST_UNDEFINED = 0.05  # share of halves without a value up to which there is an interval
-SLOW = 1.0 / (math.sqrt(2.0) - 1.0)  # bias of the whole per difference of half and whole, if it falls as 1 / sqrt(n)
+MIN_ROWS = 20  # of fewer, halves say nothing
+MAX_UNDEFINED_SHARE = 0.05  # share of halves without a value up to which there is an interval
+SLOW_BIAS_FACTOR = 1.0 / (math.sqrt(2.0) - 1.0)  # bias of the whole per difference of half and whole, if it falls as 1 / sqrt(n)
 
 
 @dataclass(frozen=True)
 class Bootstrap(Wrapper):
-    """The estimates of `estimator`, to the last bit, and for every point estimate without a bound of its own an interval for the
-    population quantity at `level`, from `resamples` random halves of the rows.
+    """The estimates of another estimator, to the last bit, with an interval from random halves of the rows.
 
-    With theta the value on all n rows and theta_b on a random half, drawn without replacement, d = theta_b - theta (times
-    sqrt(half / (n - half)), 1 for even n) spreads over the halves as theta does over samples: for a mean, by s / sqrt(n). Drawn
-    with replacement it would not: ties enlarge the plug-in error of an estimate that is corrected for it, and copies of a row get
-    on both sides of a cross-fit (a pivotal interval of debiased15 then covers 53 % where 95 % are asked for, beta_wavy, n = 500;
-    a percentile interval of binned15 1 %). The mean of d is the bias of theta if that is O(1 / n), which doubles in a half, and
-    2.41 = 1 / (sqrt(2) - 1) times the mean of d if it is O(1 / sqrt(n)), as that of a plug-in distance near calibration.
+    Every point estimate without a bound of its own gets an interval for the population quantity. With theta the value on all n
+    rows, theta_b that on a random half of them, drawn without replacement, and z the normal quantile at (1 + level) / 2,
 
-    form "half"     [theta - larger bias - z sd d, theta - smaller bias + z sd d] of these two biases, z the normal quantile at
-                    (1 + level) / 2. `low` of a calibration error is moreover 0 unless theta exceeds all but at most one of the
-                    values on 4 / (1 - level) - 1 = 79 samples of calibrated labels, Y ~ p, at the same predictions: an exact
-                    test of calibration at (1 - level) / 2.
-    form "pivotal"  theta - quantiles of d, without the test: narrower by 5 to 25 %, and right far from calibration alone
-                    (of l1 by binned15 on beta_calibrated, n = 500, it covers 36 %).
+        d_b = theta_b - theta   (times sqrt(half / (n - half)), which is 1 for even n)
+        half:     [theta - larger bias - z sd(d), theta - smaller bias + z sd(d)],   the two biases mean(d) and 2.41 mean(d)
+        pivotal:  theta - quantiles of d at (1 - level) / 2 and (1 + level) / 2
 
-    Calibration errors are cut at 0. The value of a biased estimator may lie outside its interval.
+    Parameters
+    ----------
+    estimator : estimator
+        Whose estimates these are.
+    resamples : int
+        How many halves, at least 20.
+    level : float
+        Confidence level of the intervals.
+    form : {"half", "pivotal"}
+        "half" moreover sets `low` of a calibration error to 0 unless theta exceeds all but at most one of the values on
+        4 / (1 - level) - 1 = 79 samples of calibrated labels, Y ~ p, at the same predictions: an exact test of calibration at
+        (1 - level) / 2. "pivotal" does without the test: narrower by 5 to 25 %, and right only far from calibration (of l1 by
+        binned15 on beta_calibrated, n = 500, it covers 36 %).
 
-    What is covered is where the estimator tends as n grows. That is the true error if its bins, bandwidth or calibrator resolve
-    it; a bias that n does not remove is invisible to any resampling, and then coverage of the truth falls with n. Measured
-    coverage of the truth at 95 %, form "half" with 200 resamples, in % (300 samples: +- 1.3 at 95; * 150 samples, 100 resamples:
-    +- 1.8; ** 100 and 100: +- 2.2), in brackets that of the estimator's own limit (beta_wavy: 0.0336 for l1 of 15 bins, 0.0401
-    the truth):
+    Notes
+    -----
+    **Why halves.** Over the halves d spreads as theta does over samples: for a mean, by s / sqrt(n). Drawn with replacement
+    it would not: ties enlarge the plug-in error of an estimate that is corrected for it, and copies of a row get on both
+    sides of a cross-fit (a pivotal interval of debiased15 then covers 53 % where 95 % are asked for, beta_wavy, n = 500; a
+    percentile interval of binned15 1 %). The mean of d is the bias of theta if that is O(1 / n), which doubles in a half; if
+    it is O(1 / sqrt(n)), as that of a plug-in distance near calibration, the bias is 1 / (sqrt(2) - 1) = 2.41 times the mean
+    of d.
+
+    **What is covered** is the value to which the estimator tends as n grows. That is the true error if its bins, bandwidth or
+    calibrator resolve it; a bias that n does not remove is invisible to any resampling, and then coverage of the truth falls
+    with n. Intervals of calibration errors are cut at 0, and the value of a biased estimator may lie outside its interval.
+    Measured coverage of the truth at 95 %, form "half" with 200 resamples, in % (300 samples: +- 1.3 at 95; * 150 samples, 100
+    resamples: +- 1.8; ** 100 and 100: +- 2.2), in brackets that of the estimator's own limit (beta_wavy: 0.0336 for l1 of 15
+    bins, 0.0401 the truth):
 
                                        n  beta_calibrated  beta_overconfident   beta_wavy
         binned15 l1                  500               98           95          98
@@ -68,14 +82,28 @@ class Bootstrap(Wrapper):
     Also of l1 by binned15 on dirichlet3_calibrated and _overconfident, n = 500: classwise 96 and 93, top-label 97 on the first
     (100 samples, 60 resamples: +- 2.2).
 
-    Rows are drawn for all classes together (classwise: an interval of the mean over classes, no Bonferroni). diagnostics: resamples;
-    bootstrap_se, the spread of d, and bootstrap_bias, its mean (form half); undefined_resamples, halves that the estimator calls
-    undefined or refuses, or where its value is not finite. If these are more than 5 %, with fewer than 20 rows, and where the
-    values do not vary at all, there is no interval. The streams are spawned from rng after the estimator has used it. Cost:
-    `resamples` calls on n / 2 rows and, where an error is told from 0, up to 79 on n.
+    **Rows** are drawn for all classes together (classwise: an interval of the mean over the classes, no Bonferroni). There is no
+    interval with fewer than 20 rows, where more than 5 % of the halves have no finite value, and where the values do not vary at
+    all. The streams are spawned from rng after the estimator has used it.
 
+    **Diagnostics.** resamples; bootstrap_se, the spread of d, and bootstrap_bias, its mean (form half); undefined_resamples, the
+    halves that the estimator calls undefined or refuses, or where its value is not finite.
+
+    **Cost.** `resamples` calls on n / 2 rows and, where an error is told from 0, up to 79 on n.
+
+    References
+    ----------
     Politis and Romano (1994), Ann. Stat. 22, with half of the rows; Davison and Hinkley (1997), Section 5.2 (pivotal); Broecker
     and Smith (2007), Weather and Forecasting 22 (calibrated labels).
+
+    Examples
+    --------
+    >>> import harness
+    >>> from harness.estimators import Binned
+    >>> p, y = harness.load_problem("beta_overconfident").sample(500, np.random.default_rng(0))
+    >>> e = Bootstrap(Binned(), resamples=20)(p, y, np.random.default_rng(1))["l1"]
+    >>> e.kind, 0.0 < e.low < e.high, e.level
+    ('point', True, 0.95)
     """
 
     estimator: Any
@@ -92,8 +120,8 @@ class Bootstrap(Wrapper):
         if not callable(self.estimator):
             raise BadInputError(f"estimator is a {type(self.estimator).__name__}; a callable (p, y) is needed.")
         whole = isinstance(self.resamples, (int, np.integer)) and not isinstance(self.resamples, bool)
-        if not whole or self.resamples < LEAST_ROWS:
-            raise BadInputError(f"resamples is {self.resamples!r}; an integer of at least {LEAST_ROWS} is needed, such as 200.")
+        if not whole or self.resamples < MIN_ROWS:
+            raise BadInputError(f"resamples is {self.resamples!r}; an integer of at least {MIN_ROWS} is needed, such as 200.")
         if not (isinstance(self.level, (int, float)) and 0.0 < self.level < 1.0):
             raise BadInputError(f"level is {self.level!r}; a number between 0 and 1 is needed, such as 0.95.")
         if self.form not in FORMS:
@@ -124,7 +152,7 @@ class Bootstrap(Wrapper):
         open_ = [name for name, e in found.items() if e.kind == "point" and e.low is None and e.high is None and is_finite(e)]
         if not open_:
             return found
-        if len(p) < LEAST_ROWS:
+        if len(p) < MIN_ROWS:
             return {**found, **{name: _with(found[name], {"resamples": 0.0}) for name in open_}}
         halves, null = _streams(rng)
         on_halves = self._on_halves(p, y, notion, problem, halves)
@@ -160,7 +188,7 @@ class Bootstrap(Wrapper):
         diagnostics = {"resamples": float(self.resamples)}
         if len(values) < self.resamples:
             diagnostics["undefined_resamples"] = float(self.resamples - len(values))
-        if len(values) < (1.0 - MOST_UNDEFINED) * self.resamples:
+        if len(values) < (1.0 - MAX_UNDEFINED_SHARE) * self.resamples:
             return _with(e, diagnostics)
         if np.ptp(values) <= 1e-12 * max(1.0, abs(e.value)):  # nothing varies: no sampling error of 0, but none that halves show
             return _with(e, {**diagnostics, "bootstrap_se": 0.0})
@@ -176,7 +204,10 @@ class Bootstrap(Wrapper):
 
             fast = float(change.mean())
             reach = float(ndtri((1.0 + self.level) / 2.0) * change.std(ddof=1))
-            low, high = (e.value - max(fast, SLOW * fast) - reach, e.value - min(fast, SLOW * fast) + reach)
+            low, high = (
+                e.value - max(fast, SLOW_BIAS_FACTOR * fast) - reach,
+                e.value - min(fast, SLOW_BIAS_FACTOR * fast) + reach,
+            )
             diagnostics |= {"bootstrap_se": float(change.std(ddof=1)), "bootstrap_bias": fast}
         if is_error(name):  # the truth is not below 0
             low, high = max(low, 0.0), max(high, 0.0)

@@ -22,49 +22,83 @@ from harness.estimators.kernel_errors import (
     rate_of,
     times,
 )
-from harness.math.kernels import TILE, pivoted_cholesky, rbf
+from harness.math.kernels import TILE_ROWS, pivoted_cholesky, rbf
 
 METHODS = ("auto", "cholesky", "low_rank", "features")
-FEW = 500  # samples that Cholesky serves soonest
-MOST_DENSE = 10_000
-MOST_HELD = 4000  # samples of which auto holds an n x n matrix
-MOST_INVERTED = 2000  # samples of which the noise floor may cost another n^3
-MOST_PIVOTS = 256
-MOST_PRODUCTS = 50
-ROWS = 4096
-NEGLIGIBLE = 1e-12  # of ||R||^2 / (4 c), the largest value possible
+CHOLESKY_FASTEST_UP_TO = 500  # samples that Cholesky serves soonest
+CHOLESKY_MAX_N = 10_000
+AUTO_CHOLESKY_MAX_N = 4000  # samples of which auto holds an n x n matrix
+NOISE_FLOOR_MAX_N = 2000  # samples of which the noise floor may cost another n^3
+MAX_PIVOTS = 256
+MAX_PRODUCTS = 50
+BLOCK_ROWS = 4096
+NEGLIGIBLE_SHARE = 1e-12  # of ||R||^2 / (4 c), the largest value possible
 
 
 @dataclass(frozen=True)
 class CKCE:
-    """ckce = ||C^_{Y|f} - C^_{Z|f}||_HS^2 = tr(R' A K A R), A = (K + c I)^-1: the conditional mean operators of the outcome and
-    of draws Z from the prediction f, both by ridge regression on f (moskvichev2025, eqs. 4 and 5).
+    """The conditional kernel calibration error: the distance of two conditional mean operators, of the outcome and of draws
+    from the prediction, both given the prediction f.
 
-    R = e_y - f (n, k); K_ij = f_i.f_j + exp(-||f_i - f_j||^2 / (2 gamma^2)), c = ridge n, ridge = n^-1/4 if none is given
-    (Sections 2.3, 3.2 and 5, where gamma is "the median heuristic"); labels by 1{y = y'}. gamma: a number, or a rule of
-    `kernels.median_distance`, on the predictions at hand. kernel = "kronecker": 1{f = f'} instead (Appendix A), where ckce =
-    sum_g ||sum_{i in g} r_i||^2 / (n_g + c)^2 over the distinct predictions. p (n,) counts as the two columns (1 - p, p).
+        ckce = ||C^_{Y|f} - C^_{Z|f}||_HS^2 = tr(R' A K A R),   A = (K + c I)^-1,   R = e_y - f
 
-    At least 0 and biased upwards: of a calibrated model the expectation given f is sum_i [A K A]_ii (1 - ||f_i||^2), the part
-    noise_floor; downwards by the ridge, which takes the difference in a direction of eigenvalue s times s / (s + c). Hence
-    values depend on n, gamma and the law of f, and only those of one n and one rule compare. Where all f are equal: kappa /
-    (kappa + ridge)^2 ||mean r||^2, kappa = ||f||^2 + 1, whatever gamma.
+        K_ij = f_i.f_j + exp(-||f_i - f_j||^2 / (2 gamma^2)),   c = ridge n
 
-    method: "cholesky": K + c I decomposed, O(n^3), n x n memory, n up to 10,000. "low_rank": the RBF part is L L' + E by pivoted
-    Cholesky, E >= 0 of trace e = n residual; F = [f, L], P = (F F' + c I)^-1 in closed form. X = P R is the solution for K - E,
-    and tr(X' (K - E) X) misses ckce by at most e (1 + e / c)^2 ||X||^2: along K - E + t E, with A and W = A R there, the
-    derivative is -tr(W' E (I - 2 c A) W). Where that is too much, conjugate gradients with preconditioner P reduce S = R - (K +
-    c I) X, K a product in tiles. As the solution is X + A S, ckce = tr(X' K X) + 2 tr(X' (I - c P) S) with an error of at most 2
-    min(||X||, e ||P X||) ||S|| + ||S||^2 / (4 c), for c (P - A) = c A E P and s / (s + c)^2 <= 1 / (4 c). They end where this,
-    with rounding, is at most `accuracy` of ckce, or 1e-12 of the largest value possible, ||R||^2 / (4 c). The heavy ridge makes
-    a few products enough, for any rank. O(n r^2) and O(n^2 k) per product, O(n (k + r)) memory, r <= 256. "auto": Cholesky up to
-    500 samples, low rank above (where a tiny ridge keeps it from the accuracy: Cholesky up to 4,000, UndefinedError above).
-    "features": K by `features` random Fourier features from rng, O(n (k + 2 features)^2) (Appendix B).
+    Both operators are ridge regressions on f; labels are compared by 1{y = y'}. p (n,) counts as the two columns (1 - p, p).
 
-    diagnostics: gamma, ridge; rank, residual (relative trace of E), products, error (the bound above); noise_floor, where it is cheap
-    (low_rank: to first order in E, within 1 %)."""
+    Parameters
+    ----------
+    gamma : float or str
+        A number, or a rule of `kernels.median_distance` on the predictions at hand (the paper says "the median heuristic").
+    ridge : float, optional
+        The regularisation; None is n^-1/4 (Sections 2.3, 3.2 and 5).
+    method : {"auto", "cholesky", "low_rank", "features"}
+        How the equations are solved, see below.
+    kernel : {"linear_rbf", "kronecker"}
+        K as above, or 1{f_i = f_j} (Appendix A), where ckce = sum_g ||sum_{i in g} r_i||^2 / (n_g + c)^2 over the distinct
+        predictions.
+    features : int
+        How many random Fourier features "features" draws.
+    accuracy : float
+        The relative error that "low_rank" is content with.
 
-    gamma: float | str = "dist"
+    Notes
+    -----
+    **Bias.** At least 0, and too large by noise: of a calibrated model the expectation given f is sum_i [A K A]_ii (1 -
+    ||f_i||^2), the diagnostic noise_floor. Too small by the ridge, which takes the difference in a direction of eigenvalue s
+    times s / (s + c). Values therefore depend on n, gamma and the law of f; only those of one n and one rule compare. Where
+    all f are equal, ckce is kappa / (kappa + ridge)^2 ||mean r||^2 with kappa = ||f||^2 + 1, whatever gamma.
+
+    **Methods.** "cholesky": K + c I decomposed, O(n^3) with an n x n matrix, for n up to 10,000. "low_rank": O(n r^2) and O(n^2
+    k) per product with K, memory O(n (k + r)), for a rank r of at most 256. "auto": Cholesky up to 500 samples and low rank
+    above; where a tiny ridge keeps that from its accuracy, Cholesky up to 4,000 and UndefinedError above. "features": K by
+    random Fourier features from rng, O(n (k + 2 features)^2) (Appendix B).
+
+    **Accuracy of the low rank.** The RBF part is L L' + E by pivoted Cholesky, E >= 0 of trace e = n residual; F = [f, L], and
+    P = (F F' + c I)^-1 in closed form. X = P R solves the equations of K - E, and tr(X' (K - E) X) misses ckce by at most e (1
+    + e / c)^2 ||X||^2: along K - E + t E, with A and W = A R there, the derivative is -tr(W' E (I - 2 c A) W). Where that is
+    too much, conjugate gradients with the preconditioner P reduce S = R - (K + c I) X. As the solution is X + A S,
+
+        ckce = tr(X' K X) + 2 tr(X' (I - c P) S)   up to   2 min(||X||, e ||P X||) ||S|| + ||S||^2 / (4 c),
+
+    for c (P - A) = c A E P and s / (s + c)^2 <= 1 / (4 c). The iterations end where this bound, with rounding, is at most
+    `accuracy` of ckce, or 1e-12 of the largest value possible, ||R||^2 / (4 c). The heavy ridge makes a few products enough,
+    for any rank.
+
+    **Diagnostics.** gamma, ridge; rank, residual (the trace of E relative to that of K's RBF part), products, error (the bound
+    above); noise_floor, where it is cheap (low_rank: to first order in E, within 1 %).
+
+    References
+    ----------
+    moskvichev2025, eqs. 4 and 5, Sections 2.3, 3.2 and 5, Appendices A and B.
+
+    Examples
+    --------
+    >>> round(CKCE(gamma=0.5)([0.1, 0.4, 0.8, 0.9], [0, 1, 1, 1])["ckce"].value, 4)
+    0.0433
+    """
+
+    gamma: float | str = "median"
     ridge: float | None = None
     method: str = "auto"
     kernel: str = "linear_rbf"
@@ -96,7 +130,7 @@ class CKCE:
 
     @property
     def max_n(self):
-        return MOST_DENSE if self.method == "cholesky" else None
+        return CHOLESKY_MAX_N if self.method == "cholesky" else None
 
     def __call__(self, p, y, rng=None):
         q, r = on_columns(p, y)
@@ -118,15 +152,15 @@ class CKCE:
         if self.method == "features":
             system = System(fourier_features(q, gamma, int(self.features), rng), c)
             return system.primal(r), {"rank": system.features.shape[1], "noise_floor": float(system.diagonal() @ spread)}
-        if self.method == "cholesky" or self.method == "auto" and len(q) <= FEW:
+        if self.method == "cholesky" or self.method == "auto" and len(q) <= CHOLESKY_FASTEST_UP_TO:
             return by_cholesky(q, r, gamma, c, spread)
         value, diagnostics = by_low_rank(q, r, gamma, c, spread, self.accuracy)
-        if value is None and self.method == "auto" and len(q) <= MOST_HELD:
+        if value is None and self.method == "auto" and len(q) <= AUTO_CHOLESKY_MAX_N:
             return by_cholesky(q, r, gamma, c, spread)
         if value is None:
             raise UndefinedError(
-                f"an accuracy of {self.accuracy:g} is not reached in {MOST_PRODUCTS} products (bound {diagnostics['error']:.2g}): the "
-                f"ridge is too small for rank {diagnostics['rank']}"
+                f"an accuracy of {self.accuracy:g} is not reached in {MAX_PRODUCTS} products (bound {diagnostics['error']:.2g}): "
+                f"the ridge is too small for rank {diagnostics['rank']}"
             )
         return value, diagnostics
 
@@ -158,8 +192,8 @@ class System:
     def diagonal(self):
         """Diagonal of A F F' A, shape (n,)."""
         found = np.empty(len(self.features))
-        for start in range(0, len(found), ROWS):
-            rows = slice(start, start + ROWS)
+        for start in range(0, len(found), BLOCK_ROWS):
+            rows = slice(start, start + BLOCK_ROWS)
             found[rows] = (self._inner(self.features[rows].T) ** 2).sum(axis=0)
         return found
 
@@ -168,8 +202,8 @@ def by_cholesky(q, r, gamma, c, spread):
     """(value, diagnostics) with K + c I decomposed: one n x n matrix, another for the noise floor."""
     n = len(q)
     matrix = np.empty((n, n))
-    for start in range(0, n, TILE):
-        rows = slice(start, start + TILE)
+    for start in range(0, n, TILE_ROWS):
+        rows = slice(start, start + TILE_ROWS)
         matrix[rows] = rbf(q[rows], q, rate_of(gamma))
         matrix[rows] += q[rows] @ q.T
     matrix.flat[:: n + 1] += c
@@ -177,7 +211,7 @@ def by_cholesky(q, r, gamma, c, spread):
     w = cho_solve(factor, r, check_finite=False)
     value = np.vdot(w, times(q, gamma, w))  # not w'(r - c w), which cancels where c is large
     diagnostics = {"rank": n, "residual": 0.0}
-    if n <= MOST_INVERTED:
+    if n <= NOISE_FLOOR_MAX_N:
         lower = np.tril(dpotri(factor[0], lower=1)[0])
         squares = (lower * lower).sum(axis=0) + (np.tril(lower, -1) ** 2).sum(axis=1)
         diagnostics["noise_floor"] = float((lower.diagonal() - c * squares) @ spread)
@@ -186,7 +220,7 @@ def by_cholesky(q, r, gamma, c, spread):
 
 def by_low_rank(q, r, gamma, c, spread, accuracy):
     """(value, diagnostics) as `CKCE` says; value None where the accuracy is not reached."""
-    low = pivoted_cholesky(q, rate_of(gamma), max_rank=min(MOST_PIVOTS, int(3 * np.sqrt(len(q))) + 1))
+    low = pivoted_cholesky(q, rate_of(gamma), max_rank=min(MAX_PIVOTS, int(3 * np.sqrt(len(q))) + 1))
     system, left = System(np.column_stack([q, low.factor]), c), low.residual * len(q)
     value, error, products = system.primal(r), 0.0, 0
     if left > 0.0:
@@ -207,7 +241,7 @@ def by_low_rank(q, r, gamma, c, spread, accuracy):
 
 
 def _enough(value, r, c, accuracy):
-    return max(accuracy * value, NEGLIGIBLE * (r * r).sum() / (4.0 * c))
+    return max(accuracy * value, NEGLIGIBLE_SHARE * (r * r).sum() / (4.0 * c))
 
 
 def _refined(q, r, gamma, system, x, left, accuracy):
@@ -216,7 +250,7 @@ def _refined(q, r, gamma, system, x, left, accuracy):
     kx = times(q, gamma, x)
     s = r - kx - c * x
     value, error = _judged(x, kx, s, system, left)
-    while error > _enough(value, r, c, accuracy) and products < MOST_PRODUCTS:
+    while error > _enough(value, r, c, accuracy) and products < MAX_PRODUCTS:
         z = system.solve(s)
         now = np.einsum("ij,ij->j", z, s)
         direction = z + now / before * direction

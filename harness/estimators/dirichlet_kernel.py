@@ -15,41 +15,68 @@ from harness.estimators.selection import settings_of, validation_risks
 from harness.math.divergences import ENTROPY, SQUARED, Bregman
 from harness.math.estimands import OWN, norm_name, p_norm
 from harness.math.folds import fold_of
-from harness.math.kernels import FLOOR, dirichlet_sums, two_columns
+from harness.math.kernels import PREDICTION_FLOOR, dirichlet_sums, two_columns
 from harness.math.notions import checked, one_hot
 from harness.math.risk import ResidualGram
 
 LIKELIHOOD_GRID = tuple(float(b) for b in [*np.logspace(-5, -1, 50), 0.2, 0.4, 0.6, 0.8, 1.0])
 RISK_GRID = tuple(float(b) for b in [*np.logspace(-5, -1, 15), 0.2, 0.4, 0.6, 0.8, 1.0])
-MOST_JUDGED = 2000
+LIKELIHOOD_MAX_POINTS = 2000
 RULES = ("likelihood", "risk")
 FORMS = ("direct", "risk")
 
 
 @dataclass(frozen=True)
 class DirichletKernel:
-    """Bregman calibration errors with r_i = sum_{j != i} k(f_i; f_j) e_{y_j} / sum_{j != i} k(f_i; f_j), k the Dirichlet kernel
-    (`kernels.dirichlet_sums`; for scalars the Beta kernel on (1 - f, f)) in the place of C (popordanoska2024, eqs. 11 and 12).
+    """Bregman calibration errors with a Dirichlet kernel regression of the outcome in the place of C.
 
-    form = "direct": mean D_F(r_i, f_i) (eq. 9); with it also l<p> = mean ||r_i - f_i||_p for `norms`. form = "risk": mean F(r_i)
-    + mean [D_F(e_{y_i}, f_i) - F(e_{y_i})] (eq. 14): the proper score minus the refinement; its bias is that of the refinement,
-    usually larger, and it may be negative. Estimands: l2_squared (scalars: one column), kl, those of `generators` (Bregman
-    objects; scalars on two columns), and for each refinement_<name> = mean F(e_y) - mean F(r) and sharpness_<name> = mean F(r) -
-    F(mean e_y).
+        r_i = sum_{j != i} k(f_i; f_j) e_{y_j} / sum_{j != i} k(f_i; f_j)
+        direct:  mean D_F(r_i, f_i)                                              (eq. 9); with it l<p> = mean ||r_i - f_i||_p
+        risk:    mean F(r_i) + mean [D_F(e_{y_i}, f_i) - F(e_{y_i})]             (eq. 14): the proper score minus the refinement
 
-    bandwidth: a number, "likelihood" (largest leave-one-out likelihood of the predictions, sum_i log mean_{j != i} k(f_i; f_j),
-    over 55 values; of more than 2,000 scalars, i runs over 2,000 evenly spaced in rank) or "risk" (smallest mean risk of
-    gruber2025, eq. 20, over 20 values in five-fold cross-validation, whose folds come from rng). Inside the kernel and where grad
-    F needs it, f is clipped to [floor, 1 - floor], as the paper does. Bias: upwards by the variance of r, O(1 / (n b^((k-1)/2)));
-    smoothing takes the direct form down at first, then towards the distance from the mean outcome, and the risk form up. The
-    likelihood is of the predictions alone: where they crowd at the vertices, or are equal (saturated confidences), its bandwidth
-    is far too small. O(n^2 k) per bandwidth, blocked; UndefinedError for n = 1."""
+    k is the Dirichlet kernel (`kernels.dirichlet_sums`; for scalars the Beta kernel on (1 - f, f)), F = ||.||^2 for l2_squared
+    (scalars: of one column), the negative entropy for kl.
+
+    Parameters
+    ----------
+    bandwidth : float or {"likelihood", "risk"}
+        A number; or, over 55 values, the largest leave-one-out likelihood of the predictions, sum_i log mean_{j != i} k(f_i;
+        f_j) (of more than 2,000 scalars, i runs over 2,000 evenly spaced in rank); or, over 20 values, the smallest mean
+        calibration-estimation risk in five-fold cross-validation, whose folds come from rng (gruber2025, eq. 20).
+    form : {"direct", "risk"}
+        Which of the two formulas.
+    norms : list of float
+        The norms p of l<p>, of the direct form.
+    generators : list of Bregman
+        Further convex functions F (`harness.math.divergences`), for scalars on two columns.
+    floor : float
+        Inside the kernel, and where grad F needs it, f is clipped to [floor, 1 - floor], as in the paper.
+
+    Notes
+    -----
+    Of every F also refinement_<name> = mean F(e_y) - mean F(r) and sharpness_<name> = mean F(r) - F(mean e_y).
+
+    Biased upwards by the variance of r, O(1 / (n b^((k-1)/2))); smoothing takes the direct form down at first, then towards the
+    distance from the mean outcome, and the risk form up, which has the bias of the refinement, usually a larger one, and may be
+    negative. The likelihood is of the predictions alone: where they crowd at the vertices, or are equal (saturated
+    confidences), its bandwidth is far too small. O(n^2 k) per bandwidth, in blocks; UndefinedError for a single sample.
+
+    References
+    ----------
+    popordanoska2024, eqs. 9, 11, 12 and 14; gruber2025, eq. 20.
+
+    Examples
+    --------
+    >>> found = DirichletKernel(bandwidth=0.1)([0.1, 0.4, 0.8, 0.9], [0, 1, 1, 1])
+    >>> round(found["l1"].value, 4)
+    0.342
+    """
 
     bandwidth: float | str = "risk"
     form: str = "direct"
     norms: tuple = (1.0, 2.0)
     generators: tuple = ()
-    floor: float = FLOOR
+    floor: float = PREDICTION_FLOOR
 
     notions = ("binary", "top_label", "classwise", "canonical")
     revision = 2
@@ -99,8 +126,8 @@ class DirichletKernel:
     def log_likelihoods(self, p, bandwidths):
         """sum_i log [1 / (n - 1) sum_{j != i} k(f_i; f_j)] for every bandwidth."""
         order, at = np.arange(len(p)), np.arange(len(p))
-        if p.ndim == 1 and len(p) > MOST_JUDGED:
-            order, at = np.argsort(p, kind="stable"), np.linspace(0, len(p) - 1, MOST_JUDGED).astype(int)
+        if p.ndim == 1 and len(p) > LIKELIHOOD_MAX_POINTS:
+            order, at = np.argsort(p, kind="stable"), np.linspace(0, len(p) - 1, LIKELIHOOD_MAX_POINTS).astype(int)
         z = self._clipped(p[order])
         return dirichlet_sums(z[at], z, np.empty((len(z), 0)), bandwidths, leave_out=at)[1].sum(axis=1)
 
@@ -130,15 +157,36 @@ class DirichletKernel:
 
 @dataclass(frozen=True)
 class BinningKernel:
-    """As `DirichletKernel` with k(f; f') = 1{f and f' in one of `bins` bins of equal width}: r_i is the outcome frequency of the
-    other points of the bin; a point alone in its bin takes that of all others. Unlike a binned plug-in it compares r_i with f_i,
-    not with the bin's mean, and so does not converge to the error at a fixed number of bins (popordanoska2024, Section 5).
-    O(n)."""
+    """As `DirichletKernel`, with bins for a kernel: k(f; f') = 1 where f and f' are in the same bin of equal width, else 0.
+
+        r_i = mean outcome of the other points of the bin of f_i (of all others, for a point alone in its bin)
+
+    Parameters
+    ----------
+    bins : int
+        How many bins.
+    form, generators, floor
+        As in `DirichletKernel`.
+
+    Notes
+    -----
+    Unlike a binned plug-in it compares r_i with f_i, and not with the mean of f in the bin; so it does not converge to the
+    error at a fixed number of bins. O(n); UndefinedError for a single sample.
+
+    References
+    ----------
+    popordanoska2024, Section 5.
+
+    Examples
+    --------
+    >>> round(BinningKernel(bins=2)([0.1, 0.4, 0.8, 0.9], [0, 1, 1, 1])["l1"].value, 6)
+    0.4
+    """
 
     bins: int = 15
     form: str = "direct"
     generators: tuple = ()
-    floor: float = FLOOR
+    floor: float = PREDICTION_FLOOR
 
     notions = ("binary", "top_label", "classwise")
     determinism = "rounding"
@@ -158,9 +206,9 @@ class BinningKernel:
         p, y = checked(p, y)
         if len(p) < 2:
             raise UndefinedError("leaving one sample out of one leaves none")
-        cell = np.searchsorted(np.arange(1, self.bins) / self.bins, p, side="right")
-        others = np.bincount(cell)[cell] - 1
-        hits = np.bincount(cell, y)[cell] - y
+        index = np.searchsorted(np.arange(1, self.bins) / self.bins, p, side="right")
+        others = np.bincount(index)[index] - 1
+        hits = np.bincount(index, y)[index] - y
         of_all = (y.sum() - y) / (len(y) - 1)
         ratio = np.where(others > 0, hits / np.maximum(others, 1), of_all)
         found = errors(p, ratio[:, None], y, self.form, (1.0,), self.generators, self.floor)
@@ -189,7 +237,7 @@ def names(form, norms, generators):
     return tuple([*direct, *used, *(f"{part}_{name}" for part in ("refinement", "sharpness") for name in used)])
 
 
-def errors(p, ratio, y, form, norms=(), generators=(), floor=FLOOR) -> dict[str, float]:
+def errors(p, ratio, y, form, norms=(), generators=(), floor=PREDICTION_FLOOR) -> dict[str, float]:
     """All estimands from predictions p (n,) or (n, k), the estimated C `ratio` (n, 1) or (n, k) and outcomes y."""
     scalar = p.ndim == 1
     g, r = two_columns(p), two_columns(ratio[:, 0]) if scalar else ratio

@@ -17,8 +17,8 @@ from harness.math.notions import checked
 from harness.math.risk import ResidualGram, residuals, risk
 
 FOLDS = 5
-MOST_EXACT = 200
-SKELETON = 60
+SVD_MAX_RANK = 200
+SKELETON_COLUMNS = 60
 KINDS = ("kkr", "ukkr")
 POWERS = {"kkr": 1.5, "ukkr": 0.75}
 GRIDS = {  # (kind, scalar) -> the exponents of the paper's grids (Appendix B); the power of n is that of the authors' code
@@ -31,22 +31,56 @@ GRIDS = {  # (kind, scalar) -> the exponents of the paper's grids (Appendix B); 
 
 @dataclass(frozen=True)
 class KernelRidge:
-    """l2_squared = mean h(f, f) over held-out samples, h a kernel ridge regression of <u, u'> on (f, f'), u = f - e_Y (scalars: f
-    - Y).
+    """The squared calibration error by a kernel ridge regression of products of residuals.
 
-    With the RBF kernel k(x, x') = exp(-gamma ||x - x'||^2) of the n training samples, K = Q diag(l) Q', residuals U (n, d): kind
-    = "kkr": h(p, p') = k(p)' Q (Q' U U' Q / (l_a l_b + c)) Q' k(p'), c = ridge n^1.5, all pairs at once (gruber2025, eqs. 28 to
-    31; lambda = ridge n^-0.5 there); not positive semi-definite, so estimates can be negative. kind = "ukkr": h(p, p') = <g(p),
-    g(p')>, g(p) = U' (K + c I)^-1 k(p), c = ridge n^0.75 (eq. 32; lambda = ridge n^-0.25). A large ridge shrinks h to 0, a small
-    one adds the variance of U: bias downwards, then upwards. rms is the root, 0 for a negative estimate. ridge: a number, or
-    "risk": the least mean risk (eq. 20) of five-fold cross-validation over the paper's grid. The estimate is over the held-out
-    samples of the same folds (`tuned` keeps samples for the estimate that chose nothing).
+        l2_squared = mean of h(f, f) over held-out samples,   h a regression of <u, u'> on (f, f'),   u = f - e_Y (scalars: f - Y)
 
-    K enters by its pivoted Cholesky decomposition up to `tolerance` of its trace: exact to rounding where `max_rank` pivots reach
-    that (scalars need about 15). With many classes they may not; then h is that of a kernel K - E with E positive semi-definite
-    of the trace `residual`, relative to K's, which moves the result where the ridge's c is not far above the eigenvalues left
-    out. diagnostics: rank and residual, the largest of the folds; ridge and risk, those chosen. O(n r^2) per fold, r^2 (r + d) per
-    ridge at most; no n x n matrix. A ridge below about 1e-16 n^0.5 is as good as none, for rounding of K decides."""
+    With the RBF kernel k(x, x') = exp(-gamma ||x - x'||^2), K = Q diag(l) Q' on the n training samples, and their residuals U
+    (n, d):
+
+        kkr:   h(p, p') = k(p)' Q (Q' U U' Q / (l_a l_b + c)) Q' k(p'),   c = ridge n^1.5   (eqs. 28 to 31)
+        ukkr:  h(p, p') = <g(p), g(p')>,   g(p) = U' (K + c I)^-1 k(p),   c = ridge n^0.75   (eq. 32)
+
+    that is, lambda = ridge n^-0.5 and ridge n^-0.25 in the paper. rms is the root, 0 for a negative estimate.
+
+    Parameters
+    ----------
+    kind : {"kkr", "ukkr"}
+        "kkr" regresses on all pairs at once and is not positive semi-definite, so that estimates can be negative.
+    gamma : float
+        Of the RBF kernel.
+    ridge : float or "risk"
+        A number, or the one of least mean risk (eq. 20) in five-fold cross-validation over the paper's grid.
+    tolerance : float
+        Share of K's trace that its low-rank decomposition may leave out.
+    max_rank : int
+        How many pivots that decomposition has at most.
+
+    Notes
+    -----
+    The estimate is over the held-out samples of the same folds that choose the ridge (`Tuned` keeps samples for it that chose
+    nothing). A large ridge shrinks h to 0, a small one adds the variance of U: bias downwards, then upwards.
+
+    K enters by its pivoted Cholesky decomposition, which is exact to rounding where `max_rank` pivots reach `tolerance`
+    (scalars need about 15). With many classes they may not; then h is that of a kernel K - E, E positive semi-definite with the
+    trace `residual` relative to K's, which moves the result where the ridge's c is not far above the eigenvalues left out. A
+    ridge below about 1e-16 n^0.5 is as good as none, for rounding of K decides.
+
+    diagnostics: rank and residual, the largest of the folds; ridge and risk, those chosen. O(n r^2) per fold and r^2 (r + d)
+    per ridge at most, for rank r; no n x n matrix.
+
+    References
+    ----------
+    gruber2025, eqs. 20 and 28 to 32, Appendix B (grids).
+
+    Examples
+    --------
+    >>> import harness
+    >>> p, y = harness.load_problem("beta_overconfident").sample(1000, np.random.default_rng(0))
+    >>> found = KernelRidge()(p, y, np.random.default_rng(1))
+    >>> round(found["l2_squared"].value, 2)
+    0.03
+    """
 
     kind: str = "ukkr"
     gamma: float = 0.5
@@ -129,7 +163,7 @@ def _spectrum(factor):
     """(eigenvalues l, rotation V) of factor' factor = V diag(l) V', those of the kernel matrix that are not 0. Few columns: small
     eigenvalues to full accuracy, for the smallest ridges on scalars; many: to 1e-16 of the largest, as the ridges of vectors
     need."""
-    if factor.shape[1] <= MOST_EXACT:
+    if factor.shape[1] <= SVD_MAX_RANK:
         _, singular, right = np.linalg.svd(np.linalg.qr(factor, mode="r"))
         return singular**2, right.T
     eigenvalues, rotation = np.linalg.eigh(factor.T @ factor)
@@ -148,8 +182,10 @@ def _signed_maps(eigenvalues, z, c):
     if r > 8 * d:
         scaled = np.outer(root, root)
         scaled /= np.outer(eigenvalues, eigenvalues) + c
-        at = np.geomspace(1, r, SKELETON).astype(int) - 1
-        at = np.unique(np.concatenate([at, r - 1 - at, np.linspace(0, r - 1, SKELETON).astype(int)]))  # a skeleton of columns
+        at = np.geomspace(1, r, SKELETON_COLUMNS).astype(int) - 1
+        at = np.unique(
+            np.concatenate([at, r - 1 - at, np.linspace(0, r - 1, SKELETON_COLUMNS).astype(int)])
+        )  # a skeleton of columns
         basis, triangle, _ = qr(scaled[:, at], mode="economic", pivoting=True)
         size = np.abs(triangle.diagonal())
         basis = basis[:, size > size[0] * np.finfo(float).eps]

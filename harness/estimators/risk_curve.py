@@ -14,12 +14,37 @@ from harness.math.risk import ResidualGram, residuals, risk
 
 @dataclass(frozen=True)
 class RiskCurve:
-    """l2_squared = mean ||v_t(f)||^2 at the t of smallest risk, among v_t = f - C^t / sum_j C_j^t with the true C = E[Y given f]:
-    v_1 is f - C itself, and the risk of h_t = <v_t, v_t> (gruber2025, eq. 20) shall find it (Section 5.1 and Figure 1).
+    """The squared calibration error by the member of a known line of candidates that has the least calibration-estimation risk.
 
-    Exponents t = 2^a, a = low, low + 1 / per_octave, ... below high. diagnostics: theta, the t chosen; risk, its risk; and every
-    candidate's risk under `risk_name(t)`. Needs a problem whose posterior is known. Nearly unbiased where the risk chooses t near
-    1. O(n k^2) per t.
+        v_t(f) = f - C^t / sum_j C_j^t,   l2_squared = 1/n sum_i ||v_t(f_i)||^2 at the t of least risk
+
+    With the true C = E[Y given f], v_1 is f - C itself, and the risk of h_t = <v_t, v_t> should find it (gruber2025, Section
+    5.1 and Figure 1).
+
+    Parameters
+    ----------
+    low, high : float
+        The exponents are t = 2^a for a = low, low + 1 / per_octave, ... below high.
+    per_octave : int
+        How many exponents there are per factor of two.
+
+    Notes
+    -----
+    diagnostics: theta, the t chosen; risk, its risk; and every candidate's risk under `risk_name(t)`. Needs a problem that
+    knows its posterior. Nearly unbiased where the risk chooses t near 1. O(n k^2) per exponent.
+
+    References
+    ----------
+    gruber2025, eq. 20.
+
+    Examples
+    --------
+    >>> import harness
+    >>> problem = harness.load_problem("dirichlet3_overconfident")
+    >>> p, y = problem.sample(1000, np.random.default_rng(0))
+    >>> found = RiskCurve(low=-1, high=1.1, per_octave=1)(p, y, problem=problem)
+    >>> found["l2_squared"].diagnostics["theta"]
+    1.0
     """
 
     low: float = -5.0

@@ -20,19 +20,46 @@ OWN_REVISION = 1
 
 @dataclass(frozen=True)
 class Tuned(Wrapper):
-    """The squared calibration error by the settings of `estimator` that have the least calibration-estimation risk (gruber2025,
-    Algorithm 1): a random `test_share` of the samples is set aside; on the others, `folds` cross-validation folds give every
-    setting's mean validation risk (eq. 20); l2_squared is the mean over the test samples of h(f, f), h the mean of the chosen
-    setting's fits on the folds (eq. 21). rms is its root, 0 for a negative estimate.
+    """The squared calibration error by the settings of an estimator that have the least calibration-estimation risk.
 
-    estimator: any that offers residual products (`estimators.selection`): DirichletKernel, KernelRidge, Binned, and Variational,
-    whose h(p, p') is <p - q(p), p' - q(p')>. grid: {field: values}, all combinations; None is the estimator's own search space.
+        l2_squared = 1/m sum_{i in test} h(f_i, f_i),   h the mean over the folds of the chosen setting's fits   (eq. 21)
 
-    diagnostics: risk, the least mean validation risk; root_risk and root_risk_se, mean and standard error over the folds of its root
-    (the folds share training samples); rms_sd, the standard deviation over the folds of the root of their test estimates;
-    test_se, the standard error over the test samples of l2_squared; choice, the index of the setting, its numbers by name, and
-    what its fits say of themselves. Bias: that of the chosen fit, whose risk says little of its size where Y is noisy. Cost:
-    folds x settings fits, those of one estimator shared."""
+    A random share of the samples is set aside as test part; cross-validation on the others gives every setting its mean
+    validation risk (eq. 20), and the least one chooses. rms is the root, 0 for a negative estimate.
+
+    Parameters
+    ----------
+    estimator : estimator
+        One that offers residual products (`estimators.selection`): DirichletKernel, KernelRidge, Binned, and Variational, whose
+        h(p, p') is <p - q(p), p' - q(p')>.
+    grid : dict, optional
+        {field: values}, of which all combinations are tried; None is the estimator's own search space.
+    folds : int
+        How many cross-validation folds.
+    test_share : float
+        Share of the samples that is set aside for the estimate.
+
+    Notes
+    -----
+    diagnostics: risk, the least mean validation risk; root_risk and root_risk_se, mean and standard error over the folds of
+    its root (the folds share training samples); rms_sd, the standard deviation over the folds of the root of their test
+    estimates; test_se, the standard error over the test samples of l2_squared; choice, the index of the setting, its numbers
+    by name, and what its fits say of themselves. The bias is that of the chosen fit; its risk says little of its size where Y
+    is noisy. Cost: folds x settings fits, those of one estimator shared.
+
+    References
+    ----------
+    gruber2025, Algorithm 1, eqs. 20 and 21.
+
+    Examples
+    --------
+    >>> import harness
+    >>> from harness.estimators import Binned
+    >>> p, y = harness.load_problem("beta_overconfident").sample(1000, np.random.default_rng(0))
+    >>> found = Tuned(Binned(), grid={"bins": [5, 15]})(p, y, np.random.default_rng(1))
+    >>> found["l2_squared"].diagnostics["bins"]
+    5.0
+    """
 
     estimator: Any
     grid: dict | None = None

@@ -9,12 +9,32 @@ ERRORS = ["groups", "mean", "se", "clusters", "se_clustered", "cluster_mean", "c
 
 
 def group_means(cells, by: list[str]):
-    """Mean of the cells' values by group and estimator -> frame (groups, estimators), NaN where there is none.
+    """Mean of the cells' values by group and estimator.
 
-    cells   frame with the columns `by`, `sample` (which data a cell saw: problem, n, rep), `estimator`, `value` (NaN: no number)
+    Parameters
+    ----------
+    cells : DataFrame
+        One row per cell: the columns `by`, `sample` (which data it saw: problem, n, rep), `estimator`, `value` (NaN: no number).
+    by : list of str
+        The columns that make a group.
 
-    A sample on which no estimator gave a number is no part of its group. An estimator that lacks a number on any sample of a
-    group that another one has, is NaN in that group: its mean would be over other data than theirs.
+    Returns
+    -------
+    DataFrame (groups, estimators)
+        NaN where an estimator lacks a number on a sample of the group on which another one has one: its mean would be over other
+        data than theirs. A sample on which no estimator gave a number is left out.
+
+    Raises
+    ------
+    BadInputError
+        If a sample has two values of one estimator.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> cells = pd.DataFrame({"data": "a", "sample": [0, 1], "estimator": "binned15", "value": [0.1, 0.3]})
+    >>> float(group_means(cells, ["data"]).loc["a", "binned15"])
+    0.2
     """
     import pandas as pd
 
@@ -31,9 +51,17 @@ def group_means(cells, by: list[str]):
 
 
 def shares_of_largest(means, reference: list[str]):
-    """100 max(mean, 0) / m in percent, m the largest mean of the `reference` estimators in the group (berta2026, Table 1).
+    """Means in percent of the largest one of their group (berta2026, Table 1).
+
+        100 max(mean, 0) / m,   m the largest mean of the `reference` estimators in the group
 
     An estimator outside `reference` can exceed 100. NaN stays NaN; a group whose m is not positive has no shares (all NaN).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> shares_of_largest(pd.DataFrame({"a": [0.1], "b": [0.4]}), ["a", "b"]).loc[0].tolist()
+    [25.0, 100.0]
     """
     clipped = means.clip(lower=0.0)
     largest = clipped.reindex(columns=reference).max(axis=1)
@@ -41,14 +69,32 @@ def shares_of_largest(means, reference: list[str]):
 
 
 def mean_and_errors(values, clusters):
-    """Mean over the groups (rows) by estimator (column) with two errors; frame indexed by estimator. `groups` counts the numbers.
+    """Mean over the groups by estimator, with its standard error for independent groups and for dependent ones.
 
-    values     frame (groups, estimators)
-    clusters   the cluster of every group, in the rows' order: groups of one cluster are dependent (models of one data set)
+        se = sd / sqrt(N),   cluster_se = sd_g / sqrt(G)
+        se_clustered = sqrt( G / (G - 1) sum_g (sum_{i in g} (x_i - mean))^2 ) / N
 
-    groups N, mean, se = sd / sqrt(N) (groups taken as independent), clusters G,
-    se_clustered = sqrt(G / (G - 1) sum_g (sum_{i in g} (x_i - mean))^2) / N, which is se if every cluster has one group,
-    cluster_mean = mean of the clusters' means, cluster_se = their sd / sqrt(G). sd has ddof 1; the errors of one are NaN.
+    N groups lie in G clusters. se_clustered equals se if every cluster has one group. sd_g is that of the clusters' means. sd has
+    ddof 1; the errors of a single group or cluster are NaN.
+
+    Parameters
+    ----------
+    values : DataFrame (groups, estimators)
+        NaN: no number, which is left out.
+    clusters : sequence
+        The cluster of every group, in the rows' order. Groups of one cluster are dependent (models of one data set).
+
+    Returns
+    -------
+    DataFrame indexed by estimator
+        Columns groups (N), mean, se, clusters (G), se_clustered, cluster_mean (mean of the clusters' means), cluster_se.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> found = mean_and_errors(pd.DataFrame({"a": [1.0, 3.0]}), ["x", "y"])
+    >>> found.loc["a", ["mean", "se", "se_clustered"]].tolist()
+    [2.0, 1.0, 1.0]
     """
     import numpy as np
     import pandas as pd

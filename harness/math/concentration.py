@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import math
 
-STEPS = 200  # halvings; they end earlier, when the bracket is two neighbouring numbers
-
-
-def hoeffding(n: int, delta: float) -> float:
-    """sqrt(ln(1/delta) / (2 n)): a mean of n independent variables of range 1 exceeds its expectation by more with probability at
-    most delta (Hoeffding, 1963, Theorem 2)."""
-    return math.sqrt(math.log(1.0 / delta) / (2.0 * n))
+HALVINGS = 200  # at most; they end when the bracket is two neighbouring numbers
 
 
 def dkw(n: int, delta: float) -> float:
@@ -45,12 +39,12 @@ def kl_lower(q: float, c: float) -> float:
     return _crossing(q, q, 0.0, c)
 
 
-def _crossing(q, inside, outside, c):
-    """Where kl(q || .), 0 at q and growing away from it, exceeds c; the end that is outside, which is safe. `outside` if it never
-    does."""
+def _crossing(q: float, inside: float, outside: float, c: float) -> float:
+    """Where kl(q || p), which is 0 at p = q and grows away from it, reaches c as p goes from `inside` to `outside`. The result
+    is rounded outwards, so that a bound stays valid; it is `outside` where c is not reached."""
     if _kl(q, outside) <= c:
         return outside
-    for _ in range(STEPS):
+    for _ in range(HALVINGS):
         middle = 0.5 * (inside + outside)
         if middle in (inside, outside):
             break
@@ -61,6 +55,6 @@ def _crossing(q, inside, outside, c):
     return outside
 
 
-def _kl(q, p):
+def _kl(q: float, p: float) -> float:
     first = 0.0 if q == 0.0 else (math.inf if p == 0.0 else q * math.log(q / p))
     return first + (0.0 if q == 1.0 else (math.inf if p == 1.0 else (1.0 - q) * (math.log1p(-q) - math.log1p(-p))))

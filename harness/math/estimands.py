@@ -1,5 +1,5 @@
 """Population quantities: with f the prediction and C = E[Y given f] the truth, an estimand is an aggregate of a distance
-d(f, C). The same functions serve the truth (integrals), the oracle (sample means) and plug-in estimators (cells).
+d(f, C). The same functions serve the truth (integrals), the oracle (sample means) and plug-in estimators (means of bins).
 
 Scalar notions (binary, top_label; classwise averages them over the classes), f and C of shape (n,):
 
@@ -29,8 +29,8 @@ the refinement of the constant E C, which is the uncertainty of Y alone (poporda
 out the constant of the Brier score). Refinement and sharpness are of C alone: they are no distances and not 0 where f = C.
 
 auroc, of the scalar notions, is P(f > f') + P(f = f') / 2 over pairs of an outcome 1 and an outcome 0: no calibration error,
-truths unknown. bregman_<name>, refinement_bregman_<name>, sharpness_bregman_<name> are of an own divergence
-(harness.math.divergences), truths unknown.
+truths unknown; so is accuracy, of any notion, P(argmax f = Y). bregman_<name>, refinement_bregman_<name>,
+sharpness_bregman_<name> are of an own divergence (harness.math.divergences), truths unknown.
 
 Of any notion, too, and with a kernel that is the estimator's own (harness.estimators.kernel_errors), truths unknown:
 
@@ -52,7 +52,7 @@ from scipy.special import entr, rel_entr, xlogy
 from harness.errors import BadInputError
 
 SCORES = ("brier", "logloss", "refinement_l2_squared", "refinement_kl", "sharpness_l2_squared", "sharpness_kl")  # no distances
-ORDERINGS = ("auroc",)  # how well predictions order the outcomes
+ORDERINGS = ("auroc", "accuracy")  # how well predictions order the outcomes, and name them
 OF_KERNELS = ("ckce", "skce", "mmce", "ucme")  # calibration errors in the unit of an estimator's own kernel
 OWN = re.compile(r"((refinement|sharpness)_)?bregman_\w+")
 SCALAR = (
@@ -73,7 +73,7 @@ def names(notion: str) -> tuple[str, ...]:
 def check_name(name: str, notion: str | None = None) -> str:
     """Return the name if it is an estimand (of that notion, or of any); raise BadInputError otherwise."""
     allowed = names(notion) if notion else tuple(dict.fromkeys(SCALAR + CANONICAL))
-    allowed += OF_KERNELS if notion == "canonical" else (*OF_KERNELS, *ORDERINGS)
+    allowed += (*OF_KERNELS, "accuracy") if notion == "canonical" else (*OF_KERNELS, *ORDERINGS)
     if name not in allowed and norm_order(name) is None and not OWN.fullmatch(name):
         of = f" for the {notion} notion" if notion else ""
         raise BadInputError(
@@ -89,7 +89,7 @@ def is_distance(name: str) -> bool:
 
 
 def has_truth(name: str) -> bool:
-    """Whether it is a quantity that problems know; an own divergence (harness.math.divergences) is known to its estimator alone."""
+    """Whether problems know it; of an own divergence (harness.math.divergences), its estimator alone knows the value."""
     return not (OWN.fullmatch(name) or name in ORDERINGS or name in OF_KERNELS)
 
 
@@ -122,7 +122,7 @@ def value(name: str, f, c, notion: str = "binary", weights=None) -> float:
 
 
 def pointwise(name: str, f, c, notion: str = "binary"):
-    """d(f, c), shape (n,): what the estimand averages. Raises BadInputError for rms and sharpness, which are no means over samples."""
+    """d(f, c), shape (n,): what the estimand averages. BadInputError for rms and sharpness, which are no means over samples."""
     if name == "rms" or name.startswith("sharpness_"):
         raise BadInputError(f"estimand is {name!r}, which is no mean over samples; estimands.value takes it.")
     if not has_truth(name):

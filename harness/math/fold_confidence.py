@@ -1,39 +1,62 @@
-"""Confidence from cross-fitted contributions.
+"""Confidence bounds of means over cross-fitted folds, which depend on each other.
 
-Given the other folds, the contributions of one fold are independent, and their mean is at most the calibration error. Across
-folds they are dependent, as each fold's recalibration is fitted on the others' labels: on calibrated predictions the variance of
-the pooled mean is about twice what independence would give (both folds' maps turn the same way), and a textbook 95 % bound
-covers about 90 %; where errors are rare (p = 0.999, n = 200) it covers 22 %, as most samples show none. What follows holds
-whatever the dependence and however rare the errors. The price is width: over-confident, n = 10,000, temperature scaling, `low`
-lies 0.026 below the estimate with five folds and 0.018 with two, where the textbook would say 0.006.
+A contribution is one held-out sample's part of a variational estimate. Given the other folds, the contributions of one fold are
+independent, and their mean is at most the calibration error. Across folds they are dependent, as the map of each fold is fitted
+on the labels of the others:
+
+* On calibrated predictions the variance of the pooled mean is about twice what independence would give, as the maps of all folds
+  turn the same way; a textbook 95 % bound covers about 90 %.
+* Where errors are rare (p = 0.999, n = 200) the textbook bound covers 22 %, as most samples show no error.
+
+The bounds here hold whatever the dependence and however rare the errors. The price is width: over-confident, n = 10,000,
+temperature scaling, `lower` lies 0.026 below the estimate with five folds and 0.018 with two, where the textbook says 0.006.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-BETS = 0.5 * 2.0 ** -np.arange(6.0)  # stakes as shares of the most that can be staked at error 0
-STEPS = 45  # halvings: 2^-45 of the range
+STAKE_SHARES = 0.5 * 2.0 ** -np.arange(6.0)  # stakes as shares of the most that can be staked at error 0
+HALVINGS = 45  # to 2^-45 of the range
 
 
 def lower(sums, squares, counts, least, level):
     """Lower confidence bounds of the calibration error, one per loss, valid for every sample size.
 
-    sums, squares: (losses, folds) sums of contributions X and of X^2; counts: (folds,); least: (losses,), X >= least < 0 (and
-    X <= -least, beyond which X counts as -least: see `moments`). With a = -least and for stakes s,
+    Let X be the contributions, a = -least, s a stake, and for a candidate c of the error
 
-        E(c) = mean over folds and stakes of exp(s sum(X - c) - psi(l) / (c + a)^2 sum (X - c)^2),   l = s (c + a) < 1,
-        psi(l) = -log(1 - l) - l.
+        E(c) = mean over folds and stakes of exp( s sum(X - c) - psi(l) / (c + a)^2 sum (X - c)^2 ),
+        l = s (c + a) < 1,   psi(l) = -log(1 - l) - l.
 
-    If c is the calibration error, E[E(c)] <= 1: log(1 + l x) >= l x - psi(l) x^2 for x >= -1 (an inequality of Fan, Grama and
-    Liu, 2015) makes every term at most a product of 1 + s (X - c), whose conditional means are at most 1, and means of e-values
-    are e-values however dependent (Vovk and Wang, 2021). So by Markov's inequality the c with E(c) >= 1 / (1 - level) are not
-    the error; E falls with c, and the bound is where it crosses, or 0.
+    E falls with c. The bound is the c at which E(c) = 1 / (1 - level), or 0 if E(0) is smaller.
+
+    Parameters
+    ----------
+    sums, squares : array (losses, folds)
+        Sums of X and of X^2 by fold, with X cut at a from above as `moments` does.
+    counts : array (folds,)
+        Samples of each fold.
+    least : array (losses,)
+        Least values of the contributions, negative.
+    level : float
+        Confidence level, between 0 and 1.
+
+    Returns
+    -------
+    array (losses,)
+        Each is at most the error of its loss with probability `level`, at least.
+
+    Notes
+    -----
+    If c is the error, E[E(c)] <= 1. First, log(1 + l x) >= l x - psi(l) x^2 for x >= -1 (Fan, Grama and Liu, 2015), so that every
+    term is at most a product of factors 1 + s (X - c), whose conditional means are at most 1. Second, a mean of e-values is an
+    e-value however they depend on each other (Vovk and Wang, 2021). By Markov's inequality E(c) at the error exceeds 1 / (1 -
+    level) with probability at most 1 - level.
     """
     a = -np.asarray(least, float)[:, None, None]
     sums, squares = np.asarray(sums, float)[:, :, None], np.asarray(squares, float)[:, :, None]
     counts = np.asarray(counts, float)[None, :, None]
-    stakes = BETS / a
+    stakes = STAKE_SHARES / a
     low, high = np.zeros((len(a), 1, 1)), a.copy()
     log_needed = -np.log1p(-level)
 
@@ -46,7 +69,7 @@ def lower(sums, squares, counts, least, level):
         return top + np.log(np.exp(exponent - top).mean(axis=(1, 2), keepdims=True))
 
     never = wealth(low) < log_needed
-    for _ in range(STEPS):
+    for _ in range(HALVINGS):
         middle = (low + high) / 2.0
         enough = wealth(middle) >= log_needed
         low, high = np.where(enough, middle, low), np.where(enough, high, middle)

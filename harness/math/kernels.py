@@ -13,17 +13,17 @@ from scipy.special import gammaln
 
 from harness.errors import BadInputError
 
-BLOCK = 1 << 17  # kernel entries held at a time: 1 MB stays in the cache
-NOTHING = -700.0  # exp of less is nothing beside 1, and denormal numbers take ten times as long
-FLOOR = 1e-7  # popordanoska2024 clips predictions here; log 0 has no kernel
-FEW = 4  # columns
-CANDIDATES = 64
-WORTH = 0.1  # a candidate pivot is taken while its residual exceeds this share of the largest
-TILE = 256  # rows and columns of the RBF matrix held at a time: half a megabyte
-SHARP = 1e5  # from this gamma on, ||x||^2 + ||z||^2 - 2 x.z is too inexact for squared distances
-MEDIAN_RULES = ("dist", "dist_all", "dist_pos", "sqhalf", "sq")
-MOST_PAIRED = 2000  # rows of which all pairs count for the median distance
-SAMPLED = 1000  # rows taken of more
+BLOCK_ENTRIES = 1 << 17  # kernel entries held at a time: 1 MB stays in the cache
+LOG_NEGLIGIBLE = -700.0  # a smaller exponential is negligible beside 1, and denormal numbers take ten times as long
+PREDICTION_FLOOR = 1e-7  # popordanoska2024 clips predictions here; log 0 has no kernel
+FEW_COLUMNS = 4  # up to so many columns, a product of matrices per bandwidth is cheaper than one shared by all of them
+PIVOT_CANDIDATES = 64  # points of the largest residuals that are looked at together
+PIVOT_SHARE = 0.1  # a candidate pivot is taken while its residual exceeds this share of the largest
+TILE_ROWS = 256  # rows and columns of the RBF matrix held at a time: half a megabyte
+SHARP_GAMMA = 1e5  # from this gamma on, ||x||^2 + ||z||^2 - 2 x.z is too inexact for squared distances
+MEDIAN_RULES = ("median", "median_with_diagonal", "median_of_positive", "sqrt_half_median_squared", "median_squared")
+ALL_PAIRS_UP_TO = 2000  # rows of which all pairs count for the median distance
+SUBSAMPLE_ROWS = 1000  # rows taken of more
 
 
 def two_columns(p):
@@ -31,7 +31,7 @@ def two_columns(p):
     return np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
 
 
-def dirichlet_sums(points, centres, hits, bandwidths, leave_out=None, nothing=NOTHING):
+def dirichlet_sums(points, centres, hits, bandwidths, leave_out=None, nothing=LOG_NEGLIGIBLE):
     """Kernel regression and density for several bandwidths b at once.
 
     k_b(z; t) is the density at z of Dir(t / b + 1): log k_b = sum_j (t_j / b) log z_j + log Gamma(sum_j (t_j / b + 1))
@@ -47,9 +47,9 @@ def dirichlet_sums(points, centres, hits, bandwidths, leave_out=None, nothing=NO
     ratios, density = np.empty((len(bandwidths), m, hits.shape[1])), np.empty((len(bandwidths), m))
     weights = np.column_stack([np.ones(n), hits])
     others = n - (leave_out is not None)
-    step = max(1, BLOCK // n)
+    step = max(1, BLOCK_ENTRIES // n)
     kernel = np.empty((step, n))
-    shared = len(bandwidths) > 1 and centres.shape[1] > FEW  # else the constant goes through the product, too
+    shared = len(bandwidths) > 1 and centres.shape[1] > FEW_COLUMNS  # else the constant goes through the product, too
     at_once = [] if shared else [np.ascontiguousarray(np.column_stack([centres / b, c]).T) for b, c in zip(bandwidths, constants)]
     for start in range(0, m, step):
         rows = slice(start, min(start + step, m))
@@ -96,7 +96,7 @@ def rbf(x, z, gamma):
     """exp(-gamma ||x - z||^2), shape (len(x), len(z)). x, z: (n, k) or (n,)."""
     if x.ndim == 1:
         distance = (x[:, None] - z) ** 2
-    elif gamma >= SHARP:
+    elif gamma >= SHARP_GAMMA:
         from scipy.spatial.distance import cdist
 
         distance = cdist(x, z, "sqeuclidean")
@@ -114,11 +114,11 @@ def rbf_times(x, gamma, v):
     squares = -gamma * (x * x).sum(axis=1)
     ones = np.ones(len(x))
     left, right = np.column_stack([2.0 * gamma * x, squares, ones]), np.column_stack([x, ones, squares]).T.copy()
-    for start in range(0, len(x), TILE):
-        rows = slice(start, start + TILE)
-        for other in range(start, len(x), TILE):
-            columns = slice(other, other + TILE)
-            if gamma >= SHARP:
+    for start in range(0, len(x), TILE_ROWS):
+        rows = slice(start, start + TILE_ROWS)
+        for other in range(start, len(x), TILE_ROWS):
+            columns = slice(other, other + TILE_ROWS)
+            if gamma >= SHARP_GAMMA:
                 tile = rbf(x[rows], x[columns], gamma)
             else:
                 tile = left[rows] @ right[:, columns]
@@ -130,31 +130,50 @@ def rbf_times(x, gamma, v):
     return found
 
 
-def median_distance(p, rule="dist") -> float:
-    """gamma of exp(-||p - p'||^2 / (2 gamma^2)) by the median heuristic on d_ij = ||p_i - p_j||; p (n,) counts as two columns.
+def median_distance(p, rule="median") -> float:
+    """The bandwidth gamma of exp(-||p - p'||^2 / (2 gamma^2)) by the median heuristic on the distances d_ij = ||p_i - p_j||.
 
-    rule: "dist" median of d_ij over i < j; "dist_all" over all i and j, i = j included; "dist_pos" over the d_ij > 0; "sqhalf"
-    sqrt(median d^2 / 2); "sq" median d^2. Differences are taken directly: from ||p||^2 + ||p'||^2 - 2 p.p' equal predictions
-    would be 1e-8 apart. 1 where it is below 1e-12 or there is no pair. Of more than 2,000 rows, the 1,000 evenly spaced in
-    order of ||p||: no matter in which order they came."""
+    Parameters
+    ----------
+    p : ndarray of shape (n,) or (n, k)
+        Predictions; (n,) counts as two columns.
+    rule : str
+        "median": of d_ij over i < j. "median_with_diagonal": over all i and j, i = j included. "median_of_positive": over the
+        d_ij > 0. "median_squared": of d_ij^2. "sqrt_half_median_squared": sqrt(median of d_ij^2 / 2).
+
+    Returns
+    -------
+    float
+        1 where the rule gives less than 1e-12, or there is no pair.
+
+    Notes
+    -----
+    Differences are taken directly: from ||p||^2 + ||p'||^2 - 2 p.p' equal predictions would be 1e-8 apart. Of more than 2,000
+    rows, 1,000 are taken, evenly spaced in order of ||p||, so that the order in which they came does not matter. O(n^2 k).
+
+    Examples
+    --------
+    >>> round(median_distance(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])), 4)
+    1.4142
+    """
     from scipy.spatial.distance import pdist
 
     if rule not in MEDIAN_RULES:
         raise BadInputError(f"gamma is {rule!r}; allowed are a positive number and the rules {', '.join(MEDIAN_RULES)}.")
     p = two_columns(p)
-    if len(p) > MOST_PAIRED:
+    if len(p) > ALL_PAIRS_UP_TO:
         order = np.lexsort((p @ np.arange(p.shape[1]), np.einsum("ij,ij->i", p, p)))  # the product parts rows of equal length
-        p = p[order[np.linspace(0, len(p) - 1, SAMPLED).astype(int)]]
+        p = p[order[np.linspace(0, len(p) - 1, SUBSAMPLE_ROWS).astype(int)]]
     distance = pdist(p)
-    if rule == "dist_all":
+    if rule == "median_with_diagonal":
         distance = np.concatenate([distance, distance, np.zeros(len(p))])
-    elif rule == "dist_pos":
+    elif rule == "median_of_positive":
         distance = distance[distance > 0.0]
     if not len(distance):
         return 1.0
     # the median of squares is no square of the median: of an even number the two middle ones are averaged
-    found = np.median(distance**2 if rule in ("sqhalf", "sq") else distance)
-    found = np.sqrt(found / 2.0) if rule == "sqhalf" else found
+    found = np.median(distance**2 if rule in ("sqrt_half_median_squared", "median_squared") else distance)
+    found = np.sqrt(found / 2.0) if rule == "sqrt_half_median_squared" else found
     return float(found) if found >= 1e-12 else 1.0
 
 
@@ -170,14 +189,14 @@ def pivoted_cholesky(x, gamma, tolerance=1e-14, max_rank=2000) -> LowRank:
         raise BadInputError(f"gamma is {gamma}; a positive number is needed.")
     n = len(x)
     most = min(n, max_rank)
-    factor, chosen = np.empty((n, min(most, CANDIDATES))), np.empty(0, dtype=np.int64)
+    factor, chosen = np.empty((n, min(most, PIVOT_CANDIDATES))), np.empty(0, dtype=np.int64)
     left = np.ones(n)
     while len(chosen) < most and left.sum() > tolerance * n:
         r = len(chosen)
-        candidates = np.argpartition(left, n - min(n, CANDIDATES))[-CANDIDATES:]
+        candidates = np.argpartition(left, n - min(n, PIVOT_CANDIDATES))[-PIVOT_CANDIDATES:]
         columns = rbf(x, x[candidates], gamma)
         columns -= factor[:, :r] @ factor[candidates, :r].T
-        picked, triangle = _best(columns[candidates], min(most - r, CANDIDATES))
+        picked, triangle = _best(columns[candidates], min(most - r, PIVOT_CANDIDATES))
         if not len(picked):
             break
         new = solve_triangular(triangle, columns[:, picked].T, lower=True).T
@@ -196,7 +215,7 @@ def _best(block, most):
     """Pivots of a small positive semi-definite matrix, while worth it, and the triangle of their Cholesky decomposition."""
     block = block.copy()
     diagonal = block.diagonal().copy()
-    least = max(WORTH * diagonal.max(), np.finfo(float).eps)
+    least = max(PIVOT_SHARE * diagonal.max(), np.finfo(float).eps)
     picked, columns = [], []
     while len(picked) < most:
         j = int(diagonal.argmax())

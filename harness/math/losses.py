@@ -6,7 +6,7 @@ For a prediction f, a recalibrated q fitted on other samples, and the outcome y,
 
 f, q: (n,) with y (n,) in {0, 1} as floats (scalar notions), or (n, k) with one-hot y (canonical). `pivot` as in
 `estimands.pivot`: it tells over- from under-confidence. `least(scalar)` is a number that no contribution falls below; with
-it, the bounded terms give a confidence bound (harness.math.fold_confidence). A loss with unbounded terms has `for_bound` in place of
+it, the bounded terms give a confidence bound (math.fold_confidence). A loss with unbounded terms has `for_bound` in place of
 `contribution` for that purpose.
 """
 

@@ -14,13 +14,14 @@ import numpy as np
 from harness.errors import UndefinedError
 from harness.math.notions import one_hot
 
-BLOCK = 4_000_000  # numbers held at a time
+BLOCK_ENTRIES = 4_000_000  # numbers held at a time
 
 
 @dataclass(frozen=True)
 class ResidualGram:
     """h(p_i, p_j) = features_i^T core features_j at m points. features: (m, r); core: (r, r) symmetric, its diagonal (r,) if
-    there is no more of it, or None for the identity: then the features of p are the estimated p - C(p). diagnostics: numbers on the fit
+    there is no more of it, or None for the identity: then the features of p are the estimated p - C(p). diagnostics: numbers on
+    the fit
     that they come from."""
 
     features: np.ndarray
@@ -78,7 +79,7 @@ def _by_moments(u, weighted, features):
 
 def _by_blocks(u, weighted, features):
     n, total = len(u), 0.0
-    step = max(1, BLOCK // n)
+    step = max(1, BLOCK_ENTRIES // n)
     for start in range(0, n, step):
         rows = slice(start, start + step)
         gap = u[rows] @ u.T

@@ -13,7 +13,7 @@ cells are skipped with that reason; None = it can).
 
 Optional, for bounds that assume something of eta(p) = E[Y given p]: `variation`, its total variation on [0, 1], or a bound on
 that; `perturbation`, the h of the sech perturbation that the scores went through, None if none (harness.math.sech_noise); and
-law(width, order) -> scores, probabilities, posteriors of a quadrature, from which harness.problems.Perturbed knows its truths.
+quadrature(width, order) -> scores, probabilities, posteriors, from which harness.problems.Perturbed knows its truths.
 
 An attribute `stream` names the random stream that a problem draws from in place of its own (harness.problems.Paired): problems of
 one stream share their draws, as models that are compared on the same samples must.
@@ -23,13 +23,13 @@ A family of problems has members() -> {id: problem} instead, and stands for all 
 
 from harness.problems.base import Truth
 from harness.problems.beta import Beta
+from harness.problems.binary import BetaLaw, BinaryProblem, TwoNormals
 from harness.problems.dirichlet import Dirichlet
 from harness.problems.files_family import AbsentFiles, PredictionFiles
 from harness.problems.perturbations import Perturbations, PerturbedNetworks
-from harness.problems.powered import TemperedDirichlet
 from harness.problems.predictions import Predictions
-from harness.problems.scores import Score
 from harness.problems.tabrepo import TabRepoTask, TabRepoTasks
+from harness.problems.tempered import TemperedDirichlet
 from harness.problems.transforms.paired import Paired, Uniform
 from harness.problems.transforms.perturbed import Perturbed
 from harness.problems.transforms.recalibrated import Recalibrated
@@ -40,6 +40,8 @@ from harness.problems.transforms.shift import CovariateShift, CovariateShifts, P
 __all__ = [
     "AbsentFiles",
     "Beta",
+    "BetaLaw",
+    "BinaryProblem",
     "CovariateShift",
     "CovariateShifts",
     "Dirichlet",
@@ -56,9 +58,9 @@ __all__ = [
     "Recalibrated",
     "RecalibratedFiles",
     "Relabelled",
-    "Score",
     "TabRepoTask",
     "TabRepoTasks",
     "Truth",
+    "TwoNormals",
     "Uniform",
 ]

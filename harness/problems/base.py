@@ -158,9 +158,9 @@ class ProblemSpec:
         return found
 
     @cached_property
-    def law(self) -> Callable[..., Any] | None:
+    def quadrature(self) -> Callable[..., Any] | None:
         """(width, order) -> scores, their probabilities and their posteriors, of a quadrature over the law of the scores."""
-        found: Callable[..., Any] | None = self._get("law", None)
+        found: Callable[..., Any] | None = self._get("quadrature", None)
         return found
 
     @cached_property
@@ -179,6 +179,34 @@ class ProblemSpec:
     def declares_perturbation(self) -> bool:
         """Whether the problem says anything of a perturbation: that it knows of none is something said."""
         return hasattr(self.problem, "perturbation")
+
+
+class Generated:
+    """The base of a problem that is drawn from a law, as often as wanted, its scores unperturbed."""
+
+    version = 1
+    default_n = 1000
+    default_reps = 10
+    n_max: int | None = None
+    perturbation: float | None = None
+    fingerprint: dict[str, Any] | None = None
+
+
+class TwoClasses(Generated):
+    """The base of a generated problem of two classes with p = P(Y = 1) as predicted, (n,), and E[Y given p] = curve(p)."""
+
+    classes = 2
+
+    def curve(self, p: NDArray[Any]) -> NDArray[Any]:
+        """P(Y = 1 given p), (n,)."""
+        raise NotImplementedError
+
+    def posterior(self, p: NDArray[Any]) -> NDArray[Any]:
+        """C = E[Y given p]: of (n,) probabilities P(Y = 1 given p), of (n, 2) both columns."""
+        if p.ndim == 1:
+            return self.curve(p)
+        c = self.curve(p[:, 1])
+        return np.column_stack([1.0 - c, c])
 
 
 class Wrapper:
@@ -266,17 +294,20 @@ def truth_of(problem: Any, estimand: str, notion: str) -> Truth | None:
     return None if math.isnan(value) else Truth(value, error, str(given.method))
 
 
-def scalar_integral(
-    name: str,
+def integral(
+    estimand: str,
+    notion: str,
     p: NDArray[Any],
     rest: NDArray[Any],
     c: NDArray[Any],
     c_rest: NDArray[Any],
-    notion: str,
     weights: NDArray[Any] | None,
 ) -> float:
-    """estimands.value at quadrature nodes p with rest = 1 - p and c_rest = 1 - c to full relative accuracy: the logarithmic
-    estimands need it where p rounds to 1, so they are taken on the two columns (the same quantity)."""
-    if name in ("kl", "logloss", "refinement_kl", "sharpness_kl"):
-        return estimands.value(name, np.column_stack([rest, p]), np.column_stack([c_rest, c]), "canonical", weights)
-    return estimands.value(name, p, c, notion, weights)
+    """An estimand of two classes at the nodes p of a quadrature, given rest = 1 - p and c_rest = 1 - c to full relative accuracy.
+
+    The classwise value is the binary one, as both classes carry the same error. Logarithmic estimands need the complements where
+    p rounds to 1, and are therefore taken on the two columns, where they are the same quantity.
+    """
+    if notion == "canonical" or estimand in ("kl", "logloss", "refinement_kl", "sharpness_kl"):
+        return estimands.value(estimand, np.column_stack([rest, p]), np.column_stack([c_rest, c]), "canonical", weights)
+    return estimands.value(estimand, p, c, "binary" if notion == "classwise" else notion, weights)

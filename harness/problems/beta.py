@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
-from scipy.special import betaln
 
 from harness.errors import BadInputError
 from harness.math import estimands
-from harness.problems.base import Truth, scalar_integral
+from harness.math.quadrature import beta_law, halving
+from harness.problems.base import Truth, TwoClasses, integral
 from harness.problems.maps import Identity
 
 METHOD = "Gauss-Legendre quadrature"
@@ -20,7 +20,7 @@ SMALLEST_SHAPE = 0.06
 
 
 @dataclass(frozen=True)
-class Beta:
+class Beta(TwoClasses):
     """p ~ Beta(a, b), Y given p ~ Bernoulli(map(p)). Truths: every estimand of the binary notion, and of the canonical
     notion on the two columns (1 - p, p), by quadrature to about 1e-14 (berta2026, Sections 4 and Appendix D). None for a or b
     below 0.06, where predictions beyond the range of floating point carry weight."""
@@ -31,13 +31,6 @@ class Beta:
 
     notions = ("binary", "canonical", "classwise")
     default_notions = ("binary",)
-    classes = 2
-    version = 1
-    default_n = 1000
-    default_reps = 10
-    n_max = None
-    perturbation = None
-    fingerprint = None
 
     def __post_init__(self):
         if not (self.a > 0 and self.b > 0):
@@ -46,18 +39,13 @@ class Beta:
     def sample(self, n, rng):
         rng_p, rng_y = rng.spawn(2)
         p = rng_p.beta(self.a, self.b, n)
-        return p, (rng_y.random(n) < self.posterior(p)).astype(np.int64)
+        return p, (rng_y.random(n) < self.curve(p)).astype(np.int64)
 
-    def posterior(self, p):
-        """C = P(Y = 1 given p), clipped to [0, 1] as the authors clip it."""
-        if p.ndim == 2:
-            c = self.posterior(p[:, 1])
-            return np.column_stack([1.0 - c, c])
+    def curve(self, p):
+        """P(Y = 1 given p) = map(p), clipped to [0, 1] as the authors clip it."""
         return np.clip(self.map(p), 0.0, 1.0)
 
     def truth(self, estimand, notion="binary"):
-        if notion == "classwise":  # both classes carry the same error, so their mean is the binary value
-            notion = "binary"
         if notion not in self.notions:
             return None
         estimands.check_name(estimand, notion)
@@ -65,25 +53,23 @@ class Beta:
             return Truth(0.0, 0.0, "calibrated by construction")
         if min(self.a, self.b) < SMALLEST_SHAPE:
             return None
-        if notion == "binary" and estimand == "linf":
+        if notion != "canonical" and estimand == "linf":
             return self._supremum()
         coarse, fine = (self._integral(estimand, notion, order) for order in (16, 24))
         return Truth(fine, abs(fine - coarse) + 1e-14, METHOD)
 
     def _integral(self, estimand, notion, order):
         p, rest, weights = _nodes(self, order)
-        c, c_rest = self.map.pair(p, rest) if hasattr(self.map, "pair") else (self.posterior(p), 1.0 - self.posterior(p))
-        if notion == "binary":
-            return scalar_integral(estimand, p, rest, c, c_rest, notion, weights)
-        return estimands.value(estimand, np.column_stack([rest, p]), np.column_stack([c_rest, c]), notion, weights)
+        c, c_rest = self.map.pair(p, rest) if hasattr(self.map, "pair") else (self.curve(p), 1.0 - self.curve(p))
+        return integral(estimand, notion, p, rest, c, c_rest, weights)
 
     def _supremum(self):
         p = np.unique(np.concatenate([np.linspace(0.0, 1.0, 20001), _nodes(self, 16)[0]]))
-        gap = np.abs(p - self.posterior(p))
+        gap = np.abs(p - self.curve(p))
         i = int(gap.argmax())
         around = (p[max(i - 1, 0)], p[min(i + 1, len(p) - 1)])
         found = minimize_scalar(
-            lambda t: -abs(t - self.posterior(np.array([t]))[0]), bounds=around, method="bounded", options={"xatol": 1e-12}
+            lambda t: -abs(t - self.curve(np.array([t]))[0]), bounds=around, method="bounded", options={"xatol": 1e-12}
         )
         return Truth(max(float(gap[i]), -float(found.fun)), 1e-9, "maximised on a grid, refined")
 
@@ -97,28 +83,16 @@ def _nodes(problem: Beta, order: int):
     crossings of the diagonal.
     """
     a, b = problem.a, problem.b
-    half = np.pi / 4
-    levels = [int(np.ceil(54 / min(1.0, 2 * s))) for s in (a, b)]
-    left = half * 0.5 ** np.arange(levels[0], -1, -1.0)
-    right = half * 0.5 ** np.arange(levels[1] + 1.0)  # distances from pi/2
+    middle = np.pi / 4
+    left, right = (halving(middle, int(np.ceil(54 / min(1.0, 2 * shape))) + 1) for shape in (a, b))  # distances from the ends
     crossings, kinks = (np.arcsin(np.sqrt(np.array(s))) for s in (_crossings(problem), problem.map.kinks))
-    around = (kinks[:, None] + np.pi / 128 * np.outer([-1.0, 1.0], 0.5 ** np.arange(45)).ravel()).ravel()
+    around = (kinks[:, None] + np.pi / 128 * np.outer([-1.0, 1.0], halving(1.0, 45)).ravel()).ravel()
     inner = np.concatenate([crossings, kinks, around])
-    middle = np.linspace(0.0, np.pi / 2, 65)
-    x, w = np.polynomial.legendre.leggauss(order)
-
-    def side(edges, shape, other):
-        edges = np.unique(np.concatenate([[0.0], edges]))
-        mid, width = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
-        t = (mid[:, None] + width[:, None] * x).ravel()
-        weight = (width[:, None] * w).ravel()
-        sin, cos = np.sin(t), np.cos(t)
-        density = 2.0 * np.exp((2 * shape - 1) * np.log(sin) + (2 * other - 1) * np.log(cos) - betaln(a, b))
-        return sin**2, cos**2, weight * density
-
-    splits = np.concatenate([middle, inner[(inner > 0) & (inner < np.pi / 2)]])
-    p0, q0, w0 = side(np.concatenate([left, splits[splits <= half]]), a, b)
-    q1, p1, w1 = side(np.concatenate([right, np.pi / 2 - splits[splits >= half]]), b, a)
+    splits = np.concatenate([np.linspace(0.0, np.pi / 2, 65), inner[(inner > 0) & (inner < np.pi / 2)]])
+    low = np.unique(np.concatenate([[0.0], left, splits[splits <= middle]]))
+    high = np.unique(np.concatenate([[0.0], right, np.pi / 2 - splits[splits >= middle]]))
+    p0, q0, w0 = beta_law(low, a, b, order)
+    q1, p1, w1 = beta_law(high, b, a, order)
     return np.concatenate([p0, p1]), np.concatenate([q0, q1]), np.concatenate([w0, w1])
 
 
@@ -126,8 +100,8 @@ def _crossings(problem):
     """Interior points where g*(p) = p, between which |p - g*(p)| is smooth."""
     t = np.linspace(0.0, np.pi / 2, 4003)[1:-1]
     p = np.sin(t) ** 2
-    gap = problem.posterior(p) - p
+    gap = problem.curve(p) - p
     found = list(p[gap == 0.0])
     for i in np.flatnonzero(gap[:-1] * gap[1:] < 0.0):
-        found.append(brentq(lambda s: problem.posterior(np.array([s]))[0] - s, p[i], p[i + 1], xtol=1e-15))
+        found.append(brentq(lambda s: problem.curve(np.array([s]))[0] - s, p[i], p[i + 1], xtol=1e-15))
     return found if len(found) < 200 else []

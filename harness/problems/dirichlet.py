@@ -7,18 +7,19 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.special import betaln, gammaincinv, ndtri
+from scipy.special import gammaincinv, ndtri
 
 from harness.errors import BadInputError
 from harness.math import estimands
-from harness.problems.base import Truth, scalar_integral
+from harness.math.quadrature import beta_law, halving
+from harness.problems.base import Generated, Truth, integral
 from harness.problems.maps import Identity
 
 RANDOMISATIONS = 16
 
 
 @dataclass(frozen=True)
-class Dirichlet:
+class Dirichlet(Generated):
     """p ~ Dir(alpha 1_k), Y given p ~ map(p) (berta2026, Fig. 3).
 
     Truths. Canonical: 16 scrambled Sobol point sets of 2^15 points; the error is the standard error over the 16.
@@ -32,12 +33,6 @@ class Dirichlet:
 
     notions = ("canonical", "top_label", "classwise")
     default_notions = ("canonical",)
-    version = 1
-    default_n = 1000
-    default_reps = 10
-    n_max = None
-    perturbation = None
-    fingerprint = None
 
     def __post_init__(self):
         if self.classes < 2 or not self.alpha > 0:
@@ -106,21 +101,16 @@ def _conditional_values(problem, notion, wanted, r, log2_points=10, order=8):
         weights = weights * possible * k
         seen = weights > 0
         t, other, c, weights = t[seen], other[seen], c[seen], weights[seen]
-    return [scalar_integral(name, t, other, c, 1.0 - c, notion, weights) for name in wanted]
+    return [integral(name, notion, t, other, c, 1.0 - c, weights) for name in wanted]
 
 
 def _one_coordinate_nodes(alpha, k, order):
     """Quadrature for t ~ Beta(alpha, (k-1) alpha) in the coordinate t = sin^2, graded towards both ends and split at 1/j."""
     a, b = alpha, (k - 1) * alpha
-    graded = np.pi / 4 * 0.5 ** np.arange(0, int(np.ceil(40 / min(1.0, 2 * min(a, b)))), 1.0)
+    graded = halving(np.pi / 4, int(np.ceil(40 / min(1.0, 2 * min(a, b)))))
     splits = np.arcsin(np.sqrt(1.0 / np.arange(1, k + 1)))
     edges = np.unique(np.concatenate([[0.0], graded, np.pi / 2 - graded, splits, np.linspace(0, np.pi / 2, 49), [np.pi / 2]]))
-    x, w = np.polynomial.legendre.leggauss(order)
-    mid, width = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
-    t = (mid[:, None] + width[:, None] * x).ravel()
-    sin, cos = np.sin(t), np.cos(t)
-    density = 2.0 * np.exp((2 * a - 1) * np.log(sin) + (2 * b - 1) * np.log(cos) - betaln(a, b))
-    return sin**2, cos**2, (width[:, None] * w).ravel() * density
+    return beta_law(edges, a, b, order)
 
 
 def _dirichlet_points(k, alpha, log2_points, r):

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import frexp, inf
+from math import inf
 from numbers import Real
 from typing import Any
 
 from harness.errors import BadInputError
+from harness.math.sech_noise import WIDTHS, width_name
 from harness.problems.base import ProblemSpec, members_of
 from harness.problems.files_family import AbsentFiles, PredictionFiles
 from harness.problems.transforms.perturbed import Perturbed
-
-WIDTHS = tuple(2.0**-j for j in range(2, 9))
 
 
 @dataclass(frozen=True)
@@ -77,10 +76,6 @@ class PerturbedNetworks:
         return found
 
 
-def width_name(h: float) -> str:
-    """0.015625 -> 'h2^-6', 0.02 -> 'h0.02'."""
-    mantissa, exponent = frexp(h)
-    return f"h2^{exponent - 1}" if mantissa == 0.5 else f"h{h:g}"
 
 
 def _check(widths):

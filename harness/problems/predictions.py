@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from harness.common import data_files
 from harness.errors import BadInputError
 
 
@@ -131,22 +132,20 @@ class Predictions:
     @property
     def unavailable(self) -> str | None:
         """Why the published file cannot be used, and how to get it; None if it can, and for a file of the user's own."""
-        from harness.sources import files
-
         published = self._packs
         if not published:
             return None
         try:
-            path = files.find(self.path)
+            path = data_files.find(self.path)
         except BadInputError as absent:
             return f"{str(absent).rstrip('.')}; {published[0].how}"
-        for pack, file in zip(published, files.members(path)):
-            if pack.sha256 and _sha256(str(file), *files.stamp(file)) != pack.sha256:
+        for pack, file in zip(published, data_files.members(path)):
+            if pack.sha256 and _sha256(str(file), *data_files.stamp(file)) != pack.sha256:
                 return f"{file} is not the published file, whose sha256 is {pack.sha256}; move it away, then {pack.how}"
         return None
 
     def _load(self):
-        from harness.sources import files, forms
+        from harness.sources import forms
 
         if not self.path:
             raise BadInputError(
@@ -154,9 +153,9 @@ class Predictions:
             )
         if self.unavailable:
             raise BadInputError(f"{self.unavailable}.")
-        path = files.find(self.path)
+        path = data_files.find(self.path)
         asked = forms.Asked(*(_hashable(getattr(self, name)) for name in forms.Asked._fields))
-        return _read(str(path), self.split, asked, files.stamp(path))
+        return _read(str(path), self.split, asked, data_files.stamp(path))
 
     @property
     def _columns(self):
@@ -247,7 +246,7 @@ def _read(path, split, asked, stamp):
 
     p, y, described, names = files.read(path, split, **asked._asdict())
     p, y = checked(p, y)
-    return Loaded(p, y, files.sha256(path), _content(p, y, asked.top_label), described, names)
+    return Loaded(p, y, data_files.sha256(path), _content(p, y, asked.top_label), described, names)
 
 
 def _content(p, y, top_label):
@@ -264,6 +263,4 @@ def _hashable(value):
 
 @lru_cache(maxsize=256)
 def _sha256(path, *stamp):
-    from harness.sources import files
-
-    return files.sha256(path)
+    return data_files.sha256(path)

@@ -2,24 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
 from harness.runs.records import SUMMARY_COLUMNS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 GROUP = ["problem", "notion", "n", "estimator", "estimand"]
 KEYS = ["problem_key", "estimator_key"]
 
 
-def evaluate(records, files=(), apart=()):
-    """Summarise records by problem, notion, n, estimator, estimand (and problem_key and estimator_key, should one id stand for
-    several: another file, other parameters), and by the columns `apart`, which stand first in the result.
+def evaluate(records: pd.DataFrame, files: Iterable[tuple[str, int]] = (), apart: Sequence[str] = ()) -> pd.DataFrame:
+    """Summarise records: one row per problem, notion, n, estimator and estimand.
 
-    Columns: reps (estimates that are numbers), undefined, mean, se = sd / sqrt(reps), sd (ddof 1; NaN for one rep), truth,
-    truth_error, bias = mean - truth, rmse = sqrt(mean (value - truth)^2), coverage = share of reps with
-    low <= truth <= high, up to truth_error, over those that carry a bound (a missing side counts as infinite; NaN without
-    bounds), low and high (their means), kind, and cpu_seconds (mean of a cell). Cells without any estimate (failed, skipped,
-    undefined as a whole) form rows with an empty estimand, counted in `cells` by `status`; nothing is dropped.
+    Parameters
+    ----------
+    records : DataFrame
+        One row per estimate, as of `harness.run` and `harness.load_records`.
+    files : iterable of (problem, n), optional
+        Those whose replications are the same rows of a file again, or subsets of them that share rows, and so no sample: their se
+        is NaN, and their sd is the spread over the estimator's own randomness, or over the subsets.
+    apart : sequence of str, optional
+        Further columns of the records by which rows are kept apart; they stand first in the result.
 
-    files: the pairs (problem, n) whose replications are the same rows of a file again, or subsets of them that share rows. They
-    are no sample: se is NaN, and sd is the spread over the estimator's own randomness, and over the subsets.
+    Returns
+    -------
+    DataFrame
+        problem, notion, n, estimator, estimand
+            What the row is of. Should one id stand for several problems or estimators (another file, other parameters), which
+            `problem_key` and `estimator_key` tell, each has a row.
+        reps, undefined
+            The number of estimates that are numbers, and of those that are undefined.
+        mean, se, sd
+            Of the numbers; sd has ddof 1 and is NaN for one, se = sd / sqrt(reps).
+        truth, truth_error, bias, rmse
+            The true value with its error; bias = mean - truth; rmse = sqrt(mean (value - truth)^2).
+        coverage
+            The share of estimates with low <= truth <= high, up to truth_error, among those that have a bound; a side that is
+            missing counts as infinite. NaN where none has a bound.
+        low, high, kind
+            The means of the bounds, and the kind of estimate: point, lower, upper or interval.
+        cpu_seconds
+            Mean of a cell.
+        cells, status, reason
+            Cells without any estimate (failed, skipped, or undefined as a whole) are rows with an empty estimand, one for each
+            status, with their number and the first reason; nothing is dropped.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> cell = {"problem": "p", "notion": "binary", "n": 100, "estimator": "e", "estimand": "l1", "status": "ok", "kind": "point"}
+    >>> more = {"truth": 0.1, "truth_error": 0.0, "low": None, "high": None, "cpu_seconds": 0.0, "reason": None}
+    >>> keys = {"problem_key": "a", "estimator_key": "b"}
+    >>> records = pd.DataFrame([{**cell, **more, **keys, "key": str(i), "value": v} for i, v in enumerate((0.1, 0.3))])
+    >>> evaluate(records)[["reps", "mean", "se", "bias", "rmse"]].round(4).values.tolist()
+    [[2.0, 0.2, 0.1, 0.1, 0.1414]]
     """
     import numpy as np
     import pandas as pd
@@ -68,7 +107,7 @@ def evaluate(records, files=(), apart=()):
     return table.sort_values([*apart, *GROUP], kind="stable").reindex(columns=[*apart, *SUMMARY_COLUMNS]).reset_index(drop=True)
 
 
-def are_of(table, files) -> list[bool]:
+def are_of(table: pd.DataFrame, files: Iterable[tuple[str, int]]) -> list[bool]:
     """Of every row of a table with columns problem and n whether it is of one of `files`, as in `evaluate`."""
     chosen = set(map(tuple, files))
     return [pair in chosen for pair in zip(table["problem"], table["n"])]

@@ -9,9 +9,11 @@ import re
 from pathlib import Path
 
 from harness.common.paths import PACKAGE
-from harness.report import plots, reproduction, tables
+from harness.common.version import VERSION
+from harness.common.writing import whole_file
+from harness.report import missing, reproduction
+from harness.report.style import ESTIMAND_NAMES
 from harness.runs import sweeps, variations
-from harness.runs.records import whole_file
 
 VERDICTS = {
     "identical": "equal to the reported number to its printed precision, or to 1e-9",
@@ -19,12 +21,28 @@ VERDICTS = {
     "differs": "the difference is larger than that",
     "not reproducible here": "there is no number of ours, or none that can be judged, for the reason given",
 }
-MOST_ROWS = 5000  # of a table on the page; the CSV beside it holds all
+KEPT_IN_GIT = (".csv", ".png", ".svg", ".html")  # of a paper's results; the other files are there after a run
+MAX_ROWS = 5000  # rows of paper against ours on the page; reproduction.csv holds all
 
 
 def save(experiment, records, files, wide, compared, path: Path, caption: str, diagrams=()) -> Path:
-    """Write the page; `files` are linked, the SVG among them is put inline with its caption, as are those of the reliability
-    `diagrams`: (title, caption, files)."""
+    """Write the page. It says nothing that differs between two computations of the same numbers: no date, no machine, no folder.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What was run (harness.commands.experiment).
+    records, wide, compared : DataFrame
+        Its records, its wide table, and the paper's numbers beside ours or None.
+    files : list of Path
+        The result files, to be linked; the SVG among them is put inline.
+    path : Path
+        Of the page.
+    caption : str
+        Of the figure.
+    diagrams : iterable of (title, caption, files)
+        Reliability diagrams, put inline as well.
+    """
     from jinja2 import Environment, FileSystemLoader
 
     loader = FileSystemLoader(PACKAGE / "report" / "templates")
@@ -32,13 +50,15 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
     environment.filters["number"] = number
     svg = next(f for f in files if f.suffix == ".svg")
     config = experiment.shown_config()
+    own = experiment.is_variation or not experiment.paper
     best = records.assign(other=records["status"].ne("ok")).sort_values("other", kind="stable").drop_duplicates("key")
     statuses = best["status"].value_counts().to_dict()  # a cell with one number is ok, whatever its others are
     statuses["missing"] = experiment.missing(records)
     page = environment.get_template("report.html.j2").render(
         title=config["title"] or experiment.name,
         name=experiment.name,
-        fingerprint=experiment.fingerprint(records),
+        stamp=experiment.stamp(records),
+        version=VERSION,
         paper=experiment.paper,
         svg=inline(svg.read_text()),
         diagrams=[(t, c, inline(next(f for f in own if f.suffix == ".svg").read_text())) for t, c, own in diagrams],
@@ -48,19 +68,21 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
         wide=wide,
         levels=wide.index.names,
         rows=[(index if isinstance(index, tuple) else (index,), list(row)) for index, row in zip(wide.index, wide.to_numpy())],
-        compared=_most_telling(compared).to_dict("records") if compared is not None else None,
+        compared=_telling_first(compared).to_dict("records") if compared is not None else None,
         explained=compared is not None and bool(compared["reason"].notna().any()),
         compared_total=len(compared) if compared is not None else 0,
         verdicts=reproduction.counts(compared) if compared is not None else {},
         meaning=VERDICTS,
         statuses={status: int(count) for status, count in statuses.items() if count},
-        reasons=tables.without_number(records) + ([] if config["item"] or config["ranking"] else tables.dashes(records, config)),
+        reasons=missing.without_number(records)
+        + ([] if config["item"] or config["ranking"] else missing.dashes(records, config)),
         differs=[(path, *(variations.brief(value, 200) for value in pair)) for path, pair in experiment.differs.items()],
         experiment_id=config["experiment"],
         swept=_swept(experiment.plan),
-        links=[(os.path.relpath(f, path.parent), f.name) for f in files],
-        runs=_runs(experiment.out, records),
-        configuration=json.dumps({k: v for k, v in config.items() if k not in ("labels", "figure")}, indent=1),
+        links=[(os.path.relpath(f, path.parent), f.name) for f in files if own or f.suffix in KEPT_IN_GIT],
+        seed=config["seed"],
+        cells=records["key"].nunique(),
+        configuration=json.dumps({k: v for k, v in experiment.page_config().items() if k not in ("labels", "figure")}, indent=1),
     )
     with whole_file(path) as temporary:
         temporary.write_text(page)
@@ -76,16 +98,16 @@ def _swept(plan):
 def _plain(name):
     """'l1: mean' -> 'L1 calibration error: mean'."""
     estimand, colon, rest = name.partition(":")
-    text = plots.NAMES.get(estimand, estimand)
+    text = ESTIMAND_NAMES.get(estimand, estimand)
     return text.replace("$", "").replace("_", "").replace(r"\infty", "∞") + colon + rest
 
 
-def _most_telling(compared):
-    """All rows, or the MOST_ROWS that say most: differing before within error before identical before absent."""
-    if len(compared) <= MOST_ROWS:
+def _telling_first(compared):
+    """All rows, or the first MAX_ROWS of them in the order differs, within error, identical, not reproducible here."""
+    if len(compared) <= MAX_ROWS:
         return compared
     rank = compared["verdict"].map({"differs": 0, "within error": 1, "identical": 2, "not reproducible here": 3})
-    return compared.loc[rank.sort_values(kind="stable").index[:MOST_ROWS]]
+    return compared.loc[rank.sort_values(kind="stable").index[:MAX_ROWS]]
 
 
 def inline(svg: str) -> str:
@@ -108,14 +130,3 @@ def number(value, digits=4):
     if float(value) == int(value) and abs(value) < 1e6:
         return str(int(value))
     return f"{value:.{digits}g}"
-
-
-def _runs(out, records):
-    found = []
-    for run_id in sorted(set(records["run_id"].dropna()), reverse=True)[:5] if len(records) else []:
-        path = out / "runs" / f"{run_id}.json"
-        try:
-            found.append(json.loads(path.read_text()))
-        except (OSError, ValueError):
-            continue  # `calharness doctor` reports it
-    return found

@@ -12,6 +12,9 @@ nothing is asked of their order.
 from __future__ import annotations
 
 from harness.errors import BadInputError
+from harness.report.shown import label
+from harness.runs.config import out_folder
+from harness.runs.records import read_truths
 from harness.runs.settings import as_list, checked_ranking, levels
 
 POLICY = (
@@ -19,8 +22,8 @@ POLICY = (
     "values are no order. A trial without a number for one of the models counts as not ordered; the table says how many. "
     "An order that is given, or by true values, is asked of every estimator, also of those that measure something else."
 )
-TRIED = ("ok", "undefined", "failed")
-ALL = "all"
+TRIED = ("ok", "undefined", "failed")  # the statuses of cells that make a trial
+ALL_MODELS = "all"
 GROUP = ["notion", "n", "estimator", "estimand"]
 COLUMNS = ["order", *GROUP, "successes", "trials", "incomplete", "share", "low", "high", "models"]
 
@@ -32,7 +35,23 @@ def by_value(values: dict) -> tuple:
 
 
 def wilson(successes, trials, z: float = 1.959963984540054):
-    """Wilson's interval of a share: (s + z^2/2 -+ z sqrt(s (n - s) / n + z^2/4)) / (n + z^2). z: normal quantile, of 95 %."""
+    """Wilson's interval of a share, of s successes in n trials:
+
+        (s + z^2/2 -+ z sqrt(s (n - s) / n + z^2/4)) / (n + z^2)
+
+    Parameters
+    ----------
+    successes, trials : int or array
+        s and n; NaN where there is no trial.
+    z : float
+        Quantile of the normal distribution; the default is that of 95 %.
+
+    Examples
+    --------
+    >>> low, high = wilson(9, 10)
+    >>> round(float(low), 4), round(float(high), 4)
+    (0.5958, 0.9821)
+    """
     import numpy as np
 
     s, n = np.asarray(successes, dtype=float), np.asarray(trials, dtype=float)
@@ -51,11 +70,22 @@ def is_ordered(values, order):
 
 
 def score(records, orders: dict):
-    """One row per order, notion, n, estimator and estimand: successes, trials, incomplete (trials that lack a number), share and
-    its Wilson bounds, `models` (the order itself). An estimator that never gave a number has an empty estimand.
+    """How often models were put into the right order.
 
-    orders: {text: order}; in place of the order {notion: order}, or {(notion, estimator, estimand): order} where every estimator
-    has its own.
+    Parameters
+    ----------
+    records : DataFrame
+        Of one plan: one cell per problem, notion, n, replication and estimator.
+    orders : mapping
+        {text: order}; in place of the order {notion: order}, or {(notion, estimator, estimand): order} where every estimator has
+        its own.
+
+    Returns
+    -------
+    DataFrame
+        One row per order, notion, n, estimator and estimand: successes, trials, incomplete (trials without a number for one of
+        the models), share, its Wilson bounds low and high, and `models`, the order itself; and the `keys` of the cells of the
+        trials. An estimator that never gave a number has an empty estimand.
     """
     import pandas as pd
 
@@ -67,7 +97,8 @@ def score(records, orders: dict):
             raise BadInputError(
                 f"records hold {estimator} on {cells.loc[twice, 'problem'].iloc[0]} twice for one rep; give one plan's."
             )
-        tried = cells[cells["status"].isin(TRIED)].pivot(index="rep", columns="problem", values="key").notna()
+        keys = cells[cells["status"].isin(TRIED)].pivot(index="rep", columns="problem", values="key")
+        tried = keys.notna()
         names = list(dict.fromkeys(part.loc[part["estimand"].notna(), "estimand"])) or [""]
         for estimand in names:
             fine = part[part["estimand"].eq(estimand) & part["status"].eq("ok")]
@@ -81,13 +112,14 @@ def score(records, orders: dict):
                 trials = tried.index[tried[models].all(axis=1)]
                 of_order = values.reindex(index=trials, columns=models)
                 successes, lost = int(is_ordered(of_order, order).sum()), int(of_order.isna().any(axis=1).sum())
-                rows.append([name, notion, n, estimator, estimand, successes, len(trials), lost, order])
-    frame = pd.DataFrame(rows, columns=[*COLUMNS[:8], "models"])
+                used = tuple(keys.loc[trials, models].to_numpy().ravel())
+                rows.append([name, notion, n, estimator, estimand, successes, len(trials), lost, order, used])
+    frame = pd.DataFrame(rows, columns=[*COLUMNS[:8], "models", "keys"])
     frame = frame[frame["trials"].gt(0)].reset_index(drop=True)
     frame["share"] = frame["successes"] / frame["trials"]
     frame["low"], frame["high"] = wilson(frame["successes"], frame["trials"])
     frame["models"] = [" < ".join(" = ".join(level) for level in order) for order in frame["models"]]
-    return frame[COLUMNS]
+    return frame[[*COLUMNS, "keys"]]
 
 
 def own_orders(records) -> dict:
@@ -116,17 +148,14 @@ def of_config(records, config):
     ranking, (trials, full) = checked_ranking(config["ranking"], set(records["problem"])), split(records, config)
     orders = {name: levels(order) for name, order in (ranking["orders"] or {}).items()}
     if ranking["reference"] == "full":
-        orders[f"{ALL} as on all rows"] = own_orders(full)
+        orders[f"{ALL_MODELS} as on all rows"] = own_orders(full)
     elif ranking["reference"]:
-        orders[f"{ALL} by true {ranking['reference']}"] = by_truth(trials, config)
+        orders[f"{ALL_MODELS} by true {ranking['reference']}"] = by_truth(trials, config)
     return score(trials, orders)
 
 
 def by_truth(records, config) -> dict:
     """{notion: the models' order by the stored truths of config["ranking"]["reference"]}."""
-    from harness.runs.config import out_folder
-    from harness.runs.records import read_truths
-
     estimand, out, values = config["ranking"]["reference"], out_folder(config["out"]), {}
     seen = records.loc[records["estimand"].notna(), ["problem", "problem_key", "notion"]].drop_duplicates()
     for problem, key, notion in seen.itertuples(index=False):
@@ -144,18 +173,9 @@ def one_estimand(table, config):
     return table[table["estimand"].eq(table["estimator"].map(chosen))]
 
 
-def render(records, config):
-    """Figure of a ranking (harness.report.plots.shares)."""
-    from harness.report import plots
-
-    return plots.shares(one_estimand(of_config(records, config), config), config)
-
-
 def summary(records, config):
     """The scores with the labels beside the ids."""
-    from harness.report.tables import label
-
-    frame = of_config(records, config)
+    frame = of_config(records, config).drop(columns="keys")
     frame.insert(0, "estimator_label", [label(config, "estimator", e) for e in frame["estimator"]])
     return frame
 
@@ -163,8 +183,6 @@ def summary(records, config):
 def table(records, config):
     """Rows (order, notion if several, n), one column per estimator: share [Wilson bounds], trials without a number."""
     import pandas as pd
-
-    from harness.report.tables import label
 
     frame = one_estimand(of_config(records, config), config)
     several = frame["notion"].nunique() > 1

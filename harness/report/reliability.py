@@ -1,12 +1,16 @@
 """Reliability diagrams: CORP (Dimitriadis, Gneiting and Jordan 2021, PNAS 118(8), e2016191118).
 
-The curve is the isotonic regression of the events on the scores (pool adjacent violators, PAV), which is also what the scores
-should have been: no bins to choose. The bins are PAV's own blocks. The Brier score splits into three parts that are all >= 0,
+The curve is the isotonic regression of the events on the scores (pool adjacent violators, PAV). It says at every score what the
+score should have been, and there are no bins to choose: the bins of the diagram are the blocks on which the curve is constant.
+With x the score, y the event, q the recalibrated score and ybar the mean event, the Brier score splits into three parts, none of
+them negative:
 
-    mean (x - y)^2 = MCB - DSC + UNC,   MCB = mean (x - y)^2 - mean (q - y)^2, what recalibration would gain (miscalibration),
-                                        DSC = UNC - mean (q - y)^2 (discrimination),   UNC = ybar (1 - ybar) (uncertainty),
+    mean (x - y)^2 = MCB - DSC + UNC
+    MCB = mean (x - y)^2 - mean (q - y)^2      miscalibration: what recalibration would gain
+    DSC = UNC - mean (q - y)^2                 discrimination
+    UNC = ybar (1 - ybar)                      uncertainty
 
-with q the recalibrated score and ybar the mean event. MCB is fitted and judged on the same rows and so biased upwards.
+MCB is fitted and judged on the same rows, and so it is biased upwards.
 
     panels = reliability.panels(p, y)       what is drawn, computed once: figure(panels), table_of(panels), caption_of(panels)
     reliability.draw(p, y)   reliability.table(p, y)   reliability.caption(p, y)         the same in one step
@@ -23,17 +27,27 @@ from harness.math.notions import NOTIONS, checked, one_hot, reduce
 
 BANDS = ("consistency", "confidence", "none")
 WHICH = ("overall", "classes")
-MOST_CLASSES = 20
+MAX_DRAWN_CLASSES = 20
 GRID = 101  # places where a band is computed: so many evenly spaced ones, and so many quantiles of the scores
-MOST_DRAWN = 50_000_000  # labels drawn for one band; with more rows there are fewer resamples, but at least FEWEST
-FEWEST = 100
+MAX_LABELS = 50_000_000  # labels drawn for one band; with more rows there are fewer resamples, but at least MIN_RESAMPLES
+MIN_RESAMPLES = 100
 
 
 @dataclass(frozen=True)
 class Curve:
-    """The CORP curve of scores x and events y, both (n,). at, fit: (m,), the distinct scores, ascending, and their recalibrated
-    values. start: (b + 1,), the places in `at` where PAV's blocks begin, and m. count: (m,), rows at every distinct score.
-    mcb, dsc, unc: parts of the Brier score, in its unit."""
+    """The CORP curve of scores x and events y, both (n,).
+
+    Attributes
+    ----------
+    at, fit : ndarray (m,)
+        The distinct scores, ascending, and their recalibrated values.
+    start : ndarray (b + 1,)
+        The places in `at` where the blocks of equal fit begin, and m.
+    count : ndarray (m,)
+        The number of rows at every distinct score.
+    mcb, dsc, unc : float
+        The parts of the Brier score, in its unit.
+    """
 
     at: np.ndarray
     fit: np.ndarray
@@ -53,7 +67,7 @@ class Curve:
 
     @property
     def bins(self):
-        """PAV's blocks as arrays (b,): least and largest score, mean score, event frequency, count."""
+        """The blocks of equal fit as arrays (b,): smallest and largest score, mean score, event frequency, count."""
         first, last = self.start[:-1], self.start[1:] - 1
         size = np.add.reduceat(self.count, first)
         mean = np.add.reduceat(self.count * self.at, first) / size
@@ -86,7 +100,29 @@ class Panel:
 
 
 def corp(x, y) -> Curve:
-    """The CORP curve. x: (n,) scores in [0, 1]; y: (n,) events in {0, 1}. Equal scores share one value. O(n log n)."""
+    """The CORP curve; equal scores share one value.
+
+    Parameters
+    ----------
+    x : array (n,)
+        Scores in [0, 1].
+    y : array (n,)
+        Events in {0, 1}.
+
+    Returns
+    -------
+    Curve
+
+    Notes
+    -----
+    Cost O(n log n).
+
+    Examples
+    --------
+    >>> curve = corp([0.1, 0.1, 0.6, 0.8], [0, 0, 1, 0])
+    >>> curve.fit.tolist(), round(float(curve.mcb), 4)
+    ([0.0, 0.5, 0.5], 0.08)
+    """
     x, y = checked(x, y)
     if x.ndim != 1:
         raise BadInputError(f"x has shape {x.shape}; a reliability curve is of scores (n,), `panels` takes (n, k).")
@@ -110,13 +146,27 @@ def _isotonic(values, weights):
 
 
 def band_of(curve: Curve, kind="consistency", level=0.9, resamples=200, seed=0) -> Band:
-    """Pointwise band at `level`, from refits of labels drawn at the same scores.
+    """Pointwise band of a curve, from refits of labels drawn at the same scores.
 
-    consistency: labels as if the scores were calibrated, Y ~ Bernoulli(x); a curve that leaves the band says that they are not
-    (at any one score wrongly so in 1 - level of samples; somewhere, more often). It lies around the diagonal.
-    confidence: labels from the curve itself, Y ~ Bernoulli(q(x)); it lies around the curve, and where that is near 0 or 1, or
-    steep, it covers less than its level. Scores are held fixed; both kinds as in Dimitriadis et al. (2021), who resample them
-    too. O(resamples n): at n = 50,000 about 0.5 s.
+    Parameters
+    ----------
+    curve : Curve
+        As of `corp`.
+    kind : {"consistency", "confidence"}
+        consistency draws the labels as if the scores were calibrated, Y ~ Bernoulli(x). The band lies around the diagonal, and a
+        curve that leaves it says that the scores are not calibrated; at any one score it says so wrongly in a share 1 - level of
+        samples, somewhere more often. confidence draws them from the curve, Y ~ Bernoulli(q(x)). The band lies around the curve;
+        where that is near 0 or 1, or steep, it covers less than its level.
+    level : float
+        Between 0 and 1.
+    resamples : int
+        How often labels are drawn; fewer on very many rows (MAX_LABELS).
+    seed : int
+        Of the generator of the labels.
+
+    Notes
+    -----
+    The scores are held fixed, where Dimitriadis et al. (2021) resample them too. Cost O(resamples n): at n = 50,000 about 0.5 s.
     """
     from scipy.optimize import isotonic_regression
 
@@ -126,7 +176,7 @@ def band_of(curve: Curve, kind="consistency", level=0.9, resamples=200, seed=0) 
         raise BadInputError(f"level is {level!r}; a number between 0 and 1 is needed, such as 0.9.")
     if not isinstance(resamples, int) or isinstance(resamples, bool) or resamples < 2:
         raise BadInputError(f"resamples is {resamples!r}; an integer of at least 2 is needed, such as 200.")
-    used = min(resamples, max(FEWEST, MOST_DRAWN // curve.n))
+    used = min(resamples, max(MIN_RESAMPLES, MAX_LABELS // curve.n))
     places = _places(curve)
     law = curve.at if kind == "consistency" else curve.fit
     rng = np.random.default_rng(seed)
@@ -152,12 +202,30 @@ def _places(curve):
 def panels(
     p, y, which="overall", *, notion=None, title=None, classes=None, band="consistency", level=0.9, resamples=200, seed=0
 ) -> list[Panel]:
-    """What a reliability diagram of predictions shows: one panel, with which = "classes" one more per class, worst MCB first, of
-    which the first 20 are drawn (`drawn`) and have bands.
+    """What a reliability diagram of predictions shows.
 
-    p: (n,) or (n, k), y: labels. The first panel is of P(Y = 1) for (n,) and (n, 2), of the confidences max p against whether the
-    top class is right for k > 2. notion "top_label" makes it the confidences always ((n,) are confidences then, and y says
-    whether each was right). Two classes have one panel: that of the other class is its mirror image. classes: k names.
+    Parameters
+    ----------
+    p : array (n,) or (n, k)
+        Probabilities of class 1, or of all classes.
+    y : array (n,)
+        Labels.
+    which : {"overall", "classes"}
+        One panel; or with one more for every class, those of the largest MCB first, of which the first 20 are drawn and have
+        bands. Two classes have one panel, as that of the other class is its mirror image.
+    notion : str, optional
+        "top_label" makes the first panel one of the confidences max p against whether the top class is right; for p (n,) these
+        are confidences then, and y says whether each was right. By default it is that for k > 2, else one of P(Y = 1).
+    title : str, optional
+        Of the first panel.
+    classes : sequence of k names, optional
+        Default 0 to k - 1.
+    band, level, resamples, seed
+        As of `band_of`; band "none" leaves it out.
+
+    Returns
+    -------
+    list of Panel
     """
     if which not in WHICH:
         raise BadInputError(f"reliability is {which!r}; allowed are {', '.join(WHICH)}, none.")
@@ -185,7 +253,7 @@ def panels(
             for j, name in enumerate(names)
         ]
         own.sort(key=lambda one: -one.curve.mcb)
-        found += [replace(one, drawn=i < MOST_CLASSES) for i, one in enumerate(own)]
+        found += [replace(one, drawn=i < MAX_DRAWN_CLASSES) for i, one in enumerate(own)]
     if band == "none":
         return found
     return [replace(one, band=band_of(one.curve, band, level, resamples, seed)) if one.drawn else one for one in found]
@@ -195,7 +263,7 @@ def table_of(panels: list[Panel]):
     """The panels as one DataFrame. Column part says what a row is:
 
     summary  n (as count), mcb, dsc, unc, brier of the panel, drawn or not
-    bin      a block of PAV: from, to, score (mean), frequency, count
+    bin      a block of equal fit: from, to, score (mean), frequency, count
     band     score, fit (the curve there), low, high
     """
     import pandas as pd
@@ -244,10 +312,10 @@ def caption_of(panels: list[Panel]) -> str:
         text.append("The classes are in the order of their MCB, largest first.")
     if left_out:
         names = [one.title.removeprefix("class ") for one in left_out]
-        more = f" and {len(names) - MOST_CLASSES} more" if len(names) > MOST_CLASSES else ""
+        more = f" and {len(names) - MAX_DRAWN_CLASSES} more" if len(names) > MAX_DRAWN_CLASSES else ""
         text.append(
             f"Left out are {len(left_out)} of {len(panels) - 1} classes, each with an MCB of at most {left_out[0].curve.mcb:.2g} "
-            f"({', '.join(names[:MOST_CLASSES])}{more}); the table has the numbers of all."
+            f"({', '.join(names[:MAX_DRAWN_CLASSES])}{more}); the table has the numbers of all."
         )
     return " ".join(text)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.report.plots import COLOURS, WIDTH, pyplot
+from harness.report.style import COLOURS, WIDTH, pyplot
 
 HISTOGRAM_BINS = 40
 LARGEST_DOT = 160.0  # square points: the area of a block that holds all rows

@@ -15,18 +15,19 @@ verdict
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
 
 from harness.common.paths import EXPERIMENTS
+from harness.common.writing import whole_file
 from harness.errors import BadInputError
-from harness.runs.records import whole_file
 
 KEY = ["item", "row", "column"]
-COLUMNS = [*KEY, "unit", "reported", "plus_minus", "ours", "error", "reps", "difference", "z", "verdict", "reason"]
+COLUMNS = [*KEY, "unit", "reported", "plus_minus", "ours", "error", "reps", "difference", "z", "verdict", "reason", "cells", "of"]
 NUMBERS = ["value", "plus_minus", "reps", "precision"]  # columns of reported.csv
-TAIL = 0.001
+DIFFERS_BELOW = 0.001  # the two-sided probability, under equality, of a difference that is called one
 TRUTH = "True value"
 
 
@@ -80,24 +81,75 @@ def _is_number(value):
     return True
 
 
-def compare(ours, paper: str, items, reasons=None, computed=(), same_draws_as_paper=False):
-    """Join ours (columns item, row, column, value, error, reps, why) to the reported numbers of `items`. `why` says why a cell
-    left no number or, beside a number, why ours is of something else than theirs and so shown without a judgement. `reasons`
-    says, by column label, why there is no number of ours; `computed` are the columns that this experiment computes; `same_draws_as_paper`
-    means that both sides are of the same random draws, so that nothing but equality is agreement."""
+def compare(ours, paper: str, items, reasons=None, computed=(), same_draws_as_paper=False, records=None):
+    """Put our numbers beside the reported ones and judge them.
+
+    Parameters
+    ----------
+    ours : DataFrame
+        Columns item, row, column, value, error, reps, and, where needed, why and keys (harness.report.items makes them). `why`
+        in a row without a value is the reason that there is none. In a row with a value it says that our number is of something
+        else than the reported one (other data, other hardware), for which reason it is shown without a verdict. `keys` are those
+        of the cells that the number is made of.
+    paper : str
+        The paper's id.
+    items : list of str
+        Items of experiments/<paper>/reported.csv.
+    reasons : mapping, optional
+        By the label of a column: why there is no number of ours in it.
+    computed : collection of str
+        The labels of the columns that this experiment computes: a number that lacks in one of these is not part of this run.
+    same_draws_as_paper : bool
+        Whether both sides are of the same random draws, so that nothing but equality is agreement.
+    records : DataFrame, optional
+        The records that `keys` are of, for the columns `cells` and `of`.
+
+    Returns
+    -------
+    DataFrame
+        COLUMNS, one row per reported number, and `keys`. `cells` is the number of cells that ours is made of and `of` names them:
+        problem, notion, n and estimator, with a * for what differs between them.
+    """
     frame = reported(paper, items).rename(columns={"value": "reported", "reps": "reported_reps"})
     twice = ours.duplicated(KEY)
     if twice.any():
         raise BadInputError(f"two of our numbers answer to {ours.loc[twice, KEY].iloc[0].tolist()}; the labels must be unique.")
-    ours = ours.rename(columns={"value": "ours"}).assign(why=ours["why"] if "why" in ours else None)
-    frame = frame.merge(ours, on=KEY, how="left", validate="one_to_one")
+    given = {name: ours[name] if name in ours else None for name in ("why", "keys")}
+    frame = frame.merge(ours.rename(columns={"value": "ours"}).assign(**given), on=KEY, how="left", validate="one_to_one")
+    frame = frame.astype({name: float for name in ("ours", "error", "reps")})  # also where there is no number at all
     frame["difference"] = frame["ours"] - frame["reported"]
     spread = np.hypot(frame["plus_minus"].fillna(0.0), frame["error"].fillna(0.0))
     frame["z"] = np.where((spread > 1e-12) & frame["error"].notna(), frame["difference"] / spread.where(spread > 0), np.nan)
     frame["verdict"] = _verdicts(frame, spread * (not same_draws_as_paper))
     frame.loc[frame["why"].notna(), ["verdict", "z"]] = ["not reproducible here", np.nan]
     frame["reason"] = [_reason(row, reasons or {}, computed, same_draws_as_paper) for row in frame.itertuples()]
-    return frame[COLUMNS]
+    frame["keys"] = [tuple(keys) if isinstance(keys, (tuple, list)) else () for keys in frame["keys"]]
+    frame["cells"] = [len(keys) for keys in frame["keys"]]
+    frame["of"] = _names_of_cells(frame["keys"], records)
+    return frame[[*COLUMNS, "keys"]]
+
+
+def _names_of_cells(many_keys, records):
+    """'beta_wavy | binary | n = 100 | binned15' of every tuple of keys of cells, with a * where the cells differ."""
+    if records is None:
+        return ""
+    once = records.drop_duplicates("key").set_index("key")[["problem", "notion", "n", "estimator"]]
+    names = dict(zip(once.index, once.itertuples(index=False, name=None)))
+    said: dict[tuple, str] = {}
+    for keys in dict.fromkeys(many_keys):
+        held = [{str(part) for part in parts} for parts in zip(*(names[key] for key in keys if key in names))]
+        said[keys] = "{} | {} | n = {} | {}".format(*map(_glob, held)) if held else ""
+    return [said[keys] for keys in many_keys]
+
+
+def _glob(names: set[str]) -> str:
+    """What names have in common at both ends, with a * for what differs: {a_seed1, a_seed2} -> 'a_seed*'."""
+    first, *others = sorted(names)
+    if not others:
+        return first
+    start = os.path.commonprefix([first, *others])
+    end = os.path.commonprefix([name[len(start) :][::-1] for name in (first, *others)])[::-1]
+    return f"{start}*{end}"
 
 
 def _reason(row, reasons, computed, same_draws_as_paper):
@@ -123,7 +175,7 @@ def _verdicts(frame, spread):
     dof_a, dof_b = frame["reported_reps"].fillna(np.inf) - 1, frame["reps"].fillna(np.inf) - 1
     with np.errstate(divide="ignore", invalid="ignore"):
         dof = (a2 + b2) ** 2 / (a2**2 / dof_a + b2**2 / dof_b)
-    allowed = stdtrit(np.clip(dof.fillna(1e6), 1.0, 1e6), 1 - TAIL / 2) * spread
+    allowed = stdtrit(np.clip(dof.fillna(1e6), 1.0, 1e6), 1 - DIFFERS_BELOW / 2) * spread
     size = frame["difference"].abs()
     none, one_rep = frame["ours"].isna() | frame["reported"].isna(), frame["error"].isna()
     return np.select(
@@ -141,77 +193,37 @@ def counts(compared) -> dict[str, int]:
 
 
 def save(compared, experiment: str, folder: Path) -> list[Path]:
-    """Write the rows of this experiment into <folder>/reproduction.csv, beside those of the paper's other experiments; rows of
-    authors' single runs (items *_runs*) go to reproduction_runs.csv. Returns the files written."""
+    """Write the rows of this experiment beside those of the paper's other experiments; returns the files written.
+
+    reproduction.csv            the rows, of which `cells` and `of` say which cells our number is made of
+    reproduction_runs.csv       those of authors' single runs (items *_runs)
+    reproduction_cells.parquet  experiment, item, row, column, key: the cells of every number, to be joined with the records
+    """
     single = compared["item"].str.contains("_runs")
     files = {"reproduction.csv": compared[~single], "reproduction_runs.csv": compared[single]}
-    return [_replace_rows(rows, experiment, folder / name) for name, rows in files.items() if len(rows)]
+    written = [_replace_rows(rows, experiment, folder / name) for name, rows in files.items() if len(rows)]
+    cells = compared[[*KEY, "keys"]].explode("keys").dropna(subset="keys").rename(columns={"keys": "key"})
+    return [*written, _replace_rows(cells, experiment, folder / "reproduction_cells.parquet")] if len(cells) else written
 
 
 def _replace_rows(rows, experiment, path):
+    """Put the rows in the place of those that the file has of this experiment."""
     import pandas as pd
 
-    rows = rows.assign(experiment=experiment)[["experiment", *COLUMNS]]
+    as_csv = path.suffix == ".csv"
+    rows = rows[[name for name in rows if name != "keys"]]
+    rows = rows.assign(experiment=experiment)[["experiment", *rows]]
     if path.is_file():
-        others = pd.read_csv(path)
+        others = pd.read_csv(path) if as_csv else pd.read_parquet(path)
         others = others[others["experiment"] != experiment]
         rows = pd.concat([others, rows], ignore_index=True) if len(others) else rows
+    rows = rows.sort_values(["experiment"], kind="stable")
     with whole_file(path) as temporary:
-        rows.sort_values(["experiment"], kind="stable").to_csv(temporary, index=False, float_format="%.12g")
+        if as_csv:
+            rows.to_csv(temporary, index=False, float_format="%.12g")
+        else:
+            rows.to_parquet(temporary, index=False)
     return path
-
-
-def convergence_numbers(records, config, estimand: str):
-    """Our numbers for a convergence figure and the reported items in config["compare"].
-
-    Row '<problem label>, n = <n>' (items named *_runs: also ', seed = <rep>'; *_runs_<estimand>: of that estimand), column the
-    estimator's label; error is the standard error over the reps, 0 for single runs. The column 'True value' is the problem's
-    truth with its error, unless an estimator bears that label.
-    """
-    import pandas as pd
-
-    frames = []
-    for item in config["compare"]:
-        head, _, tail = item.partition("_runs")
-        frames.append(_numbers(records, config, item, tail.removeprefix("_") or estimand, per_run=item != head))
-    return pd.concat(frames, ignore_index=True)
-
-
-def _numbers(records, config, item, estimand, per_run):
-    import pandas as pd
-
-    from harness.report.evaluation import evaluate
-    from harness.report.tables import label
-
-    mine = records[records["estimand"].eq(estimand) & records["status"].eq("ok")]
-    if per_run:
-        table = mine.assign(mean=mine["value"], se=0.0, reps=1)
-    else:
-        table = evaluate(mine)
-
-    def rows_of(frame):
-        seeds = [f", seed = {r}" for r in frame["rep"]] if per_run else [""] * len(frame)
-        return [f"{label(config, 'problem', p)}, n = {n}{s}" for p, n, s in zip(frame["problem"], frame["n"], seeds)]
-
-    def columns_of(frame):
-        return [label(config, "estimator", e) for e in frame["estimator"]]
-
-    found = pd.DataFrame(
-        {"row": rows_of(table), "column": columns_of(table), "value": table["mean"], "error": table["se"], "reps": table["reps"]}
-    )
-    frames = [found]
-    if TRUTH not in config["labels"]["estimator"].values():
-        exact = pd.DataFrame({"row": rows_of(table), "column": TRUTH, "value": table["truth"], "error": table["truth_error"]})
-        frames.append(exact.drop_duplicates("row").assign(reps=np.inf))
-    without = records[~records["status"].eq("ok")]
-    lost = pd.DataFrame(
-        {"row": rows_of(without), "column": columns_of(without), "why": [why_without(r) for r in without.itertuples()]}
-    )
-    if len(lost):
-        seen = pd.MultiIndex.from_frame(found[["row", "column"]])
-        lost = lost[~pd.MultiIndex.from_frame(lost[["row", "column"]]).isin(seen)].drop_duplicates(["row", "column"])
-        frames.append(lost)
-    return pd.concat(frames, ignore_index=True).assign(item=item)
 
 
 def why_without(record) -> str:

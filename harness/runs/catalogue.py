@@ -1,4 +1,4 @@
-"""What is known of ids and classes without importing them: YAMLs and source files are read, so that lists, completion and
+"""What is known of ids and classes without importing them. YAMLs and source files are read, so that lists, completion and
 messages answer at once."""
 
 from __future__ import annotations
@@ -6,28 +6,20 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from harness.common.paths import CONF, EXPERIMENTS, PACKAGE
-
-GROUPS = ("problem", "estimator", "experiment")
-
-
-def ids(group: str) -> list[str]:
-    """All ids of a group: the file names of conf/<group>."""
-    return sorted(path.stem for path in (CONF / group).glob("*.yaml"))
+from harness.runs.options import GROUPS, ids, option, read
 
 
 @functools.cache
-def defaults() -> dict:
+def defaults() -> dict[str, Any]:
     """The settings of conf/config.yaml by name, without the groups and what is Hydra's."""
-    import yaml
-
-    read = yaml.safe_load((CONF / "config.yaml").read_text())
-    return {name: value for name, value in read.items() if name not in ("defaults", "hydra")}
+    return {name: value for name, value in read(CONF / "config.yaml").items() if name not in ("defaults", "hydra")}
 
 
-def options() -> list[str]:
+def setting_names() -> list[str]:
     """Names that may stand on the left of an override."""
     return [*GROUPS, *defaults()]
 
@@ -40,30 +32,10 @@ class Field(NamedTuple):
     default: str | None
 
 
-def config(group: str, name: str) -> dict:
-    """The YAML of an id: for a problem or estimator its node (_target_ and parameters), for an experiment the whole file."""
-    import yaml
-
-    read = yaml.load((CONF / group / f"{name}.yaml").read_text(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    return read if group == "experiment" else read[name]
-
-
-def comment(group: str, name: str) -> str:
-    """The comment that an id's YAML begins with, without the directives, in one line."""
-    lines = (CONF / group / f"{name}.yaml").read_text().splitlines()
-    said = []
-    for line in lines:
-        if not line.startswith("#"):
-            break
-        if not line.startswith("# @package"):
-            said.append(line.lstrip("# "))
-    return " ".join(said)
-
-
-def comments(group: str, name: str) -> dict[str, str]:
-    """What the YAML of an id says behind its parameters, by parameter."""
-    text = (CONF / group / f"{name}.yaml").read_text()
-    return {key: said.strip() for key, said in re.findall(r"^  (\w+):.*? # (.+)$", text, flags=re.M)}
+def config(group: str, name: str) -> dict[str, Any]:
+    """What conf/ gives an id: for a problem or estimator its `_target_` and parameters, for an experiment the whole file with
+    what it inherits."""
+    return option(group, name).config
 
 
 def papers() -> list[str]:
@@ -80,20 +52,27 @@ def calibrators() -> list[str]:
 
 
 @functools.cache
-def _tree(path):
+def _tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text())
 
 
-@functools.cache
-def definition(target: str):
-    """(module, ast node) of the class or function of ours at a dotted path, followed through imports; None for anything else."""
-    module, _, name = str(target).rpartition(".")
+def _file(module: str) -> Path | None:
+    """The source file of a module of ours; None for any other."""
     package, *parts = module.split(".")
-    place = PACKAGE.joinpath(*parts)
-    path = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
-    if package != "harness" or not path.is_file():
+    if package not in ("harness", "experiments"):
         return None
-    for statement in _tree(path).body:
+    place = (PACKAGE if package == "harness" else EXPERIMENTS).joinpath(*parts)
+    file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    return file if file.is_file() else None
+
+
+@functools.cache
+def definition(target: str) -> tuple[str, ast.ClassDef | ast.FunctionDef] | None:
+    """The module and the definition of the class or function of ours at a dotted path, which is followed through imports; None
+    for anything else."""
+    module, _, name = str(target).rpartition(".")
+    file = _file(module)
+    for statement in _tree(file).body if file else ():
         if isinstance(statement, (ast.ClassDef, ast.FunctionDef)) and statement.name == name:
             return module, statement
         if isinstance(statement, ast.ImportFrom):
@@ -120,16 +99,28 @@ def fields(target: str) -> list[Field]:
         return [Field(a.arg, ast.unparse(a.annotation) if a.annotation else None, None) for a in names]
     known: dict[str, Field] = {}
     for base in node.bases:
-        if isinstance(base, ast.Name):
-            known |= {field.name: field for field in fields(f"{module}.{base.id}")}
+        known |= {field.name: field for field in fields(_path_of(ast.unparse(base), module))}
     for statement in node.body:
         if isinstance(statement, ast.AnnAssign) and "init=False" not in (value := _text(statement.value) or ""):
-            name = statement.target.id
+            name = ast.unparse(statement.target)
             known[name] = Field(name, _text(statement.annotation), value or None)
     return list(known.values())
 
 
-def _text(node):
+def _path_of(name: str, module: str) -> str:
+    """The dotted path of a class that a module calls `name`: its own, or that of a module which it imports, as
+    estimators.Binned."""
+    first, dot, rest = name.partition(".")
+    file = _file(module) if dot else None
+    for statement in _tree(file).body if file else ():
+        if isinstance(statement, ast.ImportFrom):
+            for alias in statement.names:
+                if (alias.asname or alias.name) == first:
+                    return f"{statement.module}.{alias.name}.{rest}"
+    return f"{module}.{name}"
+
+
+def _text(node: ast.expr | None) -> str | None:
     return None if node is None else ast.unparse(node)
 
 
@@ -147,7 +138,7 @@ def first_sentence(text: str) -> str:
     return next(whole, text).rstrip(".;:")
 
 
-def short(value) -> str:
+def short(value: Any) -> str:
     """A YAML value in a few characters; a nested object by its class and what it is given."""
     if isinstance(value, dict) and "_target_" in value:
         name = value["_target_"].rpartition(".")[2]
@@ -166,7 +157,7 @@ def describe(group: str, name: str) -> str:
     """A line on an id: its class with what the YAML gives, and what the YAML's comment, or else the class, says first."""
     if group == "calibrator":
         return first_sentence(docstring(f"harness.calibrators.{name}"))
-    said = first_sentence(comment(group, name))
+    said = first_sentence(option(group, name).about)
     if group == "experiment":
         return said or str(config(group, name).get("title") or "")
     node = config(group, name)

@@ -19,13 +19,13 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.common.paths import CONF, KEYS
+from harness.common.paths import KEYS
 from harness.common.seeds import digest
 from harness.common.strangers import current, hidden_experiments, ours, said, sources
 from harness.errors import BadInputError, guess
 from harness.estimators.base import EstimatorSpec
 from harness.problems.base import ProblemSpec
-from harness.runs.catalogue import ids
+from harness.runs.options import ids, option
 
 
 class Component(NamedTuple):
@@ -64,8 +64,7 @@ def load(group: str, name: str, overrides: dict[str, Any]) -> Any:
 
     if name not in ids(group):
         raise BadInputError(f"there is no {group} {name!r}{guess(name, ids(group))}; `calharness list {group}s` shows all.")
-    read: Any = OmegaConf.to_container(OmegaConf.load(CONF / group / f"{name}.yaml"), resolve=True)
-    config = read[name]
+    config: Any = OmegaConf.to_container(OmegaConf.create(option(group, name).config), resolve=True)
     return build(group, name, {**config, **overrides})
 
 

@@ -1,7 +1,7 @@
-"""Configuration: where the YAMLs are, and how overrides become a configuration.
+"""How overrides become a configuration.
 
-Hydra's grammar is used through its compose API, so that the library, the command line and the tests read the same files in
-the same way. Every mistake ends in a BadInputError of one sentence.
+The library, the command line and the tests all compose through Hydra, so that they read the same files in the same way. Every
+mistake of the user ends in a BadInputError of one sentence.
 """
 
 from __future__ import annotations
@@ -10,16 +10,19 @@ import contextlib
 import fnmatch
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, NoReturn
 
 from harness.common.paths import CHECKOUT, CONF
 from harness.errors import BadInputError, guess
 from harness.runs import catalogue, mistakes
-from harness.runs.catalogue import GROUPS, defaults, ids, options
+from harness.runs.catalogue import defaults, setting_names
+from harness.runs.options import GROUPS, ids
 
 
-def compose(overrides: list[str]) -> dict:
-    """Overrides in Hydra's grammar -> the resolved configuration as plain dictionaries and lists, every key of it known."""
+def compose(overrides: list[str]) -> dict[str, Any]:
+    """The configuration that overrides in Hydra's grammar ask for, as plain dictionaries and lists; every key of it is known."""
     check_overrides(overrides)
     composed = compose_unchecked(overrides)
     for text in overrides:
@@ -27,19 +30,22 @@ def compose(overrides: list[str]) -> dict:
     return check_known(composed)
 
 
-def compose_unchecked(overrides: list[str]) -> dict:
-    """As `compose`, without a look at what Hydra accepts."""
+def compose_unchecked(overrides: list[str]) -> dict[str, Any]:
+    """The same with every key that Hydra accepts, known or not."""
     from hydra import compose as hydra_compose
     from hydra import initialize_config_dir
 
+    from harness.runs import hydra_source
+
+    hydra_source.register()
     with hydra_mistakes(overrides), _apart_from_a_job(), initialize_config_dir(str(CONF), version_base="1.3"):
         composed = hydra_compose("config", overrides=expand_globs(free_paths(overrides)), return_hydra_config=True)
         return plain(composed, composed.hydra.runtime.choices.get("experiment"))
 
 
 @contextlib.contextmanager
-def _apart_from_a_job():
-    """Composing is possible inside one of Hydra's own jobs too, whose state is put back afterwards."""
+def _apart_from_a_job() -> Iterator[None]:
+    """Put the state of a running Hydra job aside, so that a configuration can be composed within it."""
     from hydra.core.global_hydra import GlobalHydra
 
     instance = GlobalHydra.instance()
@@ -50,22 +56,23 @@ def _apart_from_a_job():
         instance.hydra = job
 
 
-def plain(composed, experiment: str | None) -> dict:
+def plain(composed: Any, experiment: str | None) -> dict[str, Any]:
     """A composed configuration as dictionaries and lists, without Hydra's own node; `experiment` is the one chosen."""
     from omegaconf import OmegaConf
 
     own = OmegaConf.masked_copy(composed, [key for key in composed if key != "hydra"])
-    chosen = {"problem": {}, "estimator": {}}  # a group of which nothing is selected is not composed
-    return {**chosen, **OmegaConf.to_container(own, resolve=True), "experiment": experiment}
+    empty: dict[str, Any] = {"problem": {}, "estimator": {}}  # Hydra leaves a group out of which nothing is selected
+    chosen: Any = OmegaConf.to_container(own, resolve=True)
+    return {**empty, **chosen, "experiment": experiment}
 
 
 def free_paths(overrides: list[str]) -> list[str]:
-    """Settings whose names are the user's own (texts of labels, reasons, swept parameters) need no `+`."""
+    """The overrides with `++` before those whose names are the user's own: texts of labels, reasons and swept parameters."""
     return [f"++{text}" if re.match(r"(sweep|reasons|labels\.(problem|estimator))\.[^=]+=", text) else text for text in overrides]
 
 
 @contextlib.contextmanager
-def hydra_mistakes(overrides: list[str]):
+def hydra_mistakes(overrides: list[str]) -> Iterator[None]:
     """Turn the errors of Hydra and OmegaConf into BadInputError of one sentence."""
     from omegaconf.errors import OmegaConfBaseException
 
@@ -89,7 +96,7 @@ def chosen_without(group: str, path: str, overrides: list[str]) -> list[str] | N
 
 
 def expand_globs(overrides: list[str]) -> list[str]:
-    """`estimator=glob(kde*)` -> a list, for `problem` and `estimator` (Hydra itself globs only in sweeps)."""
+    """The overrides with a list in place of `estimator=glob(kde*)` or `problem=glob(...)`: Hydra itself globs only in sweeps."""
     expanded = []
     for text in overrides:
         match = re.fullmatch(r"(\+?(?:problem|estimator))=(\[.*\]|glob\(.*\))", text.replace(" ", ""))
@@ -110,8 +117,8 @@ def expand_globs(overrides: list[str]) -> list[str]:
 
 
 def check_overrides(overrides: list[str], sweep: bool = False) -> None:
-    """Refuse what is no NAME=VALUE, before Hydra reads it: flags, values that the shell took apart, names without a value, and
-    several experiments unless it is a sweep."""
+    """Raise BadInputError on what is no NAME=VALUE, before Hydra reads it: flags, values that the shell took apart, names without
+    a value, and several experiments unless it is a sweep."""
     several = [text for text in overrides if text.startswith("experiment=")]
     if len(several) > 1 or several and not sweep and re.match(r"experiment=(\[|.*,)", several[0]):
         said = " ".join(several)
@@ -138,8 +145,8 @@ def check_overrides(overrides: list[str], sweep: bool = False) -> None:
         before = text
 
 
-def _check_added(text, composed):
-    """What `+problem=`, `+estimator=`, a text of labels or a setting of one node names must be in the run."""
+def _check_added(text: str, composed: dict[str, Any]) -> None:
+    """Raise BadInputError if `+problem=`, `+estimator=` or the label of an estimator names what is not in the run."""
     added = re.fullmatch(r"\+(problem|estimator)=\[?([\w.,-]*)\]?", text.replace(" ", ""))
     if added:
         lost = [name for name in added[2].split(",") if name and name not in (composed.get(added[1]) or {})]
@@ -151,11 +158,11 @@ def _check_added(text, composed):
         raise BadInputError(f"{text} names no estimator of this run{guess(labelled[1], have)}; they are {', '.join(have)}.")
 
 
-def check_known(config: dict) -> dict:
-    """The composed configuration, if every key of it is one of conf/config.yaml and none is missing. What lies below problem and
-    estimator is checked when it is built, sweep by who reads it; reasons are free texts. Raises BadInputError."""
+def check_known(config: dict[str, Any]) -> dict[str, Any]:
+    """The composed configuration, if it has the keys of conf/config.yaml and no others; else it raises BadInputError. Parameters
+    of problems and estimators are checked when those are built, a sweep when it is planned, and reasons are free texts."""
     for name in config:
-        if name not in options():
+        if name not in setting_names():
             raise BadInputError(mistakes.no_option(str(name)))
     for name, default in defaults().items():
         if name not in config:
@@ -170,7 +177,7 @@ def check_known(config: dict) -> dict:
     return config
 
 
-def _check_kinds(config):
+def _check_kinds(config: dict[str, Any]) -> None:
     texts = {"title": config["title"], "figure.caption": config["figure"]["caption"]}
     for name, value in texts.items():
         if isinstance(value, (bool, dict, list)):
@@ -183,7 +190,7 @@ def _check_kinds(config):
         raise BadInputError(f"compare is {compare!r}; a list of items of reported.csv is needed, as compare=[fig1].")
 
 
-def _check_mapping(name, found, default):
+def _check_mapping(name: str, found: Any, default: dict[str, Any]) -> None:
     keys = list(default)
     if not isinstance(found, dict):
         wanted = ", ".join(f"{name}.{key}" for key in keys) or f"{name}.NAME"
@@ -205,7 +212,7 @@ def _check_mapping(name, found, default):
             raise BadInputError(f"{name}.{key} is {found[key]!r}; it holds texts by id: {name}.{key}.ID=TEXT.")
 
 
-def _check_node(group, name, node, chosen):
+def _check_node(group: str, name: str, node: Any, chosen: dict[str, Any]) -> None:
     if not isinstance(node, dict) or "_target_" not in node:
         if name in ids(group):
             if isinstance(node, dict) and node:
@@ -220,13 +227,14 @@ def _check_node(group, name, node, chosen):
             raise BadInputError(f"{group}.{name} is {node!r}; give +{group}.{name}._target_=module.ClassOrFunction.")
 
 
-def _plain(value):
-    return {None: "null", False: "false", True: "true"}[value] if value is None or isinstance(value, bool) else value
+def _plain(value: Any) -> str:
+    """A value as YAML has it."""
+    return {None: "null", False: "false", True: "true"}[value] if value is None or isinstance(value, bool) else str(value)
 
 
 def check_flags(arguments: list[str]) -> list[str]:
-    """The arguments as Hydra takes them, its flags before the overrides. Raises BadInputError on flags that are none of Hydra's, on
-    values that those do not take, and on names that are no options."""
+    """The arguments in the order that Hydra takes, its flags before the overrides. Raises BadInputError on flags that Hydra does
+    not have, on values that its flags do not take, and on names that are no options."""
     from hydra._internal.utils import get_args_parser
 
     parser = get_args_parser()
@@ -235,15 +243,15 @@ def check_flags(arguments: list[str]) -> list[str]:
         if text.startswith("-") and text.partition("=")[0] not in flags:
             raise BadInputError(mistakes.no_flag(text, after))
 
-    def refuse(message):
+    def refuse(message: str) -> NoReturn:
         raise BadInputError(f"{' '.join(arguments)} cannot be read: {message}; `calharness help run` shows what there is.")
 
-    parser.error = refuse
+    parser.error = refuse  # type: ignore[method-assign]
     given = parser.parse_intermixed_args(arguments)
     check_overrides(given.overrides, sweep=given.multirun)
     for text in given.overrides:
-        name = re.match(r"[+~]*([^.=]*)", text)[1]
-        if name not in options() and name.partition("/")[0] != "hydra":
+        name = re.split(r"[.=]", text.lstrip("+~"))[0]
+        if name not in setting_names() and name.partition("/")[0] != "hydra":
             raise BadInputError(mistakes.no_option(name))
         plain = re.fullmatch(r"\w+=([\w.,-]+)", text)
         for one in plain[1].split(",") if plain and name in GROUPS else ():
@@ -254,9 +262,9 @@ def check_flags(arguments: list[str]) -> list[str]:
     return [*(text for text in arguments if text not in given.overrides), *given.overrides]
 
 
-def out_folder(given) -> Path:
-    """Where results go: `out`, else CALHARNESS_OUT, else results/ of the checkout, from inside it, and of the working folder from
-    anywhere else. Raises BadInputError where that can be no folder."""
+def out_folder(given: Any) -> Path:
+    """The folder of results: the setting `out`, else CALHARNESS_OUT, else results/ of the checkout where the working folder is in
+    it, else results/ of the working folder. Raises BadInputError where that can be no folder."""
     if given is not None and not isinstance(given, (str, Path)) or given == "":
         raise BadInputError(f"out is {given!r}; the path of a folder is needed.")
     where, chosen = "out", given
@@ -264,8 +272,7 @@ def out_folder(given) -> Path:
         where, chosen = "CALHARNESS_OUT", os.environ["CALHARNESS_OUT"]
     if chosen is None:
         here = Path.cwd()
-        inside = CHECKOUT is not None and here.is_relative_to(CHECKOUT)
-        chosen = (CHECKOUT if inside else here) / "results"
+        chosen = (CHECKOUT if CHECKOUT is not None and here.is_relative_to(CHECKOUT) else here) / "results"
     try:
         folder = Path(chosen).expanduser().resolve()
     except (RuntimeError, ValueError) as error:  # ~ of an unknown user, a NUL

@@ -1,22 +1,25 @@
-"""What is said of overrides that cannot be used: one sentence with the remedy. harness.runs.config finds the mistakes."""
+"""The sentence that answers an override which cannot be used, with the remedy. `harness.runs.config` finds the mistakes."""
 
 from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Callable
 
 from harness.errors import guess
 from harness.runs import catalogue
-from harness.runs.catalogue import GROUPS, defaults, ids, options
+from harness.runs.catalogue import defaults, setting_names
+from harness.runs.options import GROUPS, ids
 
 EXTRAS = {"submitit": "slurm", "optuna": "optuna"}  # the extra that has a launcher or sweeper, by how its name begins
+Chosen = Callable[[str, str, list[str]], list[str] | None]  # `harness.runs.config.chosen_without`
 
 
-def no_flag(text, after=""):
-    """What is said of a word with dashes that is none of our flags, and of the word after it."""
+def no_flag(text: str, after: str = "") -> str:
+    """The answer to a word with dashes that is none of our flags; `after` is the word behind it, which may be its value."""
     name, _, value = text.lstrip("-").partition("=")
     value = value or (after if "=" not in after and not after.startswith("-") else "")
-    known = [*options(), "traceback", "help"]
+    known = [*setting_names(), "traceback", "help"]
     close = name if name in known else next(iter(difflib.get_close_matches(name, known, n=1)), None)
     if close in ("traceback", "help"):
         return f"there is no flag {text!r}; did you mean --{close}?"
@@ -25,8 +28,9 @@ def no_flag(text, after=""):
     return f"there is no flag {text!r} here; options are NAME=VALUE, and `calharness help` shows commands and flags."
 
 
-def without_value(text, before):
-    """What is said of a word without an equals sign: the rest of a list that the shell took apart, an id alone, a name alone."""
+def without_value(text: str, before: str | None) -> str:
+    """The answer to a word without an equals sign behind the word `before`: it may be the rest of a list that the shell took
+    apart, an id without its group, or a setting without a value."""
     if before is not None and before.count("[") + before.count("(") > before.count("]") + before.count(")"):
         return f"{before} {text} came apart at the space; quote the whole, as '{before} {text}'."
     if before is not None and before.endswith("="):
@@ -34,28 +38,28 @@ def without_value(text, before):
     group = next((g for g in GROUPS if text in ids(g)), None)
     if group:
         return f"{text!r} is no option; did you mean {group}={text}?"
-    if text in options():
+    if text in setting_names():
         return f"{text!r} has no value; give {text}=VALUE."
     if before is not None and re.fullmatch(r"[\w.+-]+", text):
         name, _, value = before.partition("=")
         return f"{text!r} has no NAME= before it; options are NAME=VALUE, and a list is in brackets: '{name}=[{value},{text}]'."
-    return f"{text!r} is no option{guess(text.partition(':')[0], options())}; options are NAME=VALUE, as n=500."
+    return f"{text!r} is no option{guess(text.partition(':')[0], setting_names())}; options are NAME=VALUE, as n=500."
 
 
-def no_id(group, name):
-    """What is said of an id that is not there."""
+def no_id(group: str, name: str) -> str:
+    """The answer to an id that a group does not have."""
     return f"there is no {group} {name!r}{guess(name, ids(group))}; `calharness list {group}s` shows all."
 
 
-def no_option(name):
-    """What is said of a name that is none of conf/config.yaml."""
-    close = guess(name, options())
-    return f"there is no option {name!r}{close}; options are {', '.join(options())}."
+def no_option(name: str) -> str:
+    """The answer to a name that conf/config.yaml does not have."""
+    close = guess(name, setting_names())
+    return f"there is no option {name!r}{close}; options are {', '.join(setting_names())}."
 
 
-def in_one_sentence(error, overrides, chosen_without):
-    """What is said of an error of Hydra or OmegaConf. `chosen_without(group, path, overrides)` gives the ids of a run's problems or
-    estimators as they are without the override of `path`, or None."""
+def in_one_sentence(error: Exception, overrides: list[str], chosen_without: Chosen) -> str:
+    """The answer to overrides of which Hydra or OmegaConf raise an error. `chosen_without(group, path, overrides)` gives the ids
+    of a run's problems or estimators as they are without the override of `path`, or None."""
     text = str(error).strip()
     first, *more = text.splitlines()
     missing = re.search(r"Could not (?:find|load) '([\w/]+)/([^'/]+)'", text)
@@ -103,7 +107,7 @@ def in_one_sentence(error, overrides, chosen_without):
     return f"the options {' '.join(overrides)} are not valid: {said}."
 
 
-def _unreadable(override):
+def _unreadable(override: str) -> bool:
     """Whether Hydra's grammar cannot read the override."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException
@@ -115,7 +119,8 @@ def _unreadable(override):
     return False
 
 
-def _unread(text):
+def _unread(text: str) -> str:
+    """The answer to an override that Hydra's grammar cannot read."""
     name, _, value = text.partition("=")
     if value.count("[") != value.count("]") or value.count("(") != value.count(")") or value.count("{") != value.count("}"):
         return f"{text} is cut off, or has a bracket too many; quote a value that has spaces or brackets, as '{name}=[a, b]'."
@@ -125,13 +130,13 @@ def _unread(text):
     return f"{text} cannot be read: a text with =, :, ; or other signs needs quotes of its own, as \"{name}='{value}'\"."
 
 
-def no_setting(path, overrides, chosen_without):
-    """What is said of an override of something that the configuration does not have."""
+def no_setting(path: str, overrides: list[str], chosen_without: Chosen) -> str:
+    """The answer to an override of something that the configuration does not have; `chosen_without` as above."""
     first, *rest = path.split(".")
     if not rest:
         return no_option(path)
-    if first not in options():
-        close = difflib.get_close_matches(first, options(), n=1)
+    if first not in setting_names():
+        close = difflib.get_close_matches(first, setting_names(), n=1)
         full = f" (did you mean {'.'.join([*close, *rest])!r}?)" if close else ""
         return f"there is no setting {path!r}{full}; `calharness help run` shows what there is."
     if first in ("problem", "estimator"):
@@ -142,7 +147,7 @@ def no_setting(path, overrides, chosen_without):
     return f"there is no setting {path!r}{guess(path, known)}; those of {first} are {', '.join(known)}."
 
 
-def _no_parameter(group, rest, path, chosen):
+def _no_parameter(group: str, rest: list[str], path: str, chosen: list[str] | None) -> str:
     name, parameter = rest[0], ".".join(rest[1:])
     if chosen is not None and name not in chosen:
         run = f"this run's {group}s, {', '.join(chosen) or 'none'}"

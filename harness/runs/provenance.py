@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.common.paths import CHECKOUT
 from harness.common.version import VERSION
-from harness.runs.records import write_json
+from harness.common.writing import write_json
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "duckdb", "joblib", "hydra-core", "matplotlib")
 
@@ -41,6 +41,17 @@ def finish(out: Path, run_id: str, state: str, seconds: float) -> None:
     path = _path(out, run_id)
     content = json.loads(path.read_text())
     write_json(path, {**content, "state": state, "seconds": round(seconds, 3)})
+
+
+def read(out: Path, run_id: str) -> dict[str, Any]:
+    """What a run's file holds; nothing where it is absent or broken."""
+    import json
+
+    try:
+        found: dict[str, Any] = json.loads(_path(out, run_id).read_text())
+        return found
+    except (OSError, ValueError):
+        return {}
 
 
 def surroundings() -> dict[str, Any]:

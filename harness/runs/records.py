@@ -10,15 +10,15 @@ interrupted (the machine stopped first). Finished are ok, skipped and undefined;
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.common.writing import write_json
 from harness.errors import BadInputError
 from harness.math.estimands import has_truth
 
@@ -93,24 +93,6 @@ def write_table(folder: Path, table: Any) -> None:
         f.flush()
         os.fsync(f.fileno())
     os.replace(temporary, folder / name)
-
-
-def write_json(path: Path, content: Any) -> None:
-    """Replace a JSON file as a whole."""
-    with whole_file(path) as temporary:
-        temporary.write_text(json.dumps(content, indent=1, default=str))
-
-
-@contextlib.contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """A temporary path to write to, which takes the place of `path` in one step: readers see the old or the new, never a half."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{uuid.uuid4().hex}{path.suffix}")
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def part_files(out: Path) -> list[Path]:

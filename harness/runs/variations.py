@@ -109,7 +109,7 @@ def labels(config: Config, differs: Differences) -> Config:
 def keep_other(folder: Path, stem: str, content: Config) -> Path | None:
     """Before results are written to a named folder that holds those of another configuration: move it aside, to
     <folder>~<identity of what it holds>, and return that path. `content` is what <stem>.json is to say of the new ones."""
-    from harness.runs.records import write_json
+    from harness.common.writing import write_json
 
     held = kept(folder, stem)
     moved = None

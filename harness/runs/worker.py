@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import resource
 import signal
 import sys
@@ -19,6 +18,7 @@ import numpy as np
 
 from harness.common.seeds import estimator_rng, identity, problem_rng
 from harness.common.strangers import said
+from harness.common.threads import one_thread
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, EstimatorSpec, apply, is_finite
 from harness.math import estimands
@@ -108,23 +108,6 @@ def interruptible() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-@contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """Linear algebra and OpenMP use one thread in here. Libraries that are loaded already are told by a call; those that an
-    estimator imports meanwhile read it from the environment as they load."""
-    from threadpoolctl import threadpool_limits
-
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update(dict.fromkeys(names, "1"))
-    try:
-        with threadpool_limits(1):
-            yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
 def _component(group: str, name: str, task: dict[str, Any]) -> Component:

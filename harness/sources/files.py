@@ -6,9 +6,7 @@ from __future__ import annotations
 
 import csv
 import gzip
-import hashlib
 import io
-import os
 import re
 import zipfile
 from pathlib import Path
@@ -18,7 +16,6 @@ import numpy as np
 from harness.errors import BadInputError
 from harness.sources import forms
 from harness.sources import logits as published
-from harness.sources.forms import softmax as softmax
 
 PICKLES = (".p", ".pkl")
 TENSORS = ".safetensors"
@@ -32,39 +29,6 @@ REMEDIES = {
     ".txt": "; name it .csv if its columns are separated by commas, semicolons or tabs",
     ".pt": "; np.savez('preds.npz', logits=logits.numpy(), labels=labels.numpy()) makes one",
 }
-
-
-def find(path: str) -> Path:
-    """The file as given (relative to the working folder), else below the folder that CALHARNESS_DATA names; also a folder with
-    nll_logits.npy and nll_labels.npy."""
-    given = Path(path).expanduser()
-    data = os.environ.get("CALHARNESS_DATA")
-    candidates = [given] + ([Path(data) / given] if data and not given.is_absolute() else [])
-    for candidate in candidates:
-        if all(file.is_file() for file in members(candidate)):
-            return candidate.resolve()
-    unset = "; CALHARNESS_DATA, the folder of downloaded data, is not set"
-    hint = " or below the folder that CALHARNESS_DATA names" if data else unset
-    raise BadInputError(f"no file {path} here{hint}.")
-
-
-def members(path) -> list[Path]:
-    """The files that a path stands for: itself, or the two of a folder of npy files."""
-    path = Path(path)
-    return [path / name for name in published.FOLDER_FILES] if path.is_dir() else [path]
-
-
-def stamp(path) -> tuple:
-    """Time of change and size of every file of a path: while they stay, what was read of it is not read again."""
-    return tuple((s.st_mtime_ns, s.st_size) for s in (file.stat() for file in members(path)))
-
-
-def sha256(path) -> str:
-    """Checksum of a file, as 64 hexadecimal digits; of a folder of npy files, that of its files' checksums."""
-    if Path(path).is_dir():
-        return hashlib.sha256("\n".join(map(sha256, members(path))).encode()).hexdigest()
-    with open(path, "rb") as f:
-        return hashlib.file_digest(f, "sha256").hexdigest()
 
 
 def read(path, split="test", **options) -> tuple[np.ndarray, np.ndarray, str, tuple | None]:
@@ -81,11 +45,6 @@ def read(path, split="test", **options) -> tuple[np.ndarray, np.ndarray, str, tu
     arrays, notes = _arrays(path, split)
     p, y, line, names = forms.understood(arrays, path, asked)
     return p, y, "; ".join([f"{path.name}: {line}", *notes]), names
-
-
-def read_predictions(path, probabilities=None, logits=None, labels=None, **options):
-    """(p, y) of a file; see `read`."""
-    return read(path, probabilities=probabilities, logits=logits, labels=labels, **options)[:2]
 
 
 def _arrays(path, split):

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import numpy as np
 
+from harness.common.data_files import FOLDER_FILES
 from harness.errors import BadInputError
 
 LARGEST = 1 << 30  # bytes of a pickle or safetensors file; both are read as a whole
 LONGEST_HEADER = 100_000_000  # bytes, the limit of the safetensors format
-FOLDER_FILES = ("nll_logits.npy", "nll_labels.npy")
 OPCODES = frozenset(
     """PROTO FRAME STOP MARK GLOBAL STACK_GLOBAL REDUCE BUILD EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3 EMPTY_LIST LIST APPEND
     APPENDS NONE NEWTRUE NEWFALSE INT BININT BININT1 BININT2 LONG LONG1 LONG4 STRING BINSTRING SHORT_BINSTRING UNICODE BINUNICODE

@@ -9,7 +9,6 @@ is also checked against the shape and type in its task's metadata.json before it
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import re
 import shutil
@@ -18,65 +17,22 @@ import time
 import urllib.error
 from pathlib import Path
 
+from harness.common.data_files import sha256
 from harness.common.progress import Progress
+from harness.common.writing import whole_file
 from harness.errors import BadInputError
-from harness.runs.records import whole_file
 from harness.sources import tabrepo
-from harness.sources.files import sha256
-from harness.sources.packs import download
+from harness.sources.download import download
 
 HUB = "https://huggingface.co/datasets/Tabrepo/tabrepo/resolve/main/2023_11_14/"
 STORAGE = "https://tabrepo.s3.us-west-2.amazonaws.com/contexts/2023_11_14/"
-TABLE1 = "berta2026/table1_tasks.csv"
 SUMS = "SHA256SUMS"
 ATTEMPTS, WAIT_SECONDS = 3, 2.0
-MOST_UNANSWERED = 3  # files in a row that no server answered for: the network is down
+UNANSWERED_FILES = 3  # in a row; then the network is taken to be down
 
 
 class NoServerError(Exception):
     """Nobody answers any more: going on with further files is of no use."""
-
-
-class Options(argparse.ArgumentParser):
-    """argparse, with its mistakes told in our way."""
-
-    def error(self, message):
-        raise BadInputError(f"{self.prog}: {message}; --help shows the options.")
-
-
-def fetch_command(arguments: list[str]) -> int:
-    """`calharness data fetch tabrepo`; 1 if a file could not be had or is wrong."""
-    options = Options(prog="calharness data fetch tabrepo", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    options.add_argument("--table1", action="store_true", help="the tasks of Table 1 of berta2026 (the default, 2.3 GB)")
-    options.add_argument("--datasets", type=_names, help="these data sets, comma-separated")
-    options.add_argument("--folds", type=_folds, help="these folds, comma-separated, of 0,1,2")
-    options.add_argument("--from", dest="base", metavar="URL", help="another server with the same files")
-    options.add_argument("--out", type=Path, default=tabrepo.CACHE / "tabrepo", help="folder (default: %(default)s)")
-    chosen = parsed(options, arguments)
-    if chosen is None:
-        return 0
-    tasks = _tasks(chosen.table1, chosen.datasets, chosen.folds)
-    problems = fetch(chosen.out.expanduser(), tasks, [chosen.base] if chosen.base else [HUB, STORAGE])
-    for problem in problems:
-        print(f"  {problem}", file=sys.stderr)
-    state = f"{len(problems):,} problems, the same command tries again" if problems else "complete"
-    print(f"  {chosen.out}: {len(tasks):,} tasks, {state}")
-    return int(bool(problems))
-
-
-def verify_command(name: str, arguments: list[str]) -> int:
-    """`calharness data verify tabrepo|tabular_oof`; 1 if a file is wrong or missing."""
-    options = Options(prog=f"calharness data verify {name}")
-    options.add_argument("--out", type=Path, help="folder (default: where the problems find it)")
-    chosen = parsed(options, arguments)
-    if chosen is None:
-        return 0
-    held = tabrepo.find(str(chosen.out or name))
-    files, pinned, problems = verify(held)
-    for problem in problems:
-        print(f"  {problem}")
-    print(f"{held.root}: {files:,} files, {pinned:,} of them with a checksum of when they came, {len(problems):,} problems")
-    return int(bool(problems))
 
 
 def fetch(root: Path, tasks: list[tuple[str, int]], bases: list[str]) -> list[str]:
@@ -179,7 +135,7 @@ class Fetch:
             except OSError as error:
                 if attempt == ATTEMPTS:
                     self.unanswered += 1
-                    if self.unanswered >= MOST_UNANSWERED * len(self.bases):
+                    if self.unanswered >= UNANSWERED_FILES * len(self.bases):
                         raise NoServerError(f"no server answers any more, the last one asked was for {url}") from error
                     raise
             time.sleep(WAIT_SECONDS * attempt)
@@ -256,39 +212,3 @@ def read_sums(root: Path) -> dict[str, str]:
 def _array_bytes(folder):
     about = tabrepo.read_metadata(folder / "metadata.json")
     return {f"pred-{part}.dat": about.bytes(part) for part in tabrepo.PARTS}
-
-
-def _tasks(table1, datasets, folds):
-    """The (data set, fold) pairs asked for: those of Table 1, or all folds of the data sets named."""
-    if datasets and not table1:
-        return [(dataset, fold) for dataset in datasets for fold in folds or (0, 1, 2)]
-    import pandas as pd
-
-    from harness.problems.tabrepo import task_list
-
-    listed = pd.read_csv(task_list(TABLE1))
-    pairs = list(dict.fromkeys(zip(listed["dataset"].astype(str), listed["fold"].tolist())))
-    for name, wanted, column in (("datasets", datasets, 0), ("folds", folds, 1)):
-        unknown = [w for w in wanted or () if w not in {pair[column] for pair in pairs}]
-        if unknown:
-            raise BadInputError(f"--{name} has {unknown[0]}, which Table 1 does not.")
-    return [(d, f) for d, f in pairs if d in (datasets or [d]) and f in (folds or [f])]
-
-
-def parsed(options, arguments):
-    """The parsed options, or None after --help."""
-    try:
-        return options.parse_args(arguments)
-    except SystemExit:
-        return None
-
-
-def _names(text):
-    return [name for name in text.split(",") if name]
-
-
-def _folds(text):
-    try:
-        return [int(fold) for fold in _names(text)]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no list of fold numbers such as 0,1") from None

@@ -12,9 +12,10 @@ from scipy.optimize import brentq
 from harness.errors import BadInputError
 from harness.math import estimands
 from harness.math.notions import reduce
+from harness.math.quadrature import gauss_legendre, unit_edges
 from harness.math.sech_noise import checked_h, mean_shift, normaliser, perturbed
 from harness.problems.base import Truth, Wrapper
-from harness.problems.scores import integrated
+from harness.problems.binary import integrated
 
 DEGREE = 10
 PANELS = 4  # per h
@@ -31,7 +32,7 @@ class Perturbed(Wrapper):
     `perturbation`. Its `variation` is that of the original scores, which the perturbation never increases.
 
     posterior(s) = eta(s), density(s) and the truths of every estimand but linf come from quadrature over the law of s0, to about
-    1e-12, where `problem` knows it (law(width, order) -> s0, weights, posteriors) and h is at least 2^-12; otherwise there is no
+    1e-12, where `problem` knows it (quadrature(width, order) -> s0, weights, posteriors) and h is at least 2^-12; otherwise there is no
     posterior, and no truth. The calibration error is not that of `problem`: it is larger by at most mean_shift() = E|S - s0|.
     """
 
@@ -96,7 +97,7 @@ class Perturbed(Wrapper):
         """E|S - s0| as a Truth: how far the calibration error can be from that of `problem`. For a file of predictions, of its
         rows; None where neither the law nor the rows are known."""
         if self._law() is not None:
-            coarse, fine = (self.problem.law(2 * self.h, order)[:2] for order in (10, 14))
+            coarse, fine = (self.problem.quadrature(2 * self.h, order)[:2] for order in (10, 14))
             values = [float(weight @ mean_shift(s0, self.h)) for s0, weight in (coarse, fine)]
             return Truth(values[1], abs(values[1] - values[0]) + 1e-13, "quadrature")
         if self.n_max is None or self.unavailable:
@@ -106,7 +107,7 @@ class Perturbed(Wrapper):
 
     def _law(self):
         """The problem's law of scores, or None."""
-        return self.wrapped.law if self.h >= SMALLEST_H else None
+        return self.wrapped.quadrature if self.h >= SMALLEST_H else None
 
 
 class Curves:
@@ -156,7 +157,7 @@ class Curves:
 @lru_cache(maxsize=32)
 def _curves(problem, h, order):
     """`order` nodes on panels of width 2 h of the original law."""
-    s0, weight, c = problem.law(2 * h, order)
+    s0, weight, c = problem.quadrature(2 * h, order)
     positive = weight > 0.0  # densities that underflow
     return Curves(s0[positive], weight[positive], c[positive], h)
 
@@ -166,14 +167,10 @@ def _nodes(problem, h, order_law, order):
     """Perturbed scores, weights and posteriors of a quadrature; panels end where eta(s) = s and shrink towards 0 and 1."""
     curves = _curves(problem, h, order_law)
     edges = np.linspace(0.0, 1.0, curves.panels + 1)
-    ends = 0.5 ** np.arange(1, 41)
     tried = np.unique(np.concatenate([edges, edges[:-1] + 0.5 / curves.panels]))
     gap = curves(tried)[0] - tried
     apart = np.flatnonzero((gap[:-1] * gap[1:] < 0.0) & (np.maximum(np.abs(gap[:-1]), np.abs(gap[1:])) > 1e-10))
     crossings = [brentq(lambda t: curves(np.array([t]))[0][0] - t, tried[i], tried[i + 1]) for i in apart]
-    edges = np.unique(np.concatenate([edges, ends, 1.0 - ends, crossings]))
-    x, w = np.polynomial.legendre.leggauss(order)
-    mid, half = (edges[1:] + edges[:-1]) / 2.0, np.diff(edges) / 2.0
-    s, weight = (mid[:, None] + half[:, None] * x).ravel(), (half[:, None] * w).ravel()
+    s, weight = gauss_legendre(unit_edges(edges, crossings), order)
     eta, density = curves(s)
     return s, weight * density, eta

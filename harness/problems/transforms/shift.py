@@ -10,13 +10,14 @@ from scipy.special import expit, logit, ndtr, ndtri
 
 from harness.errors import BadInputError
 from harness.math import estimands
-from harness.problems.base import Truth, scalar_integral
+from harness.math.quadrature import gauss_legendre
+from harness.problems.base import Truth, TwoClasses, integral
 
 ORDER, PIECES = 20, 64
 
 
 @dataclass(frozen=True)
-class CovariateShift:
+class CovariateShift(TwoClasses):
     """x ~ N(location, scale^2) truncated to [-1, 1]; p = sigma(model_slope x), P(Y = 1 given x) = sigma(truth_slope x)
     (moskvichev2025, Section 5.2.1: scale 0.25, slopes 5 and 1, locations from -1 to 1).
 
@@ -31,13 +32,6 @@ class CovariateShift:
 
     notions = ("binary", "canonical")
     default_notions = ("canonical",)
-    classes = 2
-    version = 1
-    default_n = 1000
-    default_reps = 10
-    n_max = None
-    perturbation = None
-    fingerprint = None
 
     def __post_init__(self):
         if not self.scale > 0 or self.model_slope == 0 or not np.isfinite([self.location, self.scale, self.model_slope]).all():
@@ -59,21 +53,14 @@ class CovariateShift:
         tail = ndtr(-max(low, high)) + v * (ndtr(-min(low, high)) - ndtr(-max(low, high)))
         return np.clip(self.location - sign * self.scale * ndtri(tail), -1.0, 1.0)
 
-    def posterior(self, p):
-        """C = E[Y given p]: P(Y = 1) for (n,) probabilities, vectors for (n, 2)."""
-        if p.ndim == 2:
-            c = self.posterior(p[:, 1])
-            return np.column_stack([1.0 - c, c])
+    def curve(self, p):
+        """P(Y = 1 given p) = sigma(truth_slope / model_slope logit p)."""
         return expit(self.truth_slope / self.model_slope * logit(p))
 
     def nodes(self, pieces=PIECES, splits=()):
         """(x, weights) of a quadrature for means over x, split at `splits`, where what is averaged jumps; weights sum to 1."""
-        t, w = np.polynomial.legendre.leggauss(ORDER)
-        edges = np.unique(np.concatenate([np.linspace(-1.0, 1.0, pieces + 1), splits]))
-        mid, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
-        x = (mid[:, None] + half[:, None] * t).ravel()
-        density = np.exp(-0.5 * (((x - self.location) / self.scale) ** 2))
-        weights = (half[:, None] * w).ravel() * density
+        x, weights = gauss_legendre(np.unique(np.concatenate([np.linspace(-1.0, 1.0, pieces + 1), splits])), ORDER)
+        weights = weights * np.exp(-0.5 * (((x - self.location) / self.scale) ** 2))
         return x, weights / weights.sum()
 
     def truth(self, estimand, notion="canonical"):
@@ -97,9 +84,7 @@ def _value(problem, estimand, notion, pieces):
     p, c, rest, c_rest = (
         expit(s * x) for s in (problem.model_slope, problem.truth_slope, -problem.model_slope, -problem.truth_slope)
     )
-    if notion == "binary":
-        return scalar_integral(estimand, p, rest, c, c_rest, notion, weights)
-    return estimands.value(estimand, np.column_stack([rest, p]), np.column_stack([c_rest, c]), notion, weights)
+    return integral(estimand, notion, p, rest, c, c_rest, weights)
 
 
 @dataclass(frozen=True)
@@ -122,7 +107,7 @@ class CovariateShifts:
 
 
 @dataclass(frozen=True)
-class Points:
+class Points(TwoClasses):
     """P(p = predictions[i]) = weights[i] and P(Y = 1 given that) = posteriors[i]: a law on a few predictions, truths are sums
     (moskvichev2025, Appendix A)."""
 
@@ -132,13 +117,6 @@ class Points:
 
     notions = ("binary", "canonical")
     default_notions = ("canonical",)
-    classes = 2
-    version = 1
-    default_n = 1000
-    default_reps = 10
-    n_max = None
-    perturbation = None
-    fingerprint = None
 
     def __post_init__(self):
         w, p, c = (np.asarray(v, dtype=float) for v in (self.weights, self.predictions, self.posteriors))
@@ -159,11 +137,8 @@ class Points:
         i = np.searchsorted(np.cumsum(weights)[:-1], rng_p.random(n), side="right")
         return p[i], (rng_y.random(n) < c[i]).astype(np.int64)
 
-    def posterior(self, p):
-        """C = E[Y given p] at the law's own predictions."""
-        if p.ndim == 2:
-            c = self.posterior(p[:, 1])
-            return np.column_stack([1.0 - c, c])
+    def curve(self, p):
+        """P(Y = 1 given p) at the law's own predictions."""
         _, at, c = self.arrays()
         return c[np.abs(p[:, None] - at).argmin(axis=1)]
 

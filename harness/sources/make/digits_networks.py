@@ -22,23 +22,20 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
-import time
-from argparse import RawTextHelpFormatter
 from dataclasses import astuple, dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import softmax
 
-from harness.common.progress import clock
 from harness.common.seeds import digest
+from harness.common.writing import whole_file
 from harness.errors import BadInputError
-from harness.runs.records import whole_file
+from harness.sources.make import training
 from harness.sources.make.imagenet_brightness import LEVELS, brightened, level_name
-from harness.sources.tabrepo import CACHE
-from harness.sources.tabrepo_fetch import Options, parsed
+from harness.sources.make.training import activations, backward, first_weights
 
 RECIPE = 1  # raised when training or what is stored changes: files of another recipe are made again
 KINDS = ("layers", "layers_mnist", "training", "snapshots", "networks", "brightness")
@@ -114,49 +111,15 @@ def trainings(kind: str) -> list[Training]:
     raise BadInputError(f"kind is {kind!r}; allowed are {', '.join(KINDS)}.")
 
 
-def command(arguments: list[str]) -> int:
-    """`calharness data make digits_networks`; 1 if a network failed."""
-    options = Options(prog="calharness data make digits_networks", description=__doc__, formatter_class=RawTextHelpFormatter)
-    options.add_argument("--kinds", default=",".join(KINDS), help="comma-separated (default: %(default)s)")
-    options.add_argument("--jobs", type=int, default=2, help="worker processes (default: %(default)s)")
-    options.add_argument("--out", type=Path, default=CACHE / FOLDER, help="folder (default: %(default)s)")
-    chosen = parsed(options, arguments)
-    if chosen is None:
-        return 0
-    kinds = [kind for kind in chosen.kinds.split(",") if kind]
-    wrong = [kind for kind in kinds if kind not in KINDS]
-    if wrong or not kinds:
-        raise BadInputError(f"--kinds has {', '.join(wrong) or 'nothing'}; allowed are {', '.join(KINDS)}.")
-    if chosen.jobs < 1:
-        raise BadInputError(f"--jobs is {chosen.jobs}; at least 1 is needed.")
-    path = mnist_file()
-    if "layers_mnist" in kinds and path is None:
-        kinds.remove("layers_mnist")
-        print(f"  layers_mnist is not made: there is no {MNIST} below CALHARNESS_DATA", file=sys.stderr)
-    wanted = [one for kind in kinds for one in trainings(kind)]
-    return make(wanted, chosen.out.expanduser(), chosen.jobs, path)
-
-
 def make(wanted: list[Training], out: Path, jobs: int = 1, mnist: Path | None = None) -> int:
     """Train and store what `out` lacks; returns 1 if a network failed, else 0. An interruption costs unfinished networks only."""
-    import joblib
-
     _remove_others(wanted, out)
     contents = {kind: _content(images(kind, mnist)) for kind in {one.kind for one in wanted}}
     todo = [one for one in wanted if not _is_stored(one, contents[one.kind], out)]
-    print(f"  {len(wanted):,} networks, {len(wanted) - len(todo):,} of them stored before, into {out}", file=sys.stderr)
-    todo.sort(key=lambda one: -one.work)  # the longest first, so that the workers end together
-    total, done, failed, start = sum(one.work for one in todo), 0.0, 0, time.monotonic()
-    pool = joblib.Parallel(n_jobs=max(1, min(jobs, len(todo))), return_as="generator_unordered", pre_dispatch="n_jobs")
-    for one, problem in pool(joblib.delayed(_trained)(one, contents[one.kind], out, mnist) for one in todo):
-        done += one.work
-        failed += problem is not None
-        elapsed = time.monotonic() - start
-        left = clock(elapsed * (total - done) / done)
-        what = problem or f"{len(one.files())} files"
-        print(f"  {one.kind}, {one.name}, seed {one.seed}: {what}; {clock(elapsed)} elapsed, about {left} left", file=sys.stderr)
-    print(f"  {out}: {len(wanted) - failed:,} networks stored, {failed:,} failed")
-    return int(failed > 0)
+    return training.make_all(
+        wanted, todo, out, partial(_store, contents=contents, out=out, mnist=mnist),
+        lambda one, what: f"{one.kind}, {one.name}, seed {one.seed}: {what}", jobs, lambda one: one.work,
+    )  # fmt: skip
 
 
 def images(kind: str, mnist: Path | None = None) -> Images:
@@ -199,38 +162,12 @@ def train(one: Training, x, y, classes: int):
             _step(x[rows], y[rows], weights, velocity, one.rate, one.momentum)
 
 
-def activations(x, weights) -> list[np.ndarray]:
-    """After each hidden layer (n, width), not negative, and at last the logits (n, classes)."""
-    found = []
-    for w, b in weights[:-1]:
-        x = np.maximum(x @ w + b, 0.0)
-        found.append(x)
-    w, b = weights[-1]
-    return [*found, x @ w + b]
-
-
 def gradients(x, y, weights) -> list[tuple[np.ndarray, np.ndarray]]:
     """Of the mean cross-entropy with respect to all weights and offsets."""
     inputs = [x, *activations(x, weights)]
     outside = softmax(inputs.pop(), axis=1)
     outside[np.arange(len(y)), y] -= 1.0
     return backward(inputs, outside / len(y), weights)
-
-
-def backward(inputs, outside, weights) -> list[tuple[np.ndarray, np.ndarray]]:
-    """A loss's derivatives with respect to all weights and offsets, from those with respect to the logits, `outside`
-    (n, classes). inputs: of every layer, x first."""
-    found = []
-    for (w, _), h in zip(reversed(weights), reversed(inputs)):
-        found.append((h.T @ outside, outside.sum(axis=0)))
-        outside = (outside @ w.T) * (h > 0)
-    return found[::-1]
-
-
-def first_weights(sizes, rng) -> list[tuple[np.ndarray, np.ndarray]]:
-    """[(W (inputs, outputs), b (outputs,))], uniform in +-1 / sqrt(inputs)."""
-    bounds = [(a, b, 1.0 / np.sqrt(a)) for a, b in zip(sizes[:-1], sizes[1:])]
-    return [(rng.uniform(-c, c, (a, b)), rng.uniform(-c, c, b)) for a, b, c in bounds]
 
 
 def _step(x, y, weights, velocity, rate, momentum):
@@ -241,27 +178,17 @@ def _step(x, y, weights, velocity, rate, momentum):
             parameter -= rate * speed
 
 
-def _trained(one, content, out, mnist):
-    """In a worker: train and store one network; (it, None or what went wrong)."""
-    from harness.runs.worker import one_thread
-
-    try:
-        with one_thread():
-            _store(one, images(one.kind, mnist), content, out / one.kind)
-        return one, None
-    except Exception as error:
-        return one, f"failed ({type(error).__name__}: {' '.join(str(error).split())[:200]})"
-
-
-def _store(one, data, content, folder):
+def _store(one, contents, out, mnist):
     """Write a network's files as training reaches their epochs; the last is there when all are."""
+    data = images(one.kind, mnist)
     cuts = [one.train, one.train + one.validation]
     x, y = np.split(data.x, cuts), np.split(data.y, cuts)
     names = iter(one.files())
     for _, weights in train(one, x[0], y[0], int(data.y.max()) + 1):
         for arrays in _stored_arrays(one.kind, x, y, weights):
-            with whole_file(folder / next(names)) as temporary:
-                np.savez(temporary, **arrays, made=np.array(_made(one, content)))
+            with whole_file(out / one.kind / next(names)) as temporary:
+                np.savez(temporary, **arrays, made=np.array(_made(one, contents[one.kind])))
+    return f"{len(one.files())} files"
 
 
 def _stored_arrays(kind, x, y, weights):
@@ -293,10 +220,7 @@ def _made(one, content):
 def _is_stored(one, content, out):
     """Whether all its files are there, the last of them of this very recipe."""
     paths = [out / one.kind / name for name in one.files()]
-    if not all(path.is_file() for path in paths):
-        return False
-    with np.load(paths[-1], allow_pickle=False) as held:
-        return "made" in held.files and str(held["made"]) == _made(one, content)
+    return all(path.is_file() for path in paths) and training.is_made(paths[-1], _made(one, content))
 
 
 def _remove_others(wanted, out):

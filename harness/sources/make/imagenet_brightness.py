@@ -21,20 +21,16 @@ from __future__ import annotations
 
 import os
 import sys
-import time
-from argparse import RawTextHelpFormatter
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from harness.common.progress import clock
 from harness.common.seeds import digest
+from harness.common.writing import whole_file
 from harness.errors import BadInputError
-from harness.runs.records import whole_file
-from harness.sources.tabrepo import CACHE
-from harness.sources.tabrepo_fetch import Options, parsed
+from harness.sources.make.training import TimeLeft, is_made
 
 RECIPE = 1  # raised when what is stored changes: files of another recipe are made again
 FOLDER = "imagenet_brightness"
@@ -93,39 +89,13 @@ def level_name(percent: int) -> str:
     return f"brightness{percent:+d}"
 
 
-def command(arguments: list[str]) -> int:
-    """`calharness data make imagenet_brightness`."""
-    options = Options(prog="calharness data make imagenet_brightness", description=__doc__, formatter_class=RawTextHelpFormatter)
-    options.add_argument("--images", type=Path, required=True, help="folder of validation images, a folder per class")
-    options.add_argument("--networks", default=",".join(NETWORKS), help="timm's names (default: %(default)s)")
-    options.add_argument("--weights", action="append", default=[], metavar="NAME=FILE", help="a network's weights")
-    options.add_argument("--head", action="append", default=[], metavar="NAME=FILE", help="a network's classes, an npz")
-    options.add_argument("--download", action="store_true", help="let timm fetch weights")
-    options.add_argument("--n", type=int, default=1000, help="images (default: %(default)s)")
-    options.add_argument("--seed", type=int, default=0, help="of their draw (default: %(default)s)")
-    options.add_argument("--batch", type=int, default=32, help="images at a time (default: %(default)s)")
-    options.add_argument("--device", default="cpu", help="torch's name of it, cuda for a GPU (default: %(default)s)")
-    options.add_argument("--out", type=Path, default=CACHE / FOLDER, help="folder (default: %(default)s)")
-    given = parsed(options, arguments)
-    if given is None:
-        return 0
-    if given.n < 1 or given.batch < 1 or given.seed < 0:
-        raise BadInputError(f"--n, --batch, --seed are {given.n}, {given.batch}, {given.seed}; at least 1, 1 and 0 are needed.")
-    networks = tuple(name for name in given.networks.split(",") if name)
-    if not networks:
-        raise BadInputError("--networks is empty; at least one of timm's names is needed.")
-    files = [_files(option, texts, networks) for option, texts in (("--weights", given.weights), ("--head", given.head))]
-    job = Job(given.images.expanduser(), networks, *files, given.n, given.seed, given.batch, given.device, given.download)
-    return make(job, given.out.expanduser())
-
-
 def make(job: Job, out: Path) -> int:
     """Predict and store what `out` lacks, network by network; returns 0."""
     _check_packages()
     wanted = [(network, percent) for network in job.networks for percent in LEVELS]
-    todo = [one for one in wanted if not _is_stored(job, *one, out)]
+    todo = [one for one in wanted if not is_made(out / _file(*one), job.made(*one))]
     print(f"  {len(wanted):,} files, {len(wanted) - len(todo):,} of them stored before, into {out}", file=sys.stderr)
-    start, done = time.monotonic(), 0
+    remaining = TimeLeft(len(todo))
     for network in job.networks:
         levels = [percent for name, percent in todo if name == network]
         logits_of = load(job, network) if levels else None
@@ -134,10 +104,7 @@ def make(job: Job, out: Path) -> int:
             arrays = {"logits": logits.astype(np.float32), "labels": np.array([y for _, y in job.chosen], dtype=np.int64)}
             with whole_file(out / _file(network, percent)) as temporary:
                 np.savez(temporary, **arrays, made=np.array(job.made(network, percent)))
-            done += 1
-            elapsed = time.monotonic() - start
-            left = clock(elapsed * (len(todo) - done) / done)
-            print(f"  {_file(network, percent)}: stored; {clock(elapsed)} elapsed, about {left} left", file=sys.stderr)
+            print(f"  {_file(network, percent)}: stored; {remaining.after(1)}", file=sys.stderr)
     print(f"  {out}: {len(wanted):,} files stored")
     return 0
 
@@ -225,30 +192,9 @@ def _check_packages():
         raise BadInputError(f"imagenet_brightness needs {', '.join(absent)}; `pip install 'calharness[imagenet]'` gets it.")
 
 
-def _files(option, texts, networks):
-    """NAME=FILE, ... -> {name: path}."""
-    found = {}
-    for text in texts:
-        name, _, path = text.partition("=")
-        if name not in networks:
-            raise BadInputError(f"{option} is {text!r}; NAME=FILE is needed with one of {', '.join(networks)} as the name.")
-        found[name] = Path(path).expanduser()
-        if not found[name].is_file():
-            raise BadInputError(f"{option} is {text!r}; there is no file {path!r}.")
-    return found
-
-
 def _stamp(path):
     return None if path is None else (path.name, path.stat().st_size)
 
 
 def _file(network, percent):
     return f"{network.replace('/', '_').replace(':', '_')}_{level_name(percent)}.npz"
-
-
-def _is_stored(job, network, percent, out):
-    path = out / _file(network, percent)
-    if not path.is_file():
-        return False
-    with np.load(path, allow_pickle=False) as held:
-        return "made" in held.files and str(held["made"]) == job.made(network, percent)

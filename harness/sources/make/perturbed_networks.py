@@ -20,24 +20,20 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
-import time
-from argparse import RawTextHelpFormatter
 from dataclasses import astuple, dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
 
-from harness.common.progress import clock
 from harness.common.seeds import digest
+from harness.common.writing import whole_file
 from harness.errors import BadInputError
-from harness.problems.perturbations import WIDTHS, width_name
-from harness.runs.records import whole_file
-from harness.sources.make.digits_networks import activations, backward, first_weights
-from harness.sources.tabrepo import CACHE
-from harness.sources.tabrepo_fetch import Options, parsed
+from harness.math.sech_noise import WIDTHS, width_name
+from harness.sources.make import training
+from harness.sources.make.training import activations, backward, first_weights
 
 RECIPE = 1  # raised when training or what is stored changes: files of another recipe are made again
 FOLDER = "perturbed_networks"
@@ -45,7 +41,7 @@ TABLES = ("breast_cancer", "digits_odd", "adult", "spambase")
 CSV = ("adult", "spambase")
 MODELS = {"logistic": (), "mlp": (64,)}
 SEEDS = range(5)
-MOST_ROWS = 5000
+ROWS_TAKEN = 5000
 CLIP = 1e-6
 
 
@@ -77,45 +73,17 @@ class Training:
         return f"{self.table}_{self.model}_seed{self.seed}.npz"
 
 
-def command(arguments: list[str]) -> int:
-    """`calharness data make perturbed_networks`; 1 if a network failed."""
-    options = Options(prog="calharness data make perturbed_networks", description=__doc__, formatter_class=RawTextHelpFormatter)
-    options.add_argument("--tables", default=None, help=f"of {','.join(TABLES)} (default: those at hand)")
-    options.add_argument("--jobs", type=int, default=2, help="worker processes (default: %(default)s)")
-    options.add_argument("--out", type=Path, default=CACHE / FOLDER, help="folder (default: %(default)s)")
-    chosen = parsed(options, arguments)
-    if chosen is None:
-        return 0
-    names = [name for name in TABLES if _at_hand(name)] if chosen.tables is None else chosen.tables.split(",")
-    wrong = [name for name in names if name not in TABLES]
-    if wrong or not names:
-        raise BadInputError(f"--tables has {', '.join(wrong) or 'nothing'}; allowed are {', '.join(TABLES)}.")
-    if chosen.jobs < 1:
-        raise BadInputError(f"--jobs is {chosen.jobs}; at least 1 is needed.")
-    for name in TABLES:
-        if name not in names and chosen.tables is None:
-            print(f"  {name} is not taken: there is no uci_csv/{name}.csv below CALHARNESS_DATA", file=sys.stderr)
-    wanted = [Training(t, model, seed, hidden) for t in names for model, hidden in MODELS.items() for seed in SEEDS]
-    return make(wanted, chosen.out.expanduser(), chosen.jobs)
+def trainings(names: list[str]) -> list[Training]:
+    """The networks of some tables: every model and seed."""
+    return [Training(t, model, seed, hidden) for t in names for model, hidden in MODELS.items() for seed in SEEDS]
 
 
 def make(wanted: list[Training], out: Path, jobs: int = 1) -> int:
     """Train and store what `out` lacks; returns 1 if a network failed, else 0. An interruption costs unfinished networks only."""
-    import joblib
-
     tables = {name: rows_of(name) for name in dict.fromkeys(one.table for one in wanted)}
-    todo = [one for one in wanted if not _is_stored(one, tables[one.table], out)]
-    print(f"  {len(wanted):,} networks, {len(wanted) - len(todo):,} of them stored before, into {out}", file=sys.stderr)
-    failed, start = 0, time.monotonic()
-    pool = joblib.Parallel(n_jobs=max(1, min(jobs, len(todo))), return_as="generator_unordered", pre_dispatch="n_jobs")
-    found = pool(joblib.delayed(_trained)(one, tables[one.table], out) for one in todo)
-    for done, (one, problem) in enumerate(found, 1):
-        failed += problem is not None
-        elapsed = time.monotonic() - start
-        left = clock(elapsed * (len(todo) - done) / done)
-        print(f"  {one.file}: {problem or 'stored'}; {clock(elapsed)} elapsed, about {left} left", file=sys.stderr)
-    print(f"  {out}: {len(wanted) - failed:,} networks stored, {failed:,} failed")
-    return int(failed > 0)
+    todo = [one for one in wanted if not training.is_made(out / one.file, _made(one, tables[one.table]))]
+    said = "{0.file}: {1}".format
+    return training.make_all(wanted, todo, out, partial(_store, tables=tables, out=out), said, jobs)
 
 
 def rows_of(name: str) -> Rows:
@@ -125,13 +93,13 @@ def rows_of(name: str) -> Rows:
     from harness.sources.make.tabular import gather
 
     if name in CSV:
-        if not _at_hand(name):
+        if not is_at_hand(name):
             raise BadInputError(f"{name} needs uci_csv/{name}.csv below CALHARNESS_DATA, which is not there.")
-        x, y = gather([_csv(name).parent], [], MOST_ROWS, [name])[0][1:]
+        x, y = gather([_csv(name).parent], [], ROWS_TAKEN, [name])[0][1:]
     else:
         x, y = (load_breast_cancer if name == "breast_cancer" else load_digits)(return_X_y=True)
         y = y % 2
-    order = np.random.default_rng(0).permutation(len(y))[:MOST_ROWS]
+    order = np.random.default_rng(0).permutation(len(y))[:ROWS_TAKEN]
     x, y = x[order].astype(np.float64), y[order].astype(np.int64)
     cut = round(0.6 * len(y))
     mean, sd = x[:cut].mean(axis=0), x[:cut].std(axis=0)
@@ -186,24 +154,14 @@ def slope(z, y, u, h: float | None = None):
     return of_score * path_derivative(s, s0, u, h) * s0 * (1.0 - s0)
 
 
-def _trained(one, rows, out):
-    """In a worker: train and store one network; (it, None or what went wrong)."""
-    from harness.runs.worker import one_thread
-
-    try:
-        with one_thread():
-            _store(one, rows, out)
-        return one, None
-    except Exception as error:
-        return one, f"failed ({type(error).__name__}: {' '.join(str(error).split())[:200]})"
-
-
-def _store(one, rows, out):
+def _store(one, tables, out):
+    rows = tables[one.table]
     trainings = {"plain": None, **{f"aware_{width_name(h)}": h for h in WIDTHS}}
     weights = {name: train(one, rows.x, rows.y, h) for name, h in trainings.items()}
     scores = {name: expit(activations(rows.test_x, found)[-1][:, 0]) for name, found in weights.items()}
     with whole_file(out / one.file) as temporary:
         np.savez(temporary, **scores, labels=rows.test_y, made=np.array(_made(one, rows)))
+    return "stored"
 
 
 def _made(one, rows):
@@ -212,17 +170,9 @@ def _made(one, rows):
     return digest(f"{RECIPE}|{astuple(one)}|{WIDTHS}|{content}")
 
 
-def _is_stored(one, rows, out):
-    path = out / one.file
-    if not path.is_file():
-        return False
-    with np.load(path, allow_pickle=False) as held:
-        return "made" in held.files and str(held["made"]) == _made(one, rows)
-
-
 def _csv(name):
     return Path(os.environ.get("CALHARNESS_DATA") or ".").expanduser() / "uci_csv" / f"{name}.csv"
 
 
-def _at_hand(name):
+def is_at_hand(name):
     return name not in CSV or bool(os.environ.get("CALHARNESS_DATA")) and _csv(name).is_file()

@@ -12,7 +12,6 @@ the column's median; neither looks at the labels. Whatever is not taken is named
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import os
@@ -21,24 +20,22 @@ import sys
 import time
 import uuid
 import warnings
-from argparse import RawTextHelpFormatter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from harness.common.progress import clock
 from harness.common.seeds import digest
+from harness.common.writing import whole_file, write_json
 from harness.errors import BadInputError
-from harness.runs.records import whole_file, write_json
 from harness.sources import tabrepo
-from harness.sources.tabrepo_fetch import Options, parsed
+from harness.sources.make.training import make_all
 
 OUTER, INNER, SEED = 10, 8, 0
 RECIPE = 1  # raised when models or preparation change: stored tasks of another recipe are trained again
 BUNDLED = ("breast_cancer", "digits", "iris", "wine")
-LEAST_ROWS, MOST_CLASSES = 100, 100
+SMALLEST_TABLE, CLASS_LIMIT = 100, 100  # rows, classes
 FAMILIES = ("CatBoost", "LightGBM", "RandomForest", "ExtraTrees", "LinearModel", "NeuralNet")
 
 
@@ -76,47 +73,21 @@ class Task:
         return 1000 + n * (1 + self.table.classes / 15) * (1 + columns / 50)
 
 
-def command(arguments: list[str]) -> int:
-    """`calharness data make tabular_oof`; 1 if a task failed."""
-    options = Options(prog="calharness data make tabular_oof", description=__doc__, formatter_class=RawTextHelpFormatter)
-    options.add_argument("--csv", action="append", type=Path, metavar="FOLDER", help="tables (default: CALHARNESS_DATA/uci_csv)")
-    options.add_argument("--openml", type=_integers, default=[], metavar="ID,...", help="OpenML data sets, downloaded")
-    options.add_argument("--tables", type=_names, metavar="NAME,...", help="only these tables")
-    options.add_argument("--max-rows", type=int, default=2000, help="rows taken of a table, at random (default: %(default)s)")
-    options.add_argument("--folds", type=_integers, default=[0], help="outer folds of 0..9 (default: 0)")
-    options.add_argument("--models", type=_names, default=list(FAMILIES), help=f"of {','.join(FAMILIES)} (default: all)")
-    options.add_argument("--jobs", type=int, default=2, help="worker processes (default: %(default)s)")
-    options.add_argument("--out", type=Path, default=tabrepo.CACHE / "tabular_oof", help="folder (default: %(default)s)")
-    chosen = parsed(options, arguments)
-    if chosen is None:
-        return 0
-    _check(chosen)
-    tables = gather(_folders(chosen.csv), chosen.openml, chosen.max_rows, chosen.tables)
-    return make(tables, chosen.folds, tuple(chosen.models), chosen.out.expanduser(), chosen.jobs)
-
-
 def make(tables: list[Table], folds: list[int], models: tuple[str, ...], out: Path, jobs: int = 1) -> int:
     """Train and store what `out` lacks; returns 1 if a task failed, else 0. An interruption costs unfinished tasks only."""
-    import joblib
-
     tasks = [Task(table, fold, models, out) for table in tables for fold in folds]
     held = _held(out)
     todo = [task for task in tasks if not _is_stored(task, held)]
-    print(f"  {len(tasks):,} tasks, {len(tasks) - len(todo):,} of them stored before, into {out}", file=sys.stderr)
-    todo.sort(key=lambda task: -task.work)  # the longest first, so that the workers end together
-    total, done, failed, start = sum(task.work for task in todo), 0.0, 0, time.monotonic()
-    pool = joblib.Parallel(n_jobs=max(1, min(jobs, len(todo))), return_as="generator_unordered", pre_dispatch="n_jobs")
-    for task, rows, problem in pool(joblib.delayed(_trained)(task) for task in todo):
-        done += task.work
-        if problem is None:
+
+    def said(task, rows):
+        if isinstance(rows, str):  # the sentence of its failure
+            what = rows
+        else:
             _store_index(out, task, rows)
-        failed += problem is not None
-        elapsed = time.monotonic() - start
-        left = clock(elapsed * (total - done) / done)
-        what = problem or f"{sum(row['time_train_s'] for row in rows):.1f} s of training"
-        print(f"  {task.table.name}, fold {task.fold}: {what}; {clock(elapsed)} elapsed, about {left} left", file=sys.stderr)
-    print(f"  {out}: {len(tasks) - failed:,} tasks stored, {failed:,} failed")
-    return int(failed > 0)
+            what = f"{sum(row['time_train_s'] for row in rows):.1f} s of training"
+        return f"{task.table.name}, fold {task.fold}: {what}"
+
+    return make_all(tasks, todo, out, _train, said, jobs, lambda task: task.work, unit="tasks")
 
 
 def gather(folders: list[Path], openml: list[int], max_rows: int, only: list[str] | None) -> list[Table]:
@@ -163,9 +134,9 @@ def prepared(name: str, frame, target, max_rows: int) -> Table:
     if pd.api.types.is_float_dtype(labels) and (labels != np.floor(labels)).any():
         raise BadInputError("its labels are fractions, as in regression")
     classes, y = np.unique(labels.to_numpy() if labels.dtype.kind in "iufb" else labels.astype(str), return_inverse=True)
-    if len(y) < LEAST_ROWS or not 2 <= len(classes) <= MOST_CLASSES:
+    if len(y) < SMALLEST_TABLE or not 2 <= len(classes) <= CLASS_LIMIT:
         raise BadInputError(
-            f"it has {len(y)} rows and {len(classes)} classes; at least {LEAST_ROWS}, and 2 to {MOST_CLASSES}, are needed"
+            f"it has {len(y)} rows and {len(classes)} classes; at least {SMALLEST_TABLE}, and 2 to {CLASS_LIMIT}, are needed"
         )
     if np.bincount(y).min() < 2:
         raise BadInputError(f"its class {classes[np.bincount(y).argmin()]} has a single row; two are needed")
@@ -224,19 +195,14 @@ def _safe(name):
     return "".join(c if c.isalnum() or c in "-_" else "_" for c in name)
 
 
-def _trained(task: Task):
-    """In a worker: train and store one task; (task, its rows of configs.parquet, None or what went wrong)."""
-    from harness.runs.worker import one_thread
-
-    try:
-        with one_thread(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # rare classes in folds, optimisers at their iteration limit: settings are fixed
-            return task, _train(task), None
-    except Exception as error:
-        return task, [], f"failed ({type(error).__name__}: {' '.join(str(error).split())[:200]})"
-
-
 def _train(task):
+    """Train and store one task; its rows of configs.parquet."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # rare classes in folds, optimisers at their iteration limit: settings are fixed
+        return _trained(task)
+
+
+def _trained(task):
     from sklearn.model_selection import StratifiedKFold
 
     x, y, k = task.table.x, task.table.y, task.table.classes
@@ -409,38 +375,3 @@ def _write_context(out, index):
 def _write(frame, path):
     with whole_file(path) as temporary:
         frame.to_parquet(temporary, index=False)
-
-
-def _folders(given):
-    """Folders of CSV files: those given, else CALHARNESS_DATA/uci_csv where it is there."""
-    if given:
-        absent = [folder for folder in given if not folder.expanduser().is_dir()]
-        if absent:
-            raise BadInputError(f"--csv is {absent[0]}, which is no folder.")
-        return [folder.expanduser() for folder in given]
-    data = os.environ.get("CALHARNESS_DATA")
-    default = Path(data).expanduser() / "uci_csv" if data else None
-    return [default] if default and default.is_dir() else []
-
-
-def _check(chosen):
-    unknown = [name for name in chosen.models if name not in FAMILIES]
-    if unknown or not chosen.models:
-        raise BadInputError(f"--models has {', '.join(unknown) or 'nothing'}; allowed are {', '.join(FAMILIES)}.")
-    if not chosen.folds or not all(0 <= fold < OUTER for fold in chosen.folds):
-        raise BadInputError(f"--folds is {chosen.folds}; integers from 0 to {OUTER - 1} are needed.")
-    if chosen.max_rows < LEAST_ROWS:
-        raise BadInputError(f"--max-rows is {chosen.max_rows}; at least {LEAST_ROWS} are needed.")
-    if chosen.jobs < 1:
-        raise BadInputError(f"--jobs is {chosen.jobs}; at least 1 is needed.")
-
-
-def _names(text):
-    return [name for name in text.split(",") if name]
-
-
-def _integers(text):
-    try:
-        return [int(number) for number in _names(text)]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no list of integers such as 0,1") from None

@@ -1,0 +1,48 @@
+"""Accuracy: how often the prediction names the outcome, which is no calibration error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.estimators.base import Estimate
+from harness.math.notions import checked
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Share of the samples whose most probable class is the outcome.
+
+        accuracy = mean 1{argmax_j p_j = y}
+
+    Of equal probabilities the first class counts as named; of one probability, 1/2 names class 0. Under top_label, whose outcomes
+    say whether the predicted label was right, it is their mean.
+
+    Notes
+    -----
+    Estimand: P(argmax f = Y), between 0 and 1. Unbiased. Cost O(n k).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Accuracy()(np.array([[0.7, 0.2, 0.1], [0.4, 0.5, 0.1]]), np.array([0, 2]))["accuracy"].value
+    0.5
+    """
+
+    notions = ("binary", "top_label", "classwise", "canonical")
+    estimands = ("accuracy",)
+    determinism = "exact"
+    revision = 1
+    null_bias = 1.0
+    wants = ("notion",)
+    takes_classwise = True
+
+    def __call__(self, p, y, rng=None, notion: str | None = None) -> dict[str, Estimate]:
+        """The accuracy of predictions p (n,) or (n, k) for outcomes y (n,), classwise indicators (n, k)."""
+        y = np.asarray(y)
+        p, y = checked(p, y.argmax(axis=1) if y.ndim == 2 else y)
+        if notion == "top_label":
+            return {"accuracy": Estimate(float(y.mean()))}
+        named = p > 0.5 if p.ndim == 1 else p.argmax(axis=1)
+        return {"accuracy": Estimate(float((named == y).mean()))}

@@ -1,0 +1,225 @@
+"""Upper bounds by total-variation denoising of the labels."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.errors import BadInputError
+from harness.estimators.certified.base import (
+    assumed_variation,
+    check_folds,
+    check_level,
+    check_variation,
+    checked_scores,
+    in_order,
+    random_folds,
+    transferred,
+    upper_bound,
+)
+from harness.math.concentration import dkw, empirical_bernstein
+
+
+@dataclass(frozen=True)
+class TVKfold:
+    """Upper bound of the L1 error by total-variation denoising and cross-fitting. Assumes TV(eta) <= variation.
+
+        sum_k (|W_k| / n) [ mean_{W_k} Z + EB(Z, delta_1) + min(1, TVB_k + PTB_k) ],   Z = |etahat_k(s) - s|
+
+    etahat_k is fitted to the m points of the other folds and judged on fold W_k. Every delta_1 is delta / (3 folds).
+
+        etahat_k = argmin_v (1/2m) ||y - v||^2 + lambda ||Dv||_1,   lambda = sqrt(ln(4 (groups - 1) / delta_1) / 8m)     [P]
+        TVB_k = a/2 + sqrt(a^2/4 + 2 lambda V),   a = sqrt(ln(4/delta_1) / 2m)          [R: lambda; D: the constants]
+        PTB_k = (V + TV(etahat_k)) sqrt(ln(2/delta_1) / 2m)                             [D: the paper's form is unknown]
+
+    Equal scores are one group, and etahat_k continues as a step function. TVB bounds sqrt((1/m) sum (etahat_k - eta)^2); in mode
+    "basic" it is a + sqrt(a^2 + 4 lambda V). PTB leads from the m points to the population. EB is the empirical Bernstein width.
+
+    Parameters
+    ----------
+    folds : int
+        2 to 255; `rng` decides them.
+    variation : float or None
+        V, the assumed bound of the total variation of eta on [0, 1] (1 for any monotone eta); None takes what the problem
+        declares.
+    mode : "sharp" or "basic"
+        TVB with or without strong convexity (which of the two is the paper's is unknown).
+    level : float
+        1 - delta: the probability with which the bound holds, at least.
+
+    Raises
+    ------
+    UndefinedError
+        If the problem is known to have a larger variation than is assumed: nothing is certified by a false assumption.
+
+    Notes
+    -----
+    Estimand: l1. Direction: above it with probability `level`, at every n. Rate (ln n / n)^(1/4). Determinism: statistical.
+    Diagnostics are means over the folds, weighted by their sizes. Cost: O(folds n) after a sort.
+
+    References
+    ----------
+    ciosek2026, Key Design 1 and 3. [P], [R], [D]: see `harness.estimators.certified`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(10_000)
+    >>> y = (rng.random(10_000) < p**2).astype(int)  # CE = E |p^2 - p| = 1/6
+    >>> round(TVKfold()(p, y, rng)["l1"].high, 2)
+    0.42
+    """
+
+    folds: int = 5
+    variation: float | None = 1.0
+    mode: str = "sharp"
+    level: float = 0.95
+
+    notions = ("binary", "top_label")
+    estimands = ("l1",)
+    determinism = "statistical"
+    revision = 1
+    seconds = 0.0005
+    wants = ("problem",)
+
+    def __post_init__(self):
+        check_level(self.level)
+        check_variation(self.variation)
+        check_folds(self.folds)
+        if self.mode not in ("sharp", "basic"):
+            raise BadInputError(f"mode is {self.mode!r}; allowed are sharp, basic.")
+
+    def __call__(self, p, y, rng=None, problem=None):
+        p, y = checked_scores(p, y)
+        variation = assumed_variation(self.variation, problem)
+        fold = random_folds(len(p), self.folds, rng)
+        scores, labels = in_order(p, y)
+        return self.of_sorted(scores, labels, fold, variation)
+
+    def of_sorted(self, scores, labels, fold, variation):
+        """The bound of ascending scores with given folds (uint8, 0..folds - 1, assigned without regard to the labels)."""
+        from harness.estimators.certified import denoising_kernels as tv
+
+        n, delta = len(scores), (1.0 - self.level) / (3 * self.folds)
+        some_scores, some_labels, held_scores = np.empty(n + 1), np.empty(n + 1, np.uint8), np.empty(n + 1)
+        starts, sums = np.empty(n + 1, np.int32), np.empty(n + 1, np.int32)
+        diagnostics = {"empirical": 0.0, "bernstein": 0.0, "bias": 0.0}
+        for k in range(self.folds):
+            m = tv.split(scores, labels, fold, k, some_scores, some_labels, held_scores)
+            if m == n:
+                continue
+            if m == 0:
+                diagnostics["bias"] = 1.0
+                continue
+            count, groups = tv.runs(some_scores, some_labels, m, starts, sums)
+            strength = tv_lambda(m, groups, delta)
+            v = tv.denoise_runs(starts, sums, m * strength, count)
+            held = n - m
+            mean, variance = tv.held_out_gaps(held_scores[:held], some_scores, starts, v)
+            fitted, pieces = tv.variation_and_pieces(v)
+            bound, transfer = tvb(m, groups, variation, delta, self.mode), (variation + fitted) * dkw(m, delta)
+            of_fold = {
+                "empirical": mean, "bernstein": empirical_bernstein(variance, held, delta), "tvb": bound, "ptb": transfer,
+                "bias": min(1.0, bound + transfer), "lambda": strength, "variation_fitted": fitted,
+                "pieces": pieces,
+            }  # fmt: skip
+            for name, value in of_fold.items():
+                diagnostics[name] = diagnostics.get(name, 0.0) + held / n * float(value)
+        high = min(1.0, diagnostics["empirical"] + diagnostics["bernstein"] + diagnostics["bias"])
+        if not math.isfinite(diagnostics["bernstein"]):  # a fold of one point
+            diagnostics.pop("bernstein")
+        return upper_bound(high, self.level, diagnostics, n, variation=variation, delta_1=delta)
+
+
+@dataclass(frozen=True)
+class TVInsample:
+    """Upper bound of the L1 error by total-variation denoising without folds [D]. Assumes TV(eta) <= variation.
+
+        kl+( mean |etahat(s_i) - s_i| + TVB, ln(1/delta_2) / n ),   delta_1 = 0.9 delta, delta_2 = 0.1 delta
+
+    etahat and TVB are those of `TVKfold`, fitted to all n points. TVB bounds the error of etahat at the sample's scores. The
+    transfer to the population is of |eta(s) - s|, in which etahat plays no part, so that no PTB is needed.
+
+    Parameters
+    ----------
+    variation : float or None
+        V, the assumed bound of the total variation of eta on [0, 1] (1 for any monotone eta); None takes what the problem
+        declares.
+    mode : "sharp" or "basic"
+        TVB with or without strong convexity (which of the two is the paper's is unknown).
+    level : float
+        1 - delta: the probability with which the bound holds, at least.
+
+    Raises
+    ------
+    UndefinedError
+        If the problem is known to have a larger variation than is assumed: nothing is certified by a false assumption.
+
+    Notes
+    -----
+    Estimand: l1. Direction: above it with probability `level`, at every n. Rate (ln n / n)^(1/4). Determinism: rounding. Cost:
+    O(n) after a sort.
+
+    References
+    ----------
+    Derived for this project (experiments/ciosek2026/NOTES.md).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(10_000)
+    >>> y = (rng.random(10_000) < p**2).astype(int)  # CE = E |p^2 - p| = 1/6
+    >>> round(TVInsample()(p, y)["l1"].high, 2)
+    0.37
+    """
+
+    variation: float | None = 1.0
+    mode: str = "sharp"
+    level: float = 0.95
+
+    notions = ("binary", "top_label")
+    estimands = ("l1",)
+    determinism = "rounding"
+    revision = 1
+    seconds = 0.0005
+    wants = ("problem",)
+
+    def __post_init__(self):
+        check_level(self.level)
+        check_variation(self.variation)
+        if self.mode not in ("sharp", "basic"):
+            raise BadInputError(f"mode is {self.mode!r}; allowed are sharp, basic.")
+
+    def __call__(self, p, y, rng=None, problem=None):
+        from harness.estimators.certified import denoising_kernels as tv
+
+        p, y = checked_scores(p, y)
+        variation = assumed_variation(self.variation, problem)
+        scores, labels = in_order(p, y)
+        n, delta = len(p), 1.0 - self.level
+        delta_1, delta_2 = 0.9 * delta, 0.1 * delta
+        starts, sums = np.empty(n + 1, np.int32), np.empty(n + 1, np.int32)
+        count, groups = tv.runs(scores, labels, n, starts, sums)
+        strength = tv_lambda(n, groups, delta_1)
+        v = tv.denoise_runs(starts, sums, n * strength, count)
+        bound = tvb(n, groups, variation, delta_1, self.mode)
+        fitted, pieces = tv.variation_and_pieces(v)
+        more = {"lambda": strength, "tvb": bound, "variation_fitted": fitted, "pieces": pieces, "variation": variation}
+        empirical = tv.own_gaps(scores, starts, v)
+        return transferred(self.level, n, empirical, min(1.0, bound), 0.0, delta_1, delta_2, **more)
+
+
+def tv_lambda(m: int, groups: int, delta: float) -> float:
+    """lambda = sqrt(ln(4 max(groups - 1, 1) / delta) / 8m) [P; with ties D], the strength per point of the denoising of m labels
+    with `groups` distinct scores (`denoising_kernels.tv_denoise` takes m lambda)."""
+    return math.sqrt(math.log(4.0 * max(groups - 1, 1) / delta) / (8.0 * m))
+
+
+def tvb(m: int, groups: int, variation: float, delta: float, mode: str = "sharp") -> float:
+    """TVB of `TVKfold` [R, constants D]: bound of the root mean squared error of the m denoised labels at their scores."""
+    a, penalty = math.sqrt(math.log(4.0 / delta) / (2.0 * m)), tv_lambda(m, groups, delta) * variation
+    return a / 2.0 + math.sqrt(a * a / 4.0 + 2.0 * penalty) if mode == "sharp" else a + math.sqrt(a * a + 4.0 * penalty)

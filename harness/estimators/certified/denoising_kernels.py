@@ -1,0 +1,164 @@
+"""Total-variation denoising in one dimension: exact, one pass forth and one back.
+
+    minimise over v   sum_j (c_j / 2) (y_j - v_j)^2 + strength sum_j |v_{j+1} - v_j|
+
+Dynamic programming on the derivative of the value function (Johnson, 2013; weights are immediate): the derivative of the best
+cost of y_1..y_j as a function of v_j is piecewise linear and, once clipped to [-strength, strength], stays so; where it is
+clipped gives the range that v_j takes whatever follows. O(n) amortised: a knot is pushed and popped once."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from harness.errors import BadInputError
+
+
+def tv_denoise(y, weights, strength: float):
+    """The minimiser v, (n,) float64. y, weights: (n,), weights > 0; strength >= 0. A point in [min y, max y]^n, whatever strength
+    (ciosek2026, TV denoising, whose lambda is strength / sum of weights; its box [0, 1] is never active)."""
+    y, weights = (np.ascontiguousarray(a, dtype=np.float64) for a in (y, weights))
+    if y.ndim != 1 or y.shape != weights.shape or not len(y):
+        raise BadInputError(f"y has shape {y.shape} and weights {weights.shape}; both must be (n,) with n >= 1.")
+    if not np.isfinite(y).all():
+        raise BadInputError("y holds a value that is not finite.")
+    if not (np.isfinite(weights).all() and weights.min() > 0):
+        raise BadInputError("weights must be positive and finite.")
+    if not 0.0 <= strength < math.inf:
+        raise BadInputError(f"strength is {strength}; a finite number of at least 0 is needed.")
+    return denoise(y * weights, weights, float(strength), len(y))
+
+
+@njit(cache=True)
+def denoise(sums, weights, strength, n):
+    """v of the first n entries; sums = weights * y. Neither is checked."""
+    v = np.empty(n)
+    if strength == 0.0 or n == 1:
+        for j in range(n):
+            v[j] = sums[j] / weights[j]
+        return v
+    # knots of the clipped derivative, at[first..last] from left to right; beyond them it is constant, -strength and +strength
+    at, slope, shift = np.empty(2 * n), np.empty(2 * n), np.empty(2 * n)
+    low, high = np.empty(n), np.empty(n)
+    c, s = weights[0], sums[0]
+    low[0], high[0] = (s - strength) / c, (s + strength) / c
+    first, last = n - 1, n
+    at[first], slope[first], shift[first] = low[0], c, strength - s
+    at[last], slope[last], shift[last] = high[0], -c, strength + s
+    for j in range(1, n):
+        c, s = weights[j], sums[j]
+        # the line left of the first knot, followed to where it reaches -strength (0 for the last point, its minimum)
+        aim = -strength if j < n - 1 else 0.0
+        a, b = c, -strength - s
+        i = first
+        while i <= last and a * at[i] + b <= aim:
+            a += slope[i]
+            b += shift[i]
+            i += 1
+        if j == n - 1:
+            v[j] = -b / a
+            break
+        d, e = -c, s - strength
+        k = last
+        while k >= i and -d * at[k] - e >= strength:
+            d += slope[k]
+            e += shift[k]
+            k -= 1
+        low[j], high[j] = (-strength - b) / a, (strength + e) / -d
+        first, last = i - 1, k + 1
+        at[first], slope[first], shift[first] = low[j], a, b + strength
+        at[last], slope[last], shift[last] = high[j], d, e + strength
+    for j in range(n - 2, -1, -1):
+        v[j] = min(max(v[j + 1], low[j]), high[j])
+    return v
+
+
+@njit(cache=True)
+def split(scores, labels, fold, held_out, rest_scores, rest_labels, held_scores):
+    """Copy the points of the other folds into rest_scores and rest_labels, and the scores of the fold into held_scores, (n + 1,)
+    each; returns how many are of the other folds. No branch: folds are random, and a processor would guess them wrong."""
+    rest, held = 0, 0
+    for i in range(len(scores)):
+        rest_scores[rest] = scores[i]
+        rest_labels[rest] = labels[i]
+        held_scores[held] = scores[i]
+        out = fold[i] == held_out
+        held += out
+        rest += not out
+    return rest
+
+
+@njit(cache=True)
+def runs(scores, labels, n, starts, sums):
+    """The first n points, of ascending scores, as weighted groups: equal scores are one group, and neighbouring groups of equal
+    label mean are one run, as their denoised values are equal (were v to rise between them, optimality would put the one value
+    at or above their mean and the other at or below). Into starts and sums, (n + 1,) int32, go the position of a run's first
+    point (and at last n) and its sum of labels; returns the numbers of runs and of distinct scores."""
+    run, distinct = -1, 0
+    first, total = 0, np.int64(-1)
+    i = 0
+    while i < n:
+        opening, score, s = i, scores[i], np.int64(labels[i])
+        i += 1
+        while i < n and scores[i] == score:
+            s += labels[i]
+            i += 1
+        distinct += 1
+        same = total * (i - opening) == s * (opening - first) and run >= 0
+        run += not same
+        first = first if same else opening
+        total = total + s if same else s
+        starts[run] = first
+        sums[run] = total
+    starts[run + 1] = n
+    return run + 1, distinct
+
+
+@njit(cache=True)
+def denoise_runs(starts, sums, strength, count):
+    """Denoised values of runs."""
+    weights, totals = np.empty(count), np.empty(count)
+    for j in range(count):
+        weights[j] = starts[j + 1] - starts[j]
+        totals[j] = sums[j]
+    return denoise(totals, weights, strength, count)
+
+
+@njit(cache=True)
+def held_out_gaps(queries, scores, starts, v):
+    """Mean and sample variance of |v(s) - s| over the queries (ascending), v a step function that jumps midway between the
+    neighbouring scores of different runs."""
+    total, squares = 0.0, 0.0
+    r, last = 0, len(v) - 1
+    shift = abs(v[0] - queries[0])
+    for x in queries:
+        while r < last and x > scores[starts[r + 1] - 1] and 0.5 * (scores[starts[r + 1] - 1] + scores[starts[r + 1]]) <= x:
+            r += 1  # the midpoint of neighbouring numbers rounds to one of them; their own values hold at both
+        z = abs(v[r] - x) - shift
+        total += z
+        squares += z * z
+    mean = total / len(queries)
+    variance = (squares - total * mean) / (len(queries) - 1) if len(queries) > 1 else 0.0
+    return mean + shift, max(variance, 0.0)
+
+
+@njit(cache=True)
+def own_gaps(scores, starts, v):
+    """Mean of |v(s) - s| over the points that v was fitted to."""
+    total = 0.0
+    for r in range(len(v)):
+        for i in range(starts[r], starts[r + 1]):
+            total += abs(v[r] - scores[i])
+    return total / len(scores)
+
+
+@njit(cache=True)
+def variation_and_pieces(v):
+    """sum |v_{j+1} - v_j| and the number of pieces on which v is constant."""
+    total, pieces = 0.0, 1
+    for j in range(1, len(v)):
+        total += abs(v[j] - v[j - 1])
+        pieces += v[j] != v[j - 1]
+    return total, pieces

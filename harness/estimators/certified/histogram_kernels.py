@@ -1,0 +1,78 @@
+"""Box-kernel smoother over a histogram of the scores, which need no order: `NWJensen` with `histogram`."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from harness.estimators.certified.smoothing_kernels import bias_bound
+
+
+@njit(cache=True)
+def bin_sums(scores, labels, bits):
+    """Prefix sums over 2^bits equal bins a = 0, 1 ... of [0, 1]: of the counts, of a, of a^2 and of the labels, (bins + 1, 4)."""
+    bins = 1 << bits
+    table = np.zeros(bins, np.int64)
+    for i in range(len(scores)):  # count and label in one number: the cache is missed once
+        table[min(int(scores[i] * bins), bins - 1)] += 1 + (np.int64(labels[i]) << 32)
+    sums = np.empty((bins + 1, 4), np.int64)
+    sums[0] = 0
+    for a in range(bins):
+        count = table[a] & 0xFFFFFFFF
+        sums[a + 1, 0] = sums[a, 0] + count
+        sums[a + 1, 1] = sums[a, 1] + a * count
+        sums[a + 1, 2] = sums[a, 2] + a * a * count
+        sums[a + 1, 3] = sums[a, 3] + (table[a] >> 32)
+    return sums
+
+
+@njit(cache=True)
+def _bin_window(sums, a, half, slope, curvature):
+    """Count, sum of the labels and bias bound of the window of bins [a - half, a + half]. Distances are known to within a bin."""
+    bins = len(sums) - 1
+    lo, hi = max(a - half, 0), min(a + half + 1, bins)
+    count = sums[hi, 0] - sums[lo, 0]
+    left = a * (sums[a, 0] - sums[lo, 0]) - (sums[a, 1] - sums[lo, 1])
+    right = sums[hi, 1] - sums[a, 1] - a * (sums[hi, 0] - sums[a, 0])
+    squares = sums[hi, 2] - sums[lo, 2] - 2 * a * (sums[hi, 1] - sums[lo, 1]) + count * a * a
+    bias = bias_bound(left / bins, right / bins, squares / bins / bins, count, slope, curvature, 1.0 / bins)
+    return count, sums[hi, 3] - sums[lo, 3], bias
+
+
+@njit(cache=True)
+def bin_cost(sums, chosen, half, slope, curvature):
+    """What the half-width is chosen by, as in `smoothing_kernels.mean_cost`: a mean over the chosen bins."""
+    total = 0.0
+    for a in chosen:
+        count, _, bias = _bin_window(sums, a, half, slope, curvature)
+        s = (a + 0.5) / (len(sums) - 1)
+        total += bias + 0.8 * math.sqrt(max(s * (1.0 - s), 0.01) / count)
+    return total / len(chosen)
+
+
+@njit(cache=True)
+def smooth_bins(sums, half, slope, curvature):
+    """As `smoothing_kernels.smooth_self`: means over the points of |etahat - s|, rounded up by half a bin, and of the bias bound,
+    and the sum of squared column sums."""
+    bins = len(sums) - 1
+    n = sums[bins, 0]
+    gap, mean_bias = 0.0, 0.0
+    shares = np.empty(bins + 1)
+    shares[0] = 0.0  # prefix sums of what the points of a bin give to each point of their window
+    for a in range(bins):
+        here = sums[a + 1, 0] - sums[a, 0]
+        shares[a + 1] = shares[a]
+        if here:
+            count, hits, bias = _bin_window(sums, a, half, slope, curvature)
+            gap += here * abs(hits / count - (a + 0.5) / bins)
+            mean_bias += here * bias
+            shares[a + 1] += here / count
+    square = 0.0
+    for a in range(bins):
+        here = sums[a + 1, 0] - sums[a, 0]
+        if here:
+            column = shares[min(a + half + 1, bins)] - shares[max(a - half, 0)]
+            square += here * column * column
+    return gap / n + 0.5 / bins, mean_bias / n, square / n / n

@@ -1,0 +1,103 @@
+"""Upper bound by label means over rank windows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.errors import BadInputError
+from harness.estimators.base import is_positive
+from harness.estimators.certified.base import (
+    assumed_variation,
+    check_level,
+    check_variation,
+    checked_scores,
+    deviation_width,
+    in_order,
+    transferred,
+)
+
+
+@dataclass(frozen=True)
+class BVWindow:
+    """Upper bound of the L1 error by label means over rank windows [D]. Assumes TV(eta) <= variation.
+
+        kl+( mean_j |etahat_j - s_j| + V max_t A_t + sqrt(ln(1/delta_1) sum_i c_i^2 / 2), ln(1/delta_2) / n )
+
+    delta_1 = delta_2 = delta / 2. etahat_j is the label mean over all points within `window` ranks of j's group of equal scores,
+    j included. Groups stay whole, and a group of more than `window` points is its own window and in no other's.
+
+    A_t is the mean over j of the share of j's window that lies beyond the boundary t between neighbouring scores. The jumps of
+    eta sum to at most V and so bias the smoother by at most V max A_t on average. c_i are the column sums of the weights over n.
+    By Jensen's inequality the noise of etahat only raises the first term, so that no term is needed for it.
+
+    Parameters
+    ----------
+    variation : float or None
+        V, the assumed bound of the total variation of eta on [0, 1] (1 for any monotone eta); None takes what the problem
+        declares.
+    window : int or None
+        Half the window's width in ranks. None: (0.8 sbar n / (sqrt 2 V))^(2/3), sbar = mean sqrt(max(s (1 - s), 0.01)).
+    level : float
+        1 - delta: the probability with which the bound holds, at least.
+
+    Raises
+    ------
+    UndefinedError
+        If the problem is known to have a larger variation than is assumed: nothing is certified by a false assumption.
+
+    Notes
+    -----
+    Estimand: l1. Direction: above it with probability `level`, at every n. Rate n^(-1/3). Determinism: rounding. Cost: O(n)
+    after a sort.
+
+    References
+    ----------
+    Derived for this project (experiments/ciosek2026/NOTES.md), under the assumption of `TVKfold`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(10_000)
+    >>> y = (rng.random(10_000) < p**2).astype(int)  # CE = E |p^2 - p| = 1/6
+    >>> round(BVWindow()(p, y)["l1"].high, 2)
+    0.21
+    """
+
+    variation: float | None = 1.0
+    window: int | None = None
+    level: float = 0.95
+
+    notions = ("binary", "top_label")
+    estimands = ("l1",)
+    determinism = "rounding"
+    revision = 1
+    seconds = 0.0005
+    wants = ("problem",)
+
+    def __post_init__(self):
+        check_level(self.level)
+        check_variation(self.variation)
+        if self.window is not None and not (is_positive(self.window) and int(self.window) == self.window):
+            raise BadInputError(
+                f"window is {self.window!r}; a positive integer, or null (chosen by n and the scores), is needed."
+            )
+
+    def __call__(self, p, y, rng=None, problem=None):
+        from harness.estimators.certified.rank_window_kernels import smooth_ranks
+
+        p, y = checked_scores(p, y)
+        variation = assumed_variation(self.variation, problem)
+        scores, labels = in_order(p, y)
+        n, half_delta = len(p), (1.0 - self.level) / 2.0
+        window = int(self.window or n)
+        if self.window is None and variation > 0:
+            spread = float(np.sqrt(np.maximum(scores * (1.0 - scores), 0.01)).mean())
+            window = max(1, round(min(n**1.5, 0.8 * spread * n / (math.sqrt(2.0) * variation)) ** (2.0 / 3.0)))
+        empirical, largest, squares = smooth_ranks(scores, labels, int(min(window, n)))
+        more = {"window": window, "largest_share": largest, "variation": variation}
+        bias, deviation = min(1.0, variation * largest), deviation_width(squares, half_delta)
+        return transferred(self.level, n, empirical, bias, deviation, half_delta, half_delta, **more)

@@ -1,0 +1,284 @@
+"""Upper bounds by Nadaraya-Watson smoothers of the labels, for perturbed scores."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+
+from harness.errors import BadInputError, UndefinedError
+from harness.estimators.base import is_positive
+from harness.estimators.certified.base import (
+    assumed_perturbation,
+    check_folds,
+    check_level,
+    check_positive,
+    checked_scores,
+    deviation_width,
+    in_order,
+    random_folds,
+    transferred,
+)
+from harness.math.sech_noise import curvature_bound, slope_bound
+
+QUERY_POINTS = 2000  # points by which bandwidths are chosen; each of K folds has 1 / K of them
+LARGEST_N = 30_000_000  # samples whose windows keep their sums of squares below 2^63 (see smoothing_kernels)
+LARGEST_STEP = 60  # bandwidths 2^(-3 - j/4), j = 0..60
+CURVATURE = {"sharp": lambda h: curvature_bound(h), "paper": lambda h: curvature_bound(h, "paper"), "none": lambda h: math.inf}
+
+
+@dataclass(frozen=True)
+class NWKfold:
+    """Upper bound of the L1 error by a cross-fitted Nadaraya-Watson smoother. Assumes perturbed scores, or smooth eta.
+
+        kl+( mean_j |etahat(s_j) - s_j| + mean_j g(s_j) + sqrt(ln(1/delta_1) sum_i c_i^2 / 2), ln(1/delta_2) / n )
+
+    delta_1 = delta_2 = delta / 2. The assumption is |eta'| <= L1 = 1/(2h) [P] and |eta''| <= L2, which scores have that were
+    perturbed with a bandwidth of at least h (`harness.perturb`).
+
+    etahat(s) is the label mean of the N points of the other folds within the bandwidth b of s [box kernel D: the paper's linear
+    time needs compact support]. g bounds its mean error [D: the form; the paper has a g_T(s')]:
+
+        E |etahat - eta| <= g = min{1, sqrt(beta^2 + 1/(4N))},   beta = min{1, L1 mean |d|, L1 |mean d| + L2 mean d^2 / 2}
+
+    with d the distances within the window. c_i are the column sums of the weights over n [D]. Without a neighbour etahat = g =
+    1/2.
+
+    Parameters
+    ----------
+    folds : int
+        2 to 255; `rng` decides them.
+    h : float or None
+        Bandwidth of the perturbation that the scores went through, at least; None takes what the problem declares.
+    second : "sharp", "paper" or "none"
+        L2 = 1/(2h^2) [D], 3/(2h^2) [P], or no bound of the second derivative.
+    bandwidth : float or None
+        b, at most 1/8. None: per fold, of 2^(-3 - j/4) the one with the least mean g on up to 2,000 / folds of its scores; the
+        labels are not looked at.
+    level : float
+        1 - delta: the probability with which the bound holds, at least.
+
+    Raises
+    ------
+    UndefinedError
+        If the problem declares a smaller perturbation than is assumed: nothing is certified by a false assumption.
+
+    Notes
+    -----
+    Estimand: l1. Direction: above it with probability `level`, at every n up to 3e7. Rate n^(-1/3) with the first order alone.
+    Determinism: statistical. Cost: O(n) per distinct bandwidth, after a sort.
+
+    References
+    ----------
+    ciosek2026, Key Design 2 and 3. [P], [R], [D]: see `harness.estimators.certified`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from harness import perturb
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(10_000)
+    >>> y = (rng.random(10_000) < p**2).astype(int)  # CE = E |p^2 - p| = 1/6
+    >>> s = perturb(p, 1 / 64, rng)
+    >>> round(NWKfold()(s, y, rng)["l1"].high, 2)
+    0.26
+    """
+
+    folds: int = 5
+    h: float | None = 0.015625
+    second: str = "sharp"
+    bandwidth: float | None = None
+    level: float = 0.95
+
+    notions = ("binary", "top_label")
+    estimands = ("l1",)
+    determinism = "statistical"
+    revision = 1
+    seconds = 0.0005
+    wants = ("problem",)
+    max_n: ClassVar[int] = LARGEST_N
+
+    def __post_init__(self):
+        check_level(self.level)
+        _check_smoother(self)
+        check_folds(self.folds)
+
+    def __call__(self, p, y, rng=None, problem=None):
+        p, y = checked_scores(p, y)
+        _check_size(len(p))
+        h = assumed_perturbation(self.h, problem)
+        fold = random_folds(len(p), self.folds, rng)
+        scores, labels = in_order(p, y)
+        return self.of_sorted(scores, labels, fold, h)
+
+    def of_sorted(self, scores, labels, fold, h):
+        """The bound of ascending scores with given folds (uint8, 0..folds - 1, assigned without regard to the labels)."""
+        from harness.estimators.certified import smoothing_kernels as windows
+
+        n, half_delta = len(scores), (1.0 - self.level) / 2.0
+        slope, curvature = slope_bound(h), CURVATURE[self.second](h)
+        if self.bandwidth is None:
+            sums = windows.block_sums(scores, fold, self.folds)
+            totals = np.bincount(fold, minlength=self.folds)
+            chosen = np.zeros(self.folds)
+            for k in range(self.folds):
+                ranks = evenly(int(totals[k]), QUERY_POINTS // self.folds)
+                if len(ranks):
+                    queries = windows.members(fold, sums, k, ranks)
+                    cost = partial(windows.mean_cost, scores, fold, sums, queries, slope, curvature, k)
+                    chosen[k] = best_step(cost)
+        else:
+            chosen = np.full(self.folds, float(self.bandwidth))
+        reach, gap, error = np.zeros(n), 0.0, 0.0
+        for b in np.unique(chosen):
+            found = windows.smooth_held_out(scores, labels, fold, chosen == b, b, slope, curvature, reach)
+            gap, error = gap + found[0], error + found[1]
+        deviation = deviation_width(float(reach @ reach) / n / n, half_delta)
+        more = {"h": h, "slope": slope, "curvature": curvature, "bandwidth": float(chosen.mean())}
+        return transferred(self.level, n, gap / n, error / n, deviation, half_delta, half_delta, **more)
+
+
+@dataclass(frozen=True)
+class NWJensen:
+    """Upper bound of the L1 error by a Nadaraya-Watson smoother of all points [D]. Assumes perturbed scores, or smooth eta.
+
+        kl+( mean_j |etahat_j - s_j| + mean_j beta_j + sqrt(ln(1/delta_1) sum_i c_i^2 / 2), ln(1/delta_2) / n )
+
+    delta_1 = delta_2 = delta / 2. Assumption, etahat, beta and c are those of `NWKfold`, without folds, the point itself
+    included. By Jensen's inequality E[mean |etahat - s| given the scores] >= mean |eta - s| - mean beta: there is no term for the
+    smoother's noise, and the bound is tighter.
+
+    Parameters
+    ----------
+    h : float or None
+        Bandwidth of the perturbation that the scores went through, at least; None takes what the problem declares.
+    second : "sharp", "paper" or "none"
+        L2 = 1/(2h^2) [D], 3/(2h^2) [P], or no bound of the second derivative.
+    bandwidth : float or None
+        b, at most 1/8. None: of 2^(-3 - j/4) the one of least mean beta + 0.8 sqrt(max(s (1 - s), 0.01) / N), N the points in the
+        window; the labels are not looked at.
+    histogram : int or None
+        Scores are put in 2^histogram equal bins, 4 to 22, so that nothing is sorted; half a bin's width is added to the first
+        term, and every distance counts as known to within a bin. None is exact.
+    level : float
+        1 - delta: the probability with which the bound holds, at least.
+
+    Raises
+    ------
+    UndefinedError
+        If the problem declares a smaller perturbation than is assumed: nothing is certified by a false assumption.
+
+    Notes
+    -----
+    Estimand: l1. Direction: above it with probability `level`, at every n up to 3e7. Rate n^(-2/5) for fixed h. Determinism:
+    rounding. Cost: O(n) after a sort; with a histogram O(n + bins) without one.
+
+    References
+    ----------
+    Derived for this project (experiments/ciosek2026/NOTES.md).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from harness import perturb
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(10_000)
+    >>> y = (rng.random(10_000) < p**2).astype(int)  # CE = E |p^2 - p| = 1/6
+    >>> s = perturb(p, 1 / 64, rng)
+    >>> round(NWJensen()(s, y)["l1"].high, 2), round(NWJensen(histogram=20)(s, y)["l1"].high, 2)
+    (0.22, 0.22)
+    """
+
+    h: float | None = 0.015625
+    second: str = "sharp"
+    bandwidth: float | None = None
+    histogram: int | None = None
+    level: float = 0.95
+
+    notions = ("binary", "top_label")
+    estimands = ("l1",)
+    determinism = "rounding"
+    revision = 1
+    seconds = 0.0005
+    wants = ("problem",)
+    max_n: ClassVar[int] = LARGEST_N
+
+    def __post_init__(self):
+        check_level(self.level)
+        _check_smoother(self)
+        if self.histogram is not None and not (
+            is_positive(self.histogram) and int(self.histogram) == self.histogram and 4 <= self.histogram <= 22
+        ):
+            raise BadInputError(
+                f"histogram is {self.histogram!r}; an integer from 4 to 22 (2^histogram bins), or null, is needed."
+            )
+
+    def __call__(self, p, y, rng=None, problem=None):
+        p, y = checked_scores(p, y)
+        _check_size(len(p))
+        h = assumed_perturbation(self.h, problem)
+        n, half_delta = len(p), (1.0 - self.level) / 2.0
+        slope, curvature = slope_bound(h), CURVATURE[self.second](h)
+        smoothed = self._exact if self.histogram is None else self._binned
+        empirical, bias, squares, bandwidth = smoothed(p, y, slope, curvature)
+        deviation = deviation_width(squares, half_delta)
+        more = {"h": h, "slope": slope, "curvature": curvature, "bandwidth": bandwidth}
+        return transferred(self.level, n, empirical, bias, deviation, half_delta, half_delta, **more)
+
+    def _exact(self, p, y, slope, curvature):
+        from harness.estimators.certified import smoothing_kernels as windows
+
+        scores, labels = in_order(p, y)
+        b = self.bandwidth
+        if b is None:
+            fold = np.zeros(len(scores), np.uint8)
+            sums, queries = windows.block_sums(scores, fold, 1), evenly(len(scores))
+            b = best_step(partial(windows.mean_cost, scores, fold, sums, queries, slope, curvature, -1))
+        reach = np.empty(len(scores))
+        empirical, bias = windows.smooth_self(scores, labels, float(b), slope, curvature, reach)
+        return empirical, bias, float(reach @ reach) / len(scores) ** 2, float(b)
+
+    def _binned(self, p, y, slope, curvature):
+        from harness.estimators.certified import histogram_kernels as histogram
+
+        bits = int(self.histogram)
+        bins = 1 << bits
+        sums = histogram.bin_sums(p, y, bits)
+        b = self.bandwidth
+        if b is None:
+            queries = np.searchsorted(sums[:, 0], evenly(len(p)), side="right") - 1
+            b = best_step(lambda b: histogram.bin_cost(sums, queries, round(b * bins), slope, curvature))
+        return *histogram.smooth_bins(sums, round(b * bins), slope, curvature), float(b)
+
+
+def best_step(cost):
+    """The bandwidth 2^(-3 - j/4), j in 0..60, of least cost(bandwidth). Every fourth j is tried, then the three on either side of
+    the best."""
+    costs = {j: cost(2.0 ** (-3.0 - j / 4.0)) for j in range(0, LARGEST_STEP + 1, 4)}
+    middle = min(costs, key=costs.get)
+    for j in range(max(0, middle - 3), min(LARGEST_STEP, middle + 3) + 1):
+        if j not in costs:
+            costs[j] = cost(2.0 ** (-3.0 - j / 4.0))
+    return 2.0 ** (-3.0 - min(sorted(costs), key=costs.get) / 4.0)
+
+
+def evenly(n, count=QUERY_POINTS):
+    """At most `count` of 0 .. n - 1, evenly spaced."""
+    return np.linspace(0, n - 1, min(n, count)).astype(np.int64)
+
+
+def _check_size(n):
+    if n > LARGEST_N:
+        raise UndefinedError(f"n = {n:,} is above {LARGEST_N:,}, up to which the sums of a window are exact")
+
+
+def _check_smoother(estimator):
+    check_positive("h", estimator.h)
+    if estimator.second not in CURVATURE:
+        raise BadInputError(f"second is {estimator.second!r}; allowed are {', '.join(CURVATURE)}.")
+    b = estimator.bandwidth
+    if b is not None and not (is_positive(b) and b <= 0.125):
+        raise BadInputError(f"bandwidth is {b!r}; a positive number of at most 1/8, or null (chosen by the scores), is needed.")

@@ -1,0 +1,65 @@
+"""The bins of a reliability diagram, class by class, as a record keeps them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.estimators.base import Estimate
+from harness.estimators.binned import check_bins
+from harness.math.notions import checked
+
+
+@dataclass(frozen=True)
+class ReliabilityBins:
+    """L1 error over bins of equal width, with what a reliability diagram shows of every bin.
+
+        sum_b (n_b / n) |mean p in b - share of y in b|
+
+    Parameters
+    ----------
+    bins : int
+        Number of bins (a, b] of equal width; p = 0 belongs to the first.
+
+    Notes
+    -----
+    Estimand: l1, classwise the mean over the classes. Biased upwards by the noise of the shares and downwards by what cancels in a
+    bin, as `Binned`, whose bins are closed on the other side. The diagnostics of a class j and a bin b that holds samples are named
+    "<j>/<b>/count", "<j>/<b>/mean" (of the predictions) and "<j>/<b>/share" (of the class); j is 0 for the other notions.
+    Cost O(n k).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = ReliabilityBins(bins=10)(np.array([0.0, 0.1, 0.95, 1.0]), np.array([0, 1, 1, 1]))["l1"]
+    >>> round(found.value, 4), found.diagnostics["0/0/share"], found.diagnostics["0/9/count"]
+    (0.2375, 0.5, 2.0)
+    """
+
+    bins: int = 15
+
+    notions = ("binary", "top_label", "classwise")
+    estimands = ("l1",)
+    determinism = "rounding"
+    revision = 1
+    null_bias = 0.1
+    takes_classwise = True
+
+    def __post_init__(self):
+        check_bins(self.bins)
+
+    def __call__(self, p, y, rng=None) -> dict[str, Estimate]:
+        """The error of predictions p (n,) for outcomes y (n,), or of (n, k) for indicators (n, k)."""
+        p, y = np.asarray(p), np.asarray(y)
+        columns = [checked(p, y)] if p.ndim == 1 else [checked(p[:, j], y[:, j]) for j in range(p.shape[1])]
+        errors, diagnostics = [], {}
+        for j, (x, hits) in enumerate(columns):
+            bin_of = np.clip(np.ceil(x * self.bins).astype(int) - 1, 0, self.bins - 1)
+            count = np.bincount(bin_of, minlength=self.bins)
+            used = np.flatnonzero(count)
+            mean, share = (np.array([a[bin_of == b].mean() for b in used]) for a in (x, hits))
+            errors.append(float(count[used] @ np.abs(mean - share) / len(x)))
+            for b, *values in zip(used, count[used], mean, share):
+                diagnostics |= {f"{j}/{b}/{name}": float(v) for name, v in zip(("count", "mean", "share"), values)}
+        return {"l1": Estimate(float(np.mean(errors)), diagnostics=diagnostics)}

@@ -1,0 +1,209 @@
+"""Scores of a known law, with atoms if wanted; P(Y = 1 given s) = g*(s): what bounds on the calibration error are tested on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import betaln, expit, xlog1py, xlogy
+
+from harness.errors import BadInputError
+from harness.math import estimands
+from harness.math.quadrature import gauss_legendre, unit_edges
+from harness.problems.base import Truth, TwoClasses, integral
+from harness.problems.maps import Identity
+
+METHOD = "Gauss-Legendre quadrature"
+BLOCK = 1 << 14
+WIDTH = 1 / 64  # of a panel: half a period of the fastest map in conf/problem
+
+
+@dataclass(frozen=True)
+class BetaLaw:
+    """s ~ Beta(a, b) with a, b >= 1, a bounded density; the uniform law is a = b = 1. (`Beta` has the others.)"""
+
+    a: float = 1.0
+    b: float = 1.0
+
+    def __post_init__(self):
+        if not (self.a >= 1 and self.b >= 1):
+            raise BadInputError(
+                f"BetaLaw has a={self.a}, b={self.b}; both must be at least 1 (the problem Beta takes smaller ones)."
+            )
+
+    def draw(self, n, rng):
+        return rng.random(n) if self.a == self.b == 1.0 else rng.beta(self.a, self.b, n)
+
+    def nodes(self, edges, order):
+        """Nodes s and weights with sum_i w_i u(s_i) = E u(s), for u smooth between the edges, which span [0, 1]."""
+        s, weight = gauss_legendre(edges, order)
+        return s, weight * np.exp(xlogy(self.a - 1.0, s) + xlog1py(self.b - 1.0, -s) - betaln(self.a, self.b))
+
+
+@dataclass(frozen=True)
+class TwoNormals:
+    """s = P(Y = 1 given x) = sigma(d x), for x given y normal with mean d (y - 1/2) and variance 1 and both classes equally
+    frequent: the calibrated scores of two classes that are d apart, saturated where d is large."""
+
+    separation: float = 3.0
+
+    def __post_init__(self):
+        if not 0 < self.separation < np.inf:
+            raise BadInputError(f"separation is {self.separation!r}; a positive number is needed.")
+
+    def draw(self, n, rng):
+        rng_class, rng_x = rng.spawn(2)
+        side = np.where(rng_class.random(n) < 0.5, -0.5, 0.5)
+        return expit(self.separation * (self.separation * side + rng_x.standard_normal(n)))
+
+    def nodes(self, edges, order):
+        """As BetaLaw.nodes, in x, where the density is smooth: up to 9 standard deviations beyond the means."""
+        d = self.separation
+        inner = edges[(edges > 0.0) & (edges < 1.0)]
+        reach = d / 2.0 + 9.0
+        x = (np.log(inner) - np.log1p(-inner)) / d
+        x, weight = gauss_legendre(np.unique([*np.linspace(-reach, reach, 129), *x[np.abs(x) < reach]]), order)
+        density = (np.exp(-((x - d / 2.0) ** 2) / 2.0) + np.exp(-((x + d / 2.0) ** 2) / 2.0)) / np.sqrt(8.0 * np.pi)
+        return expit(d * x), weight * density
+
+
+@dataclass(frozen=True)
+class BinaryProblem(TwoClasses):
+    """s drawn from `scores`, or with the given probability from one of `atoms`, ((value, probability), ...); Y given s is
+    Bernoulli(map(s)). Truths: every estimand but linf, binary, classwise and canonical on the two columns, by quadrature over
+    panels that end where the map or |s - map(s)| is not smooth, to about 1e-13; none where infinite.
+
+    `variation` is the total variation of map on [0, 1], also where scores are rare: what bounds for eta of bounded variation
+    may assume. The scores are as drawn: `perturbation` is None.
+    """
+
+    map: Any = field(default_factory=Identity)
+    law: Any = field(default_factory=BetaLaw)
+    atoms: tuple = ()
+
+    notions = ("binary", "canonical", "classwise")
+    default_notions = ("binary",)
+
+    def __post_init__(self):
+        try:
+            object.__setattr__(self, "atoms", tuple((float(value), float(weight)) for value, weight in self.atoms))
+        except (TypeError, ValueError):
+            raise BadInputError(f"atoms is {self.atoms!r}; pairs (value, probability) are needed.") from None
+        for value, weight in self.atoms:
+            if not (0.0 <= value <= 1.0 and weight > 0.0):
+                raise BadInputError(
+                    f"atoms holds ({value:g}, {weight:g}); a value in [0, 1] and a positive probability are needed."
+                )
+        if self._weight > 1.0 + 1e-12:
+            raise BadInputError(f"atoms has probabilities that sum to {self._weight:g}; at most 1 is allowed.")
+        c = self.map(np.concatenate([np.linspace(0.0, 1.0, 1001), [value for value, _ in self.atoms]]))
+        if not (c.min() >= -1e-12 and c.max() <= 1.0 + 1e-12):
+            raise BadInputError(f"map has values from {c.min():.6g} to {c.max():.6g}; probabilities lie in [0, 1].")
+
+    @property
+    def _weight(self):
+        return float(sum(weight for _, weight in self.atoms))
+
+    @property
+    def variation(self):
+        return _variation(self.map)
+
+    def sample(self, n, rng):
+        rng_p, rng_atom, rng_y = rng.spawn(3)
+        if self._weight >= 1.0 - 1e-12:
+            p = np.zeros(n)
+        else:
+            p = self.law.draw(n, rng_p)
+        if self.atoms:
+            values, weights = np.array(self.atoms).T
+            ends = np.cumsum(weights)
+            if self._weight >= 1.0 - 1e-12:
+                ends[-1] = 1.0
+            for start in range(0, n, BLOCK):
+                part = p[start : start + BLOCK]
+                u = rng_atom.random(len(part))
+                for value, low, high in zip(values, [0.0, *ends[:-1]], ends):
+                    part[(low <= u) & (u < high)] = value
+        y = np.empty(n, dtype=np.int64)
+        for start in range(0, n, BLOCK):  # half the time of one pass for n = 10^7: what is in between stays in the cache
+            rows = slice(start, start + BLOCK)
+            y[rows] = rng_y.random(len(p[rows])) < self.curve(p[rows])
+        return p, y
+
+    def curve(self, p):
+        """P(Y = 1 given p) = map(p)."""
+        return np.clip(self.map(p), 0.0, 1.0)  # rounding only
+
+    def quadrature(self, width=WIDTH, order=16, splits=()):
+        """Scores s, their probabilities and posteriors c, of a quadrature: sum_i w_i u(s_i, c_i) = E u(s, C) for u smooth on the
+        scale `width` between the splits."""
+        panels = np.linspace(0.0, 1.0, int(np.ceil(1.0 / min(width, WIDTH))) + 1)
+        s, weight = self.law.nodes(unit_edges(panels, self.map.kinks, splits), order)
+        values, weights = np.array(self.atoms).reshape(-1, 2).T
+        continuous = max(1.0 - self._weight, 0.0)
+        if continuous <= 1e-12:
+            s, weight = s[:0], weight[:0]
+        s, weight = np.concatenate([s, values]), np.concatenate([continuous * weight, weights])
+        return s, weight, self.curve(s)
+
+    def truth(self, estimand, notion="binary"):
+        if notion not in self.notions:
+            return None
+        estimands.check_name(estimand, notion)
+        if isinstance(self.map, Identity) and estimands.is_distance(estimand):
+            return Truth(0.0, 0.0, "calibrated by construction")
+        return integrated(estimand, notion, *(self.quadrature(order=k, splits=_crossings(self.map)) for k in (16, 24)))
+
+
+def integrated(estimand, notion, coarse, fine):
+    """The truth by two quadratures (s, w, c), its error their difference; None for a supremum, and where it is infinite."""
+    if notion != "canonical" and estimand == "linf":
+        return None
+    values = [integral(estimand, notion, s, 1.0 - s, c, 1.0 - c, weight) for s, weight, c in (coarse, fine)]
+    if not np.isfinite(values).all():
+        return None
+    return Truth(values[1], abs(values[1] - values[0]) + 1e-13, METHOD)
+
+
+@lru_cache(maxsize=64)
+def _crossings(g):
+    """Points where g(s) = s or g is not smooth, between which |s - g(s)| is smooth."""
+    found = []
+    for low, high in _pieces(g):
+        s = np.linspace(low, high, 4001)
+        gap = g(s) - s
+        found += [brentq(lambda t: g(np.array([t]))[0] - t, s[i], s[i + 1]) for i in np.flatnonzero(gap[:-1] * gap[1:] < 0.0)]
+    return tuple(found)
+
+
+@lru_cache(maxsize=64)
+def _variation(g):
+    """Total variation on [0, 1], to 9 digits: between the extrema of every smooth piece, found on a grid, refined; and jumps."""
+    total, before = 0.0, None
+    for low, high in _pieces(g):
+        s = np.linspace(low, high, 16_001)
+        c = g(s)
+        step = np.diff(c)
+        turns = np.flatnonzero(step[:-1] * step[1:] < 0.0) + 1
+        inner = []
+        for i in turns:
+            sign = 1.0 if c[i] < c[i - 1] else -1.0
+            inner.append(sign * _least(g, sign, s[i - 1], s[i + 1]))
+        total += np.abs(np.diff([c[0], *inner, c[-1]])).sum() + (0.0 if before is None else abs(c[0] - before))
+        before = c[-1]
+    return round(float(total), 9)
+
+
+def _least(g, sign, low, high):
+    """The minimum of sign * g between low and high."""
+    options = {"xatol": 1e-12}
+    return minimize_scalar(lambda t: sign * g(np.array([t]))[0], bounds=(low, high), method="bounded", options=options).fun
+
+
+def _pieces(g):
+    """Intervals between the kinks, less 1e-12 at each: at a jump, rounding would take the value of either side."""
+    edges = np.unique([0.0, 1.0, *(k for k in g.kinks if 0.0 < k < 1.0)])
+    return [(a + 1e-12 * (a > 0.0), b - 1e-12 * (b < 1.0)) for a, b in zip(edges, edges[1:])]

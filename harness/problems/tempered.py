@@ -1,0 +1,308 @@
+"""Predictions that are a power of a Dirichlet draw, and so is their truth: popordanoska2024, gruber2025."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import betaln, entr, expit, gammaincinv, gammaln, kl_div, logit, logsumexp
+
+from harness.errors import BadInputError
+from harness.math import estimands
+from harness.math.quadrature import gauss_legendre, growing
+from harness.math.softmax import softmax
+from harness.problems.base import Generated, Truth, integral
+
+RANDOMISATIONS = 16
+POINTS = 15  # log2 of the points of one set in all coordinates
+CONDITIONAL_POINTS = 12  # and in all but one
+SMOOTH = 1e-10  # error of the quadrature over smooth functions (`_logit_edges`)
+BLOCK = 1 << 15  # numbers of one block of (nodes, points)
+
+
+@dataclass(frozen=True)
+class TemperedDirichlet(Generated):
+    """s ~ Dir(alpha 1_k); C proportional to s^truth_power, f to s^prediction_power, and so C = E[one-hot Y given f] to
+    f^(truth_power / prediction_power): over-confident where prediction_power is above truth_power. Both are positive.
+
+    popordanoska2024 (Section 7.1, with the numbers of their code): alpha 1, powers 1/0.9 and 1/0.54. gruber2025 (Section 5):
+    alpha 0.04, powers 1 and 0.3. All is done in logarithms: with alpha = 0.04 some of s is below what a float64 can hold.
+
+    Truths. Two classes: quadrature over log(s_2 / s_1), error about 1e-13. More classes: let f_1 = t, and let u ~ Dir(alpha
+    1_(k-1)) be the direction of the other coordinates of s. Then s_1 over the sum of the others is rho = (t / (1 - t) sum_j
+    u_j^b)^(1/b), b the prediction_power; rho follows a beta-prime law and does not depend on u, so that an average given f_1 = t
+    is one over u, weighted by the density of rho: quasi-Monte Carlo (16 scrambled Sobol sets) inside a quadrature over logit t.
+    classwise takes E[C_1 | f_1 = t] so; top_label only those u where f_1 is the largest; canonical the sums over classes, one
+    class times k. What is no sum over classes (norms, top_class_*) takes 16 scrambled Sobol sets of 2^15 points. The error
+    is the standard error over the 16, plus, for conditional means, the distance to half as many points and fewer nodes.
+
+    `default_notions` is what a run judges if it does not say; it is not part of what identifies the problem.
+    """
+
+    classes: int = 2
+    alpha: float = 1.0
+    truth_power: float = 1.0
+    prediction_power: float = 1.0
+    default_notions: tuple = ("canonical",)
+
+    def __post_init__(self):
+        if self.classes < 2 or not (self.alpha > 0 and self.truth_power > 0 and self.prediction_power > 0):
+            raise BadInputError(
+                f"TemperedDirichlet parameters are classes={self.classes}, alpha={self.alpha}, truth_power={self.truth_power}, "
+                f"prediction_power={self.prediction_power}; classes >= 2 and positive numbers are needed."
+            )
+        unknown = [name for name in self.default_notions if name not in self.notions]
+        if unknown or not self.default_notions:
+            raise BadInputError(f"default_notions is {self.default_notions!r}; some of {', '.join(self.notions)} are needed.")
+
+    @property
+    def notions(self):
+        return (*(("binary",) if self.classes == 2 else ()), "canonical", "top_label", "classwise")
+
+    @property
+    def fingerprint(self):
+        return {
+            "classes": self.classes, "alpha": self.alpha, "truth_power": self.truth_power,
+            "prediction_power": self.prediction_power,
+        }  # fmt: skip
+
+    def sample(self, n, rng):
+        """p (n, k), y (n,). A gamma variate of shape alpha is one of shape alpha + 1 times U^(1 / alpha), taken in logarithms."""
+        rng_g, rng_u, rng_y = rng.spawn(3)
+        shape = (n, self.classes)
+        log_s = np.log(rng_g.standard_gamma(self.alpha + 1.0, shape)) - rng_u.standard_exponential(shape) / self.alpha
+        p = softmax(self.prediction_power * log_s)
+        below = rng_y.random(n)[:, None] > np.cumsum(self.posterior(p), axis=1)[:, :-1]
+        return p, below.sum(axis=1)
+
+    def posterior(self, p):
+        """C = E[one-hot Y given p], (n, k); of (n,) probabilities of class 1 of two, P(Y = 1 given p)."""
+        if p.ndim == 1:
+            return self.posterior(np.column_stack([1.0 - p, p]))[:, 1]
+        with np.errstate(divide="ignore"):
+            return softmax(self.truth_power / self.prediction_power * np.log(p))
+
+    def truth(self, estimand, notion=None):
+        notion = notion or self.default_notions[0]
+        if notion not in self.notions:
+            return None
+        estimands.check_name(estimand, notion)
+        if self.truth_power == self.prediction_power and estimands.is_distance(estimand):
+            return Truth(0.0, 0.0, "calibrated by construction")
+        if self.classes == 2:
+            return _two_classes(self.unnamed(), estimand, notion)
+        return _truths(self.unnamed(), notion, () if estimand in estimands.names(notion) else (estimand,))[estimand]
+
+    def unnamed(self):
+        """The problem without its default notions, so that truths are computed once."""
+        return type(self)(self.classes, self.alpha, self.truth_power, self.prediction_power)
+
+
+def mean_of_sets(per_set, bias, method=""):
+    """None where predictions beyond the range of floating point carry weight: there a logarithm is infinite that is finite."""
+    if not np.isfinite(per_set).all():
+        return None
+    error = per_set.std(ddof=1) / np.sqrt(len(per_set)) + bias
+    method += f"randomised quasi-Monte Carlo, {len(per_set)} scrambled Sobol sets"
+    return Truth(float(per_set.mean()), float(error), method)
+
+
+# Two classes
+
+
+def _two_classes(problem, estimand, notion):
+    """Everything is a function of x = log(s_2 / s_1), whose density is e^(alpha x) / (1 + e^x)^(2 alpha) / B(alpha, alpha)."""
+    a, b = problem.truth_power, problem.prediction_power
+    if estimand == "linf" and notion != "canonical":
+        return _supremum(a, b)
+
+    def at(order):
+        x, weights = _two_class_nodes(problem, order)
+        f, f_rest, c, c_rest = expit(b * x), expit(-b * x), expit(a * x), expit(-a * x)
+        if notion == "top_label":  # both classes are on top alike
+            top = x > 0
+            f, f_rest, c, c_rest, weights = f[top], f_rest[top], c[top], c_rest[top], 2.0 * weights[top]
+        return integral(estimand, notion, f, f_rest, c, c_rest, weights)
+
+    coarse, fine = at(16), at(24)
+    return Truth(fine, abs(fine - coarse) + 1e-13, "Gauss-Legendre quadrature")
+
+
+def _two_class_nodes(problem, order):
+    fastest = max(1.0, problem.truth_power, problem.prediction_power)
+    slowest = min(1.0, problem.truth_power, problem.prediction_power)
+    half = growing(1.0 / fastest, 40.0 / slowest, 40.0 / problem.alpha + 40.0 / slowest)
+    x, weights = gauss_legendre(np.concatenate([-half[:0:-1], half]), order)
+    size = np.abs(x)
+    density = np.exp(-problem.alpha * size - 2.0 * problem.alpha * np.log1p(np.exp(-size)) - betaln(problem.alpha, problem.alpha))
+    return x, weights * density
+
+
+def _supremum(a, b):
+    if a == b:
+        return Truth(0.0, 0.0, "calibrated by construction")
+    x = np.linspace(0.0, 40.0 / min(a, b), 20001)
+    gap = np.abs(expit(b * x) - expit(a * x))
+    i = int(gap.argmax())
+    found = minimize_scalar(
+        lambda t: -abs(expit(b * t) - expit(a * t)), bounds=(x[i - 1], x[i + 1]), method="bounded", options={"xatol": 1e-12}
+    )
+    return Truth(max(float(gap[i]), -float(found.fun)), 1e-9, "maximised on a grid, refined")
+
+
+# More classes
+
+
+@lru_cache(maxsize=256)
+def _truths(problem, notion, extra):
+    wanted = extra or estimands.names(notion)
+    if notion == "canonical":
+        return {name: mean_of_sets(values, SMOOTH) for name, values in _canonical(problem, wanted).items()}
+    values = np.array([_conditional_values(problem, notion, wanted, r) for r in range(RANDOMISATIONS)])
+    fewer = np.array([_conditional_values(problem, notion, wanted, r, CONDITIONAL_POINTS - 1, 6) for r in range(RANDOMISATIONS)])
+    with np.errstate(invalid="ignore"):
+        bias = np.abs(values.mean(axis=0) - fewer.mean(axis=0))  # of ratios, O(1 / points); node spacing
+    method = "quadrature over the conditioning probability, "
+    return {name: mean_of_sets(v, b, method) for name, v, b in zip(wanted, values.T, bias)}
+
+
+def _canonical(problem, wanted):
+    """{estimand: its value by each set}."""
+    found = dict(sums_over_classes(problem))
+    found["rms"] = np.sqrt(found["l2_squared"])
+    for score, distance in (("brier", "l2_squared"), ("logloss", "kl")):
+        found[score] = found[distance] + found[f"refinement_{distance}"]
+    k = problem.classes
+    found["sharpness_l2_squared"] = 1.0 - 1.0 / k - found["refinement_l2_squared"]  # by symmetry E C is uniform
+    found["sharpness_kl"] = np.log(k) - found["refinement_kl"]
+    others = [name for name in wanted if name not in found]
+    if others:
+        pairs = (_pairs(problem, r) for r in range(RANDOMISATIONS))
+        values = [[estimands.value(name, f, c, "canonical") for name in others] for f, c in pairs]
+        found |= dict(zip(others, np.array(values).T))
+    return {name: found[name] for name in wanted}
+
+
+def _pairs(problem, r):
+    """(f, C) at the points of set r."""
+    log_s = _log_gammas(problem.classes, problem.alpha, POINTS, r)
+    return softmax(problem.prediction_power * log_s), softmax(problem.truth_power * log_s)
+
+
+@lru_cache(maxsize=64)
+def sums_over_classes(problem):
+    """{estimand: by each set, E sum_j d(f_j, C_j)}. "kl_rest" is the part of 1 - C against 1 - f. The terms of kl are
+    c log(c / t) - c + t, whose last two sum to 0 over the classes: positive terms have less variance."""
+    per_set = []
+    for r in range(RANDOMISATIONS):
+        total = dict.fromkeys(("l2_squared", "kl", "kl_rest", "refinement_l2_squared", "refinement_kl"), 0.0)
+        rest = _Rest.of(problem, CONDITIONAL_POINTS, r)
+        for x, weights in rest.blocks(*gauss_legendre(_logit_edges(problem, "classwise", 2.5), 8)):
+            h, z = rest.at(x)
+            t, t_rest, (c, c_rest) = expit(x[:, None]), expit(-x[:, None]), _both(z)
+            law = weights * (problem.classes / h.shape[1])
+            total["l2_squared"] += law @ (h * (t - c) ** 2).sum(axis=1)
+            total["kl"] += law @ (h * kl_div(c, t)).sum(axis=1)
+            total["kl_rest"] += law @ (h * kl_div(c_rest, t_rest)).sum(axis=1)
+            total["refinement_l2_squared"] += law @ (h * c * c_rest).sum(axis=1)
+            total["refinement_kl"] += law @ (h * entr(c)).sum(axis=1)
+        per_set.append(total)
+    return {name: np.array([total[name] for total in per_set]) for name in per_set[0]}
+
+
+def _conditional_values(problem, notion, wanted, r, log2_points=CONDITIONAL_POINTS, order=8):
+    """d(t, E[Y given t]) integrated over the law of t = f_1 (classwise) or t = max f (top_label)."""
+    rest = _Rest.of(problem, log2_points, r)
+    edges = _logit_edges(problem, notion, 1.5)
+
+    def means(x):
+        """(density of logit t, E[C_1; t], E[1 - C_1; t]), its part where f_1 is the largest for top_label."""
+        h, z = rest.at(x)
+        if notion == "top_label":
+            h = h * (x[:, None] >= rest.largest_from)
+        return np.array([h.mean(axis=1), *((h * c).mean(axis=1) for c in _both(z))])
+
+    def gap(x):
+        _, c, c_rest = means(np.atleast_1d(x))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.log(c) - np.log(c_rest) - x
+
+    at_edges = np.concatenate([gap(x) for x, _ in rest.blocks(edges, edges)])
+    changes = np.flatnonzero(at_edges[:-1] * at_edges[1:] < 0)  # of sign: there |t - C| has its kinks
+    crossings = [brentq(lambda x: gap(x)[0], edges[i], edges[i + 1], xtol=1e-12) for i in changes]
+    x, weights = gauss_legendre(np.union1d(edges, crossings), order)
+    mass, c, c_rest = np.concatenate([means(block) for block, _ in rest.blocks(x, weights)], axis=1)
+    seen = mass > np.finfo(float).tiny / np.finfo(float).eps  # below, ratios are of rounded numbers
+    x, weights, mass, c, c_rest = (a[seen] for a in (x, weights, mass, c, c_rest))
+    weights = weights * mass
+    weights /= weights.sum()  # 1 for classwise, 1 / k but for the error of the points for top_label
+    return [integral(name, notion, expit(x), expit(-x), c / mass, c_rest / mass, weights) for name in wanted]
+
+
+class _Rest(NamedTuple):
+    """Points u ~ Dir(alpha 1_(k-1)), through what is needed of them."""
+
+    problem: TemperedDirichlet
+    of_f: np.ndarray  # log sum_j u_j^b
+    of_c: np.ndarray  # log sum_j u_j^a
+    largest_from: np.ndarray  # the logit of f_1 from which on it is the largest
+
+    @classmethod
+    def of(cls, problem, log2_points, r):
+        log_u = _log_gammas(problem.classes - 1, problem.alpha, log2_points, r)
+        log_u = log_u - logsumexp(log_u, axis=1, keepdims=True)
+        of_f, of_c = (logsumexp(power * log_u, axis=1) for power in (problem.prediction_power, problem.truth_power))
+        return cls(problem, of_f, of_c, problem.prediction_power * log_u.max(axis=1) - of_f)
+
+    def at(self, x):
+        """Given logit f_1 = x (m,) and u: its density, and logit C_1, (m, points)."""
+        k, alpha, a, b = (getattr(self.problem, n) for n in ("classes", "alpha", "truth_power", "prediction_power"))
+        m = (x[:, None] + self.of_f) / b  # log rho
+        log_sum = np.maximum(m, 0.0) + np.log(1.0 + np.exp(-np.abs(m)))  # log(1 + rho)
+        return np.exp(alpha * m - k * alpha * log_sum - betaln(alpha, (k - 1) * alpha)) / b, a * m - self.of_c
+
+    def blocks(self, x, weights):
+        """Parts of the nodes, small enough for (nodes, points)."""
+        step = max(1, BLOCK // len(self.of_f))
+        for start in range(0, len(x), step):
+            yield x[start : start + step], weights[start : start + step]
+
+
+def _logit_edges(problem, notion, width):
+    """Panels in x = logit t. Densities fall as e^(alpha x / b) to the left, (k - 1) times as fast to the right. t, C_1 and the
+    density are analytic but for poles at a distance of pi times 1, b / a and b from the real axis: with panels as wide as the
+    least of the three (times `width`, up to 2.5) the error of smooth integrands is below 1e-10."""
+    k, b = problem.classes, problem.prediction_power
+    ratio = problem.truth_power / b
+    finest, flat = width * min(1.0, b, 1.0 / ratio), 40.0 * max(1.0, 1.0 / ratio)
+    reach = 40.0 * b / problem.alpha + abs(b - 1.0) * np.log(k)
+    right = growing(finest, flat, reach / (k - 1) + abs(b - 1.0) * np.log(k))
+    if notion == "top_label":
+        splits = logit(1.0 / np.arange(k, 1, -1))
+        return np.unique(np.concatenate([splits, np.linspace(splits[0], 0.0, 33), right]))
+    return np.concatenate([-growing(finest, flat, reach)[:0:-1], right])
+
+
+# Points and nodes
+
+
+def _log_gammas(k, alpha, log2_points, r):
+    """Logarithms of gamma variates of shape alpha, (2^log2_points, k), at scrambled Sobol points."""
+    from scipy.stats.qmc import Sobol
+
+    u = Sobol(k, scramble=True, rng=np.random.default_rng([r, k])).random_base2(log2_points)
+    u = np.maximum(u, 2.0**-64)
+    g = -np.log1p(-u) if alpha == 1.0 else gammaincinv(alpha, u)
+    small = g < 1e-100  # there P(G < g) = g^alpha / Gamma(alpha + 1), and g itself may underflow
+    return np.where(small, (np.log(u) + gammaln(alpha + 1.0)) / alpha, np.log(np.where(small, 1.0, g)))
+
+
+def _both(z):
+    """expit(z), expit(-z): one exponential, which numpy takes several at a time."""
+    small = np.exp(-np.abs(z))
+    large = 1.0 / (1.0 + small)
+    small *= large
+    return np.where(z > 0, large, small), np.where(z > 0, small, large)

@@ -1,0 +1,86 @@
+"""Why there is no number: the reasons of cells, and of the dashes in the wide table."""
+
+from __future__ import annotations
+
+from harness.report.evaluation import are_of, evaluate
+from harness.report.shown import DASH, estimators, label, shown_estimands
+from harness.report.tables import entries_of
+
+
+def without_number(records) -> list[tuple[str, str, int, str]]:
+    """[(status, estimator, cells, reason)] of all cells that gave no number, and of undefined estimates."""
+    without = records[~records["status"].eq("ok")]
+    if not len(without):
+        return []
+    grouped = without.assign(short=without["reason"].map(_last_line)).groupby(["status", "estimator", "short"], sort=True)
+    return [(status, estimator, int(count), reason) for (status, estimator, reason), count in grouped["key"].nunique().items()]
+
+
+def dashes(records, config) -> list[tuple[str, str, int, str]]:
+    """[('–', estimator or 'truth', entries, reason)] of the dashes in the wide table."""
+    shown = shown_estimands(records, config)
+    frame = evaluate(records)
+    levels = ["problem", "notion", "estimand", "n"]
+    places: dict[tuple, dict] = {}
+    truths: dict[tuple, bool] = {}
+    numbers: set[tuple] = set()
+    gives: dict[tuple, dict] = {}
+    for key, estimator, r in entries_of(frame, shown, levels, {"labels": {}}):
+        places.setdefault(key, {})[estimator] = places.get(key, {}).get(estimator) or r is not None
+        truths[key] = truths.get(key, False) or (r is not None and r["status"] == "ok" and r["truth"] == r["truth"])
+        numbers |= {key} if r is not None and r["status"] == "ok" else set()
+    for r in frame[frame["status"].eq("ok")].itertuples():
+        gives.setdefault((r.problem, r.notion, r.n, r.estimator), {})[r.estimand] = None
+    found: dict[tuple, int] = {}
+    for (problem, notion, estimand, n), there in places.items():
+        for estimator in estimators(records, config):
+            if not there.get(estimator):
+                others = gives.get((problem, notion, n, estimator))
+                reason = f"it gives no {estimand} (but {', '.join(others)})" if others else "no cell of it is recorded yet"
+                found[estimator, reason] = found.get((estimator, reason), 0) + 1
+        if any(truths.values()) and not truths[problem, notion, estimand, n]:
+            of = f"{estimand} of {label(config, 'problem', problem)}"
+            known = (problem, notion, estimand, n) in numbers
+            reason = f"the true {of} is not known" if known else f"no estimate of the {of} to compare it with"
+            found["truth", reason] = found.get(("truth", reason), 0) + 1
+    return [(DASH, estimator, count, reason) for (estimator, reason), count in found.items()]
+
+
+def reasons(records, config, of_table: bool = True) -> list[str]:
+    """Why the wide table has no number where it has none: a line per status, or dash, and reason, with the estimators that it is
+    the reason of and how often, as in 'skipped oracle: the problem's true posterior is not known (6 cells)'. With of_table false
+    of all cells without a number, and not of dashes: the table is another one."""
+    import pandas as pd
+
+    if not len(records):
+        return []
+    shown = records["estimand"].isna() | records["estimand"].isin(["", *shown_estimands(records, config)])
+    whole = config["ranking"] or not of_table
+    found = without_number(records if whole else records[shown])
+    lines: dict[tuple, tuple] = {}
+    for status, estimator, count, reason in found + ([] if whole else dashes(records, config)):
+        names, total = lines.get((status, reason), ([], 0))
+        name = estimator if (status, estimator) == (DASH, "truth") else label(config, "estimator", estimator)
+        lines[status, reason] = ([*names, name], total + count)
+    said = [_line(status, names, reason, count) for (status, reason), (names, count) in lines.items()]
+    on_file = pd.Series(are_of(records, config.get("files", ())), index=records.index, dtype=bool)
+    of_files = records[shown & on_file & records["status"].eq("ok")]
+    both = of_files[of_files["kind"].eq("point") & of_files["low"].notna() & of_files["high"].notna()]
+    beside = both[(both["value"] < both["low"]) | (both["value"] > both["high"])]
+    if len(beside):
+        names = ", ".join(label(config, "estimator", name) for name in dict.fromkeys(beside["estimator"]))
+        said.append(
+            f"{names}: a value lies outside its interval, as that is corrected for the bias which smaller samples show "
+            f"(`calharness info predictions`)"
+        )
+    return said
+
+
+def _line(status, names, reason, count):
+    of, one, more = (f"{DASH} of", "entry", "entries") if status == DASH else (status, "cell", "cells")
+    return f"{of} {', '.join(names)}: {reason or 'no reason is recorded'} ({count:,} {one if count == 1 else more})"
+
+
+def _last_line(text):
+    lines = str(text).strip().splitlines() if isinstance(text, str) else []
+    return lines[-1][:200] if lines else ""

@@ -1,0 +1,145 @@
+"""What the figures of papers have in common: panels in a paper's width, marks with error bars, names as an axis, one legend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from harness.report.style import COLOURS, MARKERS, WIDTH, nothing, pyplot
+
+__all__ = [
+    "COLOURS",
+    "MARKERS",
+    "N_AXIS",
+    "WIDTH",
+    "curve",
+    "grid",
+    "legend",
+    "look",
+    "marks",
+    "name_rows",
+    "nothing",
+    "panels",
+    "pyplot",
+    "truth_line",
+]
+N_AXIS = "number of samples $n$"
+
+
+def look(i: int, filled: bool = True, line: Any = "none", **more) -> dict[str, Any]:
+    """Colour, marker and line of series `i` for matplotlib's plot and errorbar; an open marker where it is not `filled`."""
+    colour = COLOURS[i % len(COLOURS)]
+    face = {} if filled else {"markerfacecolor": "white"}
+    return {"color": colour, "marker": MARKERS[i % len(MARKERS)], "linestyle": line, **face, **more}
+
+
+def grid(rows: int, columns: int, height: float, **more):
+    """Panels side by side.
+
+    Parameters
+    ----------
+    rows, columns : int
+        How many.
+    height : float
+        Of the whole figure, inches.
+    **more
+        To pyplot.subplots: sharex, sharey, width_ratios ...
+
+    Returns
+    -------
+    (Figure, ndarray of Axes (rows, columns))
+    """
+    return pyplot().subplots(rows, columns, **{"figsize": (WIDTH, height), "squeeze": False, "layout": "constrained", **more})
+
+
+def panels(count: int, per_row: int = 3, height: float = 2.0, xlabel: str | None = N_AXIS, **more):
+    """`count` panels in as many rows as they need, with the label of the x axis below the lowest of each column.
+
+    Returns
+    -------
+    (Figure, list of Axes (count,))
+    """
+    columns = max(1, min(per_row, count))
+    rows = -(-count // columns)
+    figure, axes = grid(rows, columns, 0.6 + height * rows, **more)
+    for ax in axes.flat[count:]:
+        ax.set_visible(False)
+    for ax in list(axes.flat)[max(0, count - columns) : count]:
+        ax.tick_params(labelbottom=True)
+        if xlabel:
+            ax.set_xlabel(xlabel)
+    return figure, list(axes.flat[:count])
+
+
+def curve(ax, part: pd.DataFrame, x: str = "n", value: str = "mean", error: str | None = "se", log: bool = False, **how) -> None:
+    """A line with error bars over the frame's columns `x`, `value` and `error`, in the order of x; nothing where it is empty.
+
+    `log` makes the x axis logarithmic; `how` goes to errorbar, as from `look(i, line="-", label=...)`.
+    """
+    if len(part):
+        part = part.sort_values(x)
+        bars = {"capsize": 1.5, "elinewidth": 0.7, **how}
+        ax.errorbar(part[x], part[value], yerr=None if error is None else part[error], **bars)
+    if log:
+        ax.set_xscale("log")
+
+
+def marks(ax, at, part: pd.DataFrame, value: str = "mean", error: str | None = "se", scale: float = 1.0, **how) -> None:
+    """Marks with horizontal error bars: the frame's columns `value` and `error` times `scale`, at the height `at` (one, or one
+    per row); nothing where it is empty. `how` goes to errorbar, as from `look(i, filled=False, label=...)`."""
+    if len(part):
+        bars = {"capsize": 1.5, "elinewidth": 0.8, "linestyle": "none", **how}
+        height = np.broadcast_to(np.asarray(at, dtype=float), len(part))
+        ax.errorbar(scale * part[value], height, xerr=None if error is None else scale * part[error], **bars)
+
+
+def name_rows(ax, names: Sequence[str], below: float = 0.5, above: float = 0.5) -> None:
+    """The y axis as rows that bear these names, the first at the top, without ticks and lines; `above` and `below` is the room at
+    the ends, in rows."""
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(len(names) - 1 + below, -above)
+    ax.tick_params(axis="y", length=0)
+    ax.grid(axis="y", visible=False)
+
+
+def truth_line(ax, part: pd.DataFrame, text: str = "true value", upright: bool = False, scale: float = 1.0, **how) -> None:
+    """A dashed line at the first known `truth` of the frame; upright where values are on the x axis."""
+    known = part["truth"].dropna()
+    if len(known):
+        line = {"color": "0.2", "linestyle": "--", "linewidth": 1.0, "label": text, "zorder": 1, **how}
+        (ax.axvline if upright else ax.axhline)(scale * known.iloc[0], **line)
+
+
+def legend(
+    figure,
+    axes,
+    columns: int = 4,
+    first: Iterable[str] = (),
+    last: Iterable[str] = (),
+    texts: Mapping[str, str] | None = None,
+    **more,
+) -> None:
+    """One legend above all panels, every text once; nothing where no panel has a labelled mark.
+
+    Parameters
+    ----------
+    axes : Axes or array of Axes
+        Whose labels are shown.
+    columns : int
+        At most so many entries in a line.
+    first, last : iterable of str
+        Labels that come first, and last, in this order; the others stand as they were drawn.
+    texts : mapping, optional
+        {label: what the legend says in its place}.
+    """
+    found = {text: handle for ax in np.ravel(axes) for handle, text in zip(*ax.get_legend_handles_labels())}
+    ends = {*first, *last}
+    order = [*first, *(text for text in found if text not in ends), *last]
+    shown = [text for text in order if text in found]
+    if shown:
+        named = [(texts or {}).get(text, text) for text in shown]
+        options = {"loc": "outside upper center", "handlelength": 2.0, "columnspacing": 1.2, **more}
+        figure.legend([found[text] for text in shown], named, ncols=min(columns, len(shown)), **options)

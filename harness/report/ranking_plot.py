@@ -1,0 +1,81 @@
+"""The figure of a ranking: shares of trials in the right order."""
+
+from __future__ import annotations
+
+from harness.report.marks import legend, sample_ticks, say_no_estimate
+from harness.report.rankings import POLICY, of_config, one_estimand
+from harness.report.shown import label
+from harness.report.style import STYLE, figure_size, grid_shape, nothing, pyplot, series_style
+
+
+def render(records, config):
+    """The figure of a ranking as configured: `shares` of the figure's estimand."""
+    return shares(one_estimand(of_config(records, config), config), config)
+
+
+def shares(table, config, panels=None, per_row=None):
+    """Shares of trials in the right order with Wilson intervals: one panel per order and notion, against n, or side by side if
+    there is one n.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `harness.report.rankings.score`, one estimand per estimator.
+    config : mapping
+        The configuration.
+    panels : list of str, optional
+        The orders to draw, in order; default all.
+    per_row : int, optional
+        Panels in a row; default `figure.panels_per_row`.
+    """
+    plt = pyplot()
+    if not len(table):
+        return nothing()
+    several = table["notion"].nunique() > 1
+    panels = [(o, n) for n in dict.fromkeys(table["notion"]) for o in panels or dict.fromkeys(table["order"])]
+    series = [e for e in config["figure"]["estimators"] or list(config["estimator"]) if e in set(table["estimator"])]
+    sizes = sorted(table["n"].unique())
+    rows, columns = grid_shape(len(panels), per_row or config["figure"]["panels_per_row"])
+    height = (1.75 if len(sizes) > 1 else 0.5 + 0.22 * len(series)) + 0.15 * several
+    figure, axes = plt.subplots(
+        rows,
+        columns,
+        figsize=figure_size(config, 0.5 + height * rows),
+        squeeze=False,
+        sharex=True,
+        sharey=True,
+        layout="constrained",
+    )
+    for (order, notion), ax in zip(panels, axes.flat):
+        part = table[table["order"].eq(order) & table["notion"].eq(notion)]
+        for i, estimator in enumerate(series):
+            line = part[part["estimator"].eq(estimator)].sort_values("n")
+            if len(line):
+                style = {**series_style(i), "elinewidth": 0.7, "capsize": 1.5, "zorder": 3}
+                bars = [line["share"] - line["low"], line["high"] - line["share"]]
+                if len(sizes) > 1:
+                    name = label(config, "estimator", estimator)
+                    beside = 1.03 ** (i - (len(series) - 1) / 2)  # intervals of equal shares would hide each other
+                    ax.errorbar(line["n"] * beside, line["share"], yerr=bars, label=name, **style)
+                else:
+                    ax.errorbar(line["share"], [len(series) - 1 - i], xerr=bars, **{**style, "linestyle": "none"})
+            elif len(sizes) == 1:
+                say_no_estimate(ax, 0.5, len(series) - 1 - i, ha="center")
+        ax.set_title(order + (f"\n{notion.replace('_', '-')}" if several else ""))
+    for ax in axes.flat[len(panels) :]:
+        ax.set_visible(False)
+    share = "share of trials in the right order"
+    for i, ax in enumerate(axes.flat[: len(panels)]):
+        if i + columns >= len(panels):
+            ax.set_xlabel("number of samples $n$" if len(sizes) > 1 else share)
+            ax.tick_params(labelbottom=True)
+    if len(sizes) > 1:
+        axes[0, 0].set(xscale="log", ylim=(-0.03, 1.03))
+        sample_ticks(axes[0, 0], sizes)
+        figure.supylabel(share, fontsize=STYLE["axes.labelsize"])
+        legend(figure, axes.flat[: len(panels)], [label(config, "estimator", e) for e in series], config)
+    else:
+        axes[0, 0].set_yticks(range(len(series)), [label(config, "estimator", e) for e in reversed(series)])
+        axes[0, 0].set(xlim=(-0.03, 1.03), ylim=(-0.6, len(series) - 0.4))
+    figure.set_label(POLICY)
+    return figure

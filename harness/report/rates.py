@@ -1,0 +1,147 @@
+"""How fast errors fall, and which of two estimators is closer: slopes and ratios of means, with jackknife errors over replications."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+
+def log_slope(wide: pd.DataFrame) -> dict[str, float]:
+    """Slope of log10(mean over the replications) on log10 n, by least squares.
+
+    Parameters
+    ----------
+    wide : DataFrame (replications, sizes)
+        Positive errors; the columns are the sample sizes n, in ascending order. Samples of different n may share their beginnings.
+
+    Returns
+    -------
+    dict
+        slope, and se, its jackknife error over the replications; first and last: the slope over the first and the last decade of
+        the sizes (the nearest size at least ten times away); n_min, n_max, reps. The slopes are NaN where there are fewer than three
+        sizes or a mean is not positive, the error for one replication.
+
+    Examples
+    --------
+    >>> wide = pd.DataFrame([[1.0, 0.1, 0.01]], columns=[100, 1000, 10000])
+    >>> round(float(log_slope(wide)["slope"]), 6)
+    -1.0
+    """
+    n, count = wide.columns.to_numpy(float), len(wide)
+    found = dict.fromkeys(("slope", "se", "first", "last"), np.nan) | {"reps": count}
+    found |= {"n_min": n.min() if len(n) else np.nan, "n_max": n.max() if len(n) else np.nan}
+    if len(n) < 3 or not count or not (wide.mean() > 0.0).all():
+        return found
+    x = np.log10(n)
+    weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
+    values = wide.to_numpy()
+    y = np.log10(values.mean(axis=0))
+    found |= {"slope": weights @ y, "first": _decade(x, y), "last": _decade(x[::-1], y[::-1])}
+    if count > 1:
+        others = (values.sum(axis=0) - values) / (count - 1)
+        if (others > 0.0).all():
+            found["se"] = _jackknife(np.log10(others) @ weights)
+    return found
+
+
+def ratio_of_means(a, b) -> dict[str, float]:
+    """mean(a) / mean(b) of two estimators on the same samples.
+
+    Parameters
+    ----------
+    a, b : ndarray (reps,)
+        Positive values, a pair per sample.
+
+    Returns
+    -------
+    dict
+        mean, se (jackknife; NaN for one sample), least and largest (of a / b on one sample), reps.
+
+    Examples
+    --------
+    >>> found = ratio_of_means(np.array([0.2, 0.4]), np.array([0.5, 0.7]))
+    >>> round(float(found["mean"]), 3), round(float(found["largest"]), 3)
+    (0.5, 0.571)
+    """
+    if not len(a):
+        return dict.fromkeys(("mean", "se", "least", "largest"), np.nan) | {"reps": 0}
+    se = _jackknife((a.sum() - a) / (b.sum() - b)) if len(a) > 1 else np.nan
+    return {"mean": a.mean() / b.mean(), "se": se, "least": (a / b).min(), "largest": (a / b).max(), "reps": len(a)}
+
+
+def _jackknife(each):
+    """The standard error of a statistic from its values `each` with one replication left out."""
+    return np.sqrt((len(each) - 1) / len(each) * ((each - each.mean()) ** 2).sum())
+
+
+def _decade(x, y):
+    far = np.flatnonzero(np.abs(x - x[0]) >= 1.0 - 1e-3)  # 3,162 is not quite half a decade
+    return (y[far[0]] - y[0]) / (x[far[0]] - x[0]) if len(far) else np.nan
+
+
+def pareto(points) -> np.ndarray:
+    """Which points no other betters.
+
+    Parameters
+    ----------
+    points : ndarray (n, d)
+        Less is better in every column.
+
+    Returns
+    -------
+    ndarray (n,) of bool
+        Whether no other point is nowhere worse and somewhere better.
+
+    Examples
+    --------
+    >>> pareto(np.array([[1, 3], [2, 2], [2, 3]])).tolist()
+    [True, True, False]
+    """
+    nowhere_worse = (points[None] <= points[:, None]).all(axis=2)
+    better = (points[None] < points[:, None]).any(axis=2)
+    return ~(nowhere_worse & better).any(axis=1)
+
+
+def wilson(successes, n, z: float = 1.959963984540054):
+    """Wilson's score interval of a binomial share, by default of level 95 %.
+
+        (s + z^2 / 2 -+ z sqrt(s (n - s) / n + z^2 / 4)) / (n + z^2)
+
+    Examples
+    --------
+    >>> tuple(round(float(end), 4) for end in wilson(5, 10))
+    (0.2366, 0.7634)
+    """
+    middle, half = successes + z**2 / 2, z * np.sqrt(successes * (n - successes) / n + z**2 / 4)
+    return np.maximum((middle - half) / (n + z**2), 0.0), np.minimum((middle + half) / (n + z**2), 1.0)
+
+
+def least_coverage(level, samples):
+    """The smallest coverage of so many samples that passes for a bound of this level: level - 3 sqrt(level (1 - level) / samples)."""
+    return level - 3.0 * np.sqrt(level * (1.0 - level) / samples)
+
+
+def coverage(records: pd.DataFrame) -> pd.DataFrame:
+    """How often bounds and intervals hold the true value.
+
+    Returns
+    -------
+    DataFrame
+        By problem, estimator, n and level: samples, coverage (low <= truth <= high, up to the error of the truth), margin, that of
+        the closest sample (min over samples of min(high - truth, truth - low)), truth, low and high (means), vacuous (share of the
+        samples that say no more than 0 <= value <= 1), keys of the cells, without (cells that gave no number), least
+        (`least_coverage`) and passes.
+    """
+    by = ["problem", "estimator", "n", "level"]
+    fine = records[records["status"].eq("ok") & records["kind"].isin(["upper", "lower", "interval"]) & records["truth"].notna()]
+    margin = np.minimum(fine["high"].fillna(np.inf) - fine["truth"], fine["truth"] - fine["low"].fillna(-np.inf))
+    fine = fine.assign(margin=margin, covered=margin >= -fine["truth_error"].fillna(0.0))
+    fine["vacuous"] = fine["high"].fillna(1.0).ge(1.0 - 1e-9) & fine["low"].fillna(0.0).le(0.0)
+    table = fine.groupby(by, sort=False).agg(
+        samples=("covered", "size"), coverage=("covered", "mean"), margin=("margin", "min"), truth=("truth", "first"),
+        low=("low", "mean"), high=("high", "mean"), vacuous=("vacuous", "mean"), keys=("key", tuple),
+    ).reset_index()  # fmt: skip
+    without = records[records["status"].ne("ok")].drop_duplicates("key").groupby(by[:3]).size()
+    table["without"] = [int(without.get(key, 0)) for key in zip(table["problem"], table["estimator"], table["n"])]
+    table["least"] = least_coverage(table["level"], table["samples"])
+    return table.assign(passes=table["coverage"] >= table["least"])

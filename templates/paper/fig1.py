@@ -1,0 +1,14 @@
+"""A template of a paper's item: experiments/<paper>/fig1.py. It draws and compares; records alone say what the numbers are."""
+
+from harness.report import reproduction
+from harness.report.plots import convergence
+
+
+def render(records, config):
+    """The figure: estimates by the number of samples."""
+    return convergence(records, config)
+
+
+def reproduced(records, config):
+    """Our numbers beside those of reported.csv: item, row, column, value, error, reps."""
+    return reproduction.convergence_numbers(records, config, "l1")

@@ -1,0 +1,321 @@
+"""Powers of a Dirichlet draw: truths against other people's integrals, against our other problems, and against samples."""
+
+import csv
+
+import numpy as np
+import pytest
+from golden_data import FOLDER
+from scipy.integrate import quad
+from scipy.special import betaln, expit, logit
+
+import harness
+from experiments.popordanoska2024.authors import classwise_of_vector
+from harness import BadInputError
+from harness.common.seeds import data_rng
+from harness.math import estimands
+from harness.problems import Beta, Dirichlet, TemperedDirichlet
+from harness.problems.maps import LogitAffine, Power
+from harness.runs.components import configured
+
+SIMPLEX = [f"simplex{k}_popordanoska2024" for k in (2, 3, 4, 5, 10, 20)] + ["simplex5_gruber2025"]
+PEAKED = pytest.param("simplex5_gruber2025", marks=pytest.mark.slow)  # whose truths take long
+
+
+def golden(paper, classes):
+    with open(FOLDER.parent / paper / "truth.csv", newline="") as f:
+        return [row for row in csv.DictReader(f) if row["classes"] == str(classes)]
+
+
+def gaps(problem, rows):
+    """(distance of the truths, their common error, row, our truth)"""
+    for row in rows:
+        name, notion = row["estimand"], row["notion"]
+        truth = classwise_of_vector(problem, name) if notion == "of_vector" else problem.truth(name, notion)
+        yield abs(truth.value - float(row["value"])), np.hypot(truth.error, float(row["se"] or 0.0)), row, truth
+
+
+# Truths
+
+
+def test_truths_of_two_classes_equal_an_independent_quadrature():
+    """To 2e-11, which is how well their canonical and class-wise integrals of the same quantity agree."""
+    problem = harness.load_problem("simplex2_popordanoska2024")
+    for gap, error, row, _ in gaps(problem, golden("popordanoska2024", 2)):
+        assert gap <= (4 * error if row["se"] else 2e-11), row
+
+
+@pytest.mark.parametrize(
+    "classes, notions",
+    [
+        (3, ["canonical", "classwise", "of_vector"]),
+        *(pytest.param(classes, ["classwise"], marks=pytest.mark.slow) for classes in (5, 20)),
+    ],
+)
+def test_truths_of_more_classes_equal_an_independent_integration(classes, notions):
+    """4 standard errors, theirs and ours; quadratures have none of their own."""
+    problem = harness.load_problem(f"simplex{classes}_popordanoska2024")
+    rows = [row for row in golden("popordanoska2024", classes) if row["notion"] in notions]
+    assert len(rows) >= 4
+    for gap, error, row, truth in gaps(problem, rows):
+        assert gap <= 4 * error, row
+        assert truth.error < 1e-3 * truth.value, row
+
+
+@pytest.mark.slow
+def test_truths_of_five_peaked_classes_equal_an_independent_integration():
+    """The top-label value of their 4,000,000 samples in 2,000 cells has no error of its own: 4e-5 is 4 standard errors of a mean
+    of (f - C)^2, whose standard deviation is below 0.02 as |f - C| <= 0.3."""
+    problem = harness.load_problem("simplex5_gruber2025")
+    for gap, error, row, _ in gaps(problem, golden("gruber2025", 5)):
+        assert gap <= (4e-5 * (1 if row["estimand"] == "l2_squared" else 3) if "cells" in row["method"] else 4 * error), row
+    assert problem.truth("refinement_l2_squared", "canonical").error < 1e-9
+
+
+def test_two_classes_are_a_beta_problem():
+    """Dir(alpha 1_2) with prediction power 1 is Beta(alpha, alpha), and C = f^a, normalised, is sigma(a logit f)."""
+    ours, beta = TemperedDirichlet(2, 0.5, 0.4, 1.0), Beta(0.5, 0.5, LogitAffine(0.4))
+    for notion in beta.notions:
+        for name in (*estimands.names(notion), "l3"):
+            a, b = ours.truth(name, notion), beta.truth(name, notion)
+            assert abs(a.value - b.value) <= max(a.error + b.error, 2e-13), (notion, name)
+
+
+@pytest.mark.parametrize("alpha, a, b", [(0.04, 1.0, 0.3), (1.0, 1 / 0.9, 1 / 0.54), (2.0, 0.5, 3.0)])
+def test_two_classes_equal_scipy_quad(alpha, a, b):
+    problem = TemperedDirichlet(2, alpha, a, b)
+
+    def of_upper_half(d):
+        """E d(f, C), d symmetric, over x = log(s_2 / s_1) > 0, in the coordinate e^(-alpha x / 2)"""
+
+        def integrand(v):
+            x = -2.0 * np.log(v) / alpha
+            density = np.exp(-alpha * x - 2 * alpha * np.log1p(np.exp(-x)) - betaln(alpha, alpha))
+            return 2.0 * d(expit(b * x), expit(a * x)) * density * 2.0 / (alpha * v)
+
+        return quad(integrand, 0.0, 1.0, epsabs=1e-12, epsrel=1e-12, limit=500)[0]
+
+    distances = {
+        "l1": lambda f, c: abs(f - c),
+        "l2_squared": lambda f, c: (f - c) ** 2,
+        "refinement_l2_squared": lambda f, c: c - c * c,
+    }
+    for name, d in distances.items():
+        for notion in ("binary", "top_label", "classwise"):
+            assert problem.truth(name, notion).value == pytest.approx(of_upper_half(d), abs=1e-10), (name, notion)
+    x = np.linspace(0, 40 / min(a, b), 100_001)
+    assert problem.truth("linf", "binary").value == pytest.approx(abs(expit(a * x) - expit(b * x)).max(), abs=1e-6)
+
+
+@pytest.mark.slow
+def test_three_classes_are_a_dirichlet_problem():
+    """With prediction power 1, f is the Dirichlet draw itself: 4 common standard errors; 1e-3 for suprema, found on nodes."""
+    ours, theirs = TemperedDirichlet(3, 0.5, 0.3, 1.0), Dirichlet(3, 0.5, Power(0.3))
+    for notion in theirs.notions:
+        for name in estimands.names(notion):
+            a, b = ours.truth(name, notion), theirs.truth(name, notion)
+            bound = 1e-3 if name == "linf" and notion != "canonical" else 4 * np.hypot(a.error, b.error) + 1e-12
+            assert abs(a.value - b.value) <= bound, (notion, name, a, b)
+    assert ours.truth("l3", "canonical").value == pytest.approx(theirs.truth("l3", "canonical").value, rel=1e-4)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_scores_split_into_calibration_and_refinement(classes):
+    problem = harness.load_problem(f"simplex{classes}_popordanoska2024")
+    for notion in problem.notions:
+        for score, distance in (("brier", "l2_squared"), ("logloss", "kl")):
+            parts = problem.truth(distance, notion).value + problem.truth(f"refinement_{distance}", notion).value
+            assert problem.truth(score, notion).value == pytest.approx(parts, abs=1e-9), notion
+
+
+def test_refinement_and_sharpness_of_two_classes_sum_to_the_uncertainty_of_a_coin():
+    problem = harness.load_problem("simplex2_popordanoska2024")
+    for notion, columns in (("binary", 1), ("classwise", 1), ("canonical", 2)):
+        total = {
+            d: sum(problem.truth(f"{part}_{d}", notion).value for part in ("refinement", "sharpness"))
+            for d in ("l2_squared", "kl")
+        }
+        assert total["l2_squared"] == pytest.approx(columns / 4, abs=1e-12)
+        assert total["kl"] == pytest.approx(np.log(2), abs=1e-12)
+
+
+@pytest.mark.slow
+def test_equal_powers_are_calibrated_but_neither_refined_nor_sharp():
+    """C ~ Dir(1_3): E ||C||^2 = 1/2; C_1 ~ Beta(1, 2) has variance 1/18."""
+    problem = TemperedDirichlet(3)
+    for notion in problem.notions:
+        for name in estimands.names(notion):
+            assert (problem.truth(name, notion).value == 0) == (name not in estimands.SCORES), (notion, name)
+    assert classwise_of_vector(problem, "kl").value == 0
+    for name, notion, value in (
+        ("refinement_l2_squared", "canonical", 1 / 2),
+        ("sharpness_l2_squared", "canonical", 1 / 6),
+        ("sharpness_l2_squared", "classwise", 1 / 18),
+        ("refinement_kl", "canonical", 5 / 6),  # H_3 - 1, H_3 = 1 + 1/2 + 1/3
+    ):
+        truth = problem.truth(name, notion)
+        assert abs(truth.value - value) <= 4 * truth.error, (name, notion)
+
+
+def test_the_conditional_mean_knows_less_than_the_whole_vector():
+    problem = harness.load_problem("simplex3_popordanoska2024")
+    for name in ("l2_squared", "kl"):
+        assert problem.truth(name, "classwise").value < 0.99 * classwise_of_vector(problem, name).value
+    whole = problem.truth("l2_squared", "canonical")
+    assert classwise_of_vector(problem, "l2_squared").value == pytest.approx(whole.value / 3, rel=1e-14)
+
+
+# Samples
+
+
+@pytest.mark.parametrize("name", ["simplex2_popordanoska2024", "simplex3_popordanoska2024", PEAKED])
+def test_samples_carry_the_canonical_truth(name):
+    """The oracle's mean of d(f, C) over 100,000 samples within 4 standard errors, and its labels as frequent as C says."""
+    problem, n = harness.load_problem(name), 100_000
+    p, y = problem.sample(n, data_rng(1, "00", 0))
+    c = problem.posterior(p)
+    for estimand in ("l2_squared", "kl", "refinement_l2_squared", "refinement_kl", "logloss"):
+        d = estimands.pointwise(estimand, p, c, "canonical")
+        truth = problem.truth(estimand, "canonical")
+        assert abs(d.mean() - truth.value) <= 4 * np.hypot(d.std() / np.sqrt(n), truth.error), estimand
+    residual = (y[:, None] == np.arange(problem.classes)) - c
+    for part in np.array_split(np.argsort(p[:, 0]), 10):
+        assert (np.abs(residual[part].sum(axis=0)) <= 4.5 * np.sqrt((c * (1 - c))[part].sum(axis=0)) + 1e-9).all()
+
+
+@pytest.mark.parametrize("name, notion", [("simplex2_popordanoska2024", "binary"), ("simplex5_gruber2025", "canonical")])
+def test_the_oracle_gives_refinement_and_sharpness(name, notion):
+    problem = harness.load_problem(name)
+    p, y = harness.reduce(*problem.sample(400, data_rng(0, "00", 0)), notion)
+    found = harness.load_estimator("oracle")(p, y, notion=notion, problem=problem)
+    assert set(found) == set(estimands.names(notion)) - {"brier", "logloss"}
+    c = problem.posterior(p)
+    for part in ("refinement", "sharpness"):
+        for distance in ("l2_squared", "kl"):
+            centre = np.broadcast_to(c.mean(axis=0), c.shape) if part == "sharpness" else c
+            which = distance if part == "sharpness" else {"l2_squared": "brier", "kl": "logloss"}[distance]
+            assert found[f"{part}_{distance}"].value == pytest.approx(estimands.value(which, centre, c, notion), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["simplex3_popordanoska2024", PEAKED])
+def test_conditional_truths_equal_brute_force(name):
+    """400,000 samples cut into 400 bins by the conditioning probability, d taken between the means of f and C in each. Bound: 4
+    standard errors, of the mean of d and of the bin means of C (their noise s times the derivative of d), and the bias that s
+    adds: s^2 to a square, 0.8 s to |f - C| within 3 s of 0."""
+    problem = harness.load_problem(name)
+    p, _ = problem.sample(400_000, data_rng(2, "00", 0))
+    c, top, every = problem.posterior(p), p.argmax(axis=1), np.arange(len(p))
+    for notion, t, hit in (("classwise", p[:, 0], c[:, 0]), ("top_label", p[every, top], c[every, top])):
+        order = np.argsort(t)
+        noise = hit[order].reshape(400, 1000).std(axis=1) / np.sqrt(1000)
+        t, hit = (a[order].reshape(400, 1000).mean(axis=1) for a in (t, hit))
+        for estimand in ("l1", "l2_squared", "refinement_l2_squared"):
+            d = estimands.pointwise(estimand, t, hit, notion)
+            slope = {"l1": 1.0, "l2_squared": 2 * abs(t - hit), "refinement_l2_squared": abs(1 - 2 * hit)}[estimand]
+            bias = 0.8 * noise * (abs(t - hit) < 3 * noise) if estimand == "l1" else noise**2
+            truth = problem.truth(estimand, notion)
+            error = np.linalg.norm([d.std() / np.sqrt(len(p)), np.sqrt(((slope * noise) ** 2).sum()) / 400, truth.error])
+            assert abs(d.mean() - truth.value) <= 4 * error + bias.mean(), (notion, estimand)
+
+
+@pytest.mark.parametrize("name", SIMPLEX)
+def test_predictions_are_probabilities_and_powers_of_each_other(name):
+    problem = harness.load_problem(name)
+    p, y = problem.sample(20_000, data_rng(0, "00", 0))
+    c = problem.posterior(p)
+    for q in (p, c):
+        assert np.isfinite(q).all() and q.min() >= 0
+        np.testing.assert_allclose(q.sum(axis=1), 1.0, atol=1e-14)
+    assert p.min() > 0 and y.dtype == np.int64 and set(np.unique(y)) == set(range(problem.classes))
+    ratio = problem.truth_power / problem.prediction_power
+    inside = (c[:, 0] > 1e-200) & (c[:, 1] > 1e-200)
+    odds = np.log(p[inside, 1]) - np.log(p[inside, 0])
+    np.testing.assert_allclose(np.log(c[inside, 1]) - np.log(c[inside, 0]), ratio * odds, rtol=1e-9, atol=1e-9)
+
+
+def test_draws_are_those_of_a_dirichlet():
+    """With prediction power 1 and alpha = 0.5, f_1 ~ Beta(1/2, 1): f_1^(1/2) is uniform; Kolmogorov's distance of 20,000 samples
+    is below 1.95 / sqrt(n) but for one in 1,000."""
+    p, _ = TemperedDirichlet(3, 0.5, 1.0, 1.0).sample(20_000, data_rng(3, "00", 0))
+    u = np.sort(np.sqrt(p[:, 0]))
+    assert np.abs(u - (np.arange(20_000) + 0.5) / 20_000).max() < 1.95 / np.sqrt(20_000)
+
+
+def test_powers_of_tiny_draws_neither_vanish_nor_fail():
+    """alpha = 0.002: log s is about -500 and less; s itself would be 0 / 0 in whole rows."""
+    problem = TemperedDirichlet(4, 0.002, 1.0, 0.01)
+    p, _ = problem.sample(5000, data_rng(0, "00", 0))
+    assert np.isfinite(p).all() and p.max(axis=1).min() >= 0.25
+    assert np.isfinite(problem.posterior(np.eye(4))).all()
+
+
+def test_one_column_of_two_is_enough():
+    problem = harness.load_problem("simplex2_popordanoska2024")
+    p, _ = problem.sample(100, data_rng(0, "00", 0))
+    np.testing.assert_allclose(problem.posterior(p[:, 1]), problem.posterior(p)[:, 1], rtol=1e-13)
+    np.testing.assert_allclose(problem.posterior(p[:, 1]), expit(0.6 * logit(p[:, 1])), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["simplex3_popordanoska2024", "simplex5_gruber2025"])
+def test_a_small_sample_is_a_prefix_of_a_larger_one(name):
+    problem = harness.load_problem(name)
+    p, y = problem.sample(1000, data_rng(3, "abc", 2))
+    for n in (1, 17, 400):
+        p_small, y_small = problem.sample(n, data_rng(3, "abc", 2))
+        np.testing.assert_array_equal(p_small, p[:n])
+        np.testing.assert_array_equal(y_small, y[:n])
+
+
+def test_the_stream_does_not_drift():
+    """Frozen with numpy 2.4: whoever changes a draw changes every record and must raise `version`."""
+    p, y = harness.load_problem("simplex3_popordanoska2024").sample(2, data_rng(0, "00", 0))
+    np.testing.assert_allclose(p, FROZEN[0], rtol=1e-12)
+    np.testing.assert_array_equal(y, FROZEN[1])
+
+
+FROZEN = (
+    [
+        [0.3165933342902721, 0.3122565584591259, 0.37115010725060205],
+        [0.9856010850452916, 0.007012082012950354, 0.007386832941758168],
+    ],
+    [2, 0],
+)
+
+
+# Parameters
+
+
+def test_the_notions_that_a_run_takes_by_default_do_not_identify_the_problem():
+    config = {"_target_": "harness.problems.TemperedDirichlet", "classes": 2}
+    one = configured("problem", "x", config)
+    other = configured("problem", "x", {**config, "default_notions": ["binary", "classwise"]})
+    assert one.key == other.key and other.object.default_notions == ("binary", "classwise")
+    assert configured("problem", "x", {**config, "alpha": 0.5}).key != one.key
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda: TemperedDirichlet(1), ["classes=1", "classes >= 2"]),
+        (lambda: TemperedDirichlet(3, 0.0), ["alpha=0.0", "positive"]),
+        (lambda: TemperedDirichlet(3, 1.0, 1.0, -1.0), ["prediction_power=-1.0", "positive"]),
+        (lambda: TemperedDirichlet(3, default_notions=("binary",)), ["('binary',)", "canonical, top_label, classwise"]),
+        (lambda: TemperedDirichlet(3).truth("ece"), ["'ece'", "l2_squared"]),
+        (lambda: classwise_of_vector(TemperedDirichlet(3), "l1"), ["'l1'", "l2_squared, kl"]),
+    ],
+)
+def test_impossible_parameters_are_refused(make, words):
+    with pytest.raises(BadInputError) as caught:
+        make()
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+
+
+def test_a_notion_that_it_has_not_has_no_truth():
+    assert TemperedDirichlet(3, 1.0, 2.0).truth("l1", "binary") is None
+
+
+@pytest.mark.slow
+def test_no_truth_where_predictions_underflow():
+    """f prop. to s^3 with s ~ Dir(0.02): one prediction in 200 is below all floating-point numbers, and log f is not known."""
+    problem = TemperedDirichlet(5, 0.02, 1.0, 3.0)
+    assert problem.truth("kl", "canonical") is None and problem.truth("logloss", "canonical") is None
+    assert np.isfinite(problem.truth("l2_squared", "canonical").error)
