@@ -357,6 +357,6 @@ def test_the_command_takes_ids_of_problems_and_names_of_anything(cli):
     assert code == 1 and "truth('l1', 'binary') is 0.26 ± 0; 40,000 samples give 0.2" in text
     code, _, err = cli("check", "beta_calibrate")
     assert code == 2 and "did you mean 'beta_calibrated'?" in err
-    code, _, err = cli("check", f"{__name__}.PROBLEMS")
+    code, _, err = cli("check", f"{__name__}.SLOW")
     assert code == 2 and "is a tuple; an estimator (callable" in err
     assert "contract test of an estimator, problem or calibrator" in cli("--help")[1]

@@ -13,7 +13,10 @@ Written on the two columns of a binary problem, L1 is twice, and the squared err
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from harness.errors import BadInputError
 
@@ -22,7 +25,7 @@ SCALAR_NOTIONS = NOTIONS[:3]  # what an estimator is taken to judge that declare
 ROW_SUM_TOLERANCE = 1e-4
 
 
-def checked(p, y):
+def checked(p: ArrayLike, y: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
     """Validate predictions and labels; return them as float64 and int64 arrays (copies only when the type changes).
 
     p: (n,) or (n, k >= 2), in [0, 1], rows summing to 1 within 1e-4. y: (n,) integers, 0..1 or 0..k-1.
@@ -56,7 +59,7 @@ def checked(p, y):
     return p, _labels(y, classes)
 
 
-def reduce(p, y, notion: str):
+def reduce(p: ArrayLike, y: ArrayLike, notion: str) -> tuple[NDArray[Any], NDArray[Any]]:
     """Reduce predictions and labels to what a notion judges.
 
     Parameters
@@ -104,12 +107,13 @@ def reduce(p, y, notion: str):
     return p, y
 
 
-def one_hot(y, classes: int):
+def one_hot(y: NDArray[Any], classes: int) -> NDArray[Any]:
     """(n,) labels -> (n, classes) float64 indicators."""
-    return (y[:, None] == np.arange(classes)).astype(np.float64)
+    found: NDArray[Any] = (y[:, None] == np.arange(classes)).astype(np.float64)
+    return found
 
 
-def numeric(name, values):
+def numeric(name: str, values: ArrayLike) -> NDArray[Any]:
     """The values as an array of numbers; BadInputError on text, objects and ragged rows."""
     try:
         values = np.asarray(values)
@@ -120,14 +124,14 @@ def numeric(name, values):
     return values
 
 
-def number(x) -> float:
+def number(x: Any) -> float:
     """x as a float; TypeError on texts, truth values, complex numbers and arrays, some of which float() would take."""
     if isinstance(x, (str, bytes, bool, np.bool_)) or np.iscomplexobj(x) or np.ndim(x) != 0:
         raise TypeError(f"{x!r} is no number")
     return float(x)
 
 
-def _refuse_values(p):
+def _refuse_values(p: NDArray[Any]) -> None:
     wrong = np.argwhere(~((p >= 0.0) & (p <= 1.0)))
     where = tuple(int(i) for i in wrong[0])
     place = f"row {where[0]}" + (f", column {where[1]}" if p.ndim == 2 else "")
@@ -135,7 +139,7 @@ def _refuse_values(p):
     raise BadInputError(f"p holds {found} at {place} ({len(wrong)} such values); probabilities must lie in [0, 1].")
 
 
-def _labels(y, classes):
+def _labels(y: NDArray[Any], classes: int) -> NDArray[Any]:
     if y.dtype.kind == "f":
         whole = np.isfinite(y) & (y == np.floor(y))
         if not whole.all():
