@@ -120,8 +120,9 @@ def gather(folders: list[Path], openml: list[int], max_rows: int, only: list[str
 
 
 def prepared(name: str, frame, target, max_rows: int) -> Table:
-    """Columns to numbers and labels of any type to 0..k-1; at most `max_rows` rows, drawn without replacement. Raises BadInputError
-    on what is no classification table."""
+    """Columns to numbers and labels of any type to 0..k-1; at most `max_rows` rows, drawn without replacement.
+
+    Raises BadInputError on what is no classification table."""
     import pandas as pd
 
     labels = pd.Series(target).reset_index(drop=True)
