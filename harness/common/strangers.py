@@ -34,11 +34,11 @@ _imported_as: dict[str, str] = {}  # of each local module that was imported: the
 
 
 def ours(module_name: str) -> bool:
-    """Whether a module is part of the harness or of our package of experiments; another package may be called experiments, too."""
+    """Whether a module is part of the harness or of our experiments; a package of somebody else may be called experiments, too."""
     package = module_name.split(".")[0]
-    return (
-        package == "harness" or package == EXPERIMENTS.name and _folder_of_experiments() in (None, os.path.realpath(EXPERIMENTS))
-    )
+    if package == EXPERIMENTS.name:
+        return _folder_of_experiments() in (None, os.path.realpath(EXPERIMENTS))
+    return package == "harness"
 
 
 def hidden_experiments(module_name: str) -> str | None:
