@@ -49,8 +49,8 @@ __all__ = [
 # where the rest of __all__ is defined: imported when first asked for, so that the command line completes and helps at once
 _LAZY = {
     "Estimate": "harness.estimators.base", "Truth": "harness.problems.base", "evaluate": "harness.report.evaluation",
-    "load_records": "harness.runs.records", "paired_difference": "harness.estimators.variational", "perturb": "harness.math.sech_noise",
-    "reduce": "harness.math.notions",
+    "load_records": "harness.runs.records", "paired_difference": "harness.estimators.variational",
+    "perturb": "harness.math.sech_noise", "reduce": "harness.math.notions",
 }  # fmt: skip
 
 
@@ -87,13 +87,13 @@ def estimate(
     estimator : str or callable
         An id of `list_estimators()`, an estimator, or a bare function (p, y) -> float, whose value is taken as l1.
     p : array_like of shape (n,) or (n, k)
-        Predicted probabilities: of class 1, or of k classes with rows that sum to 1. With (n,) and the notion "top_label", p is the
-        confidence, and y says whether the prediction was right.
+        Predicted probabilities: of class 1, or of k classes with rows that sum to 1. With (n,) and the notion "top_label", p is
+        the confidence, and y says whether the prediction was right.
     y : array_like of shape (n,)
         Labels, integers in {0, 1} or in 0..k-1.
     notion : {"top_label", "binary", "classwise", "canonical"}
-        Which reduction of (p, y) is judged: the confidence in the predicted class, the probability of class 1, every class by itself
-        (the mean over the classes is returned), or the whole vector.
+        Which reduction of (p, y) is judged: the confidence in the predicted class, the probability of class 1, every class by
+        itself (the mean over the classes is returned), or the whole vector.
     rng : numpy.random.Generator or int, optional
         What an estimator draws from that needs randomness; an integer is its seed. The default is the seed 0: the same call gives
         the same numbers.
@@ -213,7 +213,7 @@ def list_problems() -> list[str]:
     >>> "beta_overconfident" in list_problems()
     True
     """
-    from harness.runs.catalogue import ids
+    from harness.runs.options import ids
 
     return ids("problem")
 
@@ -226,7 +226,7 @@ def list_estimators() -> list[str]:
     >>> "binned15" in list_estimators()
     True
     """
-    from harness.runs.catalogue import ids
+    from harness.runs.options import ids
 
     return ids("estimator")
 
@@ -239,7 +239,7 @@ def list_experiments() -> list[str]:
     >>> "smoke" in list_experiments()
     True
     """
-    from harness.runs.catalogue import ids
+    from harness.runs.options import ids
 
     return ids("experiment")
 

@@ -76,7 +76,8 @@ def dispatch(arguments: list[str]) -> int:
 
 def no_command(word):
     from harness.errors import BadInputError, guess
-    from harness.runs.catalogue import GROUPS, ids
+    from harness.runs.catalogue import GROUPS
+    from harness.runs.options import ids
 
     group = next((g for g in GROUPS if word in ids(g)), None)
     hint = f" (did you mean {group}={word}?)" if group else guess(word, [*COMMANDS, "help"])
@@ -295,7 +296,7 @@ def _say_recorded(experiment, frame):
         name, pairs = next(iter(missing.items()))
         which = ", ".join(" ".join(pair) for pair in pairs[:3]) + (" and more" if len(pairs) > 3 else "")
         others = f" and of {len(missing) - 1:,} more problems" if len(missing) > 1 else ""
-        print(f"  no truth is stored of {name} ({which}){others}: bias and coverage are empty there until the experiment is run again")
+        print(f"  no truth is stored of {name} ({which}){others}: bias and coverage are empty there until it is run again")
 
 
 def plan(overrides: list[str]) -> int:

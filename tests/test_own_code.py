@@ -399,7 +399,8 @@ def test_a_package_of_ones_own_called_experiments(tmp_path, monkeypatch):
     before = configured("estimator", "mine", {"_target_": "experiments.mine.gap"}).key
     (folder / "mine.py").write_text("def gap(p, y):\n    return abs(p.mean() - y.mean()) / 2\n")
     assert configured("estimator", "mine", {"_target_": "experiments.mine.gap"}).key != before
-    with pytest.raises(BadInputError, match=r"experiments.berta2026.authors is not found, as the package .*experiments comes before"):
+    says = r"experiments.berta2026.authors is not found, as the package .*experiments comes before"
+    with pytest.raises(BadInputError, match=says):
         configured("estimator", "theirs", {"_target_": "experiments.berta2026.authors.Variational"})
     for name in [name for name in sys.modules if name.split(".")[0] == "experiments"]:
         del sys.modules[name]

@@ -24,8 +24,8 @@ from harness.errors import BadInputError, UndefinedError, guess
 from harness.estimators.base import EstimatorSpec
 from harness.problems.base import ProblemSpec, members_of
 from harness.runs import contract
-from harness.runs.catalogue import ids
 from harness.runs.components import build, load
+from harness.runs.options import ids
 
 
 @dataclass(frozen=True)

@@ -158,7 +158,7 @@ def _texts(override):
     if override.get_key_element() not in ("problem", "estimator", "experiment") or "glob(" not in override.input_line:
         yield from override.sweep_string_iterator()
         return
-    from harness.runs.catalogue import ids
+    from harness.runs.options import ids
 
     found = override.value().filter(ids(override.get_key_element()))
     if not found:

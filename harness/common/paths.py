@@ -1,5 +1,5 @@
-"""Where things lie: the package, the checkout it may be part of, configuration, experiments, list of packs, table of earlier keys,
-cache of downloads."""
+"""Where things lie: the package, the checkout it may be part of, configuration, experiments, list of packs, table of earlier
+keys, cache of downloads."""
 
 from __future__ import annotations
 

@@ -34,11 +34,11 @@ _imported_as: dict[str, str] = {}  # of each local module that was imported: the
 
 
 def ours(module_name: str) -> bool:
-    """Whether a module is part of the harness or of our package of experiments; another package may be called experiments, too."""
+    """Whether a module is part of the harness or of our experiments; somebody else's package may be called so too."""
     package = module_name.split(".")[0]
-    return (
-        package == "harness" or package == EXPERIMENTS.name and _folder_of_experiments() in (None, os.path.realpath(EXPERIMENTS))
-    )
+    if package == EXPERIMENTS.name:
+        return _folder_of_experiments() in (None, os.path.realpath(EXPERIMENTS))
+    return package == "harness"
 
 
 def hidden_experiments(module_name: str) -> str | None:
@@ -48,7 +48,7 @@ def hidden_experiments(module_name: str) -> str | None:
     place = EXPERIMENTS.joinpath(*rest)
     if package != EXPERIMENTS.name or not (place.is_dir() or place.with_suffix(".py").is_file()) or ours(module_name):
         return None
-    return f"{module_name} is not found, as the package {found} comes before ours of that name; rename it, or run from another folder."
+    return f"{module_name} is not found, as the package {found} comes before ours of that name; rename it, or run elsewhere."
 
 
 def _folder_of_experiments() -> str | None:

@@ -99,7 +99,8 @@ def keys_before(path: Path) -> dict[tuple[str, str], str]:
 
 
 def configuration(made: Any) -> Any:
-    """The configuration that makes an equal object: of a dataclass its class and fields, recursively; other values as they are."""
+    """The configuration that makes an equal object: of a dataclass its class and fields, recursively; any other value as it
+    is."""
     if isinstance(made, (list, tuple)):
         return [configuration(one) for one in made]
     if isinstance(made, dict):
@@ -111,8 +112,8 @@ def configuration(made: Any) -> Any:
 
 
 def build(group: str, name: str, config: dict[str, Any]) -> Any:
-    """Make the object that a configuration describes: a class is instantiated with the parameters, and a bare function is taken as
-    it is."""
+    """Make the object that a configuration describes: a class is instantiated with the parameters, and a bare function is taken
+    as it is."""
     where = f"{group} {name!r}"
     if not isinstance(config, dict) or "_target_" not in config:
         raise BadInputError(f"{where} has no _target_; give +{group}.{name}._target_=module.ClassOrFunction.")
@@ -202,7 +203,7 @@ def _class_of(value: Any) -> str:
 
 
 def _class_name(kind: Any) -> str:
-    """Classes of the library by their bare name, which no two of them share; all others, a paper's included, with their module."""
+    """A class of the library by its bare name, which no other has; every other class, a paper's included, with its module."""
     return kind.__qualname__ if kind.__module__.split(".")[0] == "harness" else f"{kind.__module__}.{kind.__qualname__}"
 
 

@@ -49,8 +49,8 @@ def verify(group: str, made: Component) -> None:
 
 
 def estimator(made: Any, trial: bool = False) -> list[str]:
-    """The names of the properties that an estimator declares. Raises BadInputError if one is wrong, if it cannot be called, or, with
-    `trial`, if it returns what is no estimate."""
+    """The names of the properties that an estimator declares. Raises BadInputError if one is wrong, if it cannot be called, or,
+    with `trial`, if it returns what is no estimate."""
     if not callable(made):
         raise BadInputError(f"it is a {type(made).__name__}, which cannot be called as (p, y) or (p, y, rng)")
     declared = _declared(made, ESTIMATOR)
@@ -68,8 +68,8 @@ def estimator(made: Any, trial: bool = False) -> list[str]:
 
 
 def problem(made: Any, trial: bool = False) -> list[str]:
-    """The names of the properties that a problem declares. Raises BadInputError if one is wrong, if it cannot be drawn from, or, with
-    `trial`, if its sample or a truth is not what is needed."""
+    """The names of the properties that a problem declares. Raises BadInputError if one is wrong, if it cannot be drawn from, or,
+    with `trial`, if its sample or a truth is not what is needed."""
     if not callable(getattr(made, "sample", None)):
         raise BadInputError(f"it is a {type(made).__name__} without a method sample(n, rng)")
     _callable_with(made.sample, (None, None), {}, "(n, rng)", "sample")
@@ -244,8 +244,8 @@ def _rng() -> np.random.Generator:
 
 
 def _tell(trial: Callable[[], None]) -> None:
-    """Raise the BadInputError that trial() raises. It is called in a copy of this process, as the code of a stranger may crash, hang
-    or print. Where it does, and where processes cannot be copied, nothing is said here: the run itself will tell."""
+    """Raise the BadInputError that trial() raises. It is called in a copy of this process, as the code of a stranger may crash,
+    hang or print. Where it does, and where processes cannot be copied, nothing is said here: the run itself will tell."""
     if not hasattr(os, "fork") or sys.platform == "darwin":
         return
     ours_end, its_end = os.pipe()

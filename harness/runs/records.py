@@ -269,7 +269,7 @@ def read_truths(out: Path, problem_key: str) -> dict[str, Any]:
 
 
 def missing_truths(out: Path, problem: Component, wanted: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Those of `wanted`, pairs (notion, estimand), of which nothing is stored though the problem, a component, could know them."""
+    """Those of `wanted`, pairs (notion, estimand), of which nothing is stored though the problem could know them."""
     if not hasattr(problem.object, "truth"):
         return []
     stored = read_truths(out, problem.key)

@@ -93,7 +93,7 @@ def _compute_all(plan: Plan, groups: list[list[Cell]], out: Path, run_id: str, q
 
 
 class _Progress:
-    """Progress over cells. How long they should take is read from past records, or from what the estimators declare."""
+    """Progress over cells. How long they should take is known from past records, or from what the estimators declare."""
 
     def __init__(self, groups: list[list[Cell]], costs: Costs, workers: int, quiet: bool, later: float):
         cells = [cell for group in groups for cell in group]
@@ -123,7 +123,7 @@ def _states(plan: Plan, out: Path, run_id: str) -> dict[str, str]:
 
 
 def _finished(states: dict[str, str], cell: Cell) -> bool:
-    """Whether a cell that is to be computed has been. A recorded skip does not count: an earlier run had a reason that is gone."""
+    """Whether a cell that is to be computed has been. A recorded skip does not count: its reason was another run's."""
     return states.get(cell.key) in ("ok", "undefined", "failed")
 
 

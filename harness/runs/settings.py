@@ -60,8 +60,8 @@ def checked(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def checked_figure(figure: dict[str, Any]) -> dict[str, Any]:
-    """The configuration's `figure`, as it is. Raises BadInputError, with the remedy, where size, format, dpi, font, panels_per_row or
-    caption is nothing that can be drawn."""
+    """The configuration's `figure`, as it is. Raises BadInputError, with the remedy, where size, format, dpi, font,
+    panels_per_row or caption is nothing that can be drawn."""
 
     def number(value: Any, low: float, high: float, kind: Any = (int, float)) -> bool:
         return isinstance(value, kind) and not isinstance(value, bool) and low <= value <= high
@@ -75,8 +75,8 @@ def checked_figure(figure: dict[str, Any]) -> dict[str, Any]:
     unknown = [f for f in named if f not in FIGURE_FORMATS] if isinstance(named, list) else [named]
     if unknown and formats is not None:
         raise BadInputError(
-            f"figure.format is {formats!r}; give a list of {', '.join(FIGURE_FORMATS)}, as in 'figure.format=[png,pdf]' (png and svg "
-            f"are always written)."
+            f"figure.format is {formats!r}; give a list of {', '.join(FIGURE_FORMATS)}, as in 'figure.format=[png,pdf]' "
+            f"(png and svg are always written)."
         )
     for name, low, high, remedy in (("dpi", 30, 1200, "200 is usual"), ("font", 4, 30, "null is 8 points")):
         value = figure.get(name)
