@@ -12,8 +12,8 @@ from experiments.ciosek2026 import ablations, bound, bounds, convergence, covera
 from experiments.ciosek2026.authors import MeanShift
 from harness.estimators.base import apply
 from harness.report import items, rates, reproduction
-from harness.runs.options import ids
 from harness.runs.config import compose
+from harness.runs.options import ids
 from harness.runs.plan import plan
 from harness.runs.records import COLUMNS as RECORD_COLUMNS
 

@@ -56,7 +56,10 @@ class Job:
 
     @cached_property
     def chosen(self) -> list[tuple[Path, int]]:
-        """n images (path, class), drawn from all with the seed. Raises BadInputError unless there are 1,000 classes and n images."""
+        """n images (path, class), drawn from all with the seed.
+
+        Raises BadInputError unless the folder has 1,000 classes and n images.
+        """
         if not self.images.is_dir():
             raise BadInputError(f"--images is {self.images}, which is no folder; the ImageNet validation images are needed.")
         classes = sorted(path for path in self.images.iterdir() if path.is_dir() and not path.name.startswith("."))

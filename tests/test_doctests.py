@@ -1,0 +1,38 @@
+"""Every example in a docstring of the library runs and prints what it says."""
+
+import doctest
+import importlib
+import pkgutil
+import warnings
+
+import pytest
+
+import harness
+
+MODULES = sorted(
+    name
+    for _, name, _ in pkgutil.walk_packages(harness.__path__, "harness.")
+    if name != "harness.__main__"
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["harness", *MODULES])
+def test_examples_run(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        module = importlib.import_module(name)
+    failed, _ = doctest.testmod(module)
+    assert failed == 0
+
+
+@pytest.mark.parametrize("package", ["estimators", "problems", "calibrators"])
+def test_every_public_class_has_an_example_and_sections(package):
+    """Estimators, problems and calibrators show how they are used; parameters, where there are any, have a section."""
+    from dataclasses import fields, is_dataclass
+
+    module = importlib.import_module(f"harness.{package}")
+    for name in module.__all__:
+        public = getattr(module, name)
+        assert ">>> " in (public.__doc__ or ""), f"{name} has no example"
+        if isinstance(public, type) and is_dataclass(public) and any(field.init for field in fields(public)):
+            assert "Parameters\n" in public.__doc__, f"{name} has no section Parameters"
