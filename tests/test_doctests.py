@@ -5,6 +5,7 @@ import importlib
 import pkgutil
 import warnings
 
+import numpy as np
 import pytest
 
 import harness
@@ -21,7 +22,8 @@ def test_examples_run(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         module = importlib.import_module(name)
-    failed, _ = doctest.testmod(module)
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    failed, _ = doctest.testmod(module, extraglobs={"np": np}, optionflags=flags)
     assert failed == 0
 
 

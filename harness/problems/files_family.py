@@ -18,11 +18,23 @@ PARTS = ("train", "val", "test")
 class PredictionFiles:
     """A family of problems, one Predictions per file of `folder` whose name matches `pattern`, in the order of the names.
 
-    `part` (train, val or test) takes the arrays <part>_logits and <part>_labels of every file; else `probabilities`, `logits`
-    and `labels` name the arrays as in Predictions. Ids are <name>/<file without ending>, with /<part> where one is given;
-    `name` defaults to the folder's last part. The folder is looked for in the working folder, below CALHARNESS_DATA and in the
-    project's cache folder. What is random is seeded by ids and checksums. Without such files the family is a single problem,
-    <name>/absent[/<part>], whose cells are skipped; `source` is what its reason says of how to get them.
+    Ids are <name>/<file without ending>, with /<part> where one is given. What is random is seeded by ids and checksums. Without
+    such files the family is a single problem, <name>/absent[/<part>], whose cells are skipped.
+
+    Parameters
+    ----------
+    folder : str
+        Looked for in the working folder, below CALHARNESS_DATA and in the project's cache folder.
+    pattern : str
+        Which of its files are taken.
+    part : {"train", "val", "test"}, optional
+        Takes the arrays <part>_logits and <part>_labels of every file.
+    probabilities, logits, labels : str, optional
+        Without `part`: names of the arrays, as in Predictions.
+    name : str, optional
+        What the ids begin with; the folder's last part by default.
+    source : str, optional
+        How the files can be had, said where they are absent.
 
     Examples
     --------

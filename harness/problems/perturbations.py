@@ -68,6 +68,19 @@ class PerturbedNetworks:
     perturbed with that width; <name>/<file>/aware_h2^-6, the network trained with that width, perturbed with it. The folder is
     looked for as PredictionFiles does; without files the family is one problem whose cells are skipped.
 
+    Parameters
+    ----------
+    folder : str
+        Where the files lie, as PredictionFiles looks for it.
+    pattern : str
+        Which of its files are taken.
+    widths : tuple of float
+        Widths h of the perturbation.
+    name : str
+        What the ids of the members begin with.
+    source : str, optional
+        How the files can be had, said where they are absent.
+
     Examples
     --------
     >>> list(PerturbedNetworks("no/such/folder").members())

@@ -49,21 +49,35 @@ class Predictions:
     in [0, 1] whose rows sum to 1 within 1e-4 (percent are refused) or logits, which become probabilities by softmax, or by the
     logistic function if there is one column; probabilities that are called logits are refused.
 
-    | option                | meaning                                                                                          |
-    |-----------------------|--------------------------------------------------------------------------------------------------|
-    | probabilities, logits | the array, the columns' common beginning, or a list of columns in the order of the classes       |
-    | labels                | the array or column of labels                                                                    |
-    | positive              | the label whose probability a single column is; all other labels are 0                           |
-    | class_names           | the labels that the columns stand for, in the order of the columns                               |
-    | renormalise           | true divides each row by its sum, at most 0.005 k from 1, as rounding to 2 digits leaves it      |
-    | top_label             | true: a single column holds confidences of predicted labels, and labels say whether each was     |
-    |                       | right; or arrays confidence, pred_label and true_label                                           |
-    | split                 | of a file with two parts: test or validation                                                     |
-    | order                 | random; file: the rows as the file has them, the first n, in every rep                           |
-    | float32               | true computes the softmax in 32 bits, as published pipelines did (confidences near 1 become 1);  |
-    |                       | probabilities are rounded to them                                                                |
-    | by_content            | false seeds what is random by id and checksum instead                                            |
+    Parameters
+    ----------
+    path : str
+        The file, as given or below the folder that CALHARNESS_DATA names.
+    probabilities, logits : str or list of str, optional
+        The array, the columns' common beginning, or a list of columns in the order of the classes.
+    labels : str, optional
+        The array or column of labels.
+    top_label : bool
+        Whether a single column holds confidences of predicted labels, and labels say whether each was right; or there are arrays
+        confidence, pred_label and true_label.
+    split : {"test", "validation"}
+        Which part of a file with two parts is taken.
+    order : {"random", "file"}
+        "file" takes the rows as the file has them, the first n, in every rep.
+    float32 : bool
+        Whether the softmax is computed in 32 bits, as published pipelines did (confidences near 1 become 1); probabilities are
+        rounded to 32 bits.
+    renormalise : bool
+        Whether each row is divided by its sum, at most 0.005 k from 1, as rounding to 2 digits leaves it.
+    positive : optional
+        The label whose probability a single column is; all other labels are 0.
+    class_names : list, optional
+        The labels that the columns stand for, in the order of the columns.
+    by_content : bool
+        False seeds what is random by id and checksum, not by the probabilities and labels.
 
+    Notes
+    -----
     Estimators that are cheap enough bear an interval from 200 random halves of the rows (bootstrap=N for another number and
     for all estimators, 0 for none; harness.estimators.Bootstrap has the form and its measured coverage). It is for the true
     value, corrected for the bias that shows when rows are fewer: the value of a biased estimator may lie outside of it.

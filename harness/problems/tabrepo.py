@@ -13,9 +13,21 @@ from harness.errors import BadInputError
 @dataclass(frozen=True)
 class TabRepoTask:
     """The validation predictions of one config on one (dataset, fold) of a repository in TabRepo's layout
-    (`harness.sources.tabrepo`). A rep is a random order of the rows and n its first n, without replacement; by default all
-    rows, at most `max_n`. `n_samples` and `n_classes` are what a list of tasks says; without them the files are asked.
-    The stored bytes of this config's predictions and the labels identify the problem, not where they lie.
+    (`harness.sources.tabrepo`).
+
+    A rep is a random order of the rows and n its first n, without replacement. The stored bytes of this config's predictions and
+    the labels identify the problem, not where they lie.
+
+    Parameters
+    ----------
+    repository : str
+        A folder, looked for in the working folder, below CALHARNESS_DATA and in the project's cache folder.
+    dataset, fold, config : str, int, str
+        The task and the model.
+    n_samples, n_classes : int, optional
+        What a list of tasks says of them; without it the files are asked.
+    max_n : int
+        The default sample size is all rows, but at most this many.
 
     Examples
     --------
@@ -107,11 +119,21 @@ class TabRepoTask:
 class TabRepoTasks:
     """A family of problems, one TabRepoTask per (dataset, fold, config), with ids dataset/fold/config.
 
-    `tasks` is a csv with columns dataset, fold, config and, where known, n_samples, n_classes: a path, or one below experiments/;
-    null takes everything that the repository holds. `datasets`, `folds`, `configs` and `families` (the part of a config's
-    name before the first '_') choose among these; `min_n` and `max_classes` leave out tasks with fewer rows or more classes.
-    `repository` is looked for in the working folder, below CALHARNESS_DATA and in the project's cache folder. Tasks of the
-    list that the repository lacks (a partial download) are skipped with the reason, as are regression data sets.
+    Tasks of the list that the repository lacks (a partial download) are skipped with the reason, as are regression data sets.
+
+    Parameters
+    ----------
+    repository : str
+        A folder, looked for in the working folder, below CALHARNESS_DATA and in the project's cache folder.
+    tasks : str, optional
+        A csv with columns dataset, fold, config and, where known, n_samples, n_classes: a path, or one below experiments/; None
+        takes everything that the repository holds.
+    configs, folds, datasets, families : list, optional
+        They choose among the tasks; a family is the part of a config's name before the first '_'.
+    min_n, max_classes : int, optional
+        Tasks with fewer rows or more classes are left out.
+    max_n : int
+        Default sample size at most.
 
     Examples
     --------
