@@ -42,6 +42,8 @@ $(STAMP): pyproject.toml constraints.txt
 
 lint: setup
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 
 benchmark: setup
 	$(BIN)/python benchmarks/speed.py

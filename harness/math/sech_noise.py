@@ -179,7 +179,7 @@ def checked_h(h: Any) -> float:
 
 
 def _scores(name: str, values: ArrayLike) -> Floats:
-    scores: Floats = numeric(name, values).astype(np.float64, copy=False)  # type: ignore[no-untyped-call]
+    scores: Floats = numeric(name, values).astype(np.float64, copy=False)
     if scores.size and not (scores.min() >= 0.0 and scores.max() <= 1.0):  # also false for NaN
         wrong = scores[~((scores >= 0.0) & (scores <= 1.0))]
         raise BadInputError(f"{name} holds {wrong[0]:.6g} ({len(wrong)} such values); values must lie in [0, 1].")
