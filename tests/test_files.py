@@ -535,11 +535,11 @@ def test_what_is_said_of_a_file_is_documented():
     import dataclasses
     import inspect
 
-    from harness.sources import forms
+    from harness.sources.forms import terms
 
     text = inspect.getdoc(Predictions)
-    names = {*forms.PROBABILITY_NAMES, *forms.LOGIT_NAMES, *forms.LABEL_NAMES, *forms.CLASS_NAMES}
-    names |= {field.name for field in dataclasses.fields(Predictions)} | {f"{no}/{yes}" for no, yes in forms.PAIRS}
+    names = {*terms.PROBABILITY_NAMES, *terms.LOGIT_NAMES, *terms.LABEL_NAMES, *terms.CLASS_NAMES}
+    names |= {field.name for field in dataclasses.fields(Predictions)} | {f"{no}/{yes}" for no, yes in terms.PAIRS}
     assert not [name for name in names if name not in text]
 
 

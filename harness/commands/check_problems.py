@@ -14,7 +14,7 @@ from harness.math.notions import NOTIONS, one_hot, reduce
 from harness.problems.base import ProblemSpec, truth_of
 from harness.runs import contract
 
-FEW, SOME, MANY = 60, 200, 40_000
+PREFIX_SAMPLES, SAMPLES, SAMPLES_OF_TRUTH = 60, 200, 40_000
 CHANCE = 1e-6  # of a false alarm, over all groups together
 ERRORS = 5.0  # standard errors
 GROUPS = 10
@@ -61,7 +61,7 @@ def _same(a, b, tolerance=0.0):
 
 
 def returns_samples(case):
-    p, y = _draw(case, _size(case, SOME))
+    p, y = _draw(case, _size(case, SAMPLES))
     declared = ProblemSpec.of(case.problem).classes
     if p.ndim == 2 and p.shape[1] != declared:
         raise ContractBrokenError(f"classes is {declared}, but p has {p.shape[1]} columns")
@@ -71,8 +71,8 @@ def returns_samples(case):
 def prefix(case):
     if ProblemSpec.of(case.problem).sizes:
         raise UndefinedError("it has samples of fixed sizes only")
-    n = _size(case, SOME)
-    few = max(1, min(FEW, n - 1))
+    n = _size(case, SAMPLES)
+    few = max(1, min(PREFIX_SAMPLES, n - 1))
     whole, part = _draw(case, n), _draw(case, few)
     if not _same([a[:few] for a in whole], part, ROUNDING):
         raise ContractBrokenError(
@@ -83,7 +83,7 @@ def prefix(case):
 
 
 def same_draws(case):
-    n = _size(case, SOME)
+    n = _size(case, SAMPLES)
     with unseeded_generators():
         before = global_states()
         first = _draw(case, n)
@@ -97,7 +97,7 @@ def same_draws(case):
 
 
 def arrays_are_given_away(case):
-    n = _size(case, FEW)
+    n = _size(case, PREFIX_SAMPLES)
     before = _draw(case, n)
     for array in case.problem.sample(n, _rng(case, 0)):
         if isinstance(array, np.ndarray) and array.flags.writeable:
@@ -136,7 +136,7 @@ def _known(case, p):
 def posterior(case):
     """In groups of similar p, outcomes have the mean that the posterior says, by Bernstein's bound: for independent outcomes of
     means c_i, P(|sum_i (y_i - c_i)| > t) <= 2 exp(-t^2 / (2 sum_i c_i (1 - c_i) + 2 t / 3))."""
-    p, y = _draw(case, _size(case, MANY))
+    p, y = _draw(case, _size(case, SAMPLES_OF_TRUTH))
     c = _known(case, p)
     columns = [(p, y, c)] if p.ndim == 1 else list(zip(p.T, one_hot(y, p.shape[1]).T, c.T))
     deviation = math.log(2 * GROUPS * len(columns) / CHANCE)
@@ -159,7 +159,7 @@ def truth(case):
     known = {name: found for name, found in known.items() if found is not None}
     if not known:
         raise UndefinedError("no truth is known")
-    p, y = _draw(case, _size(case, MANY))
+    p, y = _draw(case, _size(case, SAMPLES_OF_TRUTH))
     f, outcome = reduce(p, y, case.notion)
     if case.notion == "canonical":
         outcome = one_hot(outcome, f.shape[1])
