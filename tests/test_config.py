@@ -182,3 +182,20 @@ def test_the_table_of_earlier_keys():
     lines = KEYS.read_text().splitlines()
     assert lines[0] == "group,now,before" and len(lines) == 1 + len(known)
     assert all(len(key) == 16 for (_, now), before in known.items() for key in (now, before))
+
+
+# of version 0.1, where they had another class, other fields or another id
+KEYS_BEFORE = {
+    ("estimator", "variational_catboost_ws_berta2026"): "a237a4e368eaf743",
+    ("problem", "score_sine"): "81f79c173cbbfaba",
+    ("problem", "simplex5_gruber2025"): "4d759f728ab7ffc5",
+    ("problem", "beta_wavy_legacy"): "1aa5089700a121d7",
+    ("estimator", "binned15"): "ddab95c91f275a6f",
+}
+
+
+@pytest.mark.parametrize(("group", "name"), KEYS_BEFORE)
+def test_keys_and_streams_of_the_first_version_stand(group, name):
+    config = compose([f"{group}={name}", *(["problem=beta_wavy"] if group == "estimator" else [])])[group][name]
+    made = configured(group, name, config)
+    assert made.key == made.stream == KEYS_BEFORE[group, name]

@@ -58,6 +58,20 @@ def test_of_finished_attempts_the_latest_counts(out):
     assert records.load_records(out)["status"].tolist() == ["undefined"]
 
 
+def test_records_under_an_id_of_before_are_shown_by_the_id_of_today(out):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    harness.run([*RUN, f"out={out}"])
+    for path in records.part_files(out):
+        table = pq.read_table(path)
+        at = table.column_names.index("estimator")
+        named = ["an_earlier_name" if name == "binned15" else name for name in table["estimator"].to_pylist()]
+        pq.write_table(table.set_column(at, "estimator", pa.array(named, table.schema.field(at).type)), path)
+    found = Experiment.of([*RUN, f"out={out}"]).records()
+    assert set(found["estimator"]) == {"binned15", "debiased15"} and set(found["problem"]) == {"beta_wavy"}
+
+
 def test_records_of_earlier_versions_are_read(out):
     """The column diagnostics was called parts, and not there at all before."""
     import pyarrow.parquet as pq
