@@ -1,18 +1,12 @@
-"""What the items on certified bounds share: names and looks, how far a bound is from the truth, log-log slopes, rows beside an
-independent prototype's."""
+"""What the items on certified bounds share: names and looks, lines against n, numbers beside an independent prototype's."""
 
 import numpy as np
-import pandas as pd
 
 from harness.report import items, rates
-from harness.report.plots import COLOURS
-from harness.report.tables import label
+from harness.report.shown import label
+from harness.report.style import COLOURS
 
-PAPER_STYLE = ("nw_kfold_first_order", "tv_kfold", "lip_bkt")
-PAIRS = (  # derived, paper-style
-    ("nw_jensen", "nw_kfold_first_order"), ("nw_jensen", "nw_kfold_ciosek2026"), ("tv_insample", "tv_kfold"),
-    ("bv_window", "tv_kfold"), ("lip_bkt_jensen", "lip_bkt"),
-)  # fmt: skip
+OF_PAPER = {"nw_kfold_first_order": "NW", "tv_kfold": "TV", "lip_bkt": "Lip+Bkt"}  # how the paper calls its three bounds
 NAMES = {
     "nw_kfold_first_order": "NW, K folds, 1st order", "nw_kfold_ciosek2026": r"NW, K folds, $3/(2h^2)$",
     "nw_kfold": r"NW, K folds, $1/(2h^2)$", "nw_jensen": "NW, Jensen", "nw_jensen_histogram": "NW, Jensen, histogram",
@@ -30,12 +24,6 @@ STYLES = {  # colour by family; the paper's form is solid with full markers
     "lip_bkt": (2, "-", "D"), "lip_bkt_jensen": (2, "--", "D"), "lower_preq": (6, ":", "*"),
     "binned15": (7, ":", "P"),
 }  # fmt: skip
-FUNCTIONS = {
-    "score_calibrated": "calibrated", "score_sine": "sine", "score_sigmoid": "sigmoid", "score_steps": "steps",
-    "score_waves": "waves", "score_saturated": "saturated",
-}  # fmt: skip
-THE_FOUR = ("score_sine", "score_sigmoid", "score_steps", "score_waves")
-JENSEN = "before_transfer"  # the part that only bounds of the form kl+(...) have
 
 
 def name(estimator: str, config) -> str:
@@ -50,13 +38,16 @@ def plain(estimator: str, config) -> str:
 
 
 def function(problem: str, config) -> str:
-    """How a problem is called: as configured, else 'sine' and 'sine, perturbed', else by its id."""
-    given = label(config, "problem", problem)
-    if given != problem:
-        return given
-    base = problem.removesuffix("_perturbed")
-    text = FUNCTIONS.get(base, base.removeprefix("score_").replace("_", " "))
-    return text + ", perturbed" * (base != problem)
+    """How a problem is called: as configured, else as in 'sine' or 'sine, perturbed'."""
+    given, base = label(config, "problem", problem), problem.removesuffix("_perturbed")
+    return given if given != problem else base.removeprefix("score_").replace("_", " ") + ", perturbed" * (base != problem)
+
+
+def named(frame, config):
+    """The frame in the configuration's order, with the names `function` of the problem and `bound`, plain, of the estimator."""
+    frame = items.in_order(frame, config)
+    functions = [function(problem, config) for problem in frame["problem"]]
+    return frame.assign(function=functions, bound=[plain(estimator, config) for estimator in frame["estimator"]])
 
 
 def style(estimator: str, i: int = 0) -> dict:
@@ -67,29 +58,22 @@ def style(estimator: str, i: int = 0) -> dict:
     return {"color": COLOURS[colour], "linestyle": line, "marker": marker, "markerfacecolor": face, "markeredgewidth": 0.8}
 
 
+def lines(ax, frame, config, value: str, estimators=None) -> None:
+    """A line per estimator (default: those of the frame): the mean of a column against n, both axes logarithmic."""
+    for i, estimator in enumerate(estimators or items.chosen(config, frame)):
+        mean = frame[frame["estimator"].eq(estimator)].groupby("n")[value].mean()
+        ax.plot(mean.index, mean, label=name(estimator, config), **style(estimator, i))
+    ax.set(xscale="log", yscale="log")
+
+
+def sizes(frame) -> list[str]:
+    """The columns 'n = 1,000', ... of a table."""
+    return [f"n = {n:,}" for n in sorted(frame["n"].unique())]
+
+
 def measured(records):
-    """The L1 records that carry a number, with `excess`: bound - CE of an upper bound, CE - bound of a lower one, |estimate - CE|
-    of another, and `vacuous`: the bound says no more than 0 <= CE <= 1."""
-    fine = items.with_number(records, "l1").copy()
-    upper, lower = fine["kind"].eq("upper"), fine["kind"].eq("lower")
-    difference = fine["value"] - fine["truth"]
-    fine["excess"] = np.where(upper, difference, np.where(lower, -difference, difference.abs()))
-    fine["vacuous"] = (upper & fine["value"].ge(1.0 - 1e-9)) | (lower & fine["value"].le(0.0))
-    return fine
-
-
-def slopes(records, config):
-    """By problem and estimator: the slope of log10(mean excess) on log10 n by least squares.
-
-    Sizes at which a sample's bound is vacuous are left out; the rest is rates.log_slope's."""
-    rows = []
-    for (problem, estimator), part in measured(records).groupby(["problem", "estimator"], sort=False):
-        good = part.groupby("n")["vacuous"].transform("any").eq(False) & part["truth"].notna()
-        wide = part[good].pivot(index="rep", columns="n", values="excess").dropna(axis=0)
-        of_it = {"problem": problem, "estimator": estimator, "keys": tuple(part["key"])}
-        rows.append({**of_it, **rates.log_slope(wide), "left_out": part.loc[~good, "n"].nunique()})
-    columns = ["problem", "estimator", "keys", "slope", "se", "first", "last", "n_min", "n_max", "reps", "left_out"]
-    return items.in_order(pd.DataFrame(rows, columns=columns), config)
+    """rates.excess of the L1 records that carry a number."""
+    return rates.excess(items.with_number(records, "l1"))
 
 
 def means(records, config):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ __all__ = [
     "N_AXIS",
     "WIDTH",
     "curve",
+    "each",
     "grid",
     "legend",
     "look",
@@ -143,3 +144,37 @@ def legend(
         named = [(texts or {}).get(text, text) for text in shown]
         options = {"loc": "outside upper center", "handlelength": 2.0, "columnspacing": 1.2, **more}
         figure.legend([found[text] for text in shown], named, ncols=min(columns, len(shown)), **options)
+
+
+def each(
+    names: Sequence[str],
+    draw: Callable[[Any, str], None],
+    height: float = 2.0,
+    ylabel: str = "",
+    per_row: int = 3,
+    columns: int = 5,
+    **more,
+):
+    """A figure with a panel for every name, drawn by draw(ax, name), and one legend; `nothing` where there is no name.
+
+    Parameters
+    ----------
+    names : sequence of str
+        As of `items.chosen`.
+    draw : callable
+        Draws a panel, title and scales included.
+    height, per_row, **more
+        As for `panels`.
+    ylabel : str
+        The label of the y axis of the first panel of every row.
+    columns : int
+        As for `legend`.
+    """
+    if not len(names):
+        return nothing()
+    figure, axes = panels(len(names), per_row, height, **more)
+    for k, (ax, name) in enumerate(zip(axes, names)):
+        draw(ax, name)
+        ax.set_ylabel("" if k % per_row else ylabel)
+    legend(figure, axes, columns=columns)
+    return figure
