@@ -27,6 +27,7 @@ def render(records, config):
     def draw(ax, problem):
         mine, distance = found[found["problem"].eq(problem)], moved["value"][problem]
         bounds.lines(ax, mine, config, "value")
+        ax.set_yscale("log", nonpositive="mask")  # lower bounds may be 0
         panels.truth_line(ax, mine[mine["truth"].gt(0)])
         if distance == distance:
             ax.axhline(distance, color="0.2", linestyle=":", linewidth=1.0, label="$E|S - S_0|$")

@@ -6,7 +6,7 @@ import pandas as pd
 
 from experiments.ciosek2026 import bounds
 from harness.report import items, panels
-from harness.report.plots import COLOURS
+from harness.report.style import COLOURS
 
 FIXED, GROWING = "binned15", "binned, n^(1/3) bins"
 NAMES = {FIXED: "15 bins", GROWING: "n^(1/3) bins"}
@@ -34,45 +34,40 @@ def render(records, config):
     """One panel per function: mean estimates (bars: standard deviation of one sample) and the mean certified interval as a band
     against n; dashed the true value."""
     heuristic = estimates(records)
-    problems = items.chosen(config, heuristic, "problem")
-    if not problems:
-        return panels.nothing()
-    means = items.means(heuristic, ["problem", "estimator", "n"])
-    figure, axes = panels.panels(len(problems), per_row=4, height=1.75, sharex=True, sharey="row")
-    for k, (ax, problem) in enumerate(zip(axes, problems)):
-        band = interval(records, problem).groupby("n")[["low", "high"]].mean()
-        look = {"color": COLOURS[5], "alpha": 0.3, "linewidth": 0, "label": "certified interval, 95 %"}
+    means = items.means(heuristic, ["problem", "estimator", "truth", "n"])
+    look = {"color": COLOURS[5], "alpha": 0.3, "linewidth": 0, "label": "certified interval, 95 %"}
+
+    def draw(ax, problem):
+        band, mine = interval(records, problem).groupby("n")[["low", "high"]].mean(), means[means["problem"].eq(problem)]
         ax.fill_between(band.index, band["low"], band["high"], **look)
         for name, colour, marker in ((FIXED, 1, "o"), (GROWING, 0, "s")):
-            line = means[means["problem"].eq(problem) & means["estimator"].eq(name)]
-            text = NAMES[name].replace("n^(1/3)", "$n^{1/3}$")
-            panels.curve(ax, line, error="sd", color=COLOURS[colour], marker=marker, label=text)
-        panels.truth_line(ax, heuristic[heuristic["problem"].eq(problem)])
+            how = {"color": COLOURS[colour], "marker": marker, "label": NAMES[name].replace("n^(1/3)", "$n^{1/3}$")}
+            panels.curve(ax, mine[mine["estimator"].eq(name)], error="sd", **how)
+        panels.truth_line(ax, mine)
         ax.set(xscale="log", ylim=(0.0, 0.45), title=bounds.function(problem, config))
-        ax.set_ylabel("" if k % 4 else "$L_1$ calibration error")
-    panels.legend(figure, axes)
-    return figure
+
+    problems, ylabel = items.chosen(config, heuristic, "problem"), "$L_1$ calibration error"
+    return panels.each(problems, draw, 1.75, ylabel, per_row=4, columns=4, sharex=True, sharey="row")
 
 
 def table(records, config):
     """By function and n: the truth, both estimates as mean ± standard deviation of one sample and how far they are from the
     truth, and the mean certified interval with its coverage."""
-    heuristic, rows = estimates(records), {}
-    for problem in items.chosen(config, heuristic, "problem"):
-        band = interval(records, problem)
-        for n, part in heuristic[heuristic["problem"].eq(problem)].groupby("n"):
-            truth = part["truth"].iloc[0]
-            row = rows[bounds.function(problem, config), f"{n:,}"] = {"truth": items.entry(truth)}
-            for name, text in NAMES.items():
-                values = part.loc[part["estimator"].eq(name), "value"]
-                row[text] = items.entry(values.mean(), values.std())
-                row[f"{text} - truth"] = f"{values.mean() - truth:+.4f}" if len(values) else "–"
-            mine = band[band["n"].eq(n)]
-            if len(mine):
-                row["certified interval"] = f"{mine['low'].mean():.4f} to {mine['high'].mean():.4f}"
-                row["covers"] = f"{(mine['low'].le(mine['truth']) & mine['truth'].le(mine['high'])).mean():.3f}"
+    means, rows = items.means(estimates(records), ["problem", "n", "truth", "estimator"]).sort_values("n", kind="stable"), {}
+    for r in items.in_order(means, config, "problem").itertuples():
+        row = rows.setdefault((bounds.function(r.problem, config), f"{r.n:,}"), {"truth": items.entry(r.truth)})
+        row[NAMES[r.estimator]] = items.entry(r.mean, r.sd)
+        row[f"{NAMES[r.estimator]} - truth"] = f"{r.mean - r.truth:+.4f}"
+        mine = interval(records, r.problem).query("n == @r.n")
+        if len(mine) and "covers" not in row:
+            held = mine["low"].le(mine["truth"]) & mine["truth"].le(mine["high"])
+            row |= {
+                "certified interval": f"{mine['low'].mean():.4f} to {mine['high'].mean():.4f}",
+                "covers": f"{held.mean():.3f}",
+            }
+    first = ["truth", *(column for text in NAMES.values() for column in (text, f"{text} - truth"))]
     heading = "estimates: mean ± standard deviation of one sample; interval: mean ends, 95 %"
-    return items.wide(rows, ["function", "n"], heading)
+    return items.wide(rows, ["function", "n"], heading, first)
 
 
 def reproduced(records, config):

@@ -5,7 +5,7 @@ import pandas as pd
 
 from experiments.ciosek2026 import bounds
 from harness.report import items, panels
-from harness.report.plots import COLOURS
+from harness.report.style import COLOURS
 
 PRINTED = "64 repeats, n up to 10,000,000"
 
@@ -27,16 +27,12 @@ def render(records, config):
     if not len(found):
         return panels.nothing()
     figure, ((left, right),) = panels.grid(1, 2, 2.6)
-    chosen, names, values, colours = items.chosen(config, found), [], [], []
-    for i, estimator in enumerate(chosen):
-        mine, look = found[found["estimator"].eq(estimator)], bounds.style(estimator, i)
-        mean = mine.groupby("n")["cpu_seconds"].mean()
-        left.plot(mean.index, mean, label=bounds.name(estimator, config), **look)
-        names, values = [*names, bounds.name(estimator, config)], [*values, mine["cpu_seconds"].sum()]
-        colours.append(look["color"])
-    left.set(xscale="log", yscale="log", xlabel=panels.N_AXIS, ylabel="CPU seconds, one sample")
-    if len(chosen) > 1:
-        names, values, colours = [*names, "sum of the bounds"], [*values, sum(values)], [*colours, "0.35"]
+    bounds.lines(left, found, config, "cpu_seconds")
+    left.set(xlabel=panels.N_AXIS, ylabel="CPU seconds, one sample")
+    chosen, sums = items.chosen(config, found), found.groupby("estimator")["cpu_seconds"].sum()
+    bars = [(bounds.name(e, config), sums[e], bounds.style(e, i)["color"]) for i, e in enumerate(chosen)]
+    bars += [("sum of the bounds", sums[chosen].sum(), "0.35")] * (len(chosen) > 1)
+    names, values, colours = zip(*bars)
     right.barh(names, values, color=colours, height=0.6)
     wall, paper = items.wall_clock(records, config), printed(config)
     if wall == wall:
@@ -54,28 +50,25 @@ def table(records, config):
     """Rows: the methods, their sum, the sum of one function (mean), wall-clock seconds of the cells and of the runs (with the
     samples drawn), the paper. Columns: n, all n."""
     found = cells(records)
-    sizes, count = sorted(found["n"].unique()), max(found["problem"].nunique(), 1)
+    count = max(found["problem"].nunique(), 1)
 
     def row(part, column="cpu_seconds", share=1.0):
         by = part.groupby("n")[column].sum() * share
-        return {f"n = {n:,}": _seconds(by[n]) for n in sizes if n in by} | {"all n": _seconds(by.sum())}
+        return {f"n = {n:,}": f"{seconds:.3g}" for n, seconds in by.items()} | {"all n": f"{by.sum():.3g}"}
 
     rows = {f"{bounds.plain(e, config)}, CPU seconds": row(found[found["estimator"].eq(e)]) for e in items.chosen(config, found)}
     rows["all of them, CPU seconds"] = row(found)
     rows["one function (mean), CPU seconds"] = row(found, share=1.0 / count)
     rows["all of them, wall-clock seconds of the cells"] = row(found, "seconds")
-    rows["the runs, wall-clock seconds, samples drawn"] = {"all n": _seconds(items.wall_clock(records, config))}
-    rows["paper, about"] = {"all n": _seconds(printed(config))}
-    return items.wide(rows, ["what"], f"seconds for {count} functions and {found['rep'].nunique()} samples each")
-
-
-def _seconds(value):
-    return f"{value:.3g}" if value == value else "–"
+    wall = items.wall_clock(records, config)
+    rows["the runs, wall-clock seconds, samples drawn"] = {"all n": f"{wall:.3g}" if wall == wall else "–"}
+    rows["paper, about"] = {"all n": f"{printed(config):.3g}"}
+    heading = f"seconds for {count} functions and {found['rep'].nunique()} samples each"
+    return items.wide(rows, ["what"], heading, bounds.sizes(found))
 
 
 def reproduced(records, config):
     """CPU seconds of all cells, of other hardware and so not judged."""
-    found = cells(records)
+    found, why = cells(records), config["reasons"]["seconds"]
     total = {"value": found["cpu_seconds"].sum(), "reps": found["rep"].nunique(), "keys": tuple(found["key"])}
-    why = config["reasons"]["seconds"]
     return items.answers(items.numbers(pd.DataFrame([total]), PRINTED, "seconds", "value", None, why=why), config)
