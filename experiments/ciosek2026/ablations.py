@@ -9,30 +9,13 @@ import numpy as np
 import pandas as pd
 
 from experiments.ciosek2026 import bounds
-from harness.estimators.certified.base import from_terms
+from harness.estimators.certified.base import ALONE, EMPIRICAL, FULL, VARIANTS, ablated
 from harness.report import items, panels, rates
 from harness.report.style import COLOURS, MARKERS
 
-FULL, ALONE, EMPIRICAL = "all terms", "transfer alone", "empirical term alone"
-BESIDES = ("bernstein", "bias", "deviation")  # the terms besides the empirical one
-VARIANTS = {  # the terms left out, and the diagnostic that all bounds have from which they can be
-    FULL: ((), "empirical"), "without bias": (("bias",), "bias"), "without TVB": (("tvb",), "ptb"),
-    "without PTB": (("ptb",), "ptb"), "without deviation": (("deviation",), "deviation"),
-    "without Bernstein": (("bernstein",), "ptb"), "without transfer": (("transfer",), "before_transfer"),
-    ALONE: (BESIDES, "before_transfer"), EMPIRICAL: ((*BESIDES, "transfer"), "empirical"),
-}  # fmt: skip
 LOOKS = {v: {"marker": MARKERS[i % 8], "color": COLOURS[i % 8]} for i, v in enumerate(VARIANTS)}
 LOOKS[ALONE], LOOKS[EMPIRICAL] = ({"marker": m, "color": "0.35", "markerfacecolor": "white"} for m in "o^")
 BY = ["problem", "estimator", "n", "level"]
-
-
-def without(diagnostics, level: float) -> dict[str, float]:
-    """{variant: the bound without these terms}. The transfer alone is kl+(empirical, ln(1/delta) / n), delta = 1 - level: a bound
-    by itself where the empirical term is CE_n."""
-    known = {name: value for name, value in diagnostics.items() if value == value}
-    alone = {**known, "delta_2": 1.0 - level}
-    possible = {variant: left_out for variant, (left_out, name) in VARIANTS.items() if name in known}
-    return {variant: from_terms(alone if variant == ALONE else known, terms) for variant, terms in possible.items()}
 
 
 def measured(records, level=None):
@@ -41,7 +24,7 @@ def measured(records, level=None):
     fine = items.with_number(records, kinds="upper").dropna(subset=["diagnostics", "truth"])
     fine = fine.assign(level=fine["level"] if level is None else level, floor=fine["truth"] - fine["truth_error"])
     terms = items.diagnostics(fine).to_dict("records")
-    made = pd.DataFrame([without(row, one) for row, one in zip(terms, fine["level"])], fine.index)
+    made = pd.DataFrame([ablated(row, one) for row, one in zip(terms, fine["level"])], fine.index)
     made, by = made.reindex(columns=[*VARIANTS] if level is None else [ALONE]), [*BY, "key", "floor"]
     found = fine[by].join(made).melt(by, var_name="variant").dropna(subset="value")
     found["covered"] = found["value"].ge(found["floor"]).astype(float)

@@ -26,7 +26,7 @@ def render(records, config):
 
     def draw(ax, problem):
         mine, distance = found[found["problem"].eq(problem)], moved["value"][problem]
-        bounds.lines(ax, mine, config, "value")
+        panels.means(ax, mine, bounds.looks(mine, config), "value")
         ax.set_yscale("log", nonpositive="mask")  # lower bounds may be 0
         panels.truth_line(ax, mine[mine["truth"].gt(0)])
         if distance == distance:
@@ -48,7 +48,7 @@ def table(records, config):
         rows[r.function, r.bound] |= {"true value": items.entry(r.truth), "h": f"{h:.6g}" if h == h else "–"}
         rows[r.function, r.bound] |= {"E|S - S0|": items.entry(distance), "1.166 h": items.entry(1.16624361 * h)}
     heading = "mean bound ± standard error over the samples, level 95 %"
-    return items.wide(rows, ["predictions", "bound"], heading, bounds.sizes(found))
+    return items.wide(rows, ["predictions", "bound"], heading, items.size_columns(found))
 
 
 def reproduced(records, config):

@@ -1,35 +1,29 @@
-"""What the items on certified bounds share: names and looks, lines against n, numbers beside an independent prototype's."""
+"""What the items on certified bounds share: names and looks, and numbers beside an independent prototype's."""
+
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from harness.report import items, rates
 from harness.report.shown import label
 from harness.report.style import COLOURS
 
-OF_PAPER = {"nw_kfold_first_order": "NW", "tv_kfold": "TV", "lip_bkt": "Lip+Bkt"}  # how the paper calls its three bounds
-NAMES = {
-    "nw_kfold_first_order": "NW, K folds, 1st order", "nw_kfold_ciosek2026": r"NW, K folds, $3/(2h^2)$",
-    "nw_kfold": r"NW, K folds, $1/(2h^2)$", "nw_jensen": "NW, Jensen", "nw_jensen_histogram": "NW, Jensen, histogram",
-    "nw_jensen_wide": "NW, Jensen, wide", "nw_kfold_wide": "NW, K folds, wide",
-    "tv_kfold": "TV, K folds", "tv_kfold_basic": "TV, K folds, basic", "tv_insample": "TV, in-sample", "bv_window": "BV window",
-    "bv_window_wide": "BV window, wide", "bv_window_wider": "BV window, wider", "lip_bkt_wide": "Lip+Bkt, wide",
-    "lip_bkt_jensen_wide": "Lip+Bkt, Jensen, wide", "lip_bkt": "Lip+Bkt", "lip_bkt_jensen": "Lip+Bkt, Jensen",
-    "lower_preq": "lower bound", "certified_interval": "interval (BV)", "certified_interval_perturbed": "interval (NW)",
-    "binned15": "ECE, 15 bins",
-}  # fmt: skip
-STYLES = {  # colour by family; the paper's form is solid with full markers
-    "nw_kfold_first_order": (0, "-", "o"), "nw_kfold_ciosek2026": (0, "-.", "^"), "nw_kfold": (0, ":", "v"),
-    "nw_jensen": (5, "--", "o"), "nw_jensen_histogram": (5, ":", "P"),
-    "tv_kfold": (1, "-", "s"), "tv_kfold_basic": (1, "-.", "s"), "tv_insample": (4, "--", "s"), "bv_window": (3, "--", "X"),
-    "lip_bkt": (2, "-", "D"), "lip_bkt_jensen": (2, "--", "D"), "lower_preq": (6, ":", "*"),
-    "binned15": (7, ":", "P"),
-}  # fmt: skip
+# By estimator: its name in figures; colour by family, line and marker (the paper's form is solid, full); the exponent of n in
+# theory; the paper's name of its three bounds.
+ESTIMATORS = pd.read_csv(Path(__file__).with_name("estimators.csv"), dtype=str).set_index("estimator")
+
+
+def said(estimator: str, column: str, otherwise=None):
+    """What ESTIMATORS says about an estimator, else `otherwise`."""
+    known = ESTIMATORS[column].dropna()
+    return known.get(estimator, otherwise)
 
 
 def name(estimator: str, config) -> str:
     """How an estimator is called in figures: as configured, else as here, else by its id."""
     given = label(config, "estimator", estimator)
-    return given if given != estimator else NAMES.get(estimator, estimator)
+    return given if given != estimator else said(estimator, "name", estimator)
 
 
 def plain(estimator: str, config) -> str:
@@ -50,25 +44,14 @@ def named(frame, config):
     return frame.assign(function=functions, bound=[plain(estimator, config) for estimator in frame["estimator"]])
 
 
-def style(estimator: str, i: int = 0) -> dict:
-    """Colour, line and marker of an estimator, open where the line is not solid; `i` numbers those without a look of their
-    own."""
-    colour, line, marker = STYLES.get(estimator, (i % 8, (0, (1, 1)), "P"))
-    face = COLOURS[colour] if line == "-" else "white"
-    return {"color": COLOURS[colour], "linestyle": line, "marker": marker, "markerfacecolor": face, "markeredgewidth": 0.8}
-
-
-def lines(ax, frame, config, value: str, estimators=None) -> None:
-    """A line per estimator (default: those of the frame): the mean of a column against n, both axes logarithmic."""
-    for i, estimator in enumerate(estimators or items.chosen(config, frame)):
-        mean = frame[frame["estimator"].eq(estimator)].groupby("n")[value].mean()
-        ax.plot(mean.index, mean, label=name(estimator, config), **style(estimator, i))
-    ax.set(xscale="log", yscale="log")
-
-
-def sizes(frame) -> list[str]:
-    """The columns 'n = 1,000', ... of a table."""
-    return [f"n = {n:,}" for n in sorted(frame["n"].unique())]
+def looks(frame, config) -> dict[str, dict]:
+    """By estimator of the frame: its name and look for matplotlib's plot, open markers where the line is not solid."""
+    found = {}
+    for i, e in enumerate(items.chosen(config, frame)):
+        colour, line = COLOURS[int(said(e, "colour", i % 8))], said(e, "line", (0, (1, 1)))
+        found[e] = {"color": colour, "linestyle": line, "marker": said(e, "marker", "P"), "label": name(e, config)}
+        found[e] |= {"markerfacecolor": colour if line == "-" else "white", "markeredgewidth": 0.8}
+    return found
 
 
 def measured(records):

@@ -10,26 +10,21 @@ from harness.report import items, panels, rates, reproduction
 
 THE_FOUR = ("score_sine", "score_sigmoid", "score_steps", "score_waves")
 ENDS = ("slope, steepest", "slope, flattest")
-THEORY = {
-    "nw_kfold_first_order": "-1/3", "nw_kfold_ciosek2026": "-2/5", "nw_kfold": "-2/5", "nw_jensen": "-2/5",
-    "nw_jensen_histogram": "-2/5", "tv_kfold": "-1/4", "tv_kfold_basic": "-1/4", "tv_insample": "-1/4", "bv_window": "-1/3",
-    "lip_bkt": "-1/3", "lip_bkt_jensen": "-1/3",
-}  # fmt: skip
 
 
 def render(records, config):
     """One panel per function: mean of bound - CE against n, both axes logarithmic; a cross where a bound is vacuous (1). Grey:
     the slope -1/3, the paper's theoretical rate of NW and Lip+Bkt."""
     found = bounds.measured(records)
-    chosen = items.chosen(config, found[found["kind"].eq("upper")])
-    drawn = found[found["estimator"].isin(chosen)]
+    looks = bounds.looks(found[found["kind"].eq("upper")], config)
+    drawn = found[found["estimator"].isin(looks)]
     sizes = np.array(sorted(drawn["n"].unique()), float)
     least = drawn.loc[drawn["n"].eq(drawn["n"].min()) & drawn["excess"].gt(0), "excess"].min() if len(sizes) > 1 else np.nan
     guide = {"color": "0.6", "linewidth": 0.8, "label": "slope $-1/3$", "zorder": 1}
 
     def draw(ax, problem):
         mine = drawn[drawn["problem"].eq(problem) & drawn["truth"].notna()]
-        bounds.lines(ax, mine, config, "excess", chosen)
+        panels.means(ax, mine, looks, "excess")
         vacuous = mine.groupby(["estimator", "n"]).agg({"excess": "mean", "vacuous": "any"}).query("vacuous")["excess"]
         ax.plot(vacuous.index.get_level_values("n"), vacuous, "x", color="0.2", markersize=6, zorder=4)
         if least == least:
@@ -54,7 +49,7 @@ def table(records, config):
             of_some = f" (n ≥ {fit['n_min']:,.0f})" if fit["left_out"] and fit["slope"] == fit["slope"] else ""
             row |= {"slope": items.entry(fit["slope"], fit["se"], 3) + of_some}
             row |= {f"{end} decade": items.entry(fit[end], digits=3) for end in ("first", "last")}
-            row |= {"theory": THEORY.get(r.estimator, "–"), "paper's range": f"{low} to {high}" if low == low else "–"}
+            row |= {"theory": bounds.said(r.estimator, "theory", "–"), "paper's range": f"{low} to {high}" if low == low else "–"}
             row["verdict"] = verdict(fit["slope"], r.estimator)
     heading = "slope of log(mean of bound - CE) on log n, ± jackknife error; mean bounds"
     rows = items.entries(means, ("{function}", "{bound}"), "n = {n:,}", into=rows)
@@ -64,7 +59,7 @@ def table(records, config):
 def paper_range(estimator):
     """(steepest, flattest) slope of the paper's bound of that form, NaN without one."""
     printed = reproduction.reported("ciosek2026", ["slopes"]).set_index(["row", "column"])["value"]
-    return tuple(float(printed.get((bounds.OF_PAPER.get(estimator), end), np.nan)) for end in ENDS)
+    return tuple(float(printed.get((bounds.said(estimator, "paper"), end), np.nan)) for end in ENDS)
 
 
 def verdict(slope, estimator):
@@ -79,7 +74,7 @@ def reproduced(records, config):
     """The steepest and the flattest slope over the paper's number of functions, beside its range and not judged by it: the
     functions are others; and the mean bounds, beside the prototype's."""
     fits = rates.excess_slopes(items.with_number(records, "l1")).dropna(subset="slope").sort_values("slope", kind="stable")
-    fits = fits.assign(bound=fits["estimator"].map(bounds.OF_PAPER)).dropna(subset="bound")
+    fits = fits.assign(bound=fits["estimator"].map(bounds.ESTIMATORS["paper"])).dropna(subset="bound")
     by = fits[fits["problem"].str.removesuffix("_perturbed").isin(THE_FOUR)].groupby("bound")
     ends = pd.concat([by.head(1).assign(end=ENDS[0]), by.tail(1).assign(end=ENDS[1])])
     slopes = items.numbers(ends, "{bound}", "{end}", "slope", why=config["reasons"]["slopes"])

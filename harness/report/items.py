@@ -400,3 +400,8 @@ def wide(
     table = pd.DataFrame(data, index, columns or ["numbers"], dtype=object)
     table.columns.name = heading
     return table
+
+
+def size_columns(frame: pd.DataFrame) -> list[str]:
+    """The columns 'n = 1,000', ... of a table, in the order of the frame's sizes n."""
+    return [f"n = {n:,}" for n in sorted(frame["n"].unique())]

@@ -21,6 +21,7 @@ __all__ = [
     "legend",
     "look",
     "marks",
+    "means",
     "name_rows",
     "nothing",
     "panels",
@@ -178,3 +179,12 @@ def each(
         ax.set_ylabel("" if k % per_row else ylabel)
     legend(figure, axes, columns=columns)
     return figure
+
+
+def means(ax, frame: pd.DataFrame, looks: Mapping[str, Mapping[str, Any]], value: str) -> None:
+    """A line per estimator: the mean of the frame's column `value` against n, both axes logarithmic. `looks`: {id of an estimator:
+    its label, colour, marker and line}, as plot takes them."""
+    for estimator, look in looks.items():
+        mean = frame[frame["estimator"].eq(estimator)].groupby("n")[value].mean()
+        ax.plot(mean.index, mean, **look)
+    ax.set(xscale="log", yscale="log")

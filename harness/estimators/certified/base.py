@@ -94,6 +94,27 @@ def from_terms(diagnostics: Mapping[str, float], without: Collection[str] = ()) 
     return kl_upper(total, math.log(1.0 / diagnostics["delta_2"]) / diagnostics["n"])
 
 
+FULL, ALONE, EMPIRICAL = "all terms", "transfer alone", "empirical term alone"
+_BESIDES = ("bernstein", "bias", "deviation")  # the terms besides the empirical one
+VARIANTS = {  # the terms left out, and the diagnostic that all bounds have from which they can be
+    FULL: ((), "empirical"), "without bias": (("bias",), "bias"), "without TVB": (("tvb",), "ptb"),
+    "without PTB": (("ptb",), "ptb"), "without deviation": (("deviation",), "deviation"),
+    "without Bernstein": (("bernstein",), "ptb"), "without transfer": (("transfer",), "before_transfer"),
+    ALONE: (_BESIDES, "before_transfer"), EMPIRICAL: ((*_BESIDES, "transfer"), "empirical"),
+}  # fmt: skip
+
+
+def ablated(diagnostics: Mapping[str, float], level: float) -> dict[str, float]:
+    """{variant: the bound without its terms}, of the VARIANTS that the bound can have; diagnostics of NaN count as absent.
+
+    "transfer alone" is kl+(empirical, ln(1/delta) / n), delta = 1 - level: a bound by itself where the empirical term is CE_n.
+    """
+    known = {name: value for name, value in diagnostics.items() if value == value}
+    alone = {**known, "delta_2": 1.0 - level}
+    possible = {variant: left_out for variant, (left_out, name) in VARIANTS.items() if name in known}
+    return {variant: from_terms(alone if variant == ALONE else known, terms) for variant, terms in possible.items()}
+
+
 def upper_bound(high, level, diagnostics, n, **more):
     """The answer of an estimator of an upper bound, with the finite ones of `diagnostics`, `more` and n as its diagnostics."""
     numbers_of = {name: float(v) for name, v in {**diagnostics, **more, "n": n}.items() if math.isfinite(v)}
