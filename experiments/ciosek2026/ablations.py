@@ -22,15 +22,12 @@ def measured(records, level=None):
     """By problem, bound, n, level and variant: samples, coverage, the smallest that passes, whether the term is detected. With
     `level` of the transfer alone, at that level instead of the records'."""
     fine = items.with_number(records, kinds="upper").dropna(subset=["diagnostics", "truth"])
-    fine = fine.assign(level=fine["level"] if level is None else level, floor=fine["truth"] - fine["truth_error"])
-    terms = items.diagnostics(fine).to_dict("records")
-    made = pd.DataFrame([ablated(row, one) for row, one in zip(terms, fine["level"])], fine.index)
-    made, by = made.reindex(columns=[*VARIANTS] if level is None else [ALONE]), [*BY, "key", "floor"]
-    found = fine[by].join(made).melt(by, var_name="variant").dropna(subset="value")
-    found["covered"] = found["value"].ge(found["floor"]).astype(float)
-    found = items.means(found, [*BY, "variant"], "covered").rename(columns={"mean": "coverage", "reps": "samples"})
-    found["least"] = rates.least_coverage(found["level"].astype(float), found["samples"].astype(float))
-    return found.assign(detected=found["coverage"] < found["least"])
+    fine = fine.assign(level=fine["level"] if level is None else level, low=np.nan)
+    terms = zip(items.diagnostics(fine).to_dict("records"), fine["level"])
+    made = pd.DataFrame([ablated(*row) for row in terms], fine.index).reindex(columns=VARIANTS if level is None else [ALONE])
+    found = fine.drop(columns="high").join(made).melt([c for c in fine if c != "high"], var_name="variant", value_name="high")
+    found = rates.coverage(found.dropna(subset="high"), "variant")
+    return found.assign(detected=~found["passes"])
 
 
 def render(records, config):

@@ -16,8 +16,7 @@ ESTIMATORS = pd.read_csv(Path(__file__).with_name("estimators.csv"), dtype=str).
 
 def said(estimator: str, column: str, otherwise=None):
     """What ESTIMATORS says about an estimator, else `otherwise`."""
-    known = ESTIMATORS[column].dropna()
-    return known.get(estimator, otherwise)
+    return ESTIMATORS[column].dropna().get(estimator, otherwise)
 
 
 def name(estimator: str, config) -> str:
@@ -57,13 +56,6 @@ def looks(frame, config) -> dict[str, dict]:
 def measured(records):
     """rates.excess of the L1 records that carry a number."""
     return rates.excess(items.with_number(records, "l1"))
-
-
-def means(records, config):
-    """Our mean bounds in rows '<problem id>, n = <n>' and columns '<estimator id>'; cells that gave none leave their reason."""
-    of_it = ("{problem}, n = {n}", "{estimator}")
-    found = items.numbers(items.evaluated(records, config, "l1"), *of_it)
-    return items.together(found, items.without_number(records, config, *of_it))
 
 
 def shares(found, config, by, row, column):

@@ -80,4 +80,4 @@ def reproduced(records, config):
     slopes = items.numbers(ends, "{bound}", "{end}", "slope", why=config["reasons"]["slopes"])
     frames = [items.answers(slopes, config, items=["slopes"])]
     others = [item for item in config["compare"] if item != "slopes"]
-    return items.joined([*frames, items.answers(bounds.means(records, config), config, items=others)])
+    return items.joined([*frames, items.answers(items.numbers_by_id(records, config, "l1"), config, items=others)])

@@ -33,4 +33,4 @@ def reproduced(records, config):
     """Coverage (rows '<problem id>, n = <n>', columns '<estimator id>, coverage') and, in columns '<estimator id>', the mean
     bounds, of the level of this run."""
     shares = bounds.shares(measured(records), config, ["problem", "estimator"], "{problem}, n = {n}", "{estimator}, coverage")
-    return items.answers(items.together(shares, bounds.means(records, config)), config)
+    return items.answers(items.together(shares, items.numbers_by_id(records, config, "l1")), config)

@@ -10,7 +10,7 @@ from harness.report.style import COLOURS
 
 FIXED, GROWING = "binned15", "binned, n^(1/3) bins"
 NAMES = {FIXED: "15 bins", GROWING: "n^(1/3) bins"}
-INTERVALS = ("certified_interval_perturbed", "certified_interval")  # the first that a problem has is shown
+INTERVALS = ("certified_interval", "certified_interval_perturbed")  # the last that a problem has is shown
 
 
 def estimates(records):
@@ -23,23 +23,25 @@ def estimates(records):
     return pd.concat([binned[binned["estimator"].eq(FIXED)], growing], ignore_index=True)
 
 
-def interval(records, problem):
-    """The records of the interval to show for a problem, empty if it has none."""
+def intervals(records):
+    """By problem and n: mean ends and coverage of the certified interval to show."""
     found = bounds.measured(records)
-    found = found[found["problem"].eq(problem) & found["estimator"].isin(INTERVALS)]
-    return found[found["estimator"].eq(min(found["estimator"], key=INTERVALS.index, default=None))]
+    found = found[found["estimator"].isin(INTERVALS)]
+    found = found[found["estimator"].eq(found.groupby("problem")["estimator"].transform("max"))]
+    held = found.assign(covers=found["low"].le(found["truth"]) & found["truth"].le(found["high"]))
+    return held.groupby(["problem", "n"], as_index=False)[["low", "high", "covers"]].mean()
 
 
 def render(records, config):
     """One panel per function: mean estimates (bars: standard deviation of one sample) and the mean certified interval as a band
     against n; dashed the true value."""
-    heuristic = estimates(records)
+    heuristic, held = estimates(records), intervals(records)
     means = items.means(heuristic, ["problem", "estimator", "truth", "n"])
     look = {"color": COLOURS[5], "alpha": 0.3, "linewidth": 0, "label": "certified interval, 95 %"}
 
     def draw(ax, problem):
-        band, mine = interval(records, problem).groupby("n")[["low", "high"]].mean(), means[means["problem"].eq(problem)]
-        ax.fill_between(band.index, band["low"], band["high"], **look)
+        band, mine = (frame[frame["problem"].eq(problem)] for frame in (held, means))
+        ax.fill_between(band["n"], band["low"], band["high"], **look)
         for name, colour, marker in ((FIXED, 1, "o"), (GROWING, 0, "s")):
             how = {"color": COLOURS[colour], "marker": marker, "label": NAMES[name].replace("n^(1/3)", "$n^{1/3}$")}
             panels.curve(ax, mine[mine["estimator"].eq(name)], error="sd", **how)
@@ -53,18 +55,13 @@ def render(records, config):
 def table(records, config):
     """By function and n: the truth, both estimates as mean ± standard deviation of one sample and how far they are from the
     truth, and the mean certified interval with its coverage."""
-    means, rows = items.means(estimates(records), ["problem", "n", "truth", "estimator"]).sort_values("n", kind="stable"), {}
+    means, rows = items.means(estimates(records), ["problem", "n", "truth", "estimator"]), {}
+    means = means.merge(intervals(records), "left").sort_values("n", kind="stable")
     for r in items.in_order(means, config, "problem").itertuples():
-        row = rows.setdefault((bounds.function(r.problem, config), f"{r.n:,}"), {"truth": items.entry(r.truth)})
-        row[NAMES[r.estimator]] = items.entry(r.mean, r.sd)
-        row[f"{NAMES[r.estimator]} - truth"] = f"{r.mean - r.truth:+.4f}"
-        mine = interval(records, r.problem).query("n == @r.n")
-        if len(mine) and "covers" not in row:
-            held = mine["low"].le(mine["truth"]) & mine["truth"].le(mine["high"])
-            row |= {
-                "certified interval": f"{mine['low'].mean():.4f} to {mine['high'].mean():.4f}",
-                "covers": f"{held.mean():.3f}",
-            }
+        text, row = NAMES[r.estimator], rows.setdefault((bounds.function(r.problem, config), f"{r.n:,}"), {})
+        row |= {"truth": items.entry(r.truth), text: items.entry(r.mean, r.sd), f"{text} - truth": f"{r.mean - r.truth:+.4f}"}
+        if r.low == r.low:
+            row |= {"certified interval": f"{r.low:.4f} to {r.high:.4f}", "covers": f"{r.covers:.3f}"}
     first = ["truth", *(column for text in NAMES.values() for column in (text, f"{text} - truth"))]
     heading = "estimates: mean ± standard deviation of one sample; interval: mean ends, 95 %"
     return items.wide(rows, ["function", "n"], heading, first)
@@ -73,4 +70,4 @@ def table(records, config):
 def reproduced(records, config):
     """Mean estimates by rows '<problem id>, n = <n>'; the paper gives no number."""
     both = [estimates(records), records[records["estimator"].isin(INTERVALS)]]
-    return items.answers(bounds.means(pd.concat(both, ignore_index=True), config), config)
+    return items.answers(items.numbers_by_id(pd.concat(both, ignore_index=True), config, "l1"), config)

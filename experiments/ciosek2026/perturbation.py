@@ -9,12 +9,13 @@ import re
 import numpy as np
 import pandas as pd
 
-from harness.report import items, panels
+from harness.math.sech_noise import width_of
+from harness.problems.perturbations import parts_of_id
+from harness.report import items, panels, rates
 from harness.report.shown import label
 
 LIMIT = 0.001  # "< 0.001" at h = 2^-6
 CLAIMED, NOTABLE = 2.0**-6, 2.0**-4
-NAME = r"^(?P<base>.+?)(?:/(?P<aware>aware_)?h(?P<width>2\^-?\d+|[\d.e-]+))?$"  # of a problem
 KINDS = (  # how a base's id is read: what is averaged over, in brackets, the panel and the series
     (r"perturbed_networks/(?P<table>\w+)_(?P<model>logistic|mlp)_(seed\d+)", "{model}", "{table}"),
     (r"cifar10_one_vs_rest/(?P<network>.+)/(class\d+)", "cifar10", "{network}"),
@@ -31,7 +32,6 @@ NEAREST = {  # row of the paper's table: which of ours are nearest, and why they
         "panel == 'mlp' and series == 'spambase' and aware",
         "another network and spam data: 57 columns of counts (spambase), trained with the perturbation",
     ),
-    "IMDB, BERT": ("panel == ''", "no network on IMDB reviews is at hand"),
 }
 
 
@@ -39,9 +39,8 @@ def curves(records):
     """The decrease by panel, series, training and h: mean over the members of a series (classes, tables or seeds) and its standard
     error over them (over the draws for one); raw, the AUROC of the scores as they are."""
     fine = items.with_number(records, "auroc")
-    names = fine["problem"].str.extract(NAME)
-    h = np.array([_width(text) for text in names["width"]], dtype=float)
-    fine = fine.assign(base=names["base"], aware=names["aware"].notna(), h=h, value=fine["value"].astype(float))
+    named = pd.DataFrame(map(parts_of_id, fine["problem"]), fine.index, ["base", "aware", "h"])
+    fine = fine.join(named.astype({"h": float, "aware": bool})).astype({"value": float})
     raw = items.means(fine[fine["h"].isna()], ["base"]).set_index("base").add_prefix("raw_")
     found = items.means(fine[fine["h"].notna()], ["base", "aware", "h"]).join(raw, on="base", how="inner")
     if "keys" in found:
@@ -96,19 +95,12 @@ def table(records, config):
         for r in part.itertuples():
             rows[key][f"h = 2^{np.log2(r.h):g}"] = f"{r.mean:.4f} ± {r.se:.4f}"
             if r.h == CLAIMED:
-                rows[key]["below 0.001 at 2^-6"] = judged(r.mean, r.se)
+                rows[key]["below 0.001 at 2^-6"] = rates.below(r.mean, r.se, LIMIT)
     order, widths = [*PANELS.values()], [f"h = 2^{np.log2(h):g}" for h in sorted(found["h"].unique())]
     rows = {key: rows[key] for key in sorted(rows, key=lambda key: (order.index(key[0]), key))}
     rows = rows or {("–", "–", "–"): {"AUROC": "none: there are no predictions"}}
     heading = "decrease of the AUROC: mean ± standard error over classes, tables or seeds"
     return items.wide(rows, ["predictions", "of", "trained"], heading, ["AUROC", *widths])
-
-
-def judged(mean, se):
-    """Whether a decrease of mean +- se is below 0.001: yes or no beyond two standard errors, else open."""
-    if mean + 2 * se < LIMIT:
-        return "yes"
-    return "no" if mean - 2 * se > LIMIT else "open"
 
 
 def reproduced(records, config):
@@ -117,10 +109,10 @@ def reproduced(records, config):
     found, rows = curves(records), []
     for asked in items.printed(config).itertuples():
         name, _, width = asked.row.partition(", h = ")
-        which, why = NEAREST[name]
+        which, why = NEAREST.get(name, ("panel == ''", "no network on IMDB reviews is at hand"))
         mine = found.query(which)
-        mine = mine[mine["h"].eq(_width(width))]
-        if not len(mine) and name != "IMDB, BERT":
+        mine = mine[mine["h"].eq(width_of(width))]
+        if name in NEAREST and not len(mine):
             why = items.first_reason(records) or why
         mean = mine["mean"].mean(), mine["se"].mean() / np.sqrt(len(mine) or np.nan), mine["members"].sum()
         keys = tuple(key for keys in mine.get("keys", ()) for key in keys)
@@ -132,8 +124,3 @@ def _place(base):
     """(panel, series) of a base problem's id; its own panel where it is of no known kind."""
     found, panel, series = next((f, *names) for pattern, *names in KINDS if (f := re.fullmatch(pattern, base)))
     return panel.format(**found.groupdict()), series.format(**found.groupdict())
-
-
-def _width(text):
-    base, _, exponent = str(text).partition("^")
-    return float(base) ** float(exponent or 1)

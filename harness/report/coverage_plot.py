@@ -48,8 +48,8 @@ def figure(found: pd.DataFrame, names: Mapping[str, str], problems: Sequence[str
 
 def entries(part: pd.DataFrame) -> dict[str, str]:
     """A row of a table out of the sizes of one problem, estimator and level, as of `rates.coverage`: coverage at every n, samples,
-    the smallest that passes, the verdict, the closest margin, the share of vacuous bounds, the true value as CE, mean bounds at
-    the largest n."""
+    the smallest that passes, the verdict, the closest margin, the share of vacuous bounds, the true value (CE), mean bounds at the
+    largest n."""
     part = part.sort_values("n")
     last, lost, failed = part.iloc[-1], int(part["without"].sum()), part.loc[~part["passes"], "n"]
     return {f"n = {r.n:,}": f"{r.coverage:.4f}" for r in part.itertuples()} | {

@@ -405,3 +405,9 @@ def wide(
 def size_columns(frame: pd.DataFrame) -> list[str]:
     """The columns 'n = 1,000', ... of a table, in the order of the frame's sizes n."""
     return [f"n = {n:,}" for n in sorted(frame["n"].unique())]
+
+
+def numbers_by_id(records: pd.DataFrame, config: Config, estimand: str) -> pd.DataFrame:
+    """Our means in rows '<problem id>, n = <n>' and columns '<estimator id>'; cells that gave none leave their reason."""
+    of_it = ("{problem}, n = {n}", "{estimator}")
+    return together(numbers(evaluated(records, config, estimand), *of_it), without_number(records, config, *of_it))

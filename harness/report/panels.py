@@ -182,8 +182,10 @@ def each(
 
 
 def means(ax, frame: pd.DataFrame, looks: Mapping[str, Mapping[str, Any]], value: str) -> None:
-    """A line per estimator: the mean of the frame's column `value` against n, both axes logarithmic. `looks`: {id of an estimator:
-    its label, colour, marker and line}, as plot takes them."""
+    """A line per estimator: the mean of the frame's column `value` against n, both axes logarithmic.
+
+    `looks`: {id of an estimator: its label, colour, marker and line}, as plot takes them.
+    """
     for estimator, look in looks.items():
         mean = frame[frame["estimator"].eq(estimator)].groupby("n")[value].mean()
         ax.plot(mean.index, mean, **look)

@@ -127,18 +127,18 @@ def least_coverage(level: Any, samples: Any) -> Any:
     return level - 3.0 * np.sqrt(level * (1.0 - level) / samples)
 
 
-def coverage(records: pd.DataFrame) -> pd.DataFrame:
+def coverage(records: pd.DataFrame, *more: str) -> pd.DataFrame:
     """How often bounds and intervals hold the true value.
 
     Returns
     -------
     DataFrame
-        By problem, estimator, n and level: samples, coverage (low <= truth <= high, up to the error of the truth), margin, that
+        By problem, estimator, n, level and the columns `more`: samples, coverage (low <= truth <= high, up to the error of the truth), margin, that
         of the closest sample (min over samples of min(high - truth, truth - low)), truth, low and high (means), vacuous (share
         of the samples that say no more than 0 <= value <= 1), keys of the cells, without (cells that gave no number), least
         (`least_coverage`) and passes.
     """
-    by = ["problem", "estimator", "n", "level"]
+    by = ["problem", "estimator", "n", "level", *more]
     fine = records[records["status"].eq("ok") & records["kind"].isin(["upper", "lower", "interval"]) & records["truth"].notna()]
     margin = np.minimum(fine["high"].fillna(np.inf) - fine["truth"], fine["truth"] - fine["low"].fillna(-np.inf))
     fine = fine.assign(margin=margin, covered=margin >= -fine["truth_error"].fillna(0.0))
@@ -207,3 +207,10 @@ def paired_ratios(records: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> pd
                 row = {"problem": problem, "n": n, "pair": " / ".join(pair), "vacuous": int(vacuous.sum())}
                 rows.append({**row, "keys": tuple(part["key"]), **ratio_of_means(*wide[~vacuous].to_numpy().T)})
     return pd.DataFrame(rows, columns=["problem", "n", "pair", "vacuous", "keys", "mean", "se", "least", "largest", "reps"])
+
+
+def below(mean: float, error: float, limit: float) -> str:
+    """Whether a mean is below a limit: yes or no beyond two standard errors, else open."""
+    if mean + 2 * error < limit:
+        return "yes"
+    return "no" if mean - 2 * error > limit else "open"
