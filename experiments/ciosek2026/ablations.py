@@ -5,59 +5,30 @@ without it covers less than 1 - delta - 3 standard errors. Wide windows, of one 
 bias term do its work; automatic windows are so narrow that it is seldom missed.
 """
 
-import numpy as np
-import pandas as pd
-
 from experiments.ciosek2026 import bounds
-from harness.estimators.certified.base import ALONE, EMPIRICAL, FULL, VARIANTS, ablated
-from harness.report import items, panels, rates
-from harness.report.style import COLOURS, MARKERS
-
-LOOKS = {v: {"marker": MARKERS[i % 8], "color": COLOURS[i % 8]} for i, v in enumerate(VARIANTS)}
-LOOKS[ALONE], LOOKS[EMPIRICAL] = ({"marker": m, "color": "0.35", "markerfacecolor": "white"} for m in "o^")
-BY = ["problem", "estimator", "n", "level"]
-
-
-def measured(records, level=None):
-    """By problem, bound, n, level and variant: samples, coverage, the smallest that passes, whether the term is detected. With
-    `level` of the transfer alone, at that level instead of the records'."""
-    fine = items.with_number(records, kinds="upper").dropna(subset=["diagnostics", "truth"])
-    fine = fine.assign(level=fine["level"] if level is None else level, low=np.nan)
-    terms = zip(items.diagnostics(fine).to_dict("records"), fine["level"])
-    made = pd.DataFrame([ablated(*row) for row in terms], fine.index).reindex(columns=VARIANTS if level is None else [ALONE])
-    found = fine.drop(columns="high").join(made).melt([c for c in fine if c != "high"], var_name="variant", value_name="high")
-    found = rates.coverage(found.dropna(subset="high"), "variant")
-    return found.assign(detected=~found["passes"])
+from harness.estimators.certified.base import ALONE, EMPIRICAL, FULL, VARIANTS
+from harness.report import coverage_plot, items, panels
 
 
 def render(records, config):
-    """One panel per problem: coverage of every bound at the largest n, as it is and without each of its terms; dotted: the
-    smallest that passes."""
-    found = measured(records)
+    """A coverage_plot.variants_panel per problem, at the largest n."""
+    found = coverage_plot.without_terms(records)
     found = found[found["n"].eq(found["n"].max())]
-    rows, variants = items.chosen(config, found), [v for v in VARIANTS if v in set(found["variant"])]
+    names = {estimator: bounds.name(estimator, config) for estimator in items.chosen(config, found)}
+    variants = [variant for variant in VARIANTS if variant in set(found["variant"])]
 
     def draw(ax, problem):
-        mine = found[found["problem"].eq(problem) & found["estimator"].isin(rows)]
-        for i, variant in enumerate(variants):
-            part = mine[mine["variant"].eq(variant)]
-            at = part["estimator"].map(rows.index) + 0.7 * ((i + 0.5) / len(variants) - 0.5)
-            ax.plot(part["coverage"], at, linestyle="none", markersize=4, label=variant, **LOOKS[variant])
-        for x in mine["least"].unique():
-            ax.axvline(x, color="0.2", linestyle=":", linewidth=0.9)
-        for y in np.arange(1, len(rows)) - 0.5:
-            ax.axhline(y, color="0.88", linewidth=0.6, zorder=0)
-        ax.set(title=bounds.function(problem, config), xlim=(-0.04, 1.04))
-        panels.name_rows(ax, [bounds.name(e, config) for e in rows])
+        coverage_plot.variants_panel(ax, found[found["problem"].eq(problem)], names, variants)
+        ax.set_title(bounds.function(problem, config))
 
-    shape = {"height": 0.55 + 0.25 * len(rows), "per_row": 2, "xlabel": "coverage", "sharex": True, "sharey": True}
+    shape = {"height": 0.55 + 0.25 * len(names), "per_row": 2, "xlabel": "coverage", "sharex": True, "sharey": True}
     return panels.each(items.chosen(config, found, "problem"), draw, **shape)
 
 
 def table(records, config):
     """By problem, bound, n and level: coverage with all terms and without each, and the terms that are detected; last, the lowest
     coverage over all problems, by bound."""
-    found, rows = bounds.named(measured(records), config), {}
+    found, rows = bounds.named(coverage_plot.without_terms(records), config), {}
     for (function, bound, n, level), part in found.groupby(["function", "bound", "n", "level"], sort=False):
         rows[function, bound, f"{n:,}", f"{level:g}"] = _row(part, part)
     for (bound, level), part in found.groupby(["bound", "level"], sort=False):
@@ -80,7 +51,7 @@ def _row(part, judged):
 def reproduced(records, config):
     """Rows '<problem id>, n = <n>, level <level>', columns '<estimator id>, <variant>': coverage. The transfer alone also at
     level 0.5."""
-    of_it = ([*BY[:2], "variant"], "{problem}, n = {n}, level {level:g}", "{estimator}, {variant}")
-    shares = bounds.shares(measured(records), config, *of_it)
-    half = bounds.shares(measured(records, 0.5), {**config, "reasons": {}}, *of_it)
+    of_it = (["problem", "estimator", "variant"], "{problem}, n = {n}, level {level:g}", "{estimator}, {variant}")
+    shares = bounds.shares(coverage_plot.without_terms(records), config, *of_it)
+    half = bounds.shares(coverage_plot.without_terms(records, 0.5), {**config, "reasons": {}}, *of_it)
     return items.answers(items.together(shares, half), config)

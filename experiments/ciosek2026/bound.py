@@ -1,8 +1,5 @@
-"""The certified bound on perturbed predictions against n, h = 2^-6. The paper: about 0.02 at n = 10^7 on its real data sets.
-
-Part of that is the perturbation itself: moving scores by E|S - S0| changes the calibration error by up to as much. So the shift
-(the estimator `mean_shift`) is shown beside the bound, with its largest possible value, 4 G / pi h = 1.166 h (G: Catalan's
-constant)."""
+"""The certified bound on perturbed predictions against n, h = 2^-6; the paper: about 0.02 at n = 10^7 on its real data sets.
+Beside it E|S - S0| (`mean_shift`): by up to it the perturbation changes the error itself; at most 4 G / pi h = 1.166 h."""
 
 from experiments.ciosek2026 import bounds
 from harness.report import items, panels
@@ -11,7 +8,7 @@ AT, SHIFT, PAPER_STYLE = 10_000_000, "mean_shift", "nw_kfold_first_order"
 
 
 def measured(records):
-    """(the numbers of the bounds, by problem E|S - S0| as `value` and `h`), NaN where a problem does not say."""
+    """The numbers of the bounds; by problem E|S - S0| as `value`, and `h`, NaN where a problem does not say."""
     found = bounds.measured(records)
     shift = found[found["estimator"].eq(SHIFT)].drop_duplicates("problem").set_index("problem")
     moved = shift[["value"]].join(items.diagnostics(shift).reindex(columns=["h"])).reindex(found["problem"].unique())

@@ -1,6 +1,5 @@
 """Every certified bound against n on functions with a known calibration error: how far above the truth it is, and how fast that
-falls. The paper prints the range of its log-log slopes over its four functions; whether they are of bound - CE is not known, nor
-are the functions, delta and the number of folds."""
+falls. The paper prints the range of its log-log slopes over four functions that are not known."""
 
 import numpy as np
 import pandas as pd
@@ -13,8 +12,7 @@ ENDS = ("slope, steepest", "slope, flattest")
 
 
 def render(records, config):
-    """One panel per function: mean of bound - CE against n, both axes logarithmic; a cross where a bound is vacuous (1). Grey:
-    the slope -1/3, the paper's theoretical rate of NW and Lip+Bkt."""
+    """One panel per function: mean of bound - CE against n, a cross where a bound is vacuous (1); grey: the paper's rate -1/3."""
     found = bounds.measured(records)
     looks = bounds.looks(found[found["kind"].eq("upper")], config)
     drawn = found[found["estimator"].isin(looks)]
@@ -38,17 +36,14 @@ def render(records, config):
 
 
 def table(records, config):
-    """By function and bound: slope with its standard error, over the first and the last decade, in theory; for the paper-style
-    bounds the paper's range and whether the slope is inside; the mean bound at every n (vacuous ones are left out of the fit)."""
+    """By function and bound: slope, over the first and the last decade, in theory, the paper's range; mean bound at every n."""
     means, rows = bounds.named(items.evaluated(records, config, "l1").sort_values("n"), config), {}
     fits = rates.excess_slopes(items.with_number(records, "l1")).set_index(["problem", "estimator"])
     for r in means.drop_duplicates(["problem", "estimator"]).itertuples():
         fit, (low, high) = fits.loc[(r.problem, r.estimator)], paper_range(r.estimator)
         row = rows[r.function, r.bound] = {"CE": items.entry(r.truth)}
         if r.kind in ("upper", "lower"):
-            of_some = f" (n ≥ {fit['n_min']:,.0f})" if fit["left_out"] and fit["slope"] == fit["slope"] else ""
-            row |= {"slope": items.entry(fit["slope"], fit["se"], 3) + of_some}
-            row |= {f"{end} decade": items.entry(fit[end], digits=3) for end in ("first", "last")}
+            row |= items.slope_entries(fit)
             row |= {"theory": bounds.said(r.estimator, "theory", "–"), "paper's range": f"{low} to {high}" if low == low else "–"}
             row["verdict"] = verdict(fit["slope"], r.estimator)
     heading = "slope of log(mean of bound - CE) on log n, ± jackknife error; mean bounds"
@@ -71,13 +66,11 @@ def verdict(slope, estimator):
 
 
 def reproduced(records, config):
-    """The steepest and the flattest slope over the paper's number of functions, beside its range and not judged by it: the
-    functions are others; and the mean bounds, beside the prototype's."""
+    """The steepest and the flattest slope over THE_FOUR beside the paper's, which are of other functions; the mean bounds."""
     fits = rates.excess_slopes(items.with_number(records, "l1")).dropna(subset="slope").sort_values("slope", kind="stable")
     fits = fits.assign(bound=fits["estimator"].map(bounds.ESTIMATORS["paper"])).dropna(subset="bound")
     by = fits[fits["problem"].str.removesuffix("_perturbed").isin(THE_FOUR)].groupby("bound")
     ends = pd.concat([by.head(1).assign(end=ENDS[0]), by.tail(1).assign(end=ENDS[1])])
     slopes = items.numbers(ends, "{bound}", "{end}", "slope", why=config["reasons"]["slopes"])
-    frames = [items.answers(slopes, config, items=["slopes"])]
-    others = [item for item in config["compare"] if item != "slopes"]
-    return items.joined([*frames, items.answers(items.numbers_by_id(records, config, "l1"), config, items=others)])
+    others, means = [item for item in config["compare"] if item != "slopes"], items.numbers_by_id(records, config, "l1")
+    return items.joined([items.answers(slopes, config, items=["slopes"]), items.answers(means, config, items=others)])

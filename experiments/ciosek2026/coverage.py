@@ -1,8 +1,5 @@
-"""How often each certified bound or interval holds the true value, over many samples. A bound of level 1 - delta passes if its
-coverage is at least 1 - delta - 3 standard errors of a share, sqrt(delta (1 - delta) / samples).
-
-Nearly all bounds cover always: they add worst cases of several terms. What this can and cannot tell is in `ablations`.
-"""
+"""How often each certified bound or interval holds the true value. Nearly all cover always, as they add worst cases of several
+terms: what this can and cannot tell is in `ablations`."""
 
 from experiments.ciosek2026 import bounds
 from harness.report import coverage_plot, items, rates

@@ -14,8 +14,7 @@ INTERVALS = ("certified_interval", "certified_interval_perturbed")  # the last t
 
 
 def estimates(records):
-    """The records of the heuristic: 15 bins, and, under one name, those of the binned estimator whose number of bins is n^(1/3)
-    rounded."""
+    """The records of the heuristic: 15 bins, and, under one name, those of n^(1/3) bins, rounded."""
     found = bounds.measured(records)
     binned = found[found["estimator"].str.fullmatch(r"binned\d+")]
     count = binned["estimator"].str.removeprefix("binned").astype(int)
@@ -33,8 +32,7 @@ def intervals(records):
 
 
 def render(records, config):
-    """One panel per function: mean estimates (bars: standard deviation of one sample) and the mean certified interval as a band
-    against n; dashed the true value."""
+    """One panel per function: mean estimates (bars: standard deviation of one sample) and mean intervals (band) against n."""
     heuristic, held = estimates(records), intervals(records)
     means = items.means(heuristic, ["problem", "estimator", "truth", "n"])
     look = {"color": COLOURS[5], "alpha": 0.3, "linewidth": 0, "label": "certified interval, 95 %"}
@@ -48,13 +46,12 @@ def render(records, config):
         panels.truth_line(ax, mine)
         ax.set(xscale="log", ylim=(0.0, 0.45), title=bounds.function(problem, config))
 
-    problems, ylabel = items.chosen(config, heuristic, "problem"), "$L_1$ calibration error"
-    return panels.each(problems, draw, 1.75, ylabel, per_row=4, columns=4, sharex=True, sharey="row")
+    shape = {"height": 1.75, "per_row": 4, "columns": 4, "sharex": True, "sharey": "row"}
+    return panels.each(items.chosen(config, heuristic, "problem"), draw, ylabel="$L_1$ calibration error", **shape)
 
 
 def table(records, config):
-    """By function and n: the truth, both estimates as mean ± standard deviation of one sample and how far they are from the
-    truth, and the mean certified interval with its coverage."""
+    """By function and n: the truth, both mean estimates and how far they are from it, the mean interval and its coverage."""
     means, rows = items.means(estimates(records), ["problem", "n", "truth", "estimator"]), {}
     means = means.merge(intervals(records), "left").sort_values("n", kind="stable")
     for r in items.in_order(means, config, "problem").itertuples():
@@ -69,5 +66,5 @@ def table(records, config):
 
 def reproduced(records, config):
     """Mean estimates by rows '<problem id>, n = <n>'; the paper gives no number."""
-    both = [estimates(records), records[records["estimator"].isin(INTERVALS)]]
-    return items.answers(items.numbers_by_id(pd.concat(both, ignore_index=True), config, "l1"), config)
+    both = pd.concat([estimates(records), records[records["estimator"].isin(INTERVALS)]], ignore_index=True)
+    return items.answers(items.numbers_by_id(both, config, "l1"), config)

@@ -1,8 +1,7 @@
 """What the perturbation costs in AUROC, against its width h: the paper's table of three networks, on other predictions.
 
 decrease = AUROC of the scores as they are, less that of the perturbed scores of the same rows, mean over the perturbation's
-draws. Of networks that were trained with the perturbation: less their AUROC, perturbed, so that what training changes is counted
-too."""
+draws; less that of the network trained with the perturbation where there is one, so that what training changes counts too."""
 
 import re
 
@@ -26,18 +25,12 @@ PANELS = {
     "cifar10": "CIFAR-10, class against the others", "tabular": "tables, out-of-fold predictions",
     "logistic": "logistic regressions trained here", "mlp": "networks trained here",
 }  # fmt: skip
-NEAREST = {  # row of the paper's table: which of ours are nearest, and why they are of something else
-    "CIFAR, ViT": ("panel == 'cifar10'", "other networks on CIFAR-10, one class against the others; none is a ViT"),
-    "Spam, BERT": (
-        "panel == 'mlp' and series == 'spambase' and aware",
-        "another network and spam data: 57 columns of counts (spambase), trained with the perturbation",
-    ),
-}
+NEAREST = {"CIFAR, ViT": "panel == 'cifar10'", "Spam, BERT": "panel == 'mlp' and series == 'spambase' and aware"}
 
 
 def curves(records):
-    """The decrease by panel, series, training and h: mean over the members of a series (classes, tables or seeds) and its standard
-    error over them (over the draws for one); raw, the AUROC of the scores as they are."""
+    """By panel, series, training and h: mean decrease over the members of a series (classes, tables or seeds), its error over them
+    (over the draws for one), and `raw`, the AUROC of the scores as they are."""
     fine = items.with_number(records, "auroc")
     named = pd.DataFrame(map(parts_of_id, fine["problem"]), fine.index, ["base", "aware", "h"])
     fine = fine.join(named.astype({"h": float, "aware": bool})).astype({"value": float})
@@ -79,8 +72,7 @@ def render(records, config):
     axes[0].set_xscale("log", base=2)
     axes[0].set_xticks(widths, [f"$2^{{{np.log2(h):g}}}$" for h in widths])
     axes[0].set_yscale("symlog", linthresh=LIMIT, linscale=0.7)
-    axes[0].set_ylim(bottom, 0.5)
-    axes[0].set_yticks([t for t in (-0.01, -0.001, 0.0, 0.001, 0.01, 0.1) if t >= bottom])
+    axes[0].set(ylim=(bottom, 0.5), yticks=[t for t in (-0.01, -0.001, 0.0, 0.001, 0.01, 0.1) if t >= bottom])
     figure.supxlabel("width $h$ of the perturbation", fontsize=8)
     figure.supylabel("decrease of the AUROC", fontsize=8)
     return figure
@@ -104,19 +96,16 @@ def table(records, config):
 
 
 def reproduced(records, config):
-    """Beside the limits of the paper's three networks, which are not at hand, stand the means of the nearest predictions that
-    are."""
+    """The means of the nearest predictions at hand beside the limits of the paper's networks, which are not."""
     found, rows = curves(records), []
     for asked in items.printed(config).itertuples():
         name, _, width = asked.row.partition(", h = ")
-        which, why = NEAREST.get(name, ("panel == ''", "no network on IMDB reviews is at hand"))
-        mine = found.query(which)
+        mine = found.query(NEAREST.get(name, "panel == ''"))
         mine = mine[mine["h"].eq(width_of(width))]
-        if name in NEAREST and not len(mine):
-            why = items.first_reason(records) or why
+        none = items.first_reason(records) if name in NEAREST and not len(mine) else None
         mean = mine["mean"].mean(), mine["se"].mean() / np.sqrt(len(mine) or np.nan), mine["members"].sum()
         keys = tuple(key for keys in mine.get("keys", ()) for key in keys)
-        rows.append((asked.item, asked.row, asked.column, *mean, why, keys))
+        rows.append((asked.item, asked.row, asked.column, *mean, none or config["reasons"][name], keys))
     return pd.DataFrame(rows, columns=items.ANSWER)
 
 

@@ -10,9 +10,9 @@ from harness.report.style import COLOURS
 PRINTED = "64 repeats, n up to 10,000,000"
 
 
-def printed(config):
+def printed(config) -> float:
     """The paper's seconds."""
-    return items.printed(config, "study").set_index("row").loc[PRINTED, "value"]
+    return items.printed(config, "study")["value"].iloc[0]
 
 
 def render(records, config):
@@ -26,16 +26,15 @@ def render(records, config):
 
 
 def table(records, config):
-    """Rows: the methods, their sum, the sum of one function (mean), wall-clock seconds of the cells and of the runs (with the
-    samples drawn), the paper. Columns: n, all n."""
-    found, wall = costs.cells(records), items.wall_clock(records, config)
+    """Seconds at every n and at all n: of the bounds, all of them, one function (mean), by the wall clock, and the paper's."""
+    found, wall, paper = costs.cells(records), items.wall_clock(records, config), printed(config)
     by, count = found.groupby("estimator"), max(found["problem"].nunique(), 1)
     rows = {f"{bounds.plain(e, config)}, CPU seconds": costs.row(by.get_group(e)) for e in items.chosen(config, found)}
     rows["all of them, CPU seconds"] = costs.row(found)
     rows["one function (mean), CPU seconds"] = costs.row(found, share=1.0 / count)
     rows["all of them, wall-clock seconds of the cells"] = costs.row(found, "seconds")
     rows["the runs, wall-clock seconds, samples drawn"] = {"all n": f"{wall:.3g}" if wall == wall else "–"}
-    rows["paper, about"] = {"all n": f"{printed(config):.3g}"}
+    rows["paper, about"] = {"all n": f"{paper:.3g}"}
     heading = f"seconds for {count} functions and {found['rep'].nunique()} samples each"
     return items.wide(rows, ["what"], heading, items.size_columns(found))
 

@@ -15,16 +15,13 @@ PAIRS = {  # (derived, paper-style): colour, line and marker
 
 
 def ratios(records, config) -> pd.DataFrame:
-    """rates.paired_ratios of the pairs that the experiment has, with what tables (`function`, `text`) call them."""
+    """rates.paired_ratios of the pairs that the experiment has."""
     pairs = [pair for pair in PAIRS if set(pair) <= set(config["estimator"])]
-    found = items.in_order(rates.paired_ratios(bounds.measured(records), pairs), config, "problem")
-    texts = [" / ".join(bounds.plain(e, config) for e in pair.split(" / ")) for pair in found["pair"]]
-    return found.assign(function=[bounds.function(problem, config) for problem in found["problem"]], text=texts)
+    return items.in_order(rates.paired_ratios(bounds.measured(records), pairs), config, "problem")
 
 
 def render(records, config):
-    """One panel per function: derived / paper-style against n; the line is the ratio of the means, the band runs from the
-    smallest to the largest ratio on one sample. Below 1 the derived bound is tighter."""
+    """One panel per function: ratio of the means against n; the band runs from the smallest to the largest on one sample."""
     found = ratios(records, config)
     found = found[found["reps"] > 0]
     left, right, top = found["n"].min() / 1.6, found["n"].max() * 1.6, max(1.15, 1.05 * found["largest"].max())
@@ -38,23 +35,22 @@ def render(records, config):
                 ax.plot(line["n"], line["mean"], label=" / ".join(bounds.name(e, config) for e in pair), **how)
         ax.axhline(1.0, color="0.2", linewidth=0.9)
         ax.axvspan(left, FROM / 1.05, color="0.5", alpha=0.1, linewidth=0)
-        title = bounds.function(problem, config).removesuffix(", perturbed")
-        ax.set(xscale="log", xlim=(left, right), ylim=(0.0, top), title=title)
+        ax.set(xscale="log", xlim=(left, right), ylim=(0.0, top))
+        ax.set_title(bounds.function(problem, config).removesuffix(", perturbed"))
 
-    problems, ylabel = items.chosen(config, found, "problem"), "derived / paper-style"
-    return panels.each(problems, draw, ylabel=ylabel, columns=2, sharex=True, sharey=True)
+    more = {"ylabel": "derived / paper-style", "columns": 2, "sharex": True, "sharey": True}
+    return panels.each(items.chosen(config, found, "problem"), draw, **more)
 
 
 def table(records, config):
-    """By function and pair: the ratio of the means and the largest ratio on one sample at every n, and whether the derived bound
-    is tighter on every sample of every n from 10,000 on."""
-
-    def text(r):
-        return items.entry(r.mean, r.se, 3) + f" (max. {r.largest:.3f})" if r.reps else "both vacuous"
-
-    found = ratios(records, config)
-    rows = {key: {"verdict": verdict(part)} for key, part in found.groupby(["function", "text"], sort=False)}
-    rows = items.entries(found, ("{function}", "{text}"), "n = {n:,}", text=text, into=rows)
+    """By function and pair: the ratio of the means and the largest ratio on one sample at every n, and the verdict."""
+    rows = {}
+    for (problem, pair), part in ratios(records, config).groupby(["problem", "pair"], sort=False):
+        text = " / ".join(bounds.plain(e, config) for e in pair.split(" / "))
+        row = rows[bounds.function(problem, config), text] = {"verdict": verdict(part)}
+        for r in part.itertuples():
+            of_it = items.entry(r.mean, r.se, 3) + f" (max. {r.largest:.3f})"
+            row[f"n = {r.n:,}"] = of_it if r.reps else "both vacuous"
     heading = "ratio of the mean bounds ± jackknife error (largest ratio on one sample)"
     return items.wide(rows, ["function", "derived / paper-style"], heading)
 

@@ -1,12 +1,18 @@
-"""How often bounds and intervals hold the true value: the figure, and the rows of a table."""
+"""How often bounds and intervals hold the true value, upper bounds also without each of their terms: figures, rows of a table."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 
+from harness.estimators.certified.base import ALONE, EMPIRICAL, VARIANTS, ablated
 from harness.report import items, panels, rates
+from harness.report.style import COLOURS, MARKERS
+
+LOOKS = {v: {"marker": MARKERS[i % 8], "color": COLOURS[i % 8]} for i, v in enumerate(VARIANTS)}
+LOOKS[ALONE], LOOKS[EMPIRICAL] = ({"marker": m, "color": "0.35", "markerfacecolor": "white"} for m in "o^")
 
 
 def figure(found: pd.DataFrame, names: Mapping[str, str], problems: Sequence[str]):
@@ -47,9 +53,11 @@ def figure(found: pd.DataFrame, names: Mapping[str, str], problems: Sequence[str
 
 
 def entries(part: pd.DataFrame) -> dict[str, str]:
-    """A row of a table out of the sizes of one problem, estimator and level, as of `rates.coverage`: coverage at every n, samples,
-    the smallest that passes, the verdict, the closest margin, the share of vacuous bounds, the true value (CE), mean bounds at the
-    largest n."""
+    """A row of a table out of the sizes of one problem, estimator and level, as of `rates.coverage`.
+
+    Coverage at every n, samples, the smallest that passes, the verdict, the closest margin, the share of vacuous bounds, the true
+    value (CE), mean bounds at the largest n.
+    """
     part = part.sort_values("n")
     last, lost, failed = part.iloc[-1], int(part["without"].sum()), part.loc[~part["passes"], "n"]
     return {f"n = {r.n:,}": f"{r.coverage:.4f}" for r in part.itertuples()} | {
@@ -61,3 +69,54 @@ def entries(part: pd.DataFrame) -> dict[str, str]:
         "CE": items.entry(last["truth"]),
         "mean bound at the largest n": " to ".join(f"{x:.4f}" for x in (last["low"], last["high"]) if x == x),
     }
+
+
+def without_terms(records: pd.DataFrame, level: float | None = None) -> pd.DataFrame:
+    """How often upper bounds would hold the true value without each of their terms: `rates.coverage` of what `ablated` makes of
+    the diagnostics.
+
+    Parameters
+    ----------
+    records : DataFrame
+        Those without a number, diagnostics or truth are left out.
+    level : float, optional
+        Of the transfer alone, at this level instead of the records'.
+
+    Returns
+    -------
+    DataFrame
+        As of `rates.coverage`, by `variant` too; detected: whether the coverage is too small to pass.
+    """
+    fine = items.with_number(records, kinds="upper").dropna(subset=["diagnostics", "truth"])
+    fine = fine.assign(level=fine["level"] if level is None else level, low=np.nan).drop(columns="high")
+    terms = zip(items.diagnostics(fine).to_dict("records"), fine["level"])
+    made = pd.DataFrame([ablated(*row) for row in terms], fine.index).reindex(columns=VARIANTS if level is None else [ALONE])
+    found = fine.join(made).melt([*fine], var_name="variant", value_name="high").dropna(subset="high")
+    found = rates.coverage(found, "variant")
+    return found.assign(detected=~found["passes"])
+
+
+def variants_panel(ax, found: pd.DataFrame, names: Mapping[str, str], variants: Sequence[str]) -> None:
+    """Coverage of every bound as it is and without each of its terms; dotted: the smallest that passes.
+
+    Parameters
+    ----------
+    found : DataFrame
+        As of `without_terms`, of one problem and n.
+    names : mapping
+        {id of an estimator: its name}, in the order of the rows; others are not drawn.
+    variants : sequence of str
+        Those to be drawn, from the top of a row to its end.
+    """
+    rows = list(names)
+    found = found[found["estimator"].isin(rows)]
+    for i, variant in enumerate(variants):
+        part = found[found["variant"].eq(variant)]
+        at = part["estimator"].map(rows.index) + 0.7 * ((i + 0.5) / len(variants) - 0.5)
+        ax.plot(part["coverage"], at, linestyle="none", markersize=4, label=variant, **LOOKS[variant])
+    for x in found["least"].unique():
+        ax.axvline(x, color="0.2", linestyle=":", linewidth=0.9)
+    for y in np.arange(1, len(rows)) - 0.5:
+        ax.axhline(y, color="0.88", linewidth=0.6, zorder=0)
+    ax.set_xlim(-0.04, 1.04)
+    panels.name_rows(ax, list(names.values()))

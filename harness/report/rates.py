@@ -133,10 +133,10 @@ def coverage(records: pd.DataFrame, *more: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        By problem, estimator, n, level and the columns `more`: samples, coverage (low <= truth <= high, up to the error of the truth), margin, that
-        of the closest sample (min over samples of min(high - truth, truth - low)), truth, low and high (means), vacuous (share
-        of the samples that say no more than 0 <= value <= 1), keys of the cells, without (cells that gave no number), least
-        (`least_coverage`) and passes.
+        By problem, estimator, n, level and the columns `more`: samples, coverage (low <= truth <= high, up to the error of the
+        truth), margin, that of the closest sample (min over samples of min(high - truth, truth - low)), truth, low and high
+        (means), vacuous (share of the samples that say no more than 0 <= value <= 1), keys of the cells, without (cells that gave
+        no number), least (`least_coverage`) and passes.
     """
     by = ["problem", "estimator", "n", "level", *more]
     fine = records[records["status"].eq("ok") & records["kind"].isin(["upper", "lower", "interval"]) & records["truth"].notna()]

@@ -80,8 +80,8 @@ def from_terms(diagnostics: Mapping[str, float], without: Collection[str] = ()) 
 
         kl+(T, ln(1/delta_2) / n)  or  T,   T = min(1, empirical + bernstein + bias + deviation)
 
-    The first is of bounds with a transfer (`transferred`), unless "transfer" is left out. Of the bias of `TVKfold`, the sum of tvb
-    and ptb, either can be left out by itself.
+    The first is of bounds with a transfer (`transferred`), unless "transfer" is left out. Of the bias of `TVKfold`, the sum of
+    tvb and ptb, either can be left out by itself.
     """
     terms = {name: diagnostics.get(name, 0.0) for name in ("empirical", "bernstein", "bias", "deviation")}
     if "ptb" in diagnostics:
