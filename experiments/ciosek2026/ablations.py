@@ -1,9 +1,7 @@
 """What the coverage tests can tell: every bound again from its terms with one left out, on problems made to break it.
 
 A bound adds worst cases, so most terms can be left out on most problems without a miss. A term counts as detected where the bound
-without it covers less than 1 - delta - 3 standard errors. Wide windows, of one or more periods of what they are to find, make the
-bias term do its work; automatic windows are so narrow that it is seldom missed.
-"""
+without it covers less than 1 - delta - 3 standard errors."""
 
 from experiments.ciosek2026 import bounds
 from harness.estimators.certified.base import ALONE, EMPIRICAL, FULL, VARIANTS

@@ -16,23 +16,18 @@ def render(records, config):
     found = bounds.measured(records)
     looks = bounds.looks(found[found["kind"].eq("upper")], config)
     drawn = found[found["estimator"].isin(looks)]
-    sizes = np.array(sorted(drawn["n"].unique()), float)
-    least = drawn.loc[drawn["n"].eq(drawn["n"].min()) & drawn["excess"].gt(0), "excess"].min() if len(sizes) > 1 else np.nan
-    guide = {"color": "0.6", "linewidth": 0.8, "label": "slope $-1/3$", "zorder": 1}
 
     def draw(ax, problem):
         mine = drawn[drawn["problem"].eq(problem) & drawn["truth"].notna()]
         panels.means(ax, mine, looks, "excess")
         vacuous = mine.groupby(["estimator", "n"]).agg({"excess": "mean", "vacuous": "any"}).query("vacuous")["excess"]
         ax.plot(vacuous.index.get_level_values("n"), vacuous, "x", color="0.2", markersize=6, zorder=4)
-        if least == least:
-            ax.plot(sizes, 0.3 * least * (sizes / sizes[0]) ** (-1 / 3), **guide)
+        panels.guide(ax, drawn, "excess", -1 / 3, "slope $-1/3$")
         truth = found.loc[found["problem"].eq(problem), "truth"].dropna().head(1)
         text = bounds.function(problem, config).removesuffix(", perturbed")
         ax.set_title(f"{text}, CE = {truth.iloc[0] if len(truth) else np.nan:.4f}")
 
-    problems = items.chosen(config, found, "problem")
-    return panels.each(problems, draw, ylabel="bound $-$ CE", sharex=True, sharey=True)
+    return panels.each(items.chosen(config, found, "problem"), draw, ylabel="bound $-$ CE", sharex=True, sharey=True)
 
 
 def table(records, config):

@@ -24,8 +24,7 @@ def estimates(records):
 
 def intervals(records):
     """By problem and n: mean ends and coverage of the certified interval to show."""
-    found = bounds.measured(records)
-    found = found[found["estimator"].isin(INTERVALS)]
+    found = bounds.measured(records[records["estimator"].isin(INTERVALS)])
     found = found[found["estimator"].eq(found.groupby("problem")["estimator"].transform("max"))]
     held = found.assign(covers=found["low"].le(found["truth"]) & found["truth"].le(found["high"]))
     return held.groupby(["problem", "n"], as_index=False)[["low", "high", "covers"]].mean()

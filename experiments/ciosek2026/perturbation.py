@@ -15,11 +15,10 @@ from harness.report.shown import label
 
 LIMIT = 0.001  # "< 0.001" at h = 2^-6
 CLAIMED, NOTABLE = 2.0**-6, 2.0**-4
-KINDS = (  # how a base's id is read: what is averaged over, in brackets, the panel and the series
-    (r"perturbed_networks/(?P<table>\w+)_(?P<model>logistic|mlp)_(seed\d+)", "{model}", "{table}"),
-    (r"cifar10_one_vs_rest/(?P<network>.+)/(class\d+)", "cifar10", "{network}"),
-    (r"(?P<table>\w+)/(\d+)/(?P<family>[^_]+)_.*", "tabular", "{family}"),
-    (r"(?P<base>.+)", "{base}", "{base}"),
+KINDS = (  # how a base's id is read; the panel of the third is `tabular`
+    r"perturbed_networks/(?P<series>\w+)_(?P<panel>logistic|mlp)_seed\d+",
+    r"(?P<panel>cifar10)_one_vs_rest/(?P<series>.+)/class\d+",
+    r"\w+/\d+/(?P<series>[^_]+)_.*",
 )
 PANELS = {
     "cifar10": "CIFAR-10, class against the others", "tabular": "tables, out-of-fold predictions",
@@ -29,8 +28,8 @@ NEAREST = {"CIFAR, ViT": "panel == 'cifar10'", "Spam, BERT": "panel == 'mlp' and
 
 
 def curves(records):
-    """By panel, series, training and h: mean decrease over the members of a series (classes, tables or seeds), its error over them
-    (over the draws for one), and `raw`, the AUROC of the scores as they are."""
+    """By panel, series, training and h: mean decrease over the members of a series (classes, tables or seeds), its error over
+    them (over the draws for one), and `raw`, the AUROC of the scores as they are."""
     fine = items.with_number(records, "auroc")
     named = pd.DataFrame(map(parts_of_id, fine["problem"]), fine.index, ["base", "aware", "h"])
     fine = fine.join(named.astype({"h": float, "aware": bool})).astype({"value": float})
@@ -110,6 +109,6 @@ def reproduced(records, config):
 
 
 def _place(base):
-    """(panel, series) of a base problem's id; its own panel where it is of no known kind."""
-    found, panel, series = next((f, *names) for pattern, *names in KINDS if (f := re.fullmatch(pattern, base)))
-    return panel.format(**found.groupdict()), series.format(**found.groupdict())
+    """The panel and the series of a base problem's id; its own where it is of no known kind."""
+    found = [read.groupdict() for kind in KINDS if (read := re.fullmatch(kind, base))]
+    return {"panel": "tabular", **found[0]} if found else {"panel": base, "series": base}

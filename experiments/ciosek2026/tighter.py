@@ -22,21 +22,17 @@ def ratios(records, config) -> pd.DataFrame:
 
 def render(records, config):
     """One panel per function: ratio of the means against n; the band runs from the smallest to the largest on one sample."""
-    found = ratios(records, config)
-    found = found[found["reps"] > 0]
-    left, right, top = found["n"].min() / 1.6, found["n"].max() * 1.6, max(1.15, 1.05 * found["largest"].max())
+    found = ratios(records, config).query("reps > 0")
+    xlim, top = (found["n"].min() / 1.6, found["n"].max() * 1.6), max(1.15, 1.05 * found["largest"].max())
 
     def draw(ax, problem):
         for pair, (colour, dash, marker) in PAIRS.items():
-            line = found[found["problem"].eq(problem) & found["pair"].eq(" / ".join(pair))]
-            if len(line):
-                how = {"color": COLOURS[colour], "linestyle": dash, "marker": marker}
-                ax.fill_between(line["n"], line["least"], line["largest"], color=COLOURS[colour], alpha=0.2, linewidth=0)
-                ax.plot(line["n"], line["mean"], label=" / ".join(bounds.name(e, config) for e in pair), **how)
+            line, text = found["pair"].eq(" / ".join(pair)), " / ".join(bounds.name(e, config) for e in pair)
+            how = {"color": COLOURS[colour], "linestyle": dash, "marker": marker, "label": text}
+            panels.band(ax, found[found["problem"].eq(problem) & line], "least", "largest", **how)
         ax.axhline(1.0, color="0.2", linewidth=0.9)
-        ax.axvspan(left, FROM / 1.05, color="0.5", alpha=0.1, linewidth=0)
-        ax.set(xscale="log", xlim=(left, right), ylim=(0.0, top))
-        ax.set_title(bounds.function(problem, config).removesuffix(", perturbed"))
+        ax.axvspan(xlim[0], FROM / 1.05, color="0.5", alpha=0.1, linewidth=0)
+        ax.set(xscale="log", xlim=xlim, ylim=(0.0, top), title=bounds.function(problem, config).removesuffix(", perturbed"))
 
     more = {"ylabel": "derived / paper-style", "columns": 2, "sharex": True, "sharey": True}
     return panels.each(items.chosen(config, found, "problem"), draw, **more)
@@ -49,8 +45,7 @@ def table(records, config):
         text = " / ".join(bounds.plain(e, config) for e in pair.split(" / "))
         row = rows[bounds.function(problem, config), text] = {"verdict": verdict(part)}
         for r in part.itertuples():
-            of_it = items.entry(r.mean, r.se, 3) + f" (max. {r.largest:.3f})"
-            row[f"n = {r.n:,}"] = of_it if r.reps else "both vacuous"
+            row[f"n = {r.n:,}"] = items.entry(r.mean, r.se, 3) + f" (max. {r.largest:.3f})" if r.reps else "both vacuous"
     heading = "ratio of the mean bounds ± jackknife error (largest ratio on one sample)"
     return items.wide(rows, ["function", "derived / paper-style"], heading)
 
@@ -58,9 +53,9 @@ def table(records, config):
 def verdict(part) -> str:
     """'tighter on all N samples' of n >= 10,000, or on how many sizes it is not; part: `ratios` of one function and pair."""
     large = part[part["n"].ge(FROM) & part["reps"].gt(0)]
-    worse = large[~large["largest"].lt(1.0)]
-    if len(worse):
-        return f"not on every sample of n = {', '.join(f'{n:,}' for n in worse['n'])}"
+    worse = [f"{n:,}" for n in large.loc[~large["largest"].lt(1.0), "n"]]
+    if worse:
+        return f"not on every sample of n = {', '.join(worse)}"
     return f"tighter on all {large['reps'].sum():,} samples" if len(large) else "–"
 
 

@@ -15,9 +15,11 @@ __all__ = [
     "MARKERS",
     "N_AXIS",
     "WIDTH",
+    "band",
     "curve",
     "each",
     "grid",
+    "guide",
     "legend",
     "look",
     "marks",
@@ -190,3 +192,22 @@ def means(ax, frame: pd.DataFrame, looks: Mapping[str, Mapping[str, Any]], value
         mean = frame[frame["estimator"].eq(estimator)].groupby("n")[value].mean()
         ax.plot(mean.index, mean, **look)
     ax.set(xscale="log", yscale="log")
+
+
+def band(ax, part: pd.DataFrame, low: str, high: str, value: str = "mean", **how) -> None:
+    """A line over the frame's columns n and `value` in a pale band from `low` to `high`; nothing where it is empty. `how` goes to
+    plot; it has the colour."""
+    if len(part):
+        part = part.sort_values("n")
+        ax.fill_between(part["n"], part[low], part[high], color=how["color"], alpha=0.2, linewidth=0)
+        ax.plot(part["n"], part[value], **how)
+
+
+def guide(ax, frame: pd.DataFrame, value: str, slope: float, text: str) -> None:
+    """A grey line of this slope on logarithmic axes over the frame's sizes n, below the smallest positive `value` at the smallest
+    of them; nothing where there is none or one size only."""
+    sizes = np.array(sorted(frame["n"].unique()), float)
+    least = frame.loc[frame["n"].eq(frame["n"].min()) & frame[value].gt(0), value].min()
+    if len(sizes) > 1 and least == least:
+        how = {"color": "0.6", "linewidth": 0.8, "label": text, "zorder": 1}
+        ax.plot(sizes, 0.3 * least * (sizes / sizes[0]) ** slope, **how)
