@@ -1,7 +1,7 @@
 """What the perturbation costs in AUROC, against its width h: the paper's table of three networks, on other predictions.
 
 decrease = AUROC of the scores as they are, less that of the perturbed scores of the same rows, mean over the perturbation's
-draws; less that of the network trained with the perturbation where there is one, so that what training changes counts too."""
+draws. For networks trained with the perturbation it is less their own perturbed AUROC: what training changes counts too."""
 
 import re
 

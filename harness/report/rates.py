@@ -210,7 +210,13 @@ def paired_ratios(records: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> pd
 
 
 def below(mean: float, error: float, limit: float) -> str:
-    """Whether a mean is below a limit: yes or no beyond two standard errors, else open."""
+    """Whether a mean is below a limit: yes or no beyond two standard errors, else open.
+
+    Examples
+    --------
+    >>> below(0.0005, 0.0002, 0.001), below(0.0005, 0.0003, 0.001)
+    ('yes', 'open')
+    """
     if mean + 2 * error < limit:
         return "yes"
     return "no" if mean - 2 * error > limit else "open"
