@@ -8,10 +8,12 @@ import pandas as pd
 import pytest
 
 import harness
-from experiments.ciosek2026 import ablations, bound, bounds, convergence, coverage, ece, study, tighter
+from experiments.ciosek2026 import ablations, bound, convergence, coverage, ece, study, tighter
 from experiments.ciosek2026.authors import MeanShift
 from harness.estimators.base import apply
-from harness.report import items, rates, reproduction
+from harness.estimators.certified.base import ablated
+from harness.report import coverage_plot, items, rates, reproduction
+from harness.runs.catalogue import ids
 from harness.runs.config import compose
 from harness.runs.options import ids
 from harness.runs.plan import plan
@@ -95,8 +97,12 @@ def test_bounds_that_assume_a_variation_are_told_one_that_is_true():
 # slopes
 
 
+def slopes(frame):
+    return rates.excess_slopes(items.with_number(frame, "l1"))
+
+
 def test_the_slope_of_a_power_law_is_its_exponent_at_every_decade():
-    found = bounds.slopes(records(law(NW, -1 / 3)), configured("convergence")).iloc[0]
+    found = slopes(records(law(NW, -1 / 3))).iloc[0]
     assert found[["slope", "first", "last"]].to_numpy(float) == pytest.approx([-1 / 3] * 3, abs=1e-12)
     assert found["se"] == pytest.approx(0.0, abs=1e-12) and found["reps"] == 3 and found["left_out"] == 0
 
@@ -104,24 +110,24 @@ def test_the_slope_of_a_power_law_is_its_exponent_at_every_decade():
 def test_the_error_of_a_slope_is_the_jackknife_over_replications():
     """Two reps of two exponents: the means without one rep are the other's, so the slopes are -0.4 and -0.2, se = 0.1."""
     rows = law(NW, -0.4, factors=(1.0,)) + law(NW, -0.2, factors=(1.0,), rep=1)
-    assert bounds.slopes(records(rows), configured("convergence")).iloc[0]["se"] == pytest.approx(0.1, abs=1e-12)
+    assert slopes(records(rows)).iloc[0]["se"] == pytest.approx(0.1, abs=1e-12)
 
 
 def test_sizes_at_which_a_bound_is_vacuous_are_left_out_of_the_slope():
     rows = law(NW, -1 / 3, sizes=(10_000, 100_000, 1_000_000)) + [
         {"estimator": NW, "n": 1000, "rep": i, "value": 1.0} for i in range(3)
     ]
-    found = bounds.slopes(records(rows), configured("convergence")).iloc[0]
+    found = slopes(records(rows)).iloc[0]
     assert found["slope"] == pytest.approx(-1 / 3) and found["n_min"] == 10_000 and found["left_out"] == 1
-    two = bounds.slopes(records(rows[:3] + rows[-3:]), configured("convergence")).iloc[0]
+    two = slopes(records(rows[:3] + rows[-3:])).iloc[0]
     assert np.isnan(two["slope"])
 
 
 def test_a_lower_bound_is_as_far_below_as_an_upper_one_above():
     rows = [{**r, "kind": "lower", "value": 0.2 - r["value"]} for r in law("lower_preq", -0.5, factors=(1.0,))]
-    assert bounds.slopes(records(rows), configured("convergence")).iloc[0]["slope"] == pytest.approx(-0.5)
+    assert slopes(records(rows)).iloc[0]["slope"] == pytest.approx(-0.5)
     below = [{**r, "value": 0.2 - r["value"]} for r in law(NW, -0.5)]  # an upper bound below the truth has no logarithm
-    assert np.isnan(bounds.slopes(records(below), configured("convergence")).iloc[0]["slope"])
+    assert np.isnan(slopes(records(below)).iloc[0]["slope"])
 
 
 def test_slopes_are_shown_beside_the_papers_range_and_not_judged_by_it():
@@ -228,7 +234,7 @@ def test_a_bound_is_recomputed_from_its_parts(estimator):
     problem = harness.load_problem(SINE)
     p, y = problem.sample(3000, np.random.default_rng(1))
     e = apply(harness.load_estimator(estimator), p, y, "binary", np.random.default_rng(2), problem)["l1"]
-    found = ablations.without({**e.diagnostics, "level": e.level})
+    found = ablated(e.diagnostics, e.level)
     assert found.pop(ablations.FULL) == pytest.approx(e.high, abs=1e-12)
     assert len(found) >= 3 and all(value <= e.high + 1e-12 for value in found.values())
     assert found[ablations.EMPIRICAL] == e.diagnostics["empirical"] < e.high
@@ -247,7 +253,7 @@ def test_a_missing_bias_term_loses_coverage_where_windows_erase_the_waves():
             row = {"problem": "score_square12", "estimator": name, "n": n, "rep": rep, "value": e.high, "truth": truth}
             rows.append({**row, "diagnostics": json.dumps(e.diagnostics)})
     frame, config = records(rows), configured("ablations")
-    found = ablations.measured(frame).set_index(["estimator", "variant"])["coverage"]
+    found = coverage_plot.without_terms(frame).set_index(["estimator", "variant"])["coverage"]
     assert found["bv_window_wide", ablations.FULL] == found["bv_window", ablations.FULL] == 1.0
     assert found["bv_window_wide", "without bias"] == 0.0
     table = ablations.table(frame, config)

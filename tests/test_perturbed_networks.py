@@ -12,6 +12,7 @@ from harness.errors import UndefinedError
 from harness.math import estimands
 from harness.problems import Beta, Perturbations, PerturbedNetworks, Relabelled
 from harness.problems.perturbations import width_name
+from harness.report import rates
 from harness.runs.config import compose
 from harness.sources.make import perturbed_networks as made
 from harness.sources.make.perturbed_networks import Training
@@ -208,7 +209,7 @@ def test_decreases_are_against_the_plain_network(found):
 
 
 def test_the_limit_is_judged_beyond_two_standard_errors():
-    assert [item.judged(*of) for of in ((0.0005, 0.0002), (0.0005, 0.0003), (0.002, 0.0001))] == ["yes", "open", "no"]
+    assert [rates.below(*of, item.LIMIT) for of in ((0.0005, 0.0002), (0.0005, 0.0003), (0.002, 0.0001))] == ["yes", "open", "no"]
 
 
 def test_table_figure_and_comparison(found):

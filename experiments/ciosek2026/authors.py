@@ -1,7 +1,5 @@
 """What exists only for the items of ciosek2026."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from harness.errors import UndefinedError
@@ -10,11 +8,8 @@ from harness.estimators.base import Estimate
 
 @dataclass(frozen=True)
 class MeanShift:
-    """E|S - S0| of a perturbed problem: the most by which the perturbation can change its L1 calibration error.
-
-    Of the problem alone, whatever the sample: a quadrature, or, of a file, the mean over its rows. The diagnostic `h` is the
-    width of the perturbation. Undefined where the problem is not perturbed.
-    """
+    """E|S - S0| of a perturbed problem, whatever the sample: the most by which the perturbation can change its L1 calibration
+    error. The diagnostic `h` is the perturbation's width; undefined where the problem is not perturbed."""
 
     estimands = ("l1",)
     wants = ("problem",)

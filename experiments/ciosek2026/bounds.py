@@ -1,47 +1,28 @@
-"""What the items on certified bounds share: names and looks, how far a bound is from the truth, log-log slopes, rows beside an
-independent prototype's."""
+"""What the items on certified bounds share: names and looks, and numbers beside an independent prototype's."""
+
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from harness.report import items, rates
-from harness.report.plots import COLOURS
-from harness.report.tables import label
+from harness.report.shown import label
+from harness.report.style import COLOURS
 
-PAPER_STYLE = ("nw_kfold_first_order", "tv_kfold", "lip_bkt")
-PAIRS = (  # derived, paper-style
-    ("nw_jensen", "nw_kfold_first_order"), ("nw_jensen", "nw_kfold_ciosek2026"), ("tv_insample", "tv_kfold"),
-    ("bv_window", "tv_kfold"), ("lip_bkt_jensen", "lip_bkt"),
-)  # fmt: skip
-NAMES = {
-    "nw_kfold_first_order": "NW, K folds, 1st order", "nw_kfold_ciosek2026": r"NW, K folds, $3/(2h^2)$",
-    "nw_kfold": r"NW, K folds, $1/(2h^2)$", "nw_jensen": "NW, Jensen", "nw_jensen_histogram": "NW, Jensen, histogram",
-    "nw_jensen_wide": "NW, Jensen, wide", "nw_kfold_wide": "NW, K folds, wide",
-    "tv_kfold": "TV, K folds", "tv_kfold_basic": "TV, K folds, basic", "tv_insample": "TV, in-sample", "bv_window": "BV window",
-    "bv_window_wide": "BV window, wide", "bv_window_wider": "BV window, wider", "lip_bkt_wide": "Lip+Bkt, wide",
-    "lip_bkt_jensen_wide": "Lip+Bkt, Jensen, wide", "lip_bkt": "Lip+Bkt", "lip_bkt_jensen": "Lip+Bkt, Jensen",
-    "lower_preq": "lower bound", "certified_interval": "interval (BV)", "certified_interval_perturbed": "interval (NW)",
-    "binned15": "ECE, 15 bins",
-}  # fmt: skip
-STYLES = {  # colour by family; the paper's form is solid with full markers
-    "nw_kfold_first_order": (0, "-", "o"), "nw_kfold_ciosek2026": (0, "-.", "^"), "nw_kfold": (0, ":", "v"),
-    "nw_jensen": (5, "--", "o"), "nw_jensen_histogram": (5, ":", "P"),
-    "tv_kfold": (1, "-", "s"), "tv_kfold_basic": (1, "-.", "s"), "tv_insample": (4, "--", "s"), "bv_window": (3, "--", "X"),
-    "lip_bkt": (2, "-", "D"), "lip_bkt_jensen": (2, "--", "D"), "lower_preq": (6, ":", "*"),
-    "binned15": (7, ":", "P"),
-}  # fmt: skip
-FUNCTIONS = {
-    "score_calibrated": "calibrated", "score_sine": "sine", "score_sigmoid": "sigmoid", "score_steps": "steps",
-    "score_waves": "waves", "score_saturated": "saturated",
-}  # fmt: skip
-THE_FOUR = ("score_sine", "score_sigmoid", "score_steps", "score_waves")
-JENSEN = "before_transfer"  # the part that only bounds of the form kl+(...) have
+# By estimator: its name in figures; colour by family, line and marker (the paper's form is solid, full); the exponent of n in
+# theory; the paper's name of its three bounds.
+ESTIMATORS = pd.read_csv(Path(__file__).with_name("estimators.csv"), dtype=str).set_index("estimator")
+
+
+def said(estimator: str, column: str, otherwise=None):
+    """What ESTIMATORS says about an estimator, else `otherwise`."""
+    return ESTIMATORS[column].dropna().get(estimator, otherwise)
 
 
 def name(estimator: str, config) -> str:
     """How an estimator is called in figures: as configured, else as here, else by its id."""
     given = label(config, "estimator", estimator)
-    return given if given != estimator else NAMES.get(estimator, estimator)
+    return given if given != estimator else said(estimator, "name", estimator)
 
 
 def plain(estimator: str, config) -> str:
@@ -50,53 +31,31 @@ def plain(estimator: str, config) -> str:
 
 
 def function(problem: str, config) -> str:
-    """How a problem is called: as configured, else 'sine' and 'sine, perturbed', else by its id."""
-    given = label(config, "problem", problem)
-    if given != problem:
-        return given
-    base = problem.removesuffix("_perturbed")
-    text = FUNCTIONS.get(base, base.removeprefix("score_").replace("_", " "))
-    return text + ", perturbed" * (base != problem)
+    """How a problem is called: as configured, else as in 'sine' or 'sine, perturbed'."""
+    given, base = label(config, "problem", problem), problem.removesuffix("_perturbed")
+    return given if given != problem else base.removeprefix("score_").replace("_", " ") + ", perturbed" * (base != problem)
 
 
-def style(estimator: str, i: int = 0) -> dict:
-    """Colour, line and marker of an estimator, open where the line is not solid; `i` numbers those without a look of their
-    own."""
-    colour, line, marker = STYLES.get(estimator, (i % 8, (0, (1, 1)), "P"))
-    face = COLOURS[colour] if line == "-" else "white"
-    return {"color": COLOURS[colour], "linestyle": line, "marker": marker, "markerfacecolor": face, "markeredgewidth": 0.8}
+def named(frame, config):
+    """The frame in the configuration's order, with the names `function` of the problem and `bound`, plain, of the estimator."""
+    frame = items.in_order(frame, config)
+    functions = [function(problem, config) for problem in frame["problem"]]
+    return frame.assign(function=functions, bound=[plain(estimator, config) for estimator in frame["estimator"]])
+
+
+def looks(frame, config) -> dict[str, dict]:
+    """By estimator of the frame: its name and look for matplotlib's plot, open markers where the line is not solid."""
+    found = {}
+    for i, e in enumerate(items.chosen(config, frame)):
+        colour, line = COLOURS[int(said(e, "colour", i % 8))], said(e, "line", (0, (1, 1)))
+        found[e] = {"color": colour, "linestyle": line, "marker": said(e, "marker", "P"), "label": name(e, config)}
+        found[e] |= {"markerfacecolor": colour if line == "-" else "white", "markeredgewidth": 0.8}
+    return found
 
 
 def measured(records):
-    """The L1 records that carry a number, with `excess`: bound - CE of an upper bound, CE - bound of a lower one, |estimate - CE|
-    of another, and `vacuous`: the bound says no more than 0 <= CE <= 1."""
-    fine = items.with_number(records, "l1").copy()
-    upper, lower = fine["kind"].eq("upper"), fine["kind"].eq("lower")
-    difference = fine["value"] - fine["truth"]
-    fine["excess"] = np.where(upper, difference, np.where(lower, -difference, difference.abs()))
-    fine["vacuous"] = (upper & fine["value"].ge(1.0 - 1e-9)) | (lower & fine["value"].le(0.0))
-    return fine
-
-
-def slopes(records, config):
-    """By problem and estimator: the slope of log10(mean excess) on log10 n by least squares.
-
-    Sizes at which a sample's bound is vacuous are left out; the rest is rates.log_slope's."""
-    rows = []
-    for (problem, estimator), part in measured(records).groupby(["problem", "estimator"], sort=False):
-        good = part.groupby("n")["vacuous"].transform("any").eq(False) & part["truth"].notna()
-        wide = part[good].pivot(index="rep", columns="n", values="excess").dropna(axis=0)
-        of_it = {"problem": problem, "estimator": estimator, "keys": tuple(part["key"])}
-        rows.append({**of_it, **rates.log_slope(wide), "left_out": part.loc[~good, "n"].nunique()})
-    columns = ["problem", "estimator", "keys", "slope", "se", "first", "last", "n_min", "n_max", "reps", "left_out"]
-    return items.in_order(pd.DataFrame(rows, columns=columns), config)
-
-
-def means(records, config):
-    """Our mean bounds in rows '<problem id>, n = <n>' and columns '<estimator id>'; cells that gave none leave their reason."""
-    of_it = ("{problem}, n = {n}", "{estimator}")
-    found = items.numbers(items.evaluated(records, config, "l1"), *of_it)
-    return items.together(found, items.without_number(records, config, *of_it))
+    """rates.excess of the L1 records that carry a number."""
+    return rates.excess(items.with_number(records, "l1"))
 
 
 def shares(found, config, by, row, column):

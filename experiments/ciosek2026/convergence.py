@@ -1,79 +1,55 @@
 """Every certified bound against n on functions with a known calibration error: how far above the truth it is, and how fast that
-falls. The paper prints the range of its log-log slopes over its four functions; whether they are of bound - CE is not known, nor
-are the functions, delta and the number of folds."""
+falls. The paper prints the range of its log-log slopes over four functions that are not known."""
 
 import numpy as np
 import pandas as pd
 
 from experiments.ciosek2026 import bounds
-from harness.report import items, panels, reproduction
+from harness.report import items, panels, rates, reproduction
 
-RANGES = {"nw_kfold_first_order": "NW", "tv_kfold": "TV", "lip_bkt": "Lip+Bkt"}  # rows of the reported item `slopes`
+THE_FOUR = ("score_sine", "score_sigmoid", "score_steps", "score_waves")
 ENDS = ("slope, steepest", "slope, flattest")
-THEORY = {
-    "nw_kfold_first_order": "-1/3", "nw_kfold_ciosek2026": "-2/5", "nw_kfold": "-2/5", "nw_jensen": "-2/5",
-    "nw_jensen_histogram": "-2/5", "tv_kfold": "-1/4", "tv_kfold_basic": "-1/4", "tv_insample": "-1/4", "bv_window": "-1/3",
-    "lip_bkt": "-1/3", "lip_bkt_jensen": "-1/3",
-}  # fmt: skip
 
 
 def render(records, config):
-    """One panel per function: mean of bound - CE against n, both axes logarithmic; a cross where a bound is vacuous (1). Grey:
-    the slope -1/3, the paper's theoretical rate of NW and Lip+Bkt."""
+    """One panel per function: mean of bound - CE against n, a cross where a bound is vacuous (1); grey: the paper's rate -1/3."""
     found = bounds.measured(records)
-    problems = items.chosen(config, found, "problem")
-    if not problems:
-        return panels.nothing()
-    figure, axes = panels.panels(len(problems), sharex=True, sharey=True)
-    chosen = items.chosen(config, found[found["kind"].eq("upper")])
-    drawn = found[found["estimator"].isin(chosen)]
-    sizes = np.array(sorted(drawn["n"].unique()), float)
-    least = drawn.loc[drawn["n"].eq(sizes[0]) & drawn["excess"].gt(0), "excess"].min() if len(sizes) > 1 else np.nan
-    for k, (ax, problem) in enumerate(zip(axes, problems)):
-        mine = found[found["problem"].eq(problem) & found["truth"].notna()]
-        for i, estimator in enumerate(chosen):
-            by = mine[mine["estimator"].eq(estimator)].groupby("n")
-            line, vacuous = by["excess"].mean(), by["vacuous"].any().astype(bool)
-            ax.plot(line.index, line, label=bounds.name(estimator, config), **bounds.style(estimator, i))
-            ax.plot(line.index[vacuous], line[vacuous], "x", color="0.2", markersize=6, zorder=4)
-        if least == least:
-            guide = {"color": "0.6", "linewidth": 0.8, "label": "slope $-1/3$", "zorder": 1}
-            ax.plot(sizes, 0.3 * least * (sizes / sizes[0]) ** (-1 / 3), **guide)
-        truth = mine["truth"].iloc[0] if len(mine) else np.nan
-        ax.set_title(f"{bounds.function(problem, config).removesuffix(', perturbed')}, CE = {truth:.4f}")
-        ax.set(xscale="log", yscale="log", ylabel="" if k % 3 else "bound $-$ CE")
-    panels.legend(figure, axes, columns=5)
-    return figure
+    looks = bounds.looks(found[found["kind"].eq("upper")], config)
+    drawn = found[found["estimator"].isin(looks)]
+
+    def draw(ax, problem):
+        mine = drawn[drawn["problem"].eq(problem) & drawn["truth"].notna()]
+        panels.means(ax, mine, looks, "excess")
+        vacuous = mine.groupby(["estimator", "n"]).agg({"excess": "mean", "vacuous": "any"}).query("vacuous")["excess"]
+        ax.plot(vacuous.index.get_level_values("n"), vacuous, "x", color="0.2", markersize=6, zorder=4)
+        panels.guide(ax, drawn, "excess", -1 / 3, "slope $-1/3$")
+        truth = found.loc[found["problem"].eq(problem), "truth"].dropna().head(1)
+        text = bounds.function(problem, config).removesuffix(", perturbed")
+        ax.set_title(f"{text}, CE = {truth.iloc[0] if len(truth) else np.nan:.4f}")
+
+    return panels.each(items.chosen(config, found, "problem"), draw, ylabel="bound $-$ CE", sharex=True, sharey=True)
 
 
 def table(records, config):
-    """By function and bound: slope with its standard error, over the first and the last decade, in theory; for the paper-style
-    bounds the paper's range and whether the slope is inside; the mean bound at every n (vacuous ones are left out of the fit)."""
-    mean = items.evaluated(records, config, "l1").set_index(["problem", "estimator"])
-    rows = {}
-    for r in bounds.slopes(records, config).itertuples():
-        of_it, (low, high) = mean.loc[[(r.problem, r.estimator)]].sort_values("n"), paper_range(r.estimator)
-        row = rows[bounds.function(r.problem, config), bounds.plain(r.estimator, config)] = {
-            "CE": items.entry(of_it["truth"].iloc[0])
-        }
-        if of_it["kind"].isin(["upper", "lower"]).any():
-            row |= {
-                "slope": items.entry(r.slope, r.se, 3) + (f" (n ≥ {r.n_min:,.0f})" if r.left_out and r.slope == r.slope else ""),
-                "first decade": items.entry(r.first, digits=3),
-                "last decade": items.entry(r.last, digits=3),
-                "theory": THEORY.get(r.estimator, "–"),
-                "paper's range": f"{low} to {high}" if low == low else "–",
-                "verdict": verdict(r.slope, r.estimator),
-            }
-        row |= {f"n = {one.n:,}": items.entry(one.mean, one.se) for one in of_it.itertuples()}
+    """By function and bound: slope, over the first and the last decade, in theory, the paper's range; mean bound at every n."""
+    means, rows = bounds.named(items.evaluated(records, config, "l1").sort_values("n"), config), {}
+    fits = rates.excess_slopes(items.with_number(records, "l1")).set_index(["problem", "estimator"])
+    for r in means.drop_duplicates(["problem", "estimator"]).itertuples():
+        fit, (low, high) = fits.loc[(r.problem, r.estimator)], paper_range(r.estimator)
+        row = rows[r.function, r.bound] = {"CE": items.entry(r.truth)}
+        if r.kind in ("upper", "lower"):
+            row |= items.slope_entries(fit)
+            row |= {"theory": bounds.said(r.estimator, "theory", "–"), "paper's range": f"{low} to {high}" if low == low else "–"}
+            row["verdict"] = verdict(fit["slope"], r.estimator)
     heading = "slope of log(mean of bound - CE) on log n, ± jackknife error; mean bounds"
+    rows = items.entries(means, ("{function}", "{bound}"), "n = {n:,}", into=rows)
     return items.wide(rows, ["function", "bound"], heading)
 
 
 def paper_range(estimator):
     """(steepest, flattest) slope of the paper's bound of that form, NaN without one."""
     printed = reproduction.reported("ciosek2026", ["slopes"]).set_index(["row", "column"])["value"]
-    return tuple(float(printed.get((RANGES.get(estimator), end), np.nan)) for end in ENDS)
+    return tuple(float(printed.get((bounds.said(estimator, "paper"), end), np.nan)) for end in ENDS)
 
 
 def verdict(slope, estimator):
@@ -85,19 +61,11 @@ def verdict(slope, estimator):
 
 
 def reproduced(records, config):
-    """The steepest and the flattest slope over the paper's number of functions, beside its range and not judged by it: the
-    functions are others; and the mean bounds, beside the prototype's."""
-    fits = bounds.slopes(records, config)
-    fits = fits[fits["problem"].str.removesuffix("_perturbed").isin(bounds.THE_FOUR) & fits["slope"].notna()]
-    ends = [
-        fits[fits["estimator"].eq(e)].sort_values("slope").iloc[[0, -1]].assign(end=ENDS)
-        for e in RANGES
-        if e in set(fits["estimator"])
-    ]
-    found = pd.concat(ends) if ends else fits
-    found = found.assign(bound=found["estimator"].map(RANGES))
-    slopes = items.numbers(found, "{bound}", "{end}", "slope", why=config["reasons"]["slopes"])
-    others = [i for i in config["compare"] if i != "slopes"]
-    return items.joined(
-        [items.answers(slopes, config, items=["slopes"]), items.answers(bounds.means(records, config), config, items=others)]
-    )
+    """The steepest and the flattest slope over THE_FOUR beside the paper's, which are of other functions; the mean bounds."""
+    fits = rates.excess_slopes(items.with_number(records, "l1")).dropna(subset="slope").sort_values("slope", kind="stable")
+    fits = fits.assign(bound=fits["estimator"].map(bounds.ESTIMATORS["paper"])).dropna(subset="bound")
+    by = fits[fits["problem"].str.removesuffix("_perturbed").isin(THE_FOUR)].groupby("bound")
+    ends = pd.concat([by.head(1).assign(end=ENDS[0]), by.tail(1).assign(end=ENDS[1])])
+    slopes = items.numbers(ends, "{bound}", "{end}", "slope", why=config["reasons"]["slopes"])
+    others, means = [item for item in config["compare"] if item != "slopes"], items.numbers_by_id(records, config, "l1")
+    return items.joined([items.answers(slopes, config, items=["slopes"]), items.answers(means, config, items=others)])

@@ -6,16 +6,15 @@ import pandas as pd
 
 from experiments.ciosek2026 import bounds
 from harness.report import items, panels
-from harness.report.plots import COLOURS
+from harness.report.style import COLOURS
 
 FIXED, GROWING = "binned15", "binned, n^(1/3) bins"
 NAMES = {FIXED: "15 bins", GROWING: "n^(1/3) bins"}
-INTERVALS = ("certified_interval_perturbed", "certified_interval")  # the first that a problem has is shown
+INTERVALS = ("certified_interval", "certified_interval_perturbed")  # the last that a problem has is shown
 
 
 def estimates(records):
-    """The records of the heuristic: 15 bins, and, under one name, those of the binned estimator whose number of bins is n^(1/3)
-    rounded."""
+    """The records of the heuristic: 15 bins, and, under one name, those of n^(1/3) bins, rounded."""
     found = bounds.measured(records)
     binned = found[found["estimator"].str.fullmatch(r"binned\d+")]
     count = binned["estimator"].str.removeprefix("binned").astype(int)
@@ -23,59 +22,48 @@ def estimates(records):
     return pd.concat([binned[binned["estimator"].eq(FIXED)], growing], ignore_index=True)
 
 
-def interval(records, problem):
-    """The records of the interval to show for a problem, empty if it has none."""
-    found = bounds.measured(records)
-    found = found[found["problem"].eq(problem) & found["estimator"].isin(INTERVALS)]
-    return found[found["estimator"].eq(min(found["estimator"], key=INTERVALS.index, default=None))]
+def intervals(records):
+    """By problem and n: mean ends and coverage of the certified interval to show."""
+    found = bounds.measured(records[records["estimator"].isin(INTERVALS)])
+    found = found[found["estimator"].eq(found.groupby("problem")["estimator"].transform("max"))]
+    held = found.assign(covers=found["low"].le(found["truth"]) & found["truth"].le(found["high"]))
+    return held.groupby(["problem", "n"], as_index=False)[["low", "high", "covers"]].mean()
 
 
 def render(records, config):
-    """One panel per function: mean estimates (bars: standard deviation of one sample) and the mean certified interval as a band
-    against n; dashed the true value."""
-    heuristic = estimates(records)
-    problems = items.chosen(config, heuristic, "problem")
-    if not problems:
-        return panels.nothing()
-    means = items.means(heuristic, ["problem", "estimator", "n"])
-    figure, axes = panels.panels(len(problems), per_row=4, height=1.75, sharex=True, sharey="row")
-    for k, (ax, problem) in enumerate(zip(axes, problems)):
-        band = interval(records, problem).groupby("n")[["low", "high"]].mean()
-        look = {"color": COLOURS[5], "alpha": 0.3, "linewidth": 0, "label": "certified interval, 95 %"}
-        ax.fill_between(band.index, band["low"], band["high"], **look)
+    """One panel per function: mean estimates (bars: standard deviation of one sample) and mean intervals (band) against n."""
+    heuristic, held = estimates(records), intervals(records)
+    means = items.means(heuristic, ["problem", "estimator", "truth", "n"])
+    look = {"color": COLOURS[5], "alpha": 0.3, "linewidth": 0, "label": "certified interval, 95 %"}
+
+    def draw(ax, problem):
+        band, mine = (frame[frame["problem"].eq(problem)] for frame in (held, means))
+        ax.fill_between(band["n"], band["low"], band["high"], **look)
         for name, colour, marker in ((FIXED, 1, "o"), (GROWING, 0, "s")):
-            line = means[means["problem"].eq(problem) & means["estimator"].eq(name)]
-            text = NAMES[name].replace("n^(1/3)", "$n^{1/3}$")
-            panels.curve(ax, line, error="sd", color=COLOURS[colour], marker=marker, label=text)
-        panels.truth_line(ax, heuristic[heuristic["problem"].eq(problem)])
+            how = {"color": COLOURS[colour], "marker": marker, "label": NAMES[name].replace("n^(1/3)", "$n^{1/3}$")}
+            panels.curve(ax, mine[mine["estimator"].eq(name)], error="sd", **how)
+        panels.truth_line(ax, mine)
         ax.set(xscale="log", ylim=(0.0, 0.45), title=bounds.function(problem, config))
-        ax.set_ylabel("" if k % 4 else "$L_1$ calibration error")
-    panels.legend(figure, axes)
-    return figure
+
+    shape = {"height": 1.75, "per_row": 4, "columns": 4, "sharex": True, "sharey": "row"}
+    return panels.each(items.chosen(config, heuristic, "problem"), draw, ylabel="$L_1$ calibration error", **shape)
 
 
 def table(records, config):
-    """By function and n: the truth, both estimates as mean ± standard deviation of one sample and how far they are from the
-    truth, and the mean certified interval with its coverage."""
-    heuristic, rows = estimates(records), {}
-    for problem in items.chosen(config, heuristic, "problem"):
-        band = interval(records, problem)
-        for n, part in heuristic[heuristic["problem"].eq(problem)].groupby("n"):
-            truth = part["truth"].iloc[0]
-            row = rows[bounds.function(problem, config), f"{n:,}"] = {"truth": items.entry(truth)}
-            for name, text in NAMES.items():
-                values = part.loc[part["estimator"].eq(name), "value"]
-                row[text] = items.entry(values.mean(), values.std())
-                row[f"{text} - truth"] = f"{values.mean() - truth:+.4f}" if len(values) else "–"
-            mine = band[band["n"].eq(n)]
-            if len(mine):
-                row["certified interval"] = f"{mine['low'].mean():.4f} to {mine['high'].mean():.4f}"
-                row["covers"] = f"{(mine['low'].le(mine['truth']) & mine['truth'].le(mine['high'])).mean():.3f}"
+    """By function and n: the truth, both mean estimates and how far they are from it, the mean interval and its coverage."""
+    means, rows = items.means(estimates(records), ["problem", "n", "truth", "estimator"]), {}
+    means = means.merge(intervals(records), "left").sort_values("n", kind="stable")
+    for r in items.in_order(means, config, "problem").itertuples():
+        text, row = NAMES[r.estimator], rows.setdefault((bounds.function(r.problem, config), f"{r.n:,}"), {})
+        row |= {"truth": items.entry(r.truth), text: items.entry(r.mean, r.sd), f"{text} - truth": f"{r.mean - r.truth:+.4f}"}
+        if r.low == r.low:
+            row |= {"certified interval": f"{r.low:.4f} to {r.high:.4f}", "covers": f"{r.covers:.3f}"}
+    first = ["truth", *(column for text in NAMES.values() for column in (text, f"{text} - truth"))]
     heading = "estimates: mean ± standard deviation of one sample; interval: mean ends, 95 %"
-    return items.wide(rows, ["function", "n"], heading)
+    return items.wide(rows, ["function", "n"], heading, first)
 
 
 def reproduced(records, config):
     """Mean estimates by rows '<problem id>, n = <n>'; the paper gives no number."""
-    both = [estimates(records), records[records["estimator"].isin(INTERVALS)]]
-    return items.answers(bounds.means(pd.concat(both, ignore_index=True), config), config)
+    both = pd.concat([estimates(records), records[records["estimator"].isin(INTERVALS)]], ignore_index=True)
+    return items.answers(items.numbers_by_id(both, config, "l1"), config)

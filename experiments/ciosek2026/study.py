@@ -4,78 +4,43 @@ sizes up to 10^7, of one machine that it does not name; whether for one function
 import pandas as pd
 
 from experiments.ciosek2026 import bounds
-from harness.report import items, panels
-from harness.report.plots import COLOURS
+from harness.report import costs, items
+from harness.report.style import COLOURS
 
 PRINTED = "64 repeats, n up to 10,000,000"
 
 
-def cells(records):
-    """One row per cell that gave a number."""
-    return items.with_number(records).drop_duplicates("key")
-
-
-def printed(config):
+def printed(config) -> float:
     """The paper's seconds."""
-    return items.printed(config, "study").set_index("row").loc[PRINTED, "value"]
+    return items.printed(config, "study")["value"].iloc[0]
 
 
 def render(records, config):
-    """Left: mean CPU seconds of one bound on one sample against n. Right: CPU seconds of the whole study by method, and the
-    paper's."""
-    found = cells(records)
-    if not len(found):
-        return panels.nothing()
-    figure, ((left, right),) = panels.grid(1, 2, 2.6)
-    chosen, names, values, colours = items.chosen(config, found), [], [], []
-    for i, estimator in enumerate(chosen):
-        mine, look = found[found["estimator"].eq(estimator)], bounds.style(estimator, i)
-        mean = mine.groupby("n")["cpu_seconds"].mean()
-        left.plot(mean.index, mean, label=bounds.name(estimator, config), **look)
-        names, values = [*names, bounds.name(estimator, config)], [*values, mine["cpu_seconds"].sum()]
-        colours.append(look["color"])
-    left.set(xscale="log", yscale="log", xlabel=panels.N_AXIS, ylabel="CPU seconds, one sample")
-    if len(chosen) > 1:
-        names, values, colours = [*names, "sum of the bounds"], [*values, sum(values)], [*colours, "0.35"]
-    right.barh(names, values, color=colours, height=0.6)
-    wall, paper = items.wall_clock(records, config), printed(config)
-    if wall == wall:
-        right.axvline(wall, color="0.2", linestyle=":", label=f"wall clock, {wall:.3g} s, samples drawn")
-    right.axvline(paper, color=COLOURS[1], linestyle="--", label=f"paper, about {paper:.0f} s")
-    right.invert_yaxis()
-    right.set_xlim(0.0, None)
-    right.grid(axis="y", visible=False)
-    right.set_xlabel(f"CPU seconds, {found['problem'].nunique()} functions, {found['rep'].nunique()} samples")
-    panels.legend(figure, [left, right], columns=3)
-    return figure
+    """costs.figure of the bounds, with the wall-clock seconds and the paper's."""
+    found, wall, paper = costs.cells(records), items.wall_clock(records, config), printed(config)
+    lines = [
+        (wall, {"color": "0.2", "linestyle": ":", "label": f"wall clock, {wall:.3g} s, samples drawn"}),
+        (paper, {"color": COLOURS[1], "linestyle": "--", "label": f"paper, about {paper:.0f} s"}),
+    ]
+    return costs.figure(found, bounds.looks(found, config), "sum of the bounds", "functions", lines)
 
 
 def table(records, config):
-    """Rows: the methods, their sum, the sum of one function (mean), wall-clock seconds of the cells and of the runs (with the
-    samples drawn), the paper. Columns: n, all n."""
-    found = cells(records)
-    sizes, count = sorted(found["n"].unique()), max(found["problem"].nunique(), 1)
-
-    def row(part, column="cpu_seconds", share=1.0):
-        by = part.groupby("n")[column].sum() * share
-        return {f"n = {n:,}": _seconds(by[n]) for n in sizes if n in by} | {"all n": _seconds(by.sum())}
-
-    rows = {f"{bounds.plain(e, config)}, CPU seconds": row(found[found["estimator"].eq(e)]) for e in items.chosen(config, found)}
-    rows["all of them, CPU seconds"] = row(found)
-    rows["one function (mean), CPU seconds"] = row(found, share=1.0 / count)
-    rows["all of them, wall-clock seconds of the cells"] = row(found, "seconds")
-    rows["the runs, wall-clock seconds, samples drawn"] = {"all n": _seconds(items.wall_clock(records, config))}
-    rows["paper, about"] = {"all n": _seconds(printed(config))}
-    return items.wide(rows, ["what"], f"seconds for {count} functions and {found['rep'].nunique()} samples each")
-
-
-def _seconds(value):
-    return f"{value:.3g}" if value == value else "–"
+    """Seconds at every n and at all n: of the bounds, all of them, one function (mean), by the wall clock, and the paper's."""
+    found, wall, paper = costs.cells(records), items.wall_clock(records, config), printed(config)
+    by, count = found.groupby("estimator"), max(found["problem"].nunique(), 1)
+    rows = {f"{bounds.plain(e, config)}, CPU seconds": costs.row(by.get_group(e)) for e in items.chosen(config, found)}
+    rows["all of them, CPU seconds"] = costs.row(found)
+    rows["one function (mean), CPU seconds"] = costs.row(found, share=1.0 / count)
+    rows["all of them, wall-clock seconds of the cells"] = costs.row(found, "seconds")
+    rows["the runs, wall-clock seconds, samples drawn"] = {"all n": f"{wall:.3g}" if wall == wall else "–"}
+    rows["paper, about"] = {"all n": f"{paper:.3g}"}
+    heading = f"seconds for {count} functions and {found['rep'].nunique()} samples each"
+    return items.wide(rows, ["what"], heading, items.size_columns(found))
 
 
 def reproduced(records, config):
     """CPU seconds of all cells, of other hardware and so not judged."""
-    found = cells(records)
+    found, why = costs.cells(records), config["reasons"]["seconds"]
     total = {"value": found["cpu_seconds"].sum(), "reps": found["rep"].nunique(), "keys": tuple(found["key"])}
-    why = config["reasons"]["seconds"]
     return items.answers(items.numbers(pd.DataFrame([total]), PRINTED, "seconds", "value", None, why=why), config)

@@ -4,79 +4,58 @@ import pandas as pd
 
 from experiments.ciosek2026 import bounds
 from harness.report import items, panels, rates
+from harness.report.style import COLOURS
 
 FROM = 10_000  # the claim is for n from here on
-LINES = ((0, "-", "o"), (5, "--", "^"), (1, "-", "s"), (3, "-", "X"), (2, "-", "D"))  # colour, line and marker, by pair
+PAIRS = {  # (derived, paper-style): colour, line and marker
+    ("nw_jensen", "nw_kfold_first_order"): (0, "-", "o"), ("nw_jensen", "nw_kfold_ciosek2026"): (5, "--", "^"),
+    ("tv_insample", "tv_kfold"): (1, "-", "s"), ("bv_window", "tv_kfold"): (3, "-", "X"),
+    ("lip_bkt_jensen", "lip_bkt"): (2, "-", "D"),
+}  # fmt: skip
 
 
-def ratios(records, config):
-    """By problem, n and pair ('<derived> / <paper-style>'): ratio of the means with its jackknife error, the smallest and the
-    largest ratio on one sample, and how many samples there are. Samples on which both are vacuous (1) are no comparison, and
-    counted."""
-    found, rows = bounds.measured(records), []
-    pairs = [pair for pair in bounds.PAIRS if set(pair) <= set(config["estimator"])]
-    for problem in items.chosen(config, found, "problem"):
-        for pair in pairs:
-            mine = found[found["problem"].eq(problem) & found["estimator"].isin(pair)]
-            for n, part in mine.groupby("n"):
-                wide = part.pivot(index="rep", columns="estimator", values="value").reindex(columns=list(pair)).dropna()
-                if len(wide):
-                    vacuous = wide.ge(1.0 - 1e-9).all(axis=1)
-                    row = {"problem": problem, "n": n, "pair": " / ".join(pair), "vacuous": int(vacuous.sum())}
-                    rows.append({**row, "keys": tuple(part["key"]), **rates.ratio_of_means(*wide[~vacuous].to_numpy().T)})
-    columns = ["problem", "n", "pair", "vacuous", "keys", "mean", "se", "least", "largest", "reps"]
-    return pd.DataFrame(rows, columns=columns)
+def ratios(records, config) -> pd.DataFrame:
+    """rates.paired_ratios of the pairs that the experiment has."""
+    pairs = [pair for pair in PAIRS if set(pair) <= set(config["estimator"])]
+    return items.in_order(rates.paired_ratios(bounds.measured(records), pairs), config, "problem")
 
 
 def render(records, config):
-    """One panel per function: derived / paper-style against n; the line is the ratio of the means, the band runs from the
-    smallest to the largest ratio on one sample. Below 1 the derived bound is tighter."""
-    found = ratios(records, config)
-    found = found[found["reps"] > 0]
-    problems = items.chosen(config, found, "problem")
-    if not problems:
-        return panels.nothing()
-    figure, axes = panels.panels(len(problems), sharex=True, sharey=True)
-    for k, (ax, problem) in enumerate(zip(axes, problems)):
-        for pair, (colour, dash, marker) in zip(bounds.PAIRS, LINES):
-            line = found[found["problem"].eq(problem) & found["pair"].eq(" / ".join(pair))].sort_values("n")
-            if len(line):
-                how = {"color": bounds.COLOURS[colour], "linestyle": dash, "marker": marker}
-                ax.fill_between(line["n"], line["least"], line["largest"], color=how["color"], alpha=0.2, linewidth=0)
-                ax.plot(line["n"], line["mean"], label=" / ".join(bounds.name(e, config) for e in pair), **how)
+    """One panel per function: ratio of the means against n; the band runs from the smallest to the largest on one sample."""
+    found = ratios(records, config).query("reps > 0")
+    xlim, top = (found["n"].min() / 1.6, found["n"].max() * 1.6), max(1.15, 1.05 * found["largest"].max())
+
+    def draw(ax, problem):
+        for pair, (colour, dash, marker) in PAIRS.items():
+            line, text = found["pair"].eq(" / ".join(pair)), " / ".join(bounds.name(e, config) for e in pair)
+            how = {"color": COLOURS[colour], "linestyle": dash, "marker": marker, "label": text}
+            panels.band(ax, found[found["problem"].eq(problem) & line], "least", "largest", **how)
         ax.axhline(1.0, color="0.2", linewidth=0.9)
-        ax.axvspan(found["n"].min() / 1.6, FROM / 1.05, color="0.5", alpha=0.1, linewidth=0)
-        ax.set(
-            xscale="log",
-            xlim=(found["n"].min() / 1.6, found["n"].max() * 1.6),
-            ylim=(0.0, max(1.15, 1.05 * found["largest"].max())),
-        )
-        ax.set_title(bounds.function(problem, config).removesuffix(", perturbed"))
-        ax.set_ylabel("" if k % 3 else "derived / paper-style")
-    panels.legend(figure, axes, columns=2)
-    return figure
+        ax.axvspan(xlim[0], FROM / 1.05, color="0.5", alpha=0.1, linewidth=0)
+        ax.set(xscale="log", xlim=xlim, ylim=(0.0, top), title=bounds.function(problem, config).removesuffix(", perturbed"))
+
+    more = {"ylabel": "derived / paper-style", "columns": 2, "sharex": True, "sharey": True}
+    return panels.each(items.chosen(config, found, "problem"), draw, **more)
 
 
 def table(records, config):
-    """By function and pair: the ratio of the means and the largest ratio on one sample at every n, and whether the derived bound
-    is tighter on every sample of every n from 10,000 on."""
-    found, rows = ratios(records, config), {}
-    for (problem, pair), part in found.groupby(["problem", "pair"], sort=False):
+    """By function and pair: the ratio of the means and the largest ratio on one sample at every n, and the verdict."""
+    rows = {}
+    for (problem, pair), part in ratios(records, config).groupby(["problem", "pair"], sort=False):
         text = " / ".join(bounds.plain(e, config) for e in pair.split(" / "))
-        rows[bounds.function(problem, config), text] = {"verdict": verdict(part)} | {
-            f"n = {r.n:,}": items.entry(r.mean, r.se, 3) + f" (max. {r.largest:.3f})" if r.reps else "both vacuous"
-            for r in part.itertuples()
-        }
+        row = rows[bounds.function(problem, config), text] = {"verdict": verdict(part)}
+        for r in part.itertuples():
+            row[f"n = {r.n:,}"] = items.entry(r.mean, r.se, 3) + f" (max. {r.largest:.3f})" if r.reps else "both vacuous"
     heading = "ratio of the mean bounds ± jackknife error (largest ratio on one sample)"
     return items.wide(rows, ["function", "derived / paper-style"], heading)
 
 
-def verdict(part):
+def verdict(part) -> str:
     """'tighter on all N samples' of n >= 10,000, or on how many sizes it is not; part: `ratios` of one function and pair."""
     large = part[part["n"].ge(FROM) & part["reps"].gt(0)]
-    worse = large[~large["largest"].lt(1.0)]
-    if len(worse):
-        return f"not on every sample of n = {', '.join(f'{n:,}' for n in worse['n'])}"
+    worse = [f"{n:,}" for n in large.loc[~large["largest"].lt(1.0), "n"]]
+    if worse:
+        return f"not on every sample of n = {', '.join(worse)}"
     return f"tighter on all {large['reps'].sum():,} samples" if len(large) else "–"
 
 

@@ -210,3 +210,13 @@ def width_name(h: float) -> str:
     """0.015625 -> 'h2^-6', 0.02 -> 'h0.02'."""
     mantissa, exponent = frexp(h)
     return f"h2^{exponent - 1}" if mantissa == 0.5 else f"h{h:g}"
+
+
+def width_of(name: str) -> float:
+    """The width that `width_name` named.
+
+    >>> width_of("h2^-6"), width_of("h0.02")
+    (0.015625, 0.02)
+    """
+    base, _, exponent = name.removeprefix("h").partition("^")
+    return float(base) ** float(exponent or 1)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, nan
 from numbers import Real
 from typing import Any
 
 from harness.errors import BadInputError
-from harness.math.sech_noise import WIDTHS, width_name
+from harness.math.sech_noise import WIDTHS, width_name, width_of
 from harness.problems.base import ProblemSpec, members_of
 from harness.problems.files_family import AbsentFiles, PredictionFiles
 from harness.problems.transforms.perturbed import Perturbed
@@ -116,8 +117,6 @@ class PerturbedNetworks:
         return found
 
 
-
-
 def _check(widths):
     if (
         not widths
@@ -125,3 +124,15 @@ def _check(widths):
         or len(set(map(width_name, widths))) < len(widths)
     ):
         raise BadInputError(f"widths is {tuple(widths)}; different positive numbers are needed.")
+
+
+def parts_of_id(name: str) -> tuple[str, bool, float]:
+    """What the id of a member says: the id of the predictions as they are, whether they were trained with the perturbation, and
+    its width h, NaN for none.
+
+    >>> parts_of_id("net/aware_h2^-6"), parts_of_id("net")
+    (('net', True, 0.015625), ('net', False, nan))
+    """
+    found = re.fullmatch(r"(.+?)(?:/(aware_)?(h(?:2\^-?\d+|[\d.e-]+)))?", name)
+    base, aware, width = found.groups() if found else (name, None, None)
+    return base, aware is not None, width_of(width) if width else nan

@@ -400,3 +400,22 @@ def wide(
     table = pd.DataFrame(data, index, columns or ["numbers"], dtype=object)
     table.columns.name = heading
     return table
+
+
+def size_columns(frame: pd.DataFrame) -> list[str]:
+    """The columns 'n = 1,000', ... of a table, in the order of the frame's sizes n."""
+    return [f"n = {n:,}" for n in sorted(frame["n"].unique())]
+
+
+def numbers_by_id(records: pd.DataFrame, config: Config, estimand: str) -> pd.DataFrame:
+    """Our means in rows '<problem id>, n = <n>' and columns '<estimator id>'; cells that gave none leave their reason."""
+    of_it = ("{problem}, n = {n}", "{estimator}")
+    return together(numbers(evaluated(records, config, estimand), *of_it), without_number(records, config, *of_it))
+
+
+def slope_entries(fit: Mapping[str, Any]) -> dict[str, str]:
+    """Entries of a table for a row of `rates.excess_slopes`: the slope with its error, from which n on where sizes are left out,
+    and over the first and the last decade."""
+    of_some = f" (n ≥ {fit['n_min']:,.0f})" if fit["left_out"] and fit["slope"] == fit["slope"] else ""
+    decades = {f"{end} decade": entry(fit[end], digits=3) for end in ("first", "last")}
+    return {"slope": entry(fit["slope"], fit["se"], 3) + of_some, **decades}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,15 @@ __all__ = [
     "MARKERS",
     "N_AXIS",
     "WIDTH",
+    "band",
     "curve",
+    "each",
     "grid",
+    "guide",
     "legend",
     "look",
     "marks",
+    "means",
     "name_rows",
     "nothing",
     "panels",
@@ -143,3 +147,67 @@ def legend(
         named = [(texts or {}).get(text, text) for text in shown]
         options = {"loc": "outside upper center", "handlelength": 2.0, "columnspacing": 1.2, **more}
         figure.legend([found[text] for text in shown], named, ncols=min(columns, len(shown)), **options)
+
+
+def each(
+    names: Sequence[str],
+    draw: Callable[[Any, str], None],
+    height: float = 2.0,
+    ylabel: str = "",
+    per_row: int = 3,
+    columns: int = 5,
+    **more,
+):
+    """A figure with a panel for every name, drawn by draw(ax, name), and one legend; `nothing` where there is no name.
+
+    Parameters
+    ----------
+    names : sequence of str
+        As of `items.chosen`.
+    draw : callable
+        Draws a panel, title and scales included.
+    height, per_row, **more
+        As for `panels`.
+    ylabel : str
+        The label of the y axis of the first panel of every row.
+    columns : int
+        As for `legend`.
+    """
+    if not len(names):
+        return nothing()
+    figure, axes = panels(len(names), per_row, height, **more)
+    for k, (ax, name) in enumerate(zip(axes, names)):
+        draw(ax, name)
+        ax.set_ylabel("" if k % per_row else ylabel)
+    legend(figure, axes, columns=columns)
+    return figure
+
+
+def means(ax, frame: pd.DataFrame, looks: Mapping[str, Mapping[str, Any]], value: str) -> None:
+    """A line per estimator: the mean of the frame's column `value` against n, both axes logarithmic.
+
+    `looks`: {id of an estimator: its label, colour, marker and line}, as plot takes them.
+    """
+    for estimator, look in looks.items():
+        mean = frame[frame["estimator"].eq(estimator)].groupby("n")[value].mean()
+        ax.plot(mean.index, mean, **look)
+    ax.set(xscale="log", yscale="log")
+
+
+def band(ax, part: pd.DataFrame, low: str, high: str, value: str = "mean", **how) -> None:
+    """A line over the frame's columns n and `value` in a pale band from `low` to `high`; nothing where it is empty. `how` goes to
+    plot; it has the colour."""
+    if len(part):
+        part = part.sort_values("n")
+        ax.fill_between(part["n"], part[low], part[high], color=how["color"], alpha=0.2, linewidth=0)
+        ax.plot(part["n"], part[value], **how)
+
+
+def guide(ax, frame: pd.DataFrame, value: str, slope: float, text: str) -> None:
+    """A grey line of this slope on logarithmic axes over the frame's sizes n, below the smallest positive `value` at the smallest
+    of them; nothing where there is none or one size only."""
+    sizes = np.array(sorted(frame["n"].unique()), float)
+    least = frame.loc[frame["n"].eq(frame["n"].min()) & frame[value].gt(0), value].min()
+    if len(sizes) > 1 and least == least:
+        how = {"color": "0.6", "linewidth": 0.8, "label": text, "zorder": 1}
+        ax.plot(sizes, 0.3 * least * (sizes / sizes[0]) ** slope, **how)

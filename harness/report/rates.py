@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -126,18 +127,18 @@ def least_coverage(level: Any, samples: Any) -> Any:
     return level - 3.0 * np.sqrt(level * (1.0 - level) / samples)
 
 
-def coverage(records: pd.DataFrame) -> pd.DataFrame:
+def coverage(records: pd.DataFrame, *more: str) -> pd.DataFrame:
     """How often bounds and intervals hold the true value.
 
     Returns
     -------
     DataFrame
-        By problem, estimator, n and level: samples, coverage (low <= truth <= high, up to the error of the truth), margin, that
-        of the closest sample (min over samples of min(high - truth, truth - low)), truth, low and high (means), vacuous (share
-        of the samples that say no more than 0 <= value <= 1), keys of the cells, without (cells that gave no number), least
-        (`least_coverage`) and passes.
+        By problem, estimator, n, level and the columns `more`: samples, coverage (low <= truth <= high, up to the error of the
+        truth), margin, that of the closest sample (min over samples of min(high - truth, truth - low)), truth, low and high
+        (means), vacuous (share of the samples that say no more than 0 <= value <= 1), keys of the cells, without (cells that gave
+        no number), least (`least_coverage`) and passes.
     """
-    by = ["problem", "estimator", "n", "level"]
+    by = ["problem", "estimator", "n", "level", *more]
     fine = records[records["status"].eq("ok") & records["kind"].isin(["upper", "lower", "interval"]) & records["truth"].notna()]
     margin = np.minimum(fine["high"].fillna(np.inf) - fine["truth"], fine["truth"] - fine["low"].fillna(-np.inf))
     fine = fine.assign(margin=margin, covered=margin >= -fine["truth_error"].fillna(0.0))
@@ -150,3 +151,72 @@ def coverage(records: pd.DataFrame) -> pd.DataFrame:
     table["without"] = [int(without.get(key, 0)) for key in zip(table["problem"], table["estimator"], table["n"])]
     table["least"] = least_coverage(table["level"], table["samples"])
     return table.assign(passes=table["coverage"] >= table["least"])
+
+
+def excess(records: pd.DataFrame) -> pd.DataFrame:
+    """Records that hold a number with `excess`, how far it is from the truth on its side of it: bound - truth of an upper bound,
+    truth - bound of a lower one, |estimate - truth| of others; and `vacuous`, whether a bound says no more than
+    0 <= truth <= 1."""
+    upper, lower = records["kind"].eq("upper"), records["kind"].eq("lower")
+    difference = records["value"] - records["truth"]
+    vacuous = (upper & records["value"].ge(1.0 - 1e-9)) | (lower & records["value"].le(0.0))
+    return records.assign(excess=np.where(upper, difference, np.where(lower, -difference, difference.abs())), vacuous=vacuous)
+
+
+def excess_slopes(records: pd.DataFrame) -> pd.DataFrame:
+    """How fast estimates approach the truth: `log_slope` of their `excess`.
+
+    Returns
+    -------
+    DataFrame
+        By problem and estimator: slope, se, first, last, n_min, n_max, reps, as of `log_slope`; left_out, how many sizes are left
+        out because a sample's bound is vacuous there or the truth is not known; keys of the cells.
+    """
+    rows = []
+    for (problem, estimator), part in excess(records).groupby(["problem", "estimator"], sort=False):
+        good = part.groupby("n")["vacuous"].transform("any").eq(False) & part["truth"].notna()
+        wide = part[good].pivot(index="rep", columns="n", values="excess").dropna(axis=0)
+        of_it = {"problem": problem, "estimator": estimator, "keys": tuple(part["key"])}
+        rows.append({**of_it, **log_slope(wide), "left_out": part.loc[~good, "n"].nunique()})
+    columns = ["problem", "estimator", "keys", "slope", "se", "first", "last", "n_min", "n_max", "reps", "left_out"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def paired_ratios(records: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> pd.DataFrame:
+    """How one bound compares with another on the samples that both have.
+
+    Parameters
+    ----------
+    records : DataFrame
+        Rows that hold a number, of one estimand.
+    pairs : iterable of (str, str)
+        The ids of two estimators.
+
+    Returns
+    -------
+    DataFrame
+        By problem, n and pair ('<first> / <second>'): mean, se, least, largest, reps, as of `ratio_of_means`; vacuous, how many
+        samples are left out because both bounds are 1; keys of the cells.
+    """
+    rows = []
+    for pair in pairs:
+        for (problem, n), part in records[records["estimator"].isin(pair)].groupby(["problem", "n"], sort=True):
+            wide = part.pivot(index="rep", columns="estimator", values="value").reindex(columns=list(pair)).dropna()
+            if len(wide):
+                vacuous = wide.ge(1.0 - 1e-9).all(axis=1)
+                row = {"problem": problem, "n": n, "pair": " / ".join(pair), "vacuous": int(vacuous.sum())}
+                rows.append({**row, "keys": tuple(part["key"]), **ratio_of_means(*wide[~vacuous].to_numpy().T)})
+    return pd.DataFrame(rows, columns=["problem", "n", "pair", "vacuous", "keys", "mean", "se", "least", "largest", "reps"])
+
+
+def below(mean: float, error: float, limit: float) -> str:
+    """Whether a mean is below a limit: yes or no beyond two standard errors, else open.
+
+    Examples
+    --------
+    >>> below(0.0005, 0.0002, 0.001), below(0.0005, 0.0003, 0.001)
+    ('yes', 'open')
+    """
+    if mean + 2 * error < limit:
+        return "yes"
+    return "no" if mean - 2 * error > limit else "open"

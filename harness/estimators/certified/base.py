@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import weakref
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -72,6 +73,46 @@ def transferred(level, n, empirical, bias, deviation, delta_1, delta_2, **more):
     return upper_bound(
         kl_upper(before, math.log(1.0 / delta_2) / n), level, diagnostics, n, delta_1=delta_1, delta_2=delta_2, **more
     )
+
+
+def from_terms(diagnostics: Mapping[str, float], without: Collection[str] = ()) -> float:
+    """The upper bound that an estimate's diagnostics are of, with the terms `without` left out.
+
+        kl+(T, ln(1/delta_2) / n)  or  T,   T = min(1, empirical + bernstein + bias + deviation)
+
+    The first is of bounds with a transfer (`transferred`), unless "transfer" is left out. Of the bias of `TVKfold`, the sum of
+    tvb and ptb, either can be left out by itself.
+    """
+    terms = {name: diagnostics.get(name, 0.0) for name in ("empirical", "bernstein", "bias", "deviation")}
+    if "ptb" in diagnostics:
+        terms["bernstein"] = diagnostics.get("bernstein", math.inf)  # upper_bound leaves out what is infinite
+        left = {"tvb": "ptb", "ptb": "tvb"}
+        terms["bias"] = next((diagnostics[left[name]] for name in left if name in without), terms["bias"])
+    total = min(1.0, sum(value for name, value in terms.items() if name not in without))
+    if "before_transfer" not in diagnostics or "transfer" in without:
+        return total
+    return kl_upper(total, math.log(1.0 / diagnostics["delta_2"]) / diagnostics["n"])
+
+
+FULL, ALONE, EMPIRICAL = "all terms", "transfer alone", "empirical term alone"
+_BESIDES = ("bernstein", "bias", "deviation")  # the terms besides the empirical one
+VARIANTS = {  # the terms left out, and the diagnostic that all bounds have from which they can be
+    FULL: ((), "empirical"), "without bias": (("bias",), "bias"), "without TVB": (("tvb",), "ptb"),
+    "without PTB": (("ptb",), "ptb"), "without deviation": (("deviation",), "deviation"),
+    "without Bernstein": (("bernstein",), "ptb"), "without transfer": (("transfer",), "before_transfer"),
+    ALONE: (_BESIDES, "before_transfer"), EMPIRICAL: ((*_BESIDES, "transfer"), "empirical"),
+}  # fmt: skip
+
+
+def ablated(diagnostics: Mapping[str, float], level: float) -> dict[str, float]:
+    """{variant: the bound without its terms}, of the VARIANTS that the bound can have; diagnostics of NaN count as absent.
+
+    "transfer alone" is kl+(empirical, ln(1/delta) / n), delta = 1 - level: a bound by itself where the empirical term is CE_n.
+    """
+    known = {name: value for name, value in diagnostics.items() if value == value}
+    alone = {**known, "delta_2": 1.0 - level}
+    possible = {variant: left_out for variant, (left_out, name) in VARIANTS.items() if name in known}
+    return {variant: from_terms(alone if variant == ALONE else known, terms) for variant, terms in possible.items()}
 
 
 def upper_bound(high, level, diagnostics, n, **more):

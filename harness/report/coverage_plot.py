@@ -1,0 +1,122 @@
+"""How often bounds and intervals hold the true value, upper bounds also without each of their terms: figures, rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from harness.estimators.certified.base import ALONE, EMPIRICAL, VARIANTS, ablated
+from harness.report import items, panels, rates
+from harness.report.style import COLOURS, MARKERS
+
+LOOKS = {v: {"marker": MARKERS[i % 8], "color": COLOURS[i % 8]} for i, v in enumerate(VARIANTS)}
+LOOKS[ALONE], LOOKS[EMPIRICAL] = ({"marker": m, "color": "0.35", "markerfacecolor": "white"} for m in "o^")
+
+
+def figure(found: pd.DataFrame, names: Mapping[str, str], problems: Sequence[str]):
+    """Left: coverage of every estimator on every problem and n (colour: n), its level and the smallest coverage that passes.
+    Right: the margin by which the closest of all samples is covered; left of 0 it is not.
+
+    Parameters
+    ----------
+    found : DataFrame
+        As of `rates.coverage`.
+    names : mapping
+        {id of an estimator: its name}, in the order of the rows; others are not drawn.
+    problems : sequence of str
+        The ids of the problems in their order.
+    """
+    rows, sizes = list(names), sorted(found["n"].unique())
+    found = found[found["estimator"].isin(rows)]
+    if not len(found):
+        return panels.nothing()
+    figure, ((left, right),) = panels.grid(1, 2, 1.0 + 0.27 * len(rows), sharey=True)
+    for j, (n, mine) in enumerate(found.groupby("n")):
+        at = mine["estimator"].map(rows.index) + 0.6 * (j + 0.5) / len(sizes) - 0.3
+        at += 0.12 * (mine["problem"].map(list(problems).index) / max(len(problems), 2) - 0.5)
+        look = panels.look(j, markersize=3, alpha=0.7)
+        left.plot(mine["coverage"], at, label=f"$n$ = {n:,}", **look)
+        right.plot(mine["margin"], at, **look)
+    for level, count in sorted(set(zip(found["level"], found["samples"]))):
+        left.axvline(level, color="0.2", linewidth=0.9, label="level")
+        left.axvline(rates.least_coverage(level, count), color="0.2", linestyle=":", linewidth=0.9, label="smallest that passes")
+    left.set(xlabel="coverage", xlim=(min(found["coverage"].min(), found["least"].min()) - 0.01, 1.005))
+    right.axvline(0.0, color="0.2", linewidth=0.9)
+    right.set_xscale("symlog", linthresh=1e-3)
+    right.set(xlabel="margin of the closest sample", xlim=(min(-2e-3, 1.3 * found["margin"].min()), 1.0))
+    for ax in (right, left):
+        panels.name_rows(ax, list(names.values()))
+    panels.legend(figure, left, columns=6)
+    return figure
+
+
+def entries(part: pd.DataFrame) -> dict[str, str]:
+    """A row of a table out of the sizes of one problem, estimator and level, as of `rates.coverage`.
+
+    Coverage at every n, samples, the smallest that passes, the verdict, the closest margin, the share of vacuous bounds, the true
+    value (CE), mean bounds at the largest n.
+    """
+    part = part.sort_values("n")
+    last, lost, failed = part.iloc[-1], int(part["without"].sum()), part.loc[~part["passes"], "n"]
+    return {f"n = {r.n:,}": f"{r.coverage:.4f}" for r in part.itertuples()} | {
+        "samples": f"{part['samples'].min():,}" + (f" ({lost:,} without a number)" if lost else ""),
+        "smallest that passes": f"{part['least'].min():.4f}",
+        "verdict": f"fails at n = {', '.join(f'{n:,}' for n in failed)}" if len(failed) else "covers",
+        "closest margin": f"{part['margin'].min():.5f}",
+        "vacuous": ", ".join(f"{x:.3g}" for x in part["vacuous"]) if part["vacuous"].any() else "–",
+        "CE": items.entry(last["truth"]),
+        "mean bound at the largest n": " to ".join(f"{x:.4f}" for x in (last["low"], last["high"]) if x == x),
+    }
+
+
+def without_terms(records: pd.DataFrame, level: float | None = None) -> pd.DataFrame:
+    """How often upper bounds would hold the true value without each of their terms: `rates.coverage` of what `ablated` makes of
+    the diagnostics.
+
+    Parameters
+    ----------
+    records : DataFrame
+        Those without a number, diagnostics or truth are left out.
+    level : float, optional
+        Of the transfer alone, at this level instead of the records'.
+
+    Returns
+    -------
+    DataFrame
+        As of `rates.coverage`, by `variant` too; detected: whether the coverage is too small to pass.
+    """
+    fine = items.with_number(records, kinds="upper").dropna(subset=["diagnostics", "truth"])
+    fine = fine.assign(level=fine["level"] if level is None else level, low=np.nan).drop(columns="high")
+    terms = zip(items.diagnostics(fine).to_dict("records"), fine["level"])
+    made = pd.DataFrame([ablated(*row) for row in terms], fine.index).reindex(columns=VARIANTS if level is None else [ALONE])
+    found = fine.join(made).melt([*fine], var_name="variant", value_name="high").dropna(subset="high")
+    found = rates.coverage(found, "variant")
+    return found.assign(detected=~found["passes"])
+
+
+def variants_panel(ax, found: pd.DataFrame, names: Mapping[str, str], variants: Sequence[str]) -> None:
+    """Coverage of every bound as it is and without each of its terms; dotted: the smallest that passes.
+
+    Parameters
+    ----------
+    found : DataFrame
+        As of `without_terms`, of one problem and n.
+    names : mapping
+        {id of an estimator: its name}, in the order of the rows; others are not drawn.
+    variants : sequence of str
+        Those to be drawn, from the top of a row to its end.
+    """
+    rows = list(names)
+    found = found[found["estimator"].isin(rows)]
+    for i, variant in enumerate(variants):
+        part = found[found["variant"].eq(variant)]
+        at = part["estimator"].map(rows.index) + 0.7 * ((i + 0.5) / len(variants) - 0.5)
+        ax.plot(part["coverage"], at, linestyle="none", markersize=4, label=variant, **LOOKS[variant])
+    for x in found["least"].unique():
+        ax.axvline(x, color="0.2", linestyle=":", linewidth=0.9)
+    for y in np.arange(1, len(rows)) - 0.5:
+        ax.axhline(y, color="0.88", linewidth=0.6, zorder=0)
+    ax.set_xlim(-0.04, 1.04)
+    panels.name_rows(ax, list(names.values()))
