@@ -7,7 +7,6 @@ import itertools
 
 from experiments.popordanoska2024 import curves
 from harness.report import items, panels
-from harness.report.plots import COLOURS
 
 summary = curves.summary
 FORMS = {"direct": "Direct", "risk": "Via risk"}
@@ -17,8 +16,7 @@ LIMIT = "limit_"  # how the ids of the limits begin
 
 def measured(records, config):
     """One row per estimator, estimand and n: mean, se, reps, truth, form, bandwidth, limit, n (mean - limit) and its error."""
-    found = curves.numbers(records, config, tuple(NAMES))
-    found = _with_settings(found, config)
+    found = _with_settings(curves.numbers(records, config, tuple(NAMES)), config)
     by, of_limit = ["problem", "form", "bandwidth", "estimand"], found["estimator"].str.startswith(LIMIT)
     limit = found[of_limit].drop_duplicates(by).set_index(by)["mean"].rename("limit")
     found = found[~of_limit].join(limit, on=by).assign(name=lambda f: f["estimand"].map(NAMES))
@@ -27,8 +25,8 @@ def measured(records, config):
 
 def _with_settings(frame, config):
     """The frame with the form and the bandwidth of its estimators, and the form's name, `of`."""
-    known = {name: (one.get("form", "risk"), float(one["bandwidth"])) for name, one in config["estimator"].items()}
-    found = frame.assign(form=[known[e][0] for e in frame["estimator"]], bandwidth=[known[e][1] for e in frame["estimator"]])
+    settings = [config["estimator"][name] for name in frame["estimator"]]
+    found = frame.assign(form=[s.get("form", "risk") for s in settings], bandwidth=[float(s["bandwidth"]) for s in settings])
     return found.assign(of=found["form"].map(FORMS))
 
 
@@ -41,18 +39,18 @@ def render(records, config):
         part = found[found["estimand"].eq(estimand)]
         panels.truth_line(left, part)
         for form, (i, width) in itertools.product(FORMS, enumerate(widths)):
-            line = part[part["form"].eq(form) & part["bandwidth"].eq(width)]
-            text, full = f"{FORMS[form].lower()}, $h$ = {width:g}", form == "direct"
-            how = panels.look(i, full, "-" if full else "--", markersize=3.5, label=text)
-            panels.curve(left, line, **how)
+            line, full = part[part["form"].eq(form) & part["bandwidth"].eq(width)], form == "direct"
+            how = panels.look(i, full, "-" if full else "--", markersize=3.5, label=f"{FORMS[form].lower()}, $h$ = {width:g}")
+            panels.curve(left, line, log=True, **how)
             panels.curve(right, line, value="rate", error="rate_se", **how)
             for limit in line["limit"].unique():
-                left.axhline(limit, color=COLOURS[i], linestyle=":", linewidth=0.9, zorder=1)
-        left.set(ylabel=curves.AXIS[estimand], xscale="log")
+                panels.rule(left, limit, color=how["color"], linestyle=":", linewidth=0.9)
+        left.set_ylabel(curves.AXIS[estimand])
         right.set_ylabel(r"$n$ $\times$ (mean $-$ limit)")
         for ax in (left, right):
             ax.set_ylim(bottom=0.0)
-            ax.set_xlabel(panels.N_AXIS if estimand == "l2_squared" else "")
+    for ax in axes[-1]:
+        ax.set_xlabel(panels.N_AXIS)
     panels.legend(figure, axes[0, 0])
     return figure
 
@@ -64,16 +62,15 @@ def table(records, config):
     found, rows = measured(records, config), {}
     found = found[found["estimand"].isin(curves.SHORT)].sort_values("n")
     for (_, form, bandwidth), part in found.groupby(["estimand", "form", "bandwidth"]):
-        weight = 1 / part["rate_se"] ** 2
+        weight, first = 1 / part["rate_se"] ** 2, part.iloc[0]
         ends = [f"{items.entry(r.rate, r.rate_se, 1)} (n = {r.n})" for r in part.iloc[[0, -1]].itertuples()]
-        rows[part["name"].iloc[0], FORMS[form], f"{bandwidth:g}"] = {
-            "true value": items.entry(part["truth"].iloc[0]),
-            "limit at h": items.entry(part["limit"].iloc[0]),
+        rows[first["name"], FORMS[form], f"{bandwidth:g}"] = {
+            "true value": items.entry(first["truth"]),
+            "limit at h": items.entry(first["limit"]),
             "n (mean - limit)": items.entry((part["rate"] * weight).sum() / weight.sum(), weight.sum() ** -0.5, 2),
         } | dict(zip(("at the smallest n", "at the largest n"), ends))
-    return items.wide(
-        rows, ["estimand", "form", "h"], "kl and squared L2 (two columns): limit for n to infinity and the 1 / n law"
-    )
+    heading = "kl and squared L2 (two columns): limit for n to infinity and the 1 / n law"
+    return items.wide(rows, ["estimand", "form", "h"], heading)
 
 
 def reproduced(records, config):

@@ -6,11 +6,10 @@ same on one column and on two. Everything in this folder is shown in their unit.
 """
 
 import numpy as np
-import pandas as pd
 
 from harness.report import items, panels
 from harness.report.evaluation import evaluate
-from harness.report.tables import label
+from harness.report.shown import label
 
 VECTOR = "vector_truth_popordanoska2024"  # what the authors take for the truth: an estimator of no figure
 AUTHORS = "_popordanoska2024"  # estimators whose ids end so give the authors' unit already,
@@ -64,29 +63,21 @@ def summary(records, config):
     return frame.assign(unit=np.where(doubled, "two columns", "").astype(object))
 
 
-def gap(records, estimand, first, second):
-    """|bias of first| - |bias of second| by (problem, n), with the standard error of the paired difference over the reps (both
-    estimators see the same samples); positive where the second is closer to the truth."""
-    mine = in_two_columns(items.with_number(records, estimand)).assign(error=lambda f: f["value"] - f["truth"])
-    wide = mine.pivot(index=["problem", "n", "rep"], columns="estimator", values="error")
-    wide = wide.reindex(columns=[first, second]).dropna()
-    rows = {}
-    for key, part in wide.groupby(level=["problem", "n"], sort=False):
-        sign = np.sign(part.mean())
-        d = sign[first] * part[first] - sign[second] * part[second]
-        rows[key] = {"gap": d.mean(), "se": d.std() / np.sqrt(len(d)) if len(d) > 1 else np.nan}
-    return pd.DataFrame.from_dict(rows, orient="index", columns=["gap", "se"])
-
-
-def curve(ax, part, config, estimators, log=True):
-    """Mean +- standard error over the reps against n, log axis, one line per estimator."""
-    for i, name in enumerate(estimators):
+def panel(ax, part, config, estimators, item=None, reported=None):
+    """One problem and estimand: the true value, the estimators' means against n, and the numbers that an item reports of them (or
+    of those in `reported`) as grey marks."""
+    known = [name for name in estimators if name in config["estimator"]]
+    panels.truth_line(ax, part)
+    for i, name in enumerate(known):
         colour, style = STYLES.get(name, (i % 8, "-"))
         how = panels.look(colour, line=style, label=label(config, "estimator", name), zorder=3)
-        panels.curve(ax, part[part["estimator"].eq(name)], log=log, **how)
+        panels.curve(ax, part[part["estimator"].eq(name)], log=True, **how)
+    for (model, short), _ in part.groupby(["model", "short"]) if item else ():
+        for name in reported or known:
+            marks(ax, config, item, f"{label(config, 'estimator', name)}, {short}", f"{model}, ")
 
 
-def marks(ax, config, item, column, prefix=""):
+def marks(ax, config, item, column, prefix):
     """Reported numbers of an item as open grey marks with their standard errors, a little to the right of their n."""
     found = items.printed(config, item)
     found = found[found["column"].eq(column) & found["row"].str.startswith(f"{prefix}n = ")]

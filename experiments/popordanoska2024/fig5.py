@@ -5,8 +5,8 @@ networks stands simulated data whose truth is known: there the bias against the 
 against the truth does not.
 """
 
-from experiments.popordanoska2024 import curves, runs
-from harness.report import items, panels
+from experiments.popordanoska2024 import curves
+from harness.report import items, networks, panels
 
 summary = curves.summary
 RISK = "kde_popordanoska2024"
@@ -24,25 +24,25 @@ def measured(records, config):
 
 def render(records, config):
     """Estimates, their distance from their own last value, and from the truth where it is known (open: from themselves)."""
-    found = measured(records, config)
+    found = items.in_order(measured(records, config), config, "problem")
     if not len(found):
-        return runs.nothing()
+        return panels.nothing(networks.NO_FILES)
     figure, axes = panels.grid(2, 3, 4.2, sharex=True)
     for row, estimand in zip(axes, curves.SHORT):
-        part = items.in_order(found[found["estimand"].eq(estimand)], config, "problem")
-        for i, (_, line) in enumerate(part[part["estimator"].eq(RISK)].groupby("problem", sort=False)):
-            how = panels.look(i, line="-", label=line["model"].iloc[0])
-            panels.curve(row[0], line, log=True, **how)
-            panels.curve(row[1], line, value="drift", error="drift_se", **how)
-        for i, (_, line) in enumerate(part[part["truth"].notna()].groupby(["problem", "estimator"], sort=False)):
-            name, open_look = line["column"].iloc[0], panels.look(6 + i, False, ":", markersize=4)
-            how = panels.look(6 + i, line="-", markersize=4, label=f"{name}, from the truth")
-            panels.curve(row[2], line, value="relative", error="relative_se", log=True, **how)
-            panels.curve(row[2], line, value="drift", error=None, label=f"{name}, from itself", **open_look)
+        part = found[found["estimand"].eq(estimand)]
+        risk, known = part[part["estimator"].eq(RISK)], part[part["truth"].notna()]
+        models = list(dict.fromkeys(risk["model"]))
+        panels.lines(row[0], risk, "model", models)
+        panels.lines(row[1], risk, "model", models, value="drift", error="drift_se")
+        for i, (name, line) in enumerate(known.groupby("column", sort=False), 6):
+            how = panels.look(i, line="-", markersize=4, label=f"{name}, from the truth")
+            panels.curve(row[2], line, value="relative", error="relative_se", **how)
+            how = panels.look(i, False, ":", markersize=4, label=f"{name}, from itself")
+            panels.curve(row[2], line, value="drift", error=None, **how)
         row[0].set_ylabel(curves.axis(estimand))
         row[0].set_ylim(bottom=0.0)
         for ax in row[1:]:
-            ax.axhline(0.0, color="0.2", linestyle="--", linewidth=1.0, zorder=1)
+            panels.rule(ax, 0.0)
     for top, bottom, title in zip(*axes, TITLES):
         top.set(title=title, xscale="log")
         bottom.set_xlabel(panels.N_AXIS)
@@ -57,14 +57,14 @@ def table(records, config):
     known."""
     found = measured(records, config)
     found = items.in_order(found.sort_values(["column", "n"], kind="stable"), config, "problem")
-    rows = {}
-    for r in found.itertuples():
-        row = rows.setdefault((r.model, r.column, int(r.n)), {})
-        row[r.short] = items.entry(r.mean, r.se)
-        row[f"{r.short}, % from own last"] = items.entry(r.drift, r.drift_se, 1)
-        row[f"{r.short}, % from truth"] = items.entry(r.relative, r.relative_se, 0)
+    shown = {
+        "{short}": ("mean", "se"),
+        "{short}, % from own last": ("drift", "drift_se", 1),
+        "{short}, % from truth": ("relative", "relative_se", 0),
+    }
+    rows = items.columns(found, ("{model}", "{column}", "n"), shown)
     heading = "kl and squared L2 (two columns): mean ± standard error over random orders of the images"
-    return runs.wide(rows, ["problem", "estimator", "n"], heading if rows else "kl: no number")
+    return networks.wide(rows, ["problem", "estimator", "n"], heading if rows else "kl: no number")
 
 
 def reproduced(records, config):
@@ -74,5 +74,4 @@ def reproduced(records, config):
     last = items.means(found.assign(drift=found["drift"].abs()), ["estimand"], "drift")
     most = found["drift"].abs().groupby(found["estimand"]).max()
     last = last.assign(most=last["estimand"].map(most), name=last["estimand"].map(METRICS))
-    ours = items.numbers(last, "PreResNet56, n = 10000", "{name}", "most", 0.0)
-    return runs.answers(ours, records, config)
+    return items.answers_or_reason(items.numbers(last, "PreResNet56, n = 10000", "{name}", "most", 0.0), records, config)

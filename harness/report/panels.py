@@ -18,13 +18,16 @@ __all__ = [
     "curve",
     "grid",
     "legend",
+    "lines",
     "look",
     "marks",
     "name_rows",
     "nothing",
     "panels",
     "pyplot",
+    "rule",
     "truth_line",
+    "zoom",
 ]
 N_AXIS = "number of samples $n$"
 
@@ -109,8 +112,7 @@ def truth_line(ax, part: pd.DataFrame, text: str = "true value", upright: bool =
     """A dashed line at the first known `truth` of the frame; upright where values are on the x axis."""
     known = part["truth"].dropna()
     if len(known):
-        line = {"color": "0.2", "linestyle": "--", "linewidth": 1.0, "label": text, "zorder": 1, **how}
-        (ax.axvline if upright else ax.axhline)(scale * known.iloc[0], **line)
+        rule(ax, scale * known.iloc[0], upright, **{"label": text, **how})
 
 
 def legend(
@@ -143,3 +145,31 @@ def legend(
         named = [(texts or {}).get(text, text) for text in shown]
         options = {"loc": "outside upper center", "handlelength": 2.0, "columnspacing": 1.2, **more}
         figure.legend([found[text] for text in shown], named, ncols=min(columns, len(shown)), **options)
+
+
+def rule(ax, at: float, upright: bool = False, **how) -> None:
+    """A dashed line across the panel at this value; upright where values are on the x axis."""
+    line = {"color": "0.2", "linestyle": "--", "linewidth": 1.0, "zorder": 1, **how}
+    (ax.axvline if upright else ax.axhline)(at, **line)
+
+
+def lines(
+    ax, frame: pd.DataFrame, by: str, names: Iterable, x: str = "n", value: str = "mean", error: str | None = "se", **how
+) -> None:
+    """A `curve` for each of these values of the column `by`, in the look of its place among `names`.
+
+    `names` may map a value to its text in the legend (default: the value); `first` is the place of the first; other `how` goes
+    to `curve`.
+    """
+    texts = names if isinstance(names, Mapping) else {name: name for name in names}
+    for i, (name, text) in enumerate(texts.items(), how.pop("first", 0)):
+        curve(ax, frame[frame[by].eq(name)], x, value, error, **{**look(i, line="-", label=text), **how})
+
+
+def zoom(ax, frame: pd.DataFrame, x: str, y: str, room: float = 0.06) -> None:
+    """Axes that hold these points with the error bars `<x>_se` and `<y>_se`, and this share of their range around them."""
+    for limits, value in ((ax.set_xlim, x), (ax.set_ylim, y)):
+        at, se = frame[value], frame[f"{value}_se"].fillna(0.0)
+        low, high = (at - se).min(), (at + se).max()
+        margin = room * (high - low or 1.0)
+        limits(low - margin, high + margin)
