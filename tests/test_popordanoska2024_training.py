@@ -8,10 +8,9 @@ import pytest
 from scipy.special import softmax
 
 from experiments.popordanoska2024 import fig3, fig6, fig7, fig8
-from experiments.popordanoska2024.authors import NeighbourSharpness
 from harness import BadInputError
 from harness.commands.experiment import Experiment
-from harness.estimators import ReliabilityBins
+from harness.estimators import NeighbourSharpness, ReliabilityBins
 from harness.report import networks, rates, reproduction
 from harness.runs.config import compose
 from harness.runs.records import COLUMNS as RECORD_COLUMNS

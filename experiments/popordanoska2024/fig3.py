@@ -2,7 +2,7 @@
 
 Sharpness is the variance of E[Y | layer], so no layer has more of it than the one before: layer 1 >= 2 >= 3 >= 4 (>= the output).
 Estimated, it need not be; the table counts how often it is. Beside the kernel stands a bound that owes nothing to a bandwidth on
-the simplex (authors.NeighbourSharpness).
+the simplex (harness.estimators.NeighbourSharpness).
 """
 
 import numpy as np
