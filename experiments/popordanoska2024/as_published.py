@@ -6,47 +6,36 @@
 * Squared errors on two columns (the authors' unit) are twice those on one (ours).
 """
 
-import numpy as np
-
 from experiments.popordanoska2024 import curves
 from harness.report import items, panels
-from harness.report.shown import label
 
 summary = curves.summary
 THEIRS = "authors' ground truth"
 
 
 def measured(records, config):
-    """curves.numbers with `theirs`, what the authors take for the truth; by problem, n and the estimators' labels."""
-    found, theirs = curves.numbers(records, config), curves.of_vector(records, config)["value"]
-    found["theirs"] = [theirs.get(place, np.nan) for place in zip(found["problem"], found["estimand"])]
-    known = items.ranked(config["estimator"], config["labels"]["estimator"])
+    """curves.numbers by problem, n and the estimators' labels."""
+    found, known = curves.numbers(records, config), items.ranked(config["estimator"], config["labels"]["estimator"])
     return items.in_order(found, {**config, "n": sorted(found["n"].unique()), "estimator": known}, "problem", "n", "estimator")
 
 
 def render(records, config):
     """Estimates against n, or, of one or two n, side by side: full marks at the larger n, open ones at the smaller."""
     found, several = measured(records, config), records["n"].nunique() > 2
-    problems, names = items.chosen(config, found, "problem"), items.ranked(config["estimator"], config["labels"]["estimator"])
-    names = [name for name in names if name in set(found["estimator"])]
-    height = 4.2 if several else 0.9 + 2 * (0.35 + 0.19 * len(names))
-    figure, axes = panels.grid(2, len(problems), height, sharex=several, sharey=not several)
-    for row, estimand in zip(axes, curves.SHORT):
-        for ax, problem in zip(row, problems):
-            part = found[found["estimand"].eq(estimand) & found["problem"].eq(problem)]
-            if several:
-                curves.panel(ax, part, config, names)
-            else:
-                _side_by_side(ax, part, names)
-                ax.set_xlabel({"kl": "KL", "l2_squared": "squared $L_2$"}[estimand] + r" $\times$ 100")
-        if several:
-            row[0].set_ylabel(curves.axis(estimand))
-        else:
-            panels.name_rows(row[0], [label(config, "estimator", e) for e in names], 0.6, 0.6)
-    for top, bottom, problem in zip(*axes, problems):
-        top.set_title(curves.titled(config, problem))
-        bottom.set_xlabel(panels.N_AXIS if several else bottom.get_xlabel())
-    panels.legend(figure, axes, columns=3 + (not several))
+    names = items.ranked(found["estimator"], config["labels"]["estimator"])
+    rows = ("estimand", curves.AXIS if several else dict.fromkeys(curves.SHORT, ""))
+    columns, texts = curves.titles(config, "problem", found["problem"].unique()), curves.titles(config, "estimator", names)
+    if several:
+        more = {"truth": True, "how": {"log": True, "zorder": 3}, "sharex": True}
+        figure, axes = panels.facets(found, rows, ("problem", columns), "estimator", texts, 4.2, **more)
+    else:
+        height = 0.9 + 2 * (0.35 + 0.19 * len(names))
+        figure, axes = panels.facets(found, rows, ("problem", columns), "estimator", [], height, sharey=True)
+        for (estimand, problem), ax in axes.items():
+            _side_by_side(ax, found[found["estimand"].eq(estimand) & found["problem"].eq(problem)], names)
+            ax.set_xlabel(curves.SHORT[estimand] + r" $\times$ 100")
+            panels.name_rows(ax, list(texts.values()), 0.6, 0.6)
+    panels.legend(figure, list(axes.values()))
     return figure
 
 
@@ -56,8 +45,7 @@ def _side_by_side(ax, part, names):
         at = of_n["estimator"].map(names.index) + 0.28 * (j - 0.5)
         panels.marks(ax, at, of_n, scale=100, **panels.look(j, bool(j), label=f"$n$ = {n:,}"))
     panels.truth_line(ax, part, upright=True, scale=100)
-    for value in part["theirs"].dropna().unique():
-        panels.rule(ax, 100 * value, upright=True, linestyle=":", label=THEIRS)
+    panels.truth_line(ax, part.assign(truth=part["theirs"]), THEIRS, upright=True, scale=100, linestyle=":")
     for absent in set(names) - set(part["estimator"]):
         place = {"transform": ax.get_yaxis_transform(), "ha": "right", "va": "center", "fontsize": 6, "color": "0.45"}
         ax.text(0.98, names.index(absent), "no estimate", **place)

@@ -3,7 +3,8 @@
 The limits are estimators as well (authors.KernelLimit), of the same form and bandwidth as the one whose limit each is.
 """
 
-import itertools
+import numpy as np
+import pandas as pd
 
 from experiments.popordanoska2024 import curves
 from harness.report import items, panels
@@ -33,25 +34,23 @@ def _with_settings(frame, config):
 def render(records, config):
     """Left: the estimates, dotted their limits, dashed the true value. Right: n (mean - limit), constant if the law holds."""
     found = measured(records, config)
-    figure, axes = panels.grid(2, 2, 4.3, sharex=True)
-    widths = sorted(set(found["bandwidth"]), reverse=True)
-    for (left, right), estimand in zip(axes, curves.SHORT):
-        part = found[found["estimand"].eq(estimand)]
-        panels.truth_line(left, part)
-        for form, (i, width) in itertools.product(FORMS, enumerate(widths)):
-            line, full = part[part["form"].eq(form) & part["bandwidth"].eq(width)], form == "direct"
-            how = panels.look(i, full, "-" if full else "--", markersize=3.5, label=f"{FORMS[form].lower()}, $h$ = {width:g}")
-            panels.curve(left, line, log=True, **how)
-            panels.curve(right, line, value="rate", error="rate_se", **how)
-            for limit in line["limit"].unique():
-                panels.rule(left, limit, color=how["color"], linestyle=":", linewidth=0.9)
-        left.set_ylabel(curves.AXIS[estimand])
-        right.set_ylabel(r"$n$ $\times$ (mean $-$ limit)")
-        for ax in (left, right):
-            ax.set_ylim(bottom=0.0)
-    for ax in axes[-1]:
-        ax.set_xlabel(panels.N_AXIS)
-    panels.legend(figure, axes[0, 0])
+    found["series"] = items.formatted(found, "{of}, $h$ = {bandwidth:g}")
+    dashed, widths = {"linestyle": "--", "markerfacecolor": "white"}, sorted(set(found["bandwidth"]), reverse=True)
+    names = {
+        series: panels.look(widths.index(width), line="-", label=series) | (dashed if form == "risk" else {})
+        for series, width, form in zip(found["series"], found["bandwidth"], found["form"])
+    }
+    rates = found.assign(panel="rate", mean=found["rate"], se=found["rate_se"], truth=np.nan)
+    columns = ("panel", {"estimate": "estimate", "rate": r"$n$ $\times$ (mean $-$ limit)"})
+    drawn, rows = pd.concat([found.assign(panel="estimate"), rates]), ("estimand", curves.AXIS)
+    more = {"truth": True, "how": {"log": True}, "sharex": True}
+    figure, axes = panels.facets(drawn, rows, columns, "series", names, 4.3, **more)
+    for (estimand, panel), ax in axes.items():
+        limits = found[found["estimand"].eq(estimand) & (panel == "estimate")].drop_duplicates("series")
+        for limit, series in zip(limits["limit"], limits["series"]):
+            panels.rule(ax, limit, color=names[series]["color"], linestyle=":", linewidth=0.9)
+        ax.set_ylim(bottom=0.0)
+    panels.legend(figure, axes["kl", "estimate"])
     return figure
 
 

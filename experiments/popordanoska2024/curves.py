@@ -16,14 +16,8 @@ AUTHORS = "_popordanoska2024"  # estimators whose ids end so give the authors' u
 ONE_COLUMN = ("classwise_ece_popordanoska2024",)  # but for their bins, which are of one column
 UNIT = {"l2_squared": (2.0, 0.0), "sharpness_l2_squared": (2.0, 0.0), "refinement_l2_squared": (2.0, -1.0)}  # factor, shift
 SHORT = {"kl": "KL", "l2_squared": "squared L2"}
-AXIS = {"kl": "KL calibration error", "l2_squared": "squared $L_2$ calibration error"}
+AXIS = {"kl": "KL calibration error", "l2_squared": "squared $L_2$ calibration error\n(two columns)"}
 AGAIN = "authors' code, run again"
-STYLES = {  # one look per estimator in all figures: colour, marker, line
-    "kde_risk_schedule_popordanoska2024": (0, "-"), "kde_popordanoska2024": (0, "-"),
-    "kde_direct_schedule_popordanoska2024": (1, "-"), "kde_direct_popordanoska2024": (1, "-"),
-    "kde": (2, "-"), "kde_likelihood": (5, "-"), "binned_kl_popordanoska2024": (3, "-"), "binned15": (4, "-"),
-    "debiased15": (6, "-"),
-}  # fmt: skip
 
 
 def in_two_columns(records):
@@ -39,11 +33,12 @@ def in_two_columns(records):
 
 
 def numbers(records, config, estimands=tuple(SHORT)):
-    """items.evaluated of these estimands in the authors' unit, with their names (`short`) and `relative`, the bias in per cent of
-    the truth, with its error."""
+    """items.evaluated of these estimands in the authors' unit, with `short`, their names, `relative`, the bias in per cent of the
+    truth, with its error, and `theirs`, what the authors take for the truth."""
     table = items.evaluated(in_two_columns(records[records["estimator"].ne(VECTOR)]), config, estimands)
-    nonzero = table["truth"].where(table["truth"].ne(0.0))
+    nonzero, theirs = table["truth"].where(table["truth"].ne(0.0)), of_vector(records, config)["value"]
     table = table.assign(relative=100 * table["bias"] / nonzero, relative_se=100 * table["se"] / nonzero)
+    table["theirs"] = [theirs.get(place, np.nan) for place in zip(table["problem"], table["estimand"])]
     return table.assign(short=table["estimand"].map(SHORT))
 
 
@@ -63,37 +58,18 @@ def summary(records, config):
     return frame.assign(unit=np.where(doubled, "two columns", "").astype(object))
 
 
-def panel(ax, part, config, estimators, item=None, reported=None):
-    """One problem and estimand: the true value, the estimators' means against n, and the numbers that an item reports of them (or
-    of those in `reported`) as grey marks."""
-    known = [name for name in estimators if name in config["estimator"]]
-    panels.truth_line(ax, part)
-    for i, name in enumerate(known):
-        colour, style = STYLES.get(name, (i % 8, "-"))
-        how = panels.look(colour, line=style, label=label(config, "estimator", name), zorder=3)
-        panels.curve(ax, part[part["estimator"].eq(name)], log=True, **how)
-    for (model, short), _ in part.groupby(["model", "short"]) if item else ():
-        for name in reported or known:
-            marks(ax, config, item, f"{label(config, 'estimator', name)}, {short}", f"{model}, ")
-
-
-def marks(ax, config, item, column, prefix):
-    """Reported numbers of an item as open grey marks with their standard errors, a little to the right of their n."""
-    found = items.printed(config, item)
-    found = found[found["column"].eq(column) & found["row"].str.startswith(f"{prefix}n = ")]
-    found = found.assign(n=1.09 * found["row"].str.extract(r"n = (\d+)$")[0].astype(float))
+def marks(ax, part, config, item, column="{column}, {short}"):
+    """The numbers that an item reports of these of ours, as grey marks with their errors, a little to the right of their n."""
+    found, rows = items.printed(config, item), dict(zip(items.formatted(part, "{model}, n = {n}"), part["n"]))
+    found = found[found["row"].isin(list(rows)) & found["column"].isin(items.formatted(part, column))]
     look = {"color": "0.45", "marker": "D", "markerfacecolor": "white", "markersize": 3.2, "linestyle": "none", "zorder": 2}
+    found = found.assign(n=1.09 * found["row"].map(rows).astype(float))
     panels.curve(ax, found, value="value", error="plus_minus", label=AGAIN, **look)
 
 
-def axis(estimand):
-    """The label of an axis of errors."""
-    return AXIS[estimand] + ("\n(two columns)" if estimand == "l2_squared" else "")
-
-
-def titled(config, problem):
-    """A problem's label for a title: 'k =' in italics."""
-    return label(config, "problem", problem).replace("k =", "$k$ =")
+def titles(config, group, names):
+    """{id: label} of problems or estimators, 'k =' in italics."""
+    return {name: label(config, group, name).replace("k =", "$k$ =") for name in names}
 
 
 def reproduced_rows(records, config, column="{column}, {short}", value="mean"):

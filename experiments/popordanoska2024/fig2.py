@@ -26,36 +26,25 @@ def part_of(config):
 def render(records, config):
     """(a) a panel per estimand, (b) a panel per problem, (c) a panel per estimator with a line per problem: the bias."""
     found, which = curves.numbers(records, config), part_of(config)
-    of_kl = found[found["estimand"].eq("kl")]
-    if which == "fig2c":
-        return _bias(of_kl, config)
-    if which == "fig2a":
-        drawn = [("", curves.axis(s), found[found["estimand"].eq(s)], (RISK, BINNED[s])) for s in curves.SHORT]
-    else:
-        drawn = [(curves.titled(config, p), "", of_kl[of_kl["problem"].eq(p)], (RISK, DIRECT)) for p in config["problem"]]
-    figure, (axes,) = panels.grid(1, len(drawn), 2.5, sharey=which == "fig2b")
-    for ax, (title, text, part, estimators) in zip(axes, drawn):
-        curves.panel(ax, part, config, estimators, f"{which}_authors_code")
-        ax.set(title=title, xlabel=panels.N_AXIS, ylabel=text)
-        ax.set_ylim(bottom=0.0)
-    axes[0].set_ylabel(curves.axis("kl"))
-    panels.legend(figure, axes, columns=5, last=[curves.AGAIN])
-    return figure
-
-
-def _bias(found, config):
-    shown = [e for e in (RISK, DIRECT) if e in config["estimator"]]
-    titles = {problem: curves.titled(config, problem) for problem in config["problem"]}
-    figure, (axes,) = panels.grid(1, len(shown), 2.4, sharey=True)
-    for ax, estimator in zip(axes, shown):
-        name = label(config, "estimator", estimator)
-        panels.lines(ax, found[found["estimator"].eq(estimator)], "problem", titles, value="bias", log=True, zorder=3)
-        for problem in titles:
-            curves.marks(ax, config, "fig2c_authors_code", f"{name}, bias of KL", f"{label(config, 'problem', problem)}, ")
-        panels.rule(ax, 0.0)
-        ax.set(title=name, xlabel=panels.N_AXIS)
-    axes[0].set_ylabel("bias of the KL calibration error")
-    panels.legend(figure, axes, last=[curves.AGAIN])
+    found = found[found["estimand"].eq("kl") | (which == "fig2a")].assign(row=0)
+    shown = [e for e in (RISK, *(BINNED.values() if which == "fig2a" else (DIRECT,))) if e in config["estimator"]]
+    problems, estimators = curves.titles(config, "problem", config["problem"]), curves.titles(config, "estimator", shown)
+    columns, by, names, value, text = {
+        "fig2a": (("estimand", curves.AXIS), "estimator", estimators, "mean", "{column}, {short}"),
+        "fig2b": (("problem", problems), "estimator", estimators, "mean", "{column}, {short}"),
+        "fig2c": (("estimator", estimators), "problem", problems, "bias", "{column}, bias of {short}"),
+    }[which]
+    rows, how = ("row", {0: "bias" if which == "fig2c" else "calibration error"}), {"value": value, "log": True, "zorder": 3}
+    more = {"truth": which != "fig2c", "how": how, "sharey": which != "fig2a"}
+    figure, axes = panels.facets(found, rows, columns, by, names, 2.5, **more)
+    for (_, name), ax in axes.items():
+        part = found[found[columns[0]].eq(name) & found["estimator"].isin(shown)]
+        curves.marks(ax, part, config, f"{which}_authors_code", text)
+        if which == "fig2c":
+            panels.rule(ax, 0.0)
+        else:
+            ax.set_ylim(bottom=0.0)
+    panels.legend(figure, list(axes.values()), columns=5, last=[curves.AGAIN])
     return figure
 
 

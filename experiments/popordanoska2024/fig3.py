@@ -6,6 +6,7 @@ the simplex (harness.estimators.NeighbourSharpness).
 """
 
 import numpy as np
+import pandas as pd
 
 from harness.report import items, networks, panels
 
@@ -13,7 +14,7 @@ HIDDEN = {f"layer{i}": f"layer {i}" for i in (1, 2, 3, 4)}
 NAMES = {**HIDDEN, "output": "the output"}
 L2 = "sharpness_l2_squared"
 ESTIMANDS = {L2: "L2", "sharpness_kl": "KL"}
-FALLS, KEY = "1 ≥ 2 ≥ 3 ≥ 4", ("{column}", "{epoch:g}")
+ACCURACY, FALLS, KEY = "test accuracy", "1 ≥ 2 ≥ 3 ≥ 4", ("{column}", "{epoch:g}")
 
 
 def measured(records, config):
@@ -30,20 +31,23 @@ def render(records, config):
     _, sharpness, accuracy = measured(records, config)
     if not len(sharpness):
         return panels.nothing(networks.NO_FILES)
-    columns = items.labels(config, "estimator", sharpness["column"])
-    figure, axes = panels.panels(1 + len(columns), 3, 1.85, "epoch", sharex=True)
-    panels.curve(axes[0], accuracy, "epoch", color="0.2", marker="o")
-    axes[0].set(title="test accuracy", ylabel="accuracy (%)", ylim=(0, 100))
-    for k, (column, ax) in enumerate(zip(columns, axes[1:]), 1):
-        panels.lines(ax, networks.of(sharpness, L2, column=column), "layer", HIDDEN, "epoch")
-        ax.set(title=column, ylim=(0, 0.95), ylabel="$L_2$ sharpness (squared prob.)" if k == 1 or k % 3 == 0 else "")
+    drawn = pd.concat([accuracy.assign(column=ACCURACY, layer="output"), networks.of(sharpness, L2)]).assign(row=0)
+    columns = {ACCURACY: ACCURACY, **{name: name for name in items.labels(config, "estimator", sharpness["column"])}}
+    layers = {"output": None, **HIDDEN}
+    drawn = drawn[drawn["column"].eq(ACCURACY) | drawn["layer"].ne("output")]
+    more = {"xlabel": "epoch", "how": {"x": "epoch"}}
+    figure, axes = panels.facets(drawn, ("row", {0: "accuracy (%)"}), ("column", columns), "layer", layers, 2.45, **more)
+    left, right, *_ = axes.values()
+    right.set_ylabel("$L_2$ sharpness (squared prob.)")
+    for (_, name), ax in axes.items():
+        ax.set_ylim(0, 100 if name == ACCURACY else 0.95)
     printed = items.printed(config, "fig3", alike=False)
     parts = printed["row"].str.extract(r"^(?:L2 sharpness of )?(.*), epoch (\d+)$")
     for what, line in printed.assign(epoch=parts[1].astype(int)).groupby(parts[0]):
-        ax, colour = (axes[0], "0.2") if what == "accuracy" else (axes[1], panels.COLOURS[int(what[-1]) - 1])
-        text = {"label": "paper, one run"} if what == "layer 1" else {}
-        panels.curve(ax, line, "epoch", "value", None, color=colour, linestyle=":", linewidth=1.0, **text)
-    panels.legend(figure, axes[1], columns=5, last=["paper, one run"])
+        ax, i = (left, 0) if what == "accuracy" else (right, int(what[-1]))
+        text = "paper, one run" if what == "layer 1" else None
+        panels.curve(ax, line, "epoch", "value", None, **panels.look(i, line=":", label=text) | {"marker": ""})
+    panels.legend(figure, right, columns=5, last=["paper, one run"])
     return figure
 
 

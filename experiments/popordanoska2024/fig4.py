@@ -18,35 +18,33 @@ THEIRS = "authors' ground truth"
 
 def render(records, config):
     """Errors of each number of classes, and their relative bias via the risk (full lines) and direct (broken)."""
-    found, theirs = curves.numbers(records, config), curves.of_vector(records, config)["value"]
-    titles = {problem: curves.titled(config, problem) for problem in config["problem"]}
-    figure, axes = panels.grid(2, len(titles) + 1, 4.0, width_ratios=[1] * len(titles) + [1.15])
-    for row, estimand in zip(axes, ROWS):
-        of_row = found[found["estimand"].eq(estimand)]
-        for ax, problem in zip(row, titles):
-            curves.panel(ax, of_row[of_row["problem"].eq(problem)], config, (RISK, DIRECT), "fig4_authors_code", [RISK])
-            if (problem, estimand) in theirs:
-                panels.rule(ax, theirs[problem, estimand], linestyle=":", label=THEIRS)
+    found, titles = curves.numbers(records, config), curves.titles(config, "problem", config["problem"])
+    rows, columns = ("estimand", {name: curves.AXIS[name] for name in ROWS}), ("problem", {**titles, "": "relative bias (%)"})
+    estimators = curves.titles(config, "estimator", [e for e in (RISK, DIRECT) if e in config["estimator"]])
+    more = {"truth": True, "how": {"log": True, "zorder": 3}, "width_ratios": [1] * len(titles) + [1.15]}
+    figure, axes = panels.facets(found, rows, columns, "estimator", estimators, 4.0, **more)
+    for (estimand, problem), ax in axes.items():
+        mine = found[found["estimand"].eq(estimand)]
+        if problem:
+            part = mine[mine["problem"].eq(problem)]
+            curves.marks(ax, part[part["estimator"].eq(RISK)], config, "fig4_authors_code")
+            panels.truth_line(ax, part.assign(truth=part["theirs"]), THEIRS, linestyle=":")
             ax.set_ylim(bottom=0.0)
+            continue
         for estimator, texts, style in ((RISK, titles, "-"), (DIRECT, dict.fromkeys(titles), "--")):
-            relative = {"value": "relative", "error": "relative_se", "log": True, "first": 5, "linestyle": style}
-            panels.lines(row[-1], of_row[of_row["estimator"].eq(estimator)], "problem", texts, **relative)
-        panels.rule(row[-1], 0.0, linestyle="-", linewidth=0.8)
-        row[-1].set_ylim(-25, 450)  # beyond: 100 samples with ten classes
-        row[0].set_ylabel(curves.axis(estimand))
-    for top, bottom, title in zip(*axes, [*titles.values(), "relative bias (%)"]):
-        top.set_title(title)
-        bottom.set_xlabel(panels.N_AXIS)
-    axes[0, -1].legend(fontsize=6, handlelength=1.6, loc="upper right")
-    panels.legend(figure, axes[:, :-1], columns=3, first=["true value", THEIRS], last=[curves.AGAIN])
+            how = {"value": "relative", "error": "relative_se", "log": True, "first": 5, "linestyle": style}
+            panels.lines(ax, mine[mine["estimator"].eq(estimator)], "problem", texts, **how)
+        panels.rule(ax, 0.0, linestyle="-", linewidth=0.8)
+        ax.set_ylim(-25, 450)  # beyond: 100 samples with ten classes
+    axes["l2_squared", ""].legend(fontsize=6, handlelength=1.6, loc="upper right")
+    shown = [ax for (_, problem), ax in axes.items() if problem]
+    panels.legend(figure, shown, columns=3, first=["true value", THEIRS], last=[curves.AGAIN])
     return figure
 
 
 def table(records, config):
     """By estimand, k and n: true value, the authors' ground truth, every estimator and its relative bias in per cent."""
     found = items.in_order(curves.numbers(records, config), {**config, "estimand": ROWS}, "estimand", "problem")
-    theirs = curves.of_vector(records, config)["value"]
-    found["theirs"] = [theirs.get(place, np.nan) for place in zip(found["problem"], found["estimand"])]
     shown = {
         "true value": ("truth", None, 5),
         THEIRS: ("theirs", None, 5),

@@ -5,12 +5,14 @@ networks stands simulated data whose truth is known: there the bias against the 
 against the truth does not.
 """
 
+import pandas as pd
+
 from experiments.popordanoska2024 import curves
 from harness.report import items, networks, panels
 
 summary = curves.summary
 RISK = "kde_popordanoska2024"
-TITLES = ("estimate", "% from its own value at the last $n$", "% bias on simulated data")
+TITLES = {"estimate": "estimate", "drift": "% from its own value at the last $n$", "bias": "% bias on simulated data"}
 METRICS = {"kl": "CE_KL, relative bias", "l2_squared": "CE_2^2, relative bias"}
 
 
@@ -23,32 +25,31 @@ def measured(records, config):
 
 
 def render(records, config):
-    """Estimates, their distance from their own last value, and from the truth where it is known (open: from themselves)."""
+    """Estimates, their distance from their own last value, and from the truth where it is known."""
     found = items.in_order(measured(records, config), config, "problem")
     if not len(found):
         return panels.nothing(networks.NO_FILES)
-    figure, axes = panels.grid(2, 3, 4.2, sharex=True)
-    for row, estimand in zip(axes, curves.SHORT):
-        part = found[found["estimand"].eq(estimand)]
-        risk, known = part[part["estimator"].eq(RISK)], part[part["truth"].notna()]
-        models = list(dict.fromkeys(risk["model"]))
-        panels.lines(row[0], risk, "model", models)
-        panels.lines(row[1], risk, "model", models, value="drift", error="drift_se")
-        for i, (name, line) in enumerate(known.groupby("column", sort=False), 6):
-            how = panels.look(i, line="-", markersize=4, label=f"{name}, from the truth")
-            panels.curve(row[2], line, value="relative", error="relative_se", **how)
-            how = panels.look(i, False, ":", markersize=4, label=f"{name}, from itself")
-            panels.curve(row[2], line, value="drift", error=None, **how)
-        row[0].set_ylabel(curves.axis(estimand))
-        row[0].set_ylim(bottom=0.0)
-        for ax in row[1:]:
+    risk, known = found[found["estimator"].eq(RISK)], found[found["truth"].notna()]
+    drift = {"panel": "drift", "mean": lambda f: f["drift"], "se": lambda f: f["drift_se"]}
+    bias = {"panel": "bias", "mean": lambda f: f["relative"], "se": lambda f: f["relative_se"]}
+    drawn = pd.concat([
+        risk.assign(panel="estimate", series=risk["model"]),
+        risk.assign(**drift, series=risk["model"]),
+        known.assign(**bias, series=items.formatted(known, "{column}, from the truth")),
+        known.assign(**{**drift, "panel": "bias"}, series=items.formatted(known, "{column}, from itself")),
+    ])  # fmt: skip
+    more = {"how": {"log": True}, "sharex": True}
+    dotted = {"linestyle": ":", "markerfacecolor": "white"}
+    names = {name: {"label": name, **(dotted if name.endswith("itself") else {})} for name in drawn["series"]}
+    figure, axes = panels.facets(drawn, ("estimand", curves.AXIS), ("panel", TITLES), "series", names, 4.2, **more)
+    for (_, panel), ax in axes.items():
+        if panel == "estimate":
+            ax.set_ylim(bottom=0.0)
+        else:
             panels.rule(ax, 0.0)
-    for top, bottom, title in zip(*axes, TITLES):
-        top.set(title=title, xscale="log")
-        bottom.set_xlabel(panels.N_AXIS)
-    if len(axes[0, 2].lines) > 1:
-        axes[0, 2].legend(fontsize=5.5, handlelength=1.8, loc="upper right")
-    panels.legend(figure, axes[:, 0])
+    if len(known):
+        axes["kl", "bias"].legend(fontsize=5.5, handlelength=1.8, loc="upper right")
+    panels.legend(figure, axes["kl", "estimate"])
     return figure
 
 

@@ -36,18 +36,16 @@ def render(records, config):
     found = measured(records, config)
     if not len(of(found, "logloss")):
         return panels.nothing(networks.NO_FILES)
-    figure, (axes,) = panels.grid(1, 4, 2.45)
-    loss = items.means(of(found, "logloss", part="val"), ["epoch"])
-    columns = items.labels(config, "estimator", of(found, "kl")["column"])
-    for ax, (estimand, title) in zip(axes, PANELS.items()):
-        if estimand in ("logloss", "accuracy"):
-            panels.lines(ax, items.means(of(found, estimand), ["part", "epoch"]), "part", PARTS, "epoch")
-        else:
-            mine = items.means(of(found, estimand, part="val"), ["column", "epoch"])
-            panels.lines(ax, mine, "column", columns, "epoch", first=2)
-        ax.axvline(loss.loc[loss["mean"].idxmin(), "epoch"], color="0.45", linewidth=0.8, linestyle=":", zorder=0)
-        ax.set(title=title, xscale="log", xlabel="epoch")
-    panels.legend(figure, axes, columns=3)
+    of_both = found["estimand"].isin(["logloss", "accuracy"])
+    found = found.assign(series=found["part"].map(PARTS).where(of_both, found["column"]))[of_both | found["part"].eq("val")]
+    drawn = items.means(found, ["estimand", "series", "epoch"]).assign(row=0)
+    names = [*PARTS.values(), *items.labels(config, "estimator", of(found, "kl")["column"])]
+    more = {"xlabel": "epoch", "how": {"x": "epoch", "log": True}}
+    figure, axes = panels.facets(drawn, ("row", {0: ""}), ("estimand", PANELS), "series", names, 2.45, **more)
+    loss = of(drawn, "logloss", series="validation").set_index("epoch")["mean"]
+    for ax in axes.values():
+        ax.axvline(loss.idxmin(), color="0.45", linewidth=0.8, linestyle=":", zorder=0)
+    panels.legend(figure, list(axes.values()), columns=3)
     return figure
 
 

@@ -28,25 +28,10 @@ def render(records, config):
     found = snapshots(records, config)
     if not len(found):
         return panels.nothing(networks.NO_FILES)
-    figure, (axes,) = panels.grid(1, found["column"].nunique(), 2.9)
-    for ax, (column, mine) in zip(axes, found.sort_values("error").groupby("column", sort=False)):
-        look = {"marker": "o", "markersize": 3.5, "linewidth": 0.8, "elinewidth": 0.5}
-        for front, how in (
-            (False, {"label": "other snapshots", "linestyle": "none", "alpha": 0.55, "zorder": 2}),
-            (True, {"label": "Pareto optimal", "linestyle": "-", "zorder": 3}),
-        ):
-            part = mine[mine["front"].eq(front)]
-            errors = {"xerr": part["error_se"], "yerr": part["ce_se"], "color": panels.COLOURS[front]}
-            ax.errorbar(part["error"], part["ce"], **errors, **look, **how)
-        for i, r in enumerate(mine[mine["front"]].itertuples()):  # on alternating sides: they lie close
-            side = {"xytext": (4, 1), "ha": "left", "va": "bottom"} if i % 2 else {"xytext": (-4, -1), "ha": "right", "va": "top"}
-            ax.annotate(f"{r.epoch:g}", (r.error, r.ce), textcoords="offset points", fontsize=6, color="0.25", zorder=4, **side)
-        near = mine["error"].le(FAR * mine["error"].min()) & mine["ce"].le(FAR * mine["ce"].min()) | mine["front"]
-        panels.zoom(ax, mine[near], "error", "ce")
-        if not near.all():
-            text = f"outside: epoch{'s' * (sum(~near) > 1)} " + ", ".join(f"{e:g}" for e in sorted(mine.loc[~near, "epoch"]))
-            ax.text(0.99, 0.985, text, transform=ax.transAxes, ha="right", va="top", fontsize=6.5, color="0.25")
-        ax.set(title=column, xlabel=ERROR)
+    figure, axes = panels.panels(found["column"].nunique(), height=2.3, xlabel=ERROR)
+    for ax, (column, mine) in zip(axes, found.groupby("column", sort=False)):
+        panels.plane(ax, mine, "error", "ce", "front", "epoch", FAR, "epoch")
+        ax.set_title(column)
     axes[0].set_ylabel(r"calibration error $\mathrm{CE_{KL}}$ (nats)")
     panels.legend(figure, axes[0], first=["Pareto optimal"])
     return figure

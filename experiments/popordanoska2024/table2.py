@@ -10,7 +10,6 @@ import numpy as np
 
 from experiments.popordanoska2024 import curves
 from harness.report import items, networks, panels
-from harness.report.shown import label
 
 summary = curves.summary
 PUBLISHED = "kde_popordanoska2024"
@@ -34,17 +33,17 @@ def measured(records, config):
 def render(records, config):
     """One row of panels per estimator: networks by KL and by squared L2, a mark per method (ours open); without any number the
     printed ones."""
-    found, printed = measured(records, config), networks.printed(config, "table2")
-    rows = [(label(config, "estimator", e), found[found["estimator"].eq(e)]) for e in items.chosen(config, found)]
-    rows = rows or [("", printed.rename(columns={"column": "metric"}))]
-    names = networks.in_order(found["network"], config) or list(dict.fromkeys(printed["network"]))
-    figure, axes = panels.grid(len(rows), 2, 0.7 + len(rows) * (0.55 + 0.22 * len(names)), sharey=True)
-    for row, (title, of_row) in zip(axes, rows):
-        for ax, (metric, text) in zip(row, AXIS.items()):
-            networks.marks(ax, of_row[of_row["metric"].eq(metric)], names, 1.5, COLOURS, paper=not len(found))
-            ax.set(xlabel=text, title=title)
-            panels.rule(ax, 0.0, upright=True, linestyle="-", linewidth=0.8)
-    panels.legend(figure, axes, columns=3)
+    found, paper = measured(records, config), False
+    if not len(found):
+        found, paper = networks.printed(config, "table2").assign(metric=lambda f: f["column"], column=""), True
+    names, columns = networks.in_order(found["network"], config), items.labels(config, "estimator", found["column"]) or [""]
+    rows, height = ("column", {name: name for name in columns}), 0.7 + len(columns) * (0.55 + 0.22 * len(names))
+    figure, axes = panels.facets(found, rows, ("metric", AXIS), "column", [], height, "", sharey=True)
+    for (column, metric), ax in axes.items():
+        part = found[found["column"].eq(column) & found["metric"].eq(metric)]
+        networks.marks(ax, part, names, 1.5, COLOURS, paper)
+        panels.rule(ax, 0.0, upright=True, linestyle="-", linewidth=0.8)
+    panels.legend(figure, list(axes.values()), columns=3)
     return figure
 
 

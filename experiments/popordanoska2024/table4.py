@@ -7,6 +7,7 @@ NLL and Brier score are of the whole vector (canonical notion), so the mean of -
 from harness.report import items, networks, panels
 
 COLUMNS = {"accuracy": "Accuracy", "logloss": "NLL", "brier": "Brier"}
+AXIS = {"accuracy": "100 - accuracy (%)", "logloss": r"NLL $\times$ 100", "brier": r"Brier $\times$ 100"}
 TICKS = (2, 5, 10, 20, 50, 100, 200)
 BY = [*networks.KEY, "estimand", "column"]
 
@@ -26,21 +27,20 @@ def measured(records, config):
 
 def render(records, config):
     """Networks by each score, on a logarithmic axis, a mark per method (ours open); of the accuracy, what it lacks to 100 %."""
-    found = measured(records, config)[0]
+    found = measured(records, config)[0].assign(row=0)
     if not len(found):
         return panels.nothing("the networks are not here: the page has the printed numbers and how to get them")
-    names = networks.in_order(found["network"], config)
-    figure, (axes,) = panels.grid(1, 3, 1.0 + 0.26 * len(names), sharey=True)
-    for ax, (estimand, column) in zip(axes, COLUMNS.items()):
-        part, text = found[found["estimand"].eq(estimand)], column + r" $\times$ 100"
-        if estimand == "accuracy":
-            part, text = part.assign(mean=100 - part["mean"]), "100 - accuracy (%)"
+    found["mean"] = found["mean"].where(found["estimand"].ne("accuracy"), 100 - found["mean"])
+    names, columns = networks.in_order(found["network"], config), ("estimand", AXIS)
+    figure, axes = panels.facets(found, ("row", {0: ""}), columns, "row", [], 1.0 + 0.26 * len(names), "", sharey=True)
+    for (_, estimand), ax in axes.items():
+        part = found[found["estimand"].eq(estimand)]
         networks.marks(ax, part, names)
-        ax.set(xlabel=text, xscale="log")
+        ax.set_xscale("log")
         ax.minorticks_off()
         ticks = [t for t in TICKS if 0.8 * part["mean"].min() <= t <= 1.25 * part["mean"].max()]
         ax.set_xticks(ticks, [str(t) for t in ticks])
-    panels.legend(figure, axes, columns=3)
+    panels.legend(figure, list(axes.values()), columns=3)
     return figure
 
 

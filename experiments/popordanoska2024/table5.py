@@ -54,24 +54,20 @@ def agreement(found):
 def render(records, config):
     """One column per network: the three errors of every class, with its rank above; the printed numbers as open marks."""
     found, theirs = measured(records, config), printed(config)
-    names = list(dict.fromkeys([*found["network"], *theirs["network"]]))
+    names = {name: name for name in [*found["network"], *theirs["network"]]}
     if not names:
         return panels.nothing(networks.NO_FILES)
-    figure, axes = panels.grid(len(AXIS), len(names), 4.6, sharex=True, sharey="row")
-    for i, (row, (metric, text)) in enumerate(zip(axes, AXIS.items())):
-        for ax, network in zip(row, names):
-            ours, others = (f[f["network"].eq(network) & f["metric"].eq(metric)] for f in (found, theirs))
-            panels.curve(ax, ours, "label_of_class", **panels.look(i, markersize=4))
-            panels.curve(ax, others, "label_of_class", error=None, **panels.look(i, False, markersize=4))
-            for r in (ours if len(ours) else others).itertuples():
-                how = {"textcoords": "offset points", "ha": "center", "fontsize": 6, "color": "0.35"}
-                ax.annotate(f"{r.rank:.0f}", (r.label_of_class, r.mean), (0, 4), **how)
-            ax.margins(y=0.2)
-            ax.set_ylim(bottom=0.0)
-        row[0].set_ylabel(text)
-    for top, bottom, network in zip(axes[0], axes[-1], names):
-        top.set_title(network)
-        bottom.set(xticks=range(10), xlabel="class")
+    drawn, looks = pd.concat([found.assign(of="ours"), theirs.assign(of="paper")]), {"ours": {}, "paper": {"mfc": "white"}}
+    more = {"xlabel": "class", "how": {"x": "label_of_class"}, "sharex": True, "sharey": "row"}
+    figure, axes = panels.facets(drawn, ("metric", AXIS), ("network", names), "of", looks, 4.6, **more)
+    for (metric, network), ax in axes.items():
+        part = drawn[drawn["network"].eq(network) & drawn["metric"].eq(metric)]
+        for r in part[part["of"].eq(part["of"].min())].itertuples():  # ours, where there are any
+            how = {"textcoords": "offset points", "ha": "center", "fontsize": 6, "color": "0.35"}
+            ax.annotate(f"{r.rank:.0f}", (r.label_of_class, r.mean), (0, 4), **how)
+        ax.margins(y=0.2)
+        ax.set_ylim(bottom=0.0)
+        ax.set_xticks(range(10))
     return figure
 
 
