@@ -1,16 +1,13 @@
 """What each convention of the published numbers does, on problems whose truth is known.
 
-* A perfectly calibrated model (a network's predictions with labels drawn from them): every error is 0, and what an estimator
-  gives is its own bias. With the bandwidth 0.02 of the tables, via the risk, that is most of what the tables print.
-* Simulated data: the same, beside a truth that is not 0, and beside what the authors take for it.
-* Squared errors on two columns (the authors' unit) are twice those on one (ours).
+Of a perfectly calibrated model (a network's predictions with labels drawn from them) an estimator gives its own bias: with the
+bandwidth 0.02 of the tables, via the risk, most of what the tables print. Simulated data have a truth that is not 0.
 """
 
 from experiments.popordanoska2024 import curves
 from harness.report import items, panels
 
 summary = curves.summary
-THEIRS = "authors' ground truth"
 
 
 def measured(records, config):
@@ -45,7 +42,7 @@ def _side_by_side(ax, part, names):
         at = of_n["estimator"].map(names.index) + 0.28 * (j - 0.5)
         panels.marks(ax, at, of_n, scale=100, **panels.look(j, bool(j), label=f"$n$ = {n:,}"))
     panels.truth_line(ax, part, upright=True, scale=100)
-    panels.truth_line(ax, part.assign(truth=part["theirs"]), THEIRS, upright=True, scale=100, linestyle=":")
+    panels.truth_line(ax, part.assign(truth=part["theirs"]), curves.THEIRS, upright=True, scale=100, linestyle=":")
     for absent in set(names) - set(part["estimator"]):
         place = {"transform": ax.get_yaxis_transform(), "ha": "right", "va": "center", "fontsize": 6, "color": "0.45"}
         ax.text(0.98, names.index(absent), "no estimate", **place)
@@ -55,7 +52,7 @@ def table(records, config):
     """By problem, n and estimator, all x 100: KL, and the squared error on two columns and on one; the truths beside them."""
     found, key = measured(records, config), ("model", "n", "column")
     found[["mean", "se", "truth", "theirs"]] *= 100
-    shown = {"": ("mean", "se", 3), ", true value": ("truth", None, 3), f", {THEIRS}": ("theirs", None, 3)}
+    shown = {"": ("mean", "se", 3), ", true value": ("truth", None, 3), f", {curves.THEIRS}": ("theirs", None, 3)}
     rows = items.columns(found, key, {"{short} x 100" + name: how for name, how in shown.items()})
     half = found[found["estimand"].isin(list(curves.UNIT))]
     half = half.assign(mean=half["mean"] / 2, se=half["se"] / 2)
@@ -66,6 +63,5 @@ def table(records, config):
 
 
 def reproduced(records, config):
-    """Our numbers, rows '<problem>, n = <n>': of other predictions than those behind the reported ones, so shown by
-    themselves."""
+    """Our numbers: of other predictions than those behind the reported ones, so shown by themselves."""
     return items.answers(curves.reproduced_rows(records, config), config, config["reasons"]["data"])

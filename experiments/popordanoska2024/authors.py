@@ -3,6 +3,7 @@ notions go through two columns (1 - f, f), so that l2_squared and its refinement
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -61,9 +62,13 @@ class DirichletKernel:
         hits = e[:, 1:] if p.ndim == 1 else e
         r = dirichlet_sums(g, g, hits, (self._bandwidth(g),), np.arange(len(g)), nothing)[0][0]
         r = two_columns(r[:, 0]) if p.ndim == 1 else r
-        squares, entropy = (r * r).sum(axis=1).mean(), self._negative_entropies(r).mean()
+        entropies = xlogy(r, r).sum(axis=1)
+        if self.zero_rows:
+            entropies = np.where((r == 0.0).any(axis=1), 0.0, entropies)
+        squares, entropy = (r * r).sum(axis=1).mean(), entropies.mean()
         if self.form == "direct":
-            l2, kl = ((r - g) ** 2).sum(axis=1).mean(), self._divergences(r, g).mean()
+            kl = ((xlogy(r, r) - r * np.log(g)).sum(axis=1) + g.sum(axis=1) - r.sum(axis=1)).mean()
+            l2 = ((r - g) ** 2).sum(axis=1).mean()
         else:
             l2 = squares + ((e - g) ** 2).sum(axis=1).mean() - 1.0
             kl = entropy - np.log(g[np.arange(len(y)), y]).mean()
@@ -82,14 +87,6 @@ class DirichletKernel:
             likelihoods = dirichlet_sums(g, g, np.empty((len(g), 0)), grid, np.arange(len(g)))[1].sum(axis=1)
             return grid[int(likelihoods.argmax())]
         return float(self.bandwidth)
-
-    def _negative_entropies(self, r):
-        per_row = xlogy(r, r).sum(axis=1)
-        return np.where((r == 0.0).any(axis=1), 0.0, per_row) if self.zero_rows else per_row
-
-    def _divergences(self, r, g):
-        per_row = (xlogy(r, r) - r * np.log(g)).sum(axis=1)
-        return per_row + g.sum(axis=1) - r.sum(axis=1)
 
 
 @dataclass(frozen=True)
@@ -166,14 +163,10 @@ class TemperatureGrid:
         loss = self._loss(z, y)
         if self.objective == "brier":
             return float(TEMPERATURES[int(np.argmin([loss(t) for t in TEMPERATURES]))])
-        low, high = 0, len(TEMPERATURES) - 1  # the first minimum of a convex function lies in [low, high]
-        while low < high:
-            middle = (low + high) // 2
-            if loss(TEMPERATURES[middle]) <= loss(TEMPERATURES[middle + 1]):
-                high = middle
-            else:
-                low = middle + 1
-        return float(TEMPERATURES[low])
+        last = len(TEMPERATURES) - 1  # the first minimum of a convex function is the first place from which it does not fall
+        return float(
+            TEMPERATURES[bisect_left(range(last), True, key=lambda i: loss(TEMPERATURES[i]) <= loss(TEMPERATURES[i + 1]))]
+        )
 
     def _loss(self, z, y):
         if self.objective == "brier":

@@ -55,9 +55,8 @@ def render(records, config):
 
 
 def table(records, config):
-    """By estimand, form and bandwidth: true value, limit, n (mean - limit) as the mean over n weighted by precision, and the
-    same at the smallest and the largest n. Samples of different n share their beginnings, so the error of the mean is a little
-    small."""
+    """By estimand, form and bandwidth: true value, limit, n (mean - limit), its mean over n weighted by precision (whose error is
+    a little small: samples of different n share their beginnings), and at the smallest and the largest n."""
     found, rows = measured(records, config), {}
     found = found[found["estimand"].isin(curves.SHORT)].sort_values("n")
     for (_, form, bandwidth), part in found.groupby(["estimand", "form", "bandwidth"]):

@@ -17,7 +17,7 @@ ONE_COLUMN = ("classwise_ece_popordanoska2024",)  # but for their bins, which ar
 UNIT = {"l2_squared": (2.0, 0.0), "sharpness_l2_squared": (2.0, 0.0), "refinement_l2_squared": (2.0, -1.0)}  # factor, shift
 SHORT = {"kl": "KL", "l2_squared": "squared L2"}
 AXIS = {"kl": "KL calibration error", "l2_squared": "squared $L_2$ calibration error\n(two columns)"}
-AGAIN = "authors' code, run again"
+AGAIN, THEIRS = "authors' code, run again", "authors' ground truth"
 
 
 def in_two_columns(records):
@@ -59,11 +59,12 @@ def summary(records, config):
 
 
 def marks(ax, part, config, item, column="{column}, {short}"):
-    """The numbers that an item reports of these of ours, as grey marks with their errors, a little to the right of their n."""
-    found, rows = items.printed(config, item), dict(zip(items.formatted(part, "{model}, n = {n}"), part["n"]))
-    found = found[found["row"].isin(list(rows)) & found["column"].isin(items.formatted(part, column))]
+    """What an item reports of the problems and estimators of `part`: grey marks with errors, a little to the right of their n."""
+    found = items.printed(config, item)
+    found[["model", "n"]] = found["row"].str.extract(r"^(.*), n = (\d+)$")
+    found = found[found["model"].isin(part["model"]) & found["column"].isin(items.formatted(part, column))]
     look = {"color": "0.45", "marker": "D", "markerfacecolor": "white", "markersize": 3.2, "linestyle": "none", "zorder": 2}
-    found = found.assign(n=1.09 * found["row"].map(rows).astype(float))
+    found = found.assign(n=1.09 * found["n"].astype(float))
     panels.curve(ax, found, value="value", error="plus_minus", label=AGAIN, **look)
 
 

@@ -49,8 +49,7 @@ def render(records, config):
 
 
 def table(records, config):
-    """By k and n: truth and estimates. Parts (a) and (b): by how much the second of two estimators is closer to the truth, with
-    the error of that paired difference (bins and kernel; via the risk and direct). Part (c): bias, and bias in per cent."""
+    """By k and n: truth and estimates, and by how much the second of two is closer to the truth; in (c) the bias, also in %."""
     which = part_of(config)
     found = items.in_order(curves.numbers(records, config), config, "problem")
     found, suffix = found[found["estimand"].eq("kl") | (which == "fig2a")], ", {short}" * (which == "fig2a")

@@ -1,8 +1,7 @@
 """Figure 3: accuracy, and the L2 sharpness of every hidden layer's activations, in the course of training.
 
 Sharpness is the variance of E[Y | layer], so no layer has more of it than the one before: layer 1 >= 2 >= 3 >= 4 (>= the output).
-Estimated, it need not be; the table counts how often it is. Beside the kernel stands a bound that owes nothing to a bandwidth on
-the simplex (harness.estimators.NeighbourSharpness).
+Estimated, it need not be; the table counts how often it is.
 """
 
 import numpy as np
@@ -33,8 +32,7 @@ def render(records, config):
         return panels.nothing(networks.NO_FILES)
     drawn = pd.concat([accuracy.assign(column=ACCURACY, layer="output"), networks.of(sharpness, L2)]).assign(row=0)
     columns = {ACCURACY: ACCURACY, **{name: name for name in items.labels(config, "estimator", sharpness["column"])}}
-    layers = {"output": None, **HIDDEN}
-    drawn = drawn[drawn["column"].eq(ACCURACY) | drawn["layer"].ne("output")]
+    drawn, layers = drawn[drawn["column"].eq(ACCURACY) | drawn["layer"].ne("output")], {"output": None, **HIDDEN}
     more = {"xlabel": "epoch", "how": {"x": "epoch"}}
     figure, axes = panels.facets(drawn, ("row", {0: "accuracy (%)"}), ("column", columns), "layer", layers, 2.45, **more)
     left, right, *_ = axes.values()
@@ -52,8 +50,7 @@ def render(records, config):
 
 
 def table(records, config):
-    """Rows (estimator, epoch): accuracy and sharpness, mean +- standard error over the seeds, and in how many networks it falls
-    from layer to layer; the last row counts over all epochs."""
+    """By estimator and epoch: accuracy, sharpness, and in how many networks it falls from layer to layer; last, over all epochs."""
     (found, sharpness, accuracy), rows = measured(records, config), {}
     falls = falling(found)
     for column in items.labels(config, "estimator", sharpness["column"]):
@@ -77,8 +74,7 @@ def falling(found):
 
 
 def reproduced(records, config):
-    """The paper's are of one run: the error beside our mean is that of the difference of one more run from it,
-    sd sqrt(1 + 1 / seeds)."""
+    """The paper's are of one run: our error is that of the difference of one more run from our mean, sd sqrt(1 + 1 / seeds)."""
     _, *found = measured(records, config)
     sharpness, accuracy = (f.assign(error=f["sd"] * np.sqrt(1.0 + 1.0 / f["reps"])) for f in found)
     ours = items.together(

@@ -1,19 +1,18 @@
 """Figure 4: squared L2 (top) and KL (bottom) calibration error and its relative bias, for 2, 5 and 10 classes.
 
-Two lines of truth. The class-wise error compares g_j with E[Y_j given g_j]; what the authors take for the truth (the estimator
-`vector_truth_popordanoska2024`) compares it with E[Y_j given the whole vector], which is more for more than two classes (Jensen:
-the latter varies about the former). Relative bias is against the first.
+The class-wise error compares g_j with E[Y_j given g_j]; what the authors take for the truth (authors.TruthOfVector) compares it
+with E[Y_j given the whole vector], which is more for more than two classes (Jensen). Relative bias is against the first.
 """
 
 import numpy as np
 
 from experiments.popordanoska2024 import curves
+from experiments.popordanoska2024.curves import THEIRS
 from experiments.popordanoska2024.fig2 import DIRECT, RISK
 from harness.report import items, panels
 
 summary = curves.summary
 ROWS = ("l2_squared", "kl")
-THEIRS = "authors' ground truth"
 
 
 def render(records, config):

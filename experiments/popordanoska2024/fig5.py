@@ -1,8 +1,7 @@
 """Figure 5: calibration error of networks, and its bias, against the number of test images; the bandwidth is 0.02.
 
-The paper takes the same estimator on all images for the truth, so that its bias is 0 at the last n by construction. Beside the
-networks stands simulated data whose truth is known: there the bias against the estimator's own last value vanishes and that
-against the truth does not.
+The paper takes the same estimator on all images for the truth, so that its bias is 0 at the last n by construction. On simulated
+data, whose truth is known, the bias against the estimator's own last value vanishes and that against the truth does not.
 """
 
 import pandas as pd
@@ -54,8 +53,7 @@ def render(records, config):
 
 
 def table(records, config):
-    """By problem, estimator and n: both errors, how far from the estimator's own last value, and from the truth where it is
-    known."""
+    """By problem, estimator and n: both errors, how far from the estimator's own last value, and from the truth if known."""
     found = measured(records, config)
     found = items.in_order(found.sort_values(["column", "n"], kind="stable"), config, "problem")
     shown = {

@@ -10,8 +10,10 @@ from harness.report import items, networks, panels
 from harness.report.networks import of
 
 PARTS = {"train": "training", "val": "validation"}
-PANELS = {"logloss": "log-loss (nats)", "accuracy": "accuracy (%)", "kl": r"$\mathrm{CE_{KL}}$ (nats)",
-          "refinement_kl": "refinement (nats)"}  # fmt: skip
+PANELS = {
+    "logloss": "log-loss (nats)", "accuracy": "accuracy (%)", "kl": r"$\mathrm{CE_{KL}}$ (nats)",
+    "refinement_kl": "refinement (nats)",
+}  # fmt: skip
 CHANGES = {  # column of `changes`: of the table, its digits, and the row beside the paper's text
     "least loss": ("epoch of the least log-loss", 0, "validation log-loss, epoch of the least"),
     "least error": ("epoch of the least error", 0, "KL calibration error, epoch of the least"),
@@ -31,8 +33,8 @@ def measured(records, config):
 
 
 def render(records, config):
-    """Loss and accuracy of both parts, calibration error and refinement of the validation part by every estimator: mean and
-    standard error over the seeds; the vertical line is the epoch of the least mean validation loss."""
+    """Loss and accuracy of both parts, calibration error and refinement of the validation part by every estimator; the vertical
+    line is the epoch of the least mean validation loss."""
     found = measured(records, config)
     if not len(of(found, "logloss")):
         return panels.nothing(networks.NO_FILES)
@@ -66,8 +68,7 @@ def changes(records, config):
 
 
 def table(records, config):
-    """One row per estimator: `changes`, mean +- standard error over the seeds. The error at first, of a network that says 1/2 of
-    everything, is small as well: its least epoch can be the first."""
+    """`changes` by estimator. The first error, of a network that says 1/2 of everything, is small too and may be the least."""
     found, rows = changes(records, config), {}
     for name, (text, digits, _) in CHANGES.items():
         items.entries(items.means(found, ["column"], name), ("{column}",), text, digits=digits, into=rows)

@@ -9,8 +9,7 @@ BINS, DIAGRAM = 10, "reliability10"
 
 
 def bins(records, config):
-    """Frame network, class, bin, count, mean prediction, share of the class, and the ends low, high of its 95 % Wilson
-    interval."""
+    """`class_diagrams.bins_of` with the column network."""
     fine = items.with_number(records, "l1", "classwise")
     return named(class_diagrams.bins_of(fine[fine["estimator"].eq(DIAGRAM)]), config)
 

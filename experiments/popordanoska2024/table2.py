@@ -1,9 +1,8 @@
 """Table 2: KL and squared L2 calibration error (both x 100) of networks as they are, after isotonic regression and after
 temperature scaling, fitted on validation data; in brackets the change of the mean in per cent.
 
-As published: class-wise, the kernel via the risk with bandwidth 0.02, squared errors on two columns. On a perfectly calibrated
-model that gives 1 to 2 as well (experiment popordanoska2024_as_published), so that only differences between rows tell something;
-a second estimator, the direct form with bandwidth 0.001, stands beside it.
+As published: class-wise, the kernel via the risk with bandwidth 0.02, squared errors on two columns. A perfectly calibrated model
+has 1 to 2 by that as well (experiment popordanoska2024_as_published), so that only differences between rows tell something.
 """
 
 import numpy as np

@@ -1,5 +1,4 @@
-"""Tables 3 and 4: accuracy, negative log-likelihood and Brier score (all x 100) of networks, plain and after post-hoc
-recalibration.
+"""Tables 3 and 4: accuracy, negative log-likelihood and Brier score (all x 100) of networks, plain and recalibrated.
 
 NLL and Brier score are of the whole vector (canonical notion), so the mean of -log p_y and of sum_j (p_j - 1{y = j})^2.
 """
@@ -13,9 +12,8 @@ BY = [*networks.KEY, "estimand", "column"]
 
 
 def measured(records, config):
-    """By network, method, variant and estimand: mean over the seeds x 100, se, reps; and the same without a mean for the scores
-    that are undefined for a seed: a mean over the others would be of other networks. `seeds` says for how many, as of infinite
-    NLL, where an outcome was given the probability 0."""
+    """By network, method, variant and estimand: mean over the seeds x 100, se, reps; and, in a second frame, for how many `seeds`
+    a score is undefined (an outcome had the probability 0): a mean over the others would be of other networks."""
     lost = records[records["status"].eq("undefined") & records["estimand"].isin(list(COLUMNS))]
     frames = items.with_number(records, COLUMNS, "canonical"), lost.drop_duplicates(["problem", "estimand"])
     frames = [networks.recalibrated(f[["key", "problem", "estimand", "value"]], config) for f in frames]
@@ -45,8 +43,7 @@ def render(records, config):
 
 
 def table(records, config):
-    """Rows (network, method, variant): accuracy, NLL and Brier score, mean +- standard error over the seeds; the printed numbers
-    beside them where the networks are the paper's."""
+    """Rows (network, method, variant): the three scores, the printed ones beside them where the networks are the paper's."""
     found, without = measured(records, config)
     rows = items.entries(found, networks.INDEX, "{column}", digits=2)
     items.entries(without, networks.INDEX, "{column}", text=lambda r: f"undefined ({r.seeds})", into=rows)
