@@ -163,10 +163,9 @@ class TemperatureGrid:
         loss = self._loss(z, y)
         if self.objective == "brier":
             return float(TEMPERATURES[int(np.argmin([loss(t) for t in TEMPERATURES]))])
-        last = len(TEMPERATURES) - 1  # the first minimum of a convex function is the first place from which it does not fall
-        return float(
-            TEMPERATURES[bisect_left(range(last), True, key=lambda i: loss(TEMPERATURES[i]) <= loss(TEMPERATURES[i + 1]))]
-        )
+        places = range(len(TEMPERATURES) - 1)  # the first minimum of a convex function: from there on it does not fall
+        first = bisect_left(places, True, key=lambda i: loss(TEMPERATURES[i]) <= loss(TEMPERATURES[i + 1]))
+        return float(TEMPERATURES[first])
 
     def _loss(self, z, y):
         if self.objective == "brier":

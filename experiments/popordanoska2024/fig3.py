@@ -50,7 +50,7 @@ def render(records, config):
 
 
 def table(records, config):
-    """By estimator and epoch: accuracy, sharpness, and in how many networks it falls from layer to layer; last, over all epochs."""
+    """By estimator and epoch: accuracy, sharpness, and in how many networks it falls from layer to layer; then of all."""
     (found, sharpness, accuracy), rows = measured(records, config), {}
     falls = falling(found)
     for column in items.labels(config, "estimator", sharpness["column"]):

@@ -36,11 +36,12 @@ def render(records, config):
     if not len(found):
         found, paper = networks.printed(config, "table2").assign(metric=lambda f: f["column"], column=""), True
     names, columns = networks.in_order(found["network"], config), items.labels(config, "estimator", found["column"]) or [""]
-    rows, height = ("column", {name: name for name in columns}), 0.7 + len(columns) * (0.55 + 0.22 * len(names))
+    rows, height = ("column", dict.fromkeys(columns, "")), 0.7 + len(columns) * (0.55 + 0.22 * len(names))
     figure, axes = panels.facets(found, rows, ("metric", AXIS), "column", [], height, "", sharey=True)
     for (column, metric), ax in axes.items():
         part = found[found["column"].eq(column) & found["metric"].eq(metric)]
         networks.marks(ax, part, names, 1.5, COLOURS, paper)
+        ax.set(title=column, xlabel=AXIS[metric])
         panels.rule(ax, 0.0, upright=True, linestyle="-", linewidth=0.8)
     panels.legend(figure, list(axes.values()), columns=3)
     return figure

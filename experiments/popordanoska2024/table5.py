@@ -21,8 +21,7 @@ PLACE = ["network", "label_of_class"]
 
 
 def measured(records, config):
-    """By network, metric and class: mean over the seeds, se, reps, rank; metrics of another estimator than the published ones
-    bear its label."""
+    """By network, metric and class: mean over the seeds, se, reps, rank; metrics of another estimator bear its label."""
     fine = networks.recalibrated(items.values(curves.in_two_columns(records), config), config).merge(METRICS, on="estimand")
     fine["published"] = fine["estimator"].eq(fine["published_by"])
     fine = fine[fine["published"] | ~fine["estimator"].isin([KERNEL, BINS])]
@@ -58,7 +57,12 @@ def render(records, config):
     if not names:
         return panels.nothing(networks.NO_FILES)
     drawn, looks = pd.concat([found.assign(of="ours"), theirs.assign(of="paper")]), {"ours": {}, "paper": {"mfc": "white"}}
-    more = {"xlabel": "class", "how": {"x": "label_of_class"}, "sharex": True, "sharey": "row"}
+    more = {
+        "xlabel": "class",
+        "how": {"x": "label_of_class", "linestyle": "none", "markersize": 4},
+        "sharex": True,
+        "sharey": "row",
+    }
     figure, axes = panels.facets(drawn, ("metric", AXIS), ("network", names), "of", looks, 4.6, **more)
     for (metric, network), ax in axes.items():
         part = drawn[drawn["network"].eq(network) & drawn["metric"].eq(metric)]
@@ -83,7 +87,7 @@ def table(records, config):
         items.entries(found, key, "ranks as CE_KL", "alike", None, 2, into=rows)
     columns = [*sorted({c for row in rows.values() for c in row if c.startswith("class")}), "ranks as CE_KL"]
     order = networks.in_order([network for network, _ in rows], config)
-    rows = {key: rows[key] for key in sorted(rows, key=lambda key: order.index(key[0]))}
+    rows = dict(sorted(rows.items(), key=lambda row: order.index(row[0][0])))
     return items.wide(rows, ["network", "metric"], "error of each class (rank): CE_KL x 100, CE_2^2 x 1000, CE_1 x 1000", columns)
 
 
