@@ -13,7 +13,6 @@ from experiments.ciosek2026.authors import MeanShift
 from harness.estimators.base import apply
 from harness.estimators.certified.base import ablated
 from harness.report import coverage_plot, items, rates, reproduction
-from harness.runs.catalogue import ids
 from harness.runs.config import compose
 from harness.runs.options import ids
 from harness.runs.plan import plan

@@ -8,13 +8,13 @@ import pytest
 from scipy.special import expit, rel_entr
 
 import harness
-from experiments.popordanoska2024 import bias_rate, curves, fig5, networks, table2, table4, table5
+from experiments.popordanoska2024 import bias_rate, curves, fig5, table2, table4, table5
 from experiments.popordanoska2024.authors import IsotonicScaled, TruthOfVector, limits
 from harness import BadInputError
 from harness.commands.experiment import Experiment
 from harness.estimators.base import apply
 from harness.problems import AbsentFiles, Dirichlet, EachClass, OneClass, Predictions, RecalibratedFiles, Relabelled
-from harness.report import reproduction
+from harness.report import networks, rates, reproduction
 from harness.runs.config import compose
 from harness.runs.plan import plan
 from harness.runs.records import COLUMNS as RECORD_COLUMNS
@@ -150,8 +150,8 @@ def test_two_columns_are_what_the_published_estimator_gives():
 def test_the_gap_of_two_biases_is_paired():
     """Truth 0.01: errors of a 0.02, 0.04 (bias 0.03), of b -0.01, -0.03 (bias -0.02); |0.03| - |-0.02| = 0.01, per rep 0.01,
     0.01."""
-    found = curves.gap(records([("p", "a", "kl", 0.03), ("p", "a", "kl", 0.05, 100, 1), ("p", "b", "kl", 0.0),
-                                ("p", "b", "kl", -0.02, 100, 1)]), "kl", "a", "b")  # fmt: skip
+    found = rates.gap(records([("p", "a", "kl", 0.03), ("p", "a", "kl", 0.05, 100, 1), ("p", "b", "kl", 0.0),
+                               ("p", "b", "kl", -0.02, 100, 1)]), "a", "b")  # fmt: skip
     assert found.loc[("p", 100), "gap"] == pytest.approx(0.01) and found.loc[("p", 100), "se"] == pytest.approx(0.0, abs=1e-15)
 
 
@@ -300,7 +300,7 @@ def test_ids_name_network_method_and_class():
     config = {"labels": {"problem": {"cifar10/preresnet20": "CIFAR-10, PreResNet20"}, "estimator": {}}}
     ids = ["cifar10/preresnet20_seed5", "cifar10/preresnet20_seed5/isotonic_popordanoska2024", "cifar10_resnet50_temperature",
            "cifar10/preresnet20_seed5/test/class7"]  # fmt: skip
-    found = networks.named(ids, config).to_numpy().tolist()
+    found = networks.recalibrated(pd.DataFrame({"problem": ids}), config).drop(columns="problem").to_numpy().tolist()
     assert found == [
         ["CIFAR-10, PreResNet20", "none", "", -1], ["CIFAR-10, PreResNet20", "isotonic", networks.THEIRS, -1],
         ["cifar10_resnet50", "temperature", networks.OURS, -1], ["CIFAR-10, PreResNet20", "none", "", 7],

@@ -7,12 +7,11 @@ import pandas as pd
 import pytest
 from scipy.special import softmax
 
-from experiments.popordanoska2024 import fig3, fig6, fig7, fig8, runs
-from experiments.popordanoska2024.authors import NeighbourSharpness
+from experiments.popordanoska2024 import fig3, fig6, fig7, fig8
 from harness import BadInputError
 from harness.commands.experiment import Experiment
-from harness.estimators import ReliabilityBins
-from harness.report import rates, reproduction
+from harness.estimators import NeighbourSharpness, ReliabilityBins
+from harness.report import networks, rates, reproduction
 from harness.runs.config import compose
 from harness.runs.records import COLUMNS as RECORD_COLUMNS
 
@@ -56,14 +55,14 @@ def logits(y, right, k=10, scale=3.0):
 
 
 def test_names_say_network_seed_epoch_layer_and_part():
-    found = runs.named(["digits/mlp9x4_seed3_epoch0067_layer2", "a/b/wide_net_seed10/test", "digits/absent/val"])
+    found = networks.in_training(["digits/mlp9x4_seed3_epoch0067_layer2", "a/b/wide_net_seed10/test", "digits/absent/val"])
     assert found.loc["digits/mlp9x4_seed3_epoch0067_layer2"].to_list()[:5] == ["digits", "mlp9x4", 3, 67.0, "layer2"]
     assert found["part"].isna().to_list() == [True, False]
     family, network, seed, epoch, layer, part = found.loc["a/b/wide_net_seed10/test"]
     assert (family, network, seed, part) == ("a/b", "wide_net", 10, "test") and np.isnan(epoch) and pd.isna(layer)
     assert len(found) == 2
     with pytest.raises(BadInputError, match="is not named"):
-        runs.named(["digits/net"])
+        networks.in_training(["digits/net"])
 
 
 def test_accuracy_is_the_share_of_right_rows(nets, out):
@@ -72,7 +71,7 @@ def test_accuracy_is_the_share_of_right_rows(nets, out):
     run = Experiment.of(["problem=[digits_snapshots_val]", "estimator=[accuracy]", "notion=[canonical,classwise]", "jobs=1"])
     run.compute(quiet=True)
     for notion in ("canonical", "classwise"):
-        found = runs.estimates(run.records(), run.config, notion)
+        found = networks.estimates(run.records(), run.config, notion)
         assert found["value"].to_list() == [75.0] and found["epoch"].to_list() == [10.0]
 
 
@@ -88,14 +87,14 @@ def layers(values, seed=0, epoch=1, estimator=SPLIT):
 def test_sharpness_falls_if_no_layer_has_more_than_the_one_before():
     config = compose(["experiment=popordanoska2024_fig3_offline"])
     rows = [*layers([0.8, 0.7, 0.7, 0.1]), *layers([0.8, 0.7, 0.71, 0.1], seed=1), *layers([0.1, 0.2, 0.1, 0.0], epoch=2)]
-    found = fig3.falling(runs.estimates(records(rows), config, "canonical"))
+    found = fig3.falling(networks.estimates(records(rows), config, "canonical"))
     assert found.set_index(["seed", "epoch"])["falls"].to_dict() == {(0, 1): True, (1, 1): False, (0, 2): False}
 
 
 def test_the_output_does_not_count_and_a_network_without_a_layer_is_left_out():
     config = compose(["experiment=popordanoska2024_fig3_offline"])
     rows = [*layers([0.4, 0.3, 0.2, 0.1, 0.9]), *layers([0.4, 0.3], seed=1)]
-    assert fig3.falling(runs.estimates(records(rows), config, "canonical"))["falls"].to_list() == [True]
+    assert fig3.falling(networks.estimates(records(rows), config, "canonical"))["falls"].to_list() == [True]
 
 
 def lower_bound(p, y):

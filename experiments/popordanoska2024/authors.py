@@ -3,6 +3,7 @@ notions go through two columns (1 - f, f), so that l2_squared and its refinement
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -28,20 +29,19 @@ RULES = ("schedule", "likelihood")
 
 @dataclass(frozen=True)
 class DirichletKernel:
-    """As `DirichletKernel`, with their conventions: form "risk" (eq. 14) unless "direct" (eq. 9); predictions clipped to [1e-7, 1
-    - 1e-7] throughout; bandwidth fixed at 0.02 (their tables), "schedule" (their synthetic figures: 0.01 up to n = 1,000, 0.001
-    up to 5,000, 0.0005 up to 10,000, then 0.0001) or "likelihood" (their grid in float32); refinement is -mean F(r), without the
-    entropy of one-hot outcomes; for KL a vector r with any exact zero counts 0 as a whole (`zero_rows`), correct for two columns
-    only."""
+    """The library's `DirichletKernel` with their conventions.
+
+    Form "risk" (eq. 14) unless "direct" (eq. 9); predictions clipped to [1e-7, 1 - 1e-7] throughout; bandwidth fixed at 0.02
+    (their tables), by n ("schedule", their synthetic figures) or of their grid in float32 ("likelihood"); refinement is
+    -mean F(r); for KL a vector r with any exact zero counts 0 as a whole (`zero_rows`), correct for two columns only.
+    """
 
     form: str = "risk"
     bandwidth: float | str = 0.02
     zero_rows: bool = True
 
     notions = ("binary", "top_label", "classwise", "canonical")
-    estimands = (
-        "l2_squared", "kl", "refinement_l2_squared", "refinement_kl", "sharpness_l2_squared", "sharpness_kl",
-    )  # fmt: skip
+    estimands = tuple(f"{what}{name}" for what in ("", "refinement_", "sharpness_") for name in ("l2_squared", "kl"))
     determinism = "rounding"
     revision = 1
     null_bias = 0.5
@@ -62,9 +62,13 @@ class DirichletKernel:
         hits = e[:, 1:] if p.ndim == 1 else e
         r = dirichlet_sums(g, g, hits, (self._bandwidth(g),), np.arange(len(g)), nothing)[0][0]
         r = two_columns(r[:, 0]) if p.ndim == 1 else r
-        squares, entropy = (r * r).sum(axis=1).mean(), self._negative_entropies(r).mean()
+        entropies = xlogy(r, r).sum(axis=1)
+        if self.zero_rows:
+            entropies = np.where((r == 0.0).any(axis=1), 0.0, entropies)
+        squares, entropy = (r * r).sum(axis=1).mean(), entropies.mean()
         if self.form == "direct":
-            l2, kl = ((r - g) ** 2).sum(axis=1).mean(), self._divergences(r, g).mean()
+            kl = ((xlogy(r, r) - r * np.log(g)).sum(axis=1) + g.sum(axis=1) - r.sum(axis=1)).mean()
+            l2 = ((r - g) ** 2).sum(axis=1).mean()
         else:
             l2 = squares + ((e - g) ** 2).sum(axis=1).mean() - 1.0
             kl = entropy - np.log(g[np.arange(len(y)), y]).mean()
@@ -84,70 +88,54 @@ class DirichletKernel:
             return grid[int(likelihoods.argmax())]
         return float(self.bandwidth)
 
-    def _negative_entropies(self, r):
-        per_row = xlogy(r, r).sum(axis=1)
-        return np.where((r == 0.0).any(axis=1), 0.0, per_row) if self.zero_rows else per_row
-
-    def _divergences(self, r, g):
-        per_row = (xlogy(r, r) - r * np.log(g)).sum(axis=1)
-        return per_row + g.sum(axis=1) - r.sum(axis=1)
-
 
 @dataclass(frozen=True)
-class BinnedKL:
-    """kl: mean over the samples of KL((1 - m, m) || (1 - f, f)), m the outcome frequency of the sample's bin (a, b] of equal
-    width, both clamped at 1e-45; f = 0 is in no bin and counts 0. Compared with every point and not with the bin's mean, it does
-    not converge to the error (their Figure 2a's BIN-KL). O(n)."""
+class HalfOpenBins:
+    """Bins (a, b] of equal width; f = 0 is in none and counts 0. O(n)."""
 
     bins: int = 15
 
     notions = ("binary", "top_label", "classwise")
-    estimands = ("kl",)
     determinism = "rounding"
     revision = 1
-    null_bias = 0.5
 
     def __post_init__(self):
         check_bins(self.bins)
 
-    def __call__(self, p, y, rng=None):
+    def samples(self, p, y):
+        """(f, y, bin) of the samples that are in a bin."""
         p, y = checked(p, y)
         seen = p > 0.0
-        if not seen.any():
-            return {"kl": Estimate(0.0)}
-        index = _half_open(p[seen], self.bins)
-        m = (np.bincount(index, y[seen], self.bins) / np.maximum(np.bincount(index, minlength=self.bins), 1))[index]
-        m, f = (np.maximum(two_columns(x), 1e-45) for x in (m, p[seen]))
+        return p[seen], y[seen], np.searchsorted(np.linspace(0.0, 1.0, self.bins + 1)[1:-1], p[seen], side="left")
+
+
+@dataclass(frozen=True)
+class BinnedKL(HalfOpenBins):
+    """kl: mean over the samples of KL((1 - m, m) || (1 - f, f)), m the outcome frequency of the sample's bin, both clamped at
+    1e-45. Compared with every point and not with the bin's mean, it does not converge to the error (their Figure 2a's BIN-KL)."""
+
+    estimands = ("kl",)
+    null_bias = 0.5
+
+    def __call__(self, p, y, rng=None):
+        f, hits, index = self.samples(p, y)
+        m = (np.bincount(index, hits, self.bins) / np.maximum(np.bincount(index, minlength=self.bins), 1))[index]
+        m, f = (np.maximum(two_columns(x), 1e-45) for x in (m, f))
         return {"kl": Estimate(float((m * (np.log(m) - np.log(f))).sum() / len(p)))}
 
 
 @dataclass(frozen=True)
-class Binned:
-    """sum_b (n_b / n) |mean f - mean y|^q over bins (a, b] of equal width, f = 0 in none: l1 (q = 1; CE_1 of their Table 5) and
-    l2_squared (q = 2, one column). O(n)."""
+class Binned(HalfOpenBins):
+    """sum_b (n_b / n) |mean f - mean y|^q: l1 (q = 1; CE_1 of their Table 5) and l2_squared (q = 2, one column)."""
 
-    bins: int = 15
-
-    notions = ("binary", "top_label", "classwise")
     estimands = ("l1", "l2_squared")
-    determinism = "rounding"
-    revision = 1
     null_bias = 0.1
 
-    def __post_init__(self):
-        check_bins(self.bins)
-
     def __call__(self, p, y, rng=None):
-        p, y = checked(p, y)
-        seen = p > 0.0
-        index = _half_open(p[seen], self.bins)
-        sizes, gaps = np.bincount(index, minlength=self.bins), np.bincount(index, (p - y)[seen], self.bins)
+        f, hits, index = self.samples(p, y)
+        sizes, gaps = np.bincount(index, minlength=self.bins), np.bincount(index, f - hits, self.bins)
         gap = np.abs(gaps) / np.maximum(sizes, 1)
         return {"l1": Estimate(float(sizes @ gap / len(p))), "l2_squared": Estimate(float(sizes @ gap**2 / len(p)))}
-
-
-def _half_open(p, bins):
-    return np.searchsorted(np.linspace(0.0, 1.0, bins + 1)[1:-1], p, side="left")
 
 
 @dataclass(frozen=True)
@@ -156,11 +144,9 @@ class TemperatureGrid:
 
         q = softmax(log p / T),   T the first of linspace(0.0001, 5, 10000), in float32, with the least `objective`
 
-    `objective` is the mean log-loss ("nll") or the Brier score ("brier"). Theirs starts from the logits; log p, floored at
-    -87.336, differs from them by a constant per row, which the softmax does not see. Scalars are taken as two columns.
-
-    Determinism: exact. Cost: O(n k) per temperature tried. The log-loss is convex in 1 / T, so that a bisection of the grid finds
-    its minimum; the Brier score is not, and all temperatures are tried.
+    `objective` is the mean log-loss ("nll"), convex in 1 / T, so that a bisection of the grid finds its minimum, or the Brier
+    score ("brier"), for which all are tried. Theirs starts from the logits, which differ from log p, floored at -87.336, by a
+    constant per row. Scalars are taken as two columns. Determinism: exact. Cost: O(n k) per temperature tried.
     """
 
     objective: str = "nll"
@@ -177,14 +163,9 @@ class TemperatureGrid:
         loss = self._loss(z, y)
         if self.objective == "brier":
             return float(TEMPERATURES[int(np.argmin([loss(t) for t in TEMPERATURES]))])
-        low, high = 0, len(TEMPERATURES) - 1  # the first minimum of a convex function lies in [low, high]
-        while low < high:
-            middle = (low + high) // 2
-            if loss(TEMPERATURES[middle]) <= loss(TEMPERATURES[middle + 1]):
-                high = middle
-            else:
-                low = middle + 1
-        return float(TEMPERATURES[low])
+        places = range(len(TEMPERATURES) - 1)  # the first minimum of a convex function: from there on it does not fall
+        first = bisect_left(places, True, key=lambda i: loss(TEMPERATURES[i]) <= loss(TEMPERATURES[i + 1]))
+        return float(TEMPERATURES[first])
 
     def _loss(self, z, y):
         if self.objective == "brier":
@@ -211,10 +192,9 @@ class IsotonicScaled:
         q_j(p) = m_j^-1(r_j(p_j))
 
     m_j is the affine map of class j that carries the scores it is fitted to onto [0, 1] (where these are all equal: score -
-    minimum). r_j is the isotonic regression of 1{y = j} on m_j(score), with values in [0, 1] and constant outside the data. The
-    authors' code applies it to the score p_j, not to m_j(p_j), and m_j^-1 to its value, a probability. Scores and results are
-    clipped to [1e-7, 1 - 1e-7]. Rows do not sum to 1; harness.problems.Recalibrated divides them by their sums. Scalars are one
-    column.
+    minimum). r_j is the isotonic regression of 1{y = j} on m_j(score), constant outside the data. The authors' code applies it to
+    p_j, not to m_j(p_j), and m_j^-1 to its value, a probability. Scores and results are clipped to [1e-7, 1 - 1e-7]. Rows do not
+    sum to 1; harness.problems.Recalibrated divides them by their sums. Scalars are one column.
 
     All is in single precision, as theirs: at the edge of a step another rounding is another value. Determinism: exact. Cost:
     O(k n log n)."""
@@ -248,9 +228,9 @@ def _clipped(p):
 
 
 def classwise_of_vector(problem, estimand):
-    """What their code takes for the class-wise truth: the mean over classes of d(f_j, C_j), C_j given the whole
-    vector f. The class-wise notion has E[Y_j given f_j] there, which knows less, so its values are smaller (equal for two
-    classes). estimand: l2_squared or kl, of one column: their l2 is twice the l2_squared here."""
+    """What their code takes for the class-wise truth: the mean over classes of d(f_j, C_j), C_j given the whole vector f, where
+    the class-wise notion has E[Y_j given f_j], which knows less: its values are smaller (equal for two classes). estimand:
+    l2_squared or kl, of one column: their l2 is twice the l2_squared here."""
     if estimand not in ("l2_squared", "kl"):
         raise BadInputError(f"estimand is {estimand!r}; allowed are l2_squared, kl.")
     if problem.classes == 2 or problem.truth_power == problem.prediction_power:
@@ -261,44 +241,43 @@ def classwise_of_vector(problem, estimand):
 
 
 @dataclass(frozen=True)
-class TruthOfVector:
-    """What the authors' code takes for the class-wise truth: the mean over classes of d(f_j, C_j), C_j given the whole vector f.
-
-    Of the problem alone, whatever the sample; the squared error on two columns, and so twice ours. The diagnostic `error` is
-    that of the quadrature. Undefined but for tempered Dirichlet problems. Popordanoska et al. (2024), Section 7.1.
-    """
+class OfTheProblem:
+    """Class-wise numbers of the problem alone, whatever the sample."""
 
     notions = ("classwise",)
     estimands = ("kl", "l2_squared")
     wants = ("problem",)
     takes_classwise = True
+
+
+@dataclass(frozen=True)
+class TruthOfVector(OfTheProblem):
+    """`classwise_of_vector`, the squared error on two columns, and so twice ours; the diagnostic `error` is that of the
+    quadrature. Undefined but for tempered Dirichlet problems. Popordanoska et al. (2024), Section 7.1."""
+
     seconds = 0.05
 
     def __call__(self, p, y, rng=None, problem=None):
         if not isinstance(problem, TemperedDirichlet):
             raise UndefinedError("the truth given the whole vector is known for tempered Dirichlet problems alone")
-        found = {name: (classwise_of_vector(problem, name), 2.0 if name == "l2_squared" else 1.0) for name in self.estimands}
-        return {
-            name: Estimate(columns * t.value, diagnostics={"error": columns * t.error}) for name, (t, columns) in found.items()
-        }
+        found = {}
+        for name, columns in (("kl", 1.0), ("l2_squared", 2.0)):
+            truth = classwise_of_vector(problem, name)
+            found[name] = Estimate(columns * truth.value, diagnostics={"error": columns * truth.error})
+        return found
 
 
 @dataclass(frozen=True)
-class KernelLimit:
+class KernelLimit(OfTheProblem):
     """What the kernel estimator of a fixed bandwidth tends to as n goes to infinity, two classes, on two columns.
 
     With n, r(g) becomes the smoothed truth r_h(g) = E[k(g; f) C] / E[k(g; f)], so that the direct form tends to
-    E D_F(r_h(f), f) and the form via the risk to that less E <grad F(f), C - r_h(f)>. Of the problem alone, whatever the sample;
-    Gauss quadrature of order 4 over the log-odds of s, whose law for Dir(1, 1) is logistic.
+    E D_F(r_h(f), f) and the form via the risk to that less E <grad F(f), C - r_h(f)>. Gauss quadrature of order 4 over the
+    log-odds of s, whose law for Dir(1, 1) is logistic.
     """
 
     form: str
     bandwidth: float
-
-    notions = ("classwise",)
-    estimands = ("kl", "l2_squared")
-    wants = ("problem",)
-    takes_classwise = True
 
     def __call__(self, p, y, rng=None, problem=None):
         if not isinstance(problem, TemperedDirichlet) or problem.classes != 2 or problem.alpha != 1.0:
@@ -315,53 +294,14 @@ def limits(problem, bandwidth, panels=600, reach=22.0):
     mid, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
     x, weights = (mid[:, None] + half[:, None] * x).ravel(), (half[:, None] * w).ravel()
     weights = weights * expit(x) * expit(-x)
-    floor = 1e-7  # as the authors clip
-    c, g = expit(problem.truth_power * x), np.clip(expit(problem.prediction_power * x), floor, 1 - floor)
+    c, g = expit(problem.truth_power * x), np.clip(expit(problem.prediction_power * x), CLIP, 1 - CLIP)
     r = np.empty_like(g)
     constant = -gammaln(g / bandwidth + 1) - gammaln((1 - g) / bandwidth + 1)
     for rows in np.array_split(np.arange(len(g)), max(1, len(g) ** 2 >> 20)):
         kernel = np.log(g[rows, None]) * (g / bandwidth) + np.log1p(-g[rows, None]) * ((1 - g) / bandwidth) + constant
         kernel = np.exp(kernel - kernel.max(axis=1, keepdims=True)) * weights
         r[rows] = kernel @ c / kernel.sum(axis=1)
-    kl = weights @ (rel_entr(r, g) + rel_entr(1 - r, 1 - g))
-    l2 = weights @ (2 * (r - g) ** 2)
-    return {
-        ("direct", "kl"): kl,
-        ("direct", "l2_squared"): l2,
-        ("risk", "kl"): kl - weights @ ((c - r) * (np.log(g) - np.log1p(-g))),
-        ("risk", "l2_squared"): l2 - weights @ (2 * (c - r) * (2 * g - 1)),
-    }
-
-
-@dataclass(frozen=True)
-class NeighbourSharpness:
-    """Variance of the outcome that its nearest neighbours explain, a lower bound of the sharpness that needs no bandwidth.
-
-        sum_j ybar_j (1 - ybar_j) - mean_i || e(y_i) - mean of e(y_l) over the neighbours l of i ||^2
-
-    Neighbours are nearest in the log-odds against the last class: the activations themselves, where p is a softmax of them and
-    of a 0. No prediction has a smaller expected Brier score than E[Y | layer], so in expectation the difference is at most the
-    sharpness. Of equally near samples the order of the rows decides. The first `max_rows` rows; O(max_rows^2 k).
-    """
-
-    neighbours: int = 20
-    max_rows: int = 2000
-
-    notions = ("canonical",)
-    estimands = ("sharpness_l2_squared",)
-    determinism = "rounding"
-    seconds = 0.3
-
-    def __call__(self, p, y, rng=None):
-        p, y = (a[: self.max_rows] for a in checked(p, y))
-        if len(y) <= self.neighbours:
-            raise UndefinedError(f"{self.neighbours} neighbours of a sample are needed; there are {len(y) - 1} others")
-        log_p = np.log(np.maximum(p, np.finfo(float).tiny))
-        z = log_p[:, :-1] - log_p[:, -1:]
-        squares = (z**2).sum(axis=1)
-        distance = squares[:, None] + squares - 2.0 * z @ z.T
-        np.fill_diagonal(distance, np.inf)
-        nearest = np.argpartition(distance, self.neighbours, axis=1)[:, : self.neighbours]
-        hits = one_hot(y, p.shape[1])
-        score = ((hits - hits[nearest].mean(axis=1)) ** 2).sum(axis=1).mean()
-        return {"sharpness_l2_squared": Estimate(float(1.0 - (hits.mean(axis=0) ** 2).sum() - score))}
+    gradients = {"kl": np.log(g) - np.log1p(-g), "l2_squared": 2 * (2 * g - 1)}
+    direct = {"kl": weights @ (rel_entr(r, g) + rel_entr(1 - r, 1 - g)), "l2_squared": weights @ (2 * (r - g) ** 2)}
+    risk = {name: direct[name] - weights @ ((c - r) * gradient) for name, gradient in gradients.items()}
+    return {(form, name): one[name] for form, one in (("direct", direct), ("risk", risk)) for name in gradients}

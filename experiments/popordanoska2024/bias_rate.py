@@ -3,11 +3,11 @@
 The limits are estimators as well (authors.KernelLimit), of the same form and bandwidth as the one whose limit each is.
 """
 
-import itertools
+import numpy as np
+import pandas as pd
 
 from experiments.popordanoska2024 import curves
 from harness.report import items, panels
-from harness.report.plots import COLOURS
 
 summary = curves.summary
 FORMS = {"direct": "Direct", "risk": "Via risk"}
@@ -17,8 +17,7 @@ LIMIT = "limit_"  # how the ids of the limits begin
 
 def measured(records, config):
     """One row per estimator, estimand and n: mean, se, reps, truth, form, bandwidth, limit, n (mean - limit) and its error."""
-    found = curves.numbers(records, config, tuple(NAMES))
-    found = _with_settings(found, config)
+    found = _with_settings(curves.numbers(records, config, tuple(NAMES)), config)
     by, of_limit = ["problem", "form", "bandwidth", "estimand"], found["estimator"].str.startswith(LIMIT)
     limit = found[of_limit].drop_duplicates(by).set_index(by)["mean"].rename("limit")
     found = found[~of_limit].join(limit, on=by).assign(name=lambda f: f["estimand"].map(NAMES))
@@ -27,53 +26,49 @@ def measured(records, config):
 
 def _with_settings(frame, config):
     """The frame with the form and the bandwidth of its estimators, and the form's name, `of`."""
-    known = {name: (one.get("form", "risk"), float(one["bandwidth"])) for name, one in config["estimator"].items()}
-    found = frame.assign(form=[known[e][0] for e in frame["estimator"]], bandwidth=[known[e][1] for e in frame["estimator"]])
+    settings = [config["estimator"][name] for name in frame["estimator"]]
+    found = frame.assign(form=[s.get("form", "risk") for s in settings], bandwidth=[float(s["bandwidth"]) for s in settings])
     return found.assign(of=found["form"].map(FORMS))
 
 
 def render(records, config):
     """Left: the estimates, dotted their limits, dashed the true value. Right: n (mean - limit), constant if the law holds."""
     found = measured(records, config)
-    figure, axes = panels.grid(2, 2, 4.3, sharex=True)
-    widths = sorted(set(found["bandwidth"]), reverse=True)
-    for (left, right), estimand in zip(axes, curves.SHORT):
-        part = found[found["estimand"].eq(estimand)]
-        panels.truth_line(left, part)
-        for form, (i, width) in itertools.product(FORMS, enumerate(widths)):
-            line = part[part["form"].eq(form) & part["bandwidth"].eq(width)]
-            text, full = f"{FORMS[form].lower()}, $h$ = {width:g}", form == "direct"
-            how = panels.look(i, full, "-" if full else "--", markersize=3.5, label=text)
-            panels.curve(left, line, **how)
-            panels.curve(right, line, value="rate", error="rate_se", **how)
-            for limit in line["limit"].unique():
-                left.axhline(limit, color=COLOURS[i], linestyle=":", linewidth=0.9, zorder=1)
-        left.set(ylabel=curves.AXIS[estimand], xscale="log")
-        right.set_ylabel(r"$n$ $\times$ (mean $-$ limit)")
-        for ax in (left, right):
-            ax.set_ylim(bottom=0.0)
-            ax.set_xlabel(panels.N_AXIS if estimand == "l2_squared" else "")
-    panels.legend(figure, axes[0, 0])
+    found["series"] = items.formatted(found, "{of}, $h$ = {bandwidth:g}")
+    dashed, widths = {"linestyle": "--", "markerfacecolor": "white"}, sorted(set(found["bandwidth"]), reverse=True)
+    names = {
+        series: panels.look(widths.index(width), line="-", label=series) | (dashed if form == "risk" else {})
+        for series, width, form in zip(found["series"], found["bandwidth"], found["form"])
+    }
+    rates = found.assign(panel="rate", mean=found["rate"], se=found["rate_se"], truth=np.nan)
+    columns = ("panel", {"estimate": "estimate", "rate": r"$n$ $\times$ (mean $-$ limit)"})
+    drawn, rows = pd.concat([found.assign(panel="estimate"), rates]), ("estimand", curves.AXIS)
+    more = {"truth": True, "how": {"log": True}, "sharex": True}
+    figure, axes = panels.facets(drawn, rows, columns, "series", names, 4.3, **more)
+    for (estimand, panel), ax in axes.items():
+        limits = found[found["estimand"].eq(estimand) & (panel == "estimate")].drop_duplicates("series")
+        for limit, series in zip(limits["limit"], limits["series"]):
+            panels.rule(ax, limit, color=names[series]["color"], linestyle=":", linewidth=0.9)
+        ax.set_ylim(bottom=0.0)
+    panels.legend(figure, axes["kl", "estimate"])
     return figure
 
 
 def table(records, config):
-    """By estimand, form and bandwidth: true value, limit, n (mean - limit) as the mean over n weighted by precision, and the
-    same at the smallest and the largest n. Samples of different n share their beginnings, so the error of the mean is a little
-    small."""
+    """By estimand, form and bandwidth: true value, limit, n (mean - limit), its mean over n weighted by precision (whose error is
+    a little small: samples of different n share their beginnings), and at the smallest and the largest n."""
     found, rows = measured(records, config), {}
     found = found[found["estimand"].isin(curves.SHORT)].sort_values("n")
     for (_, form, bandwidth), part in found.groupby(["estimand", "form", "bandwidth"]):
-        weight = 1 / part["rate_se"] ** 2
+        weight, first = 1 / part["rate_se"] ** 2, part.iloc[0]
         ends = [f"{items.entry(r.rate, r.rate_se, 1)} (n = {r.n})" for r in part.iloc[[0, -1]].itertuples()]
-        rows[part["name"].iloc[0], FORMS[form], f"{bandwidth:g}"] = {
-            "true value": items.entry(part["truth"].iloc[0]),
-            "limit at h": items.entry(part["limit"].iloc[0]),
+        rows[first["name"], FORMS[form], f"{bandwidth:g}"] = {
+            "true value": items.entry(first["truth"]),
+            "limit at h": items.entry(first["limit"]),
             "n (mean - limit)": items.entry((part["rate"] * weight).sum() / weight.sum(), weight.sum() ** -0.5, 2),
         } | dict(zip(("at the smallest n", "at the largest n"), ends))
-    return items.wide(
-        rows, ["estimand", "form", "h"], "kl and squared L2 (two columns): limit for n to infinity and the 1 / n law"
-    )
+    heading = "kl and squared L2 (two columns): limit for n to infinity and the 1 / n law"
+    return items.wide(rows, ["estimand", "form", "h"], heading)
 
 
 def reproduced(records, config):

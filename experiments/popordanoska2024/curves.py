@@ -6,25 +6,18 @@ same on one column and on two. Everything in this folder is shown in their unit.
 """
 
 import numpy as np
-import pandas as pd
 
 from harness.report import items, panels
 from harness.report.evaluation import evaluate
-from harness.report.tables import label
+from harness.report.shown import label
 
 VECTOR = "vector_truth_popordanoska2024"  # what the authors take for the truth: an estimator of no figure
 AUTHORS = "_popordanoska2024"  # estimators whose ids end so give the authors' unit already,
 ONE_COLUMN = ("classwise_ece_popordanoska2024",)  # but for their bins, which are of one column
 UNIT = {"l2_squared": (2.0, 0.0), "sharpness_l2_squared": (2.0, 0.0), "refinement_l2_squared": (2.0, -1.0)}  # factor, shift
 SHORT = {"kl": "KL", "l2_squared": "squared L2"}
-AXIS = {"kl": "KL calibration error", "l2_squared": "squared $L_2$ calibration error"}
-AGAIN = "authors' code, run again"
-STYLES = {  # one look per estimator in all figures: colour, marker, line
-    "kde_risk_schedule_popordanoska2024": (0, "-"), "kde_popordanoska2024": (0, "-"),
-    "kde_direct_schedule_popordanoska2024": (1, "-"), "kde_direct_popordanoska2024": (1, "-"),
-    "kde": (2, "-"), "kde_likelihood": (5, "-"), "binned_kl_popordanoska2024": (3, "-"), "binned15": (4, "-"),
-    "debiased15": (6, "-"),
-}  # fmt: skip
+AXIS = {"kl": "KL calibration error", "l2_squared": "squared $L_2$ calibration error\n(two columns)"}
+AGAIN, THEIRS = "authors' code, run again", "authors' ground truth"
 
 
 def in_two_columns(records):
@@ -40,11 +33,12 @@ def in_two_columns(records):
 
 
 def numbers(records, config, estimands=tuple(SHORT)):
-    """items.evaluated of these estimands in the authors' unit, with their names (`short`) and `relative`, the bias in per cent of
-    the truth, with its error."""
+    """items.evaluated of these estimands in the authors' unit, with `short`, their names, `relative`, the bias in per cent of the
+    truth, with its error, and `theirs`, what the authors take for the truth."""
     table = items.evaluated(in_two_columns(records[records["estimator"].ne(VECTOR)]), config, estimands)
-    nonzero = table["truth"].where(table["truth"].ne(0.0))
+    nonzero, theirs = table["truth"].where(table["truth"].ne(0.0)), of_vector(records, config)["value"]
     table = table.assign(relative=100 * table["bias"] / nonzero, relative_se=100 * table["se"] / nonzero)
+    table["theirs"] = [theirs.get(place, np.nan) for place in zip(table["problem"], table["estimand"])]
     return table.assign(short=table["estimand"].map(SHORT))
 
 
@@ -64,45 +58,19 @@ def summary(records, config):
     return frame.assign(unit=np.where(doubled, "two columns", "").astype(object))
 
 
-def gap(records, estimand, first, second):
-    """|bias of first| - |bias of second| by (problem, n), with the standard error of the paired difference over the reps (both
-    estimators see the same samples); positive where the second is closer to the truth."""
-    mine = in_two_columns(items.with_number(records, estimand)).assign(error=lambda f: f["value"] - f["truth"])
-    wide = mine.pivot(index=["problem", "n", "rep"], columns="estimator", values="error")
-    wide = wide.reindex(columns=[first, second]).dropna()
-    rows = {}
-    for key, part in wide.groupby(level=["problem", "n"], sort=False):
-        sign = np.sign(part.mean())
-        d = sign[first] * part[first] - sign[second] * part[second]
-        rows[key] = {"gap": d.mean(), "se": d.std() / np.sqrt(len(d)) if len(d) > 1 else np.nan}
-    return pd.DataFrame.from_dict(rows, orient="index", columns=["gap", "se"])
-
-
-def curve(ax, part, config, estimators, log=True):
-    """Mean +- standard error over the reps against n, log axis, one line per estimator."""
-    for i, name in enumerate(estimators):
-        colour, style = STYLES.get(name, (i % 8, "-"))
-        how = panels.look(colour, line=style, label=label(config, "estimator", name), zorder=3)
-        panels.curve(ax, part[part["estimator"].eq(name)], log=log, **how)
-
-
-def marks(ax, config, item, column, prefix=""):
-    """Reported numbers of an item as open grey marks with their standard errors, a little to the right of their n."""
+def marks(ax, part, config, item, column="{column}, {short}"):
+    """What an item reports of the problems and estimators of `part`: grey marks with errors, a little to the right of their n."""
     found = items.printed(config, item)
-    found = found[found["column"].eq(column) & found["row"].str.startswith(f"{prefix}n = ")]
-    found = found.assign(n=1.09 * found["row"].str.extract(r"n = (\d+)$")[0].astype(float))
+    found[["model", "n"]] = found["row"].str.extract(r"^(.*), n = (\d+)$")
+    found = found[found["model"].isin(part["model"]) & found["column"].isin(items.formatted(part, column))]
     look = {"color": "0.45", "marker": "D", "markerfacecolor": "white", "markersize": 3.2, "linestyle": "none", "zorder": 2}
+    found = found.assign(n=1.09 * found["n"].astype(float))
     panels.curve(ax, found, value="value", error="plus_minus", label=AGAIN, **look)
 
 
-def axis(estimand):
-    """The label of an axis of errors."""
-    return AXIS[estimand] + ("\n(two columns)" if estimand == "l2_squared" else "")
-
-
-def titled(config, problem):
-    """A problem's label for a title: 'k =' in italics."""
-    return label(config, "problem", problem).replace("k =", "$k$ =")
+def titles(config, group, names):
+    """{id: label} of problems or estimators, 'k =' in italics."""
+    return {name: label(config, group, name).replace("k =", "$k$ =") for name in names}
 
 
 def reproduced_rows(records, config, column="{column}, {short}", value="mean"):

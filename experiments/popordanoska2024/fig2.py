@@ -5,17 +5,14 @@ well, where from 500 samples on bins do better than the kernel.
 """
 
 from experiments.popordanoska2024 import curves
-from harness.report import items, panels
-from harness.report.tables import label
+from harness.report import items, panels, rates
+from harness.report.shown import label
 
 summary = curves.summary
 RISK, DIRECT = "kde_risk_schedule_popordanoska2024", "kde_direct_schedule_popordanoska2024"
 BINNED = {"kl": "binned_kl_popordanoska2024", "l2_squared": "binned15"}
 CONTESTS = {  # column of the table: estimand, and two estimators of which the second is to be closer to the truth
-    "fig2a": {
-        "|bias| bins - kernel, KL": ("kl", BINNED["kl"], RISK),
-        "|bias| bins - kernel, squared L2": ("l2_squared", BINNED["l2_squared"], RISK),
-    },
+    "fig2a": {f"|bias| bins - kernel, {name}": (s, BINNED[s], RISK) for s, name in curves.SHORT.items()},
     "fig2b": {"|bias| via risk - direct": ("kl", RISK, DIRECT)},
     "fig2c": {},
 }
@@ -29,62 +26,40 @@ def part_of(config):
 def render(records, config):
     """(a) a panel per estimand, (b) a panel per problem, (c) a panel per estimator with a line per problem: the bias."""
     found, which = curves.numbers(records, config), part_of(config)
-    of_kl = found[found["estimand"].eq("kl")]
-    if which == "fig2c":
-        return _bias(of_kl, config)
-    if which == "fig2a":
-        drawn = [(s, found[found["estimand"].eq(s)], (RISK, BINNED[s]), "k = 2, ") for s in curves.SHORT]
-    else:
-        names = {p: label(config, "problem", p) for p in config["problem"]}
-        drawn = [("kl", of_kl[of_kl["problem"].eq(p)], (RISK, DIRECT), f"{name}, ") for p, name in names.items()]
-    figure, (axes,) = panels.grid(1, len(drawn), 2.5, sharey=which == "fig2b")
-    for k, (ax, (estimand, part, wanted, prefix)) in enumerate(zip(axes, drawn)):
-        chosen = [e for e in wanted if e in config["estimator"]]
-        panels.truth_line(ax, part)
-        curves.curve(ax, part, config, chosen)
-        for estimator in chosen:
-            column = f"{label(config, 'estimator', estimator)}, {curves.SHORT[estimand]}"
-            curves.marks(ax, config, f"{which}_authors_code", column, prefix)
-        ax.set(xlabel=panels.N_AXIS, ylabel="" if k and which == "fig2b" else curves.axis(estimand))
-        ax.set_ylim(bottom=0.0)
-        ax.set_title(prefix.removesuffix(", ").replace("k =", "$k$ =") if which == "fig2b" else "")
-    panels.legend(figure, axes, columns=5, last=[curves.AGAIN])
-    return figure
-
-
-def _bias(found, config):
-    shown = [e for e in (RISK, DIRECT) if e in config["estimator"]]
-    figure, (axes,) = panels.grid(1, len(shown), 2.4, sharey=True)
-    for ax, estimator in zip(axes, shown):
-        for i, problem in enumerate(config["problem"]):
-            line = found[found["problem"].eq(problem) & found["estimator"].eq(estimator)]
-            how = panels.look(i, line="-", label=curves.titled(config, problem), zorder=3)
-            panels.curve(ax, line, value="bias", log=True, **how)
-            if estimator == RISK:
-                column = f"{label(config, 'estimator', RISK)}, bias of KL"
-                curves.marks(ax, config, "fig2c_authors_code", column, f"{label(config, 'problem', problem)}, ")
-        ax.axhline(0.0, color="0.2", linestyle="--", linewidth=1.0, zorder=1)
-        ax.set(title=label(config, "estimator", estimator), xlabel=panels.N_AXIS)
-    axes[0].set_ylabel("bias of the KL calibration error")
-    panels.legend(figure, axes, last=[curves.AGAIN])
+    found = found[found["estimand"].eq("kl") | (which == "fig2a")].assign(row=0)
+    shown = [e for e in (RISK, *(BINNED.values() if which == "fig2a" else (DIRECT,))) if e in config["estimator"]]
+    problems, estimators = curves.titles(config, "problem", config["problem"]), curves.titles(config, "estimator", shown)
+    columns, by, names, value, text = {
+        "fig2a": (("estimand", curves.AXIS), "estimator", estimators, "mean", "{column}, {short}"),
+        "fig2b": (("problem", problems), "estimator", estimators, "mean", "{column}, {short}"),
+        "fig2c": (("estimator", estimators), "problem", problems, "bias", "{column}, bias of {short}"),
+    }[which]
+    rows, how = ("row", {0: "bias" if which == "fig2c" else "calibration error"}), {"value": value, "log": True, "zorder": 3}
+    more = {"truth": which != "fig2c", "how": how, "sharey": which != "fig2a"}
+    figure, axes = panels.facets(found, rows, columns, by, names, 2.5, **more)
+    for (_, name), ax in axes.items():
+        part = found[found[columns[0]].eq(name) & found["estimator"].isin(shown)]
+        curves.marks(ax, part, config, f"{which}_authors_code", text)
+        if which == "fig2c":
+            panels.rule(ax, 0.0)
+        else:
+            ax.set_ylim(bottom=0.0)
+    panels.legend(figure, list(axes.values()), columns=5, last=[curves.AGAIN])
     return figure
 
 
 def table(records, config):
-    """By k and n: truth and estimates. Parts (a) and (b): by how much the second of two estimators is closer to the truth, with
-    the error of that paired difference (bins and kernel; via the risk and direct). Part (c): bias, and bias in per cent."""
-    which, rows = part_of(config), {}
+    """By k and n: truth and estimates, and by how much the second of two is closer to the truth; in (c) the bias, also in %."""
+    which = part_of(config)
     found = items.in_order(curves.numbers(records, config), config, "problem")
-    for r in found[found["estimand"].eq("kl") | (which == "fig2a")].itertuples():
-        row, suffix = rows.setdefault((r.model, int(r.n)), {}), f", {r.short}" * (which == "fig2a")
-        row[f"true value{suffix}"] = items.entry(r.truth)
-        if which == "fig2c":
-            row[f"{r.column}, bias"] = items.entry(r.bias, r.se)
-            row[f"{r.column}, %"] = items.entry(r.relative, r.relative_se, 0)
-        else:
-            row[f"{r.column}{suffix}"] = items.entry(r.mean, r.se)
-    for column, contest in CONTESTS[which].items():
-        for (problem, n), d in curves.gap(records, *contest).iterrows():
+    found, suffix = found[found["estimand"].eq("kl") | (which == "fig2a")], ", {short}" * (which == "fig2a")
+    shown = {f"{{column}}{suffix}": ("mean", "se")}
+    if which == "fig2c":
+        shown = {"{column}, bias": ("bias", "se"), "{column}, %": ("relative", "relative_se", 0)}
+    rows = items.columns(found, ("model", "n"), {f"true value{suffix}": ("truth", None), **shown})
+    for column, (estimand, first, second) in CONTESTS[which].items():
+        fine = curves.in_two_columns(items.with_number(records, estimand))
+        for (problem, n), d in rates.gap(fine, first, second).iterrows():
             rows[label(config, "problem", problem), n][column] = items.entry(d["gap"], d["se"])
     return items.wide(rows, ["problem", "n"], "kl: mean ± standard error; squared L2 on two columns")
 

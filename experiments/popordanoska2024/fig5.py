@@ -1,16 +1,17 @@
 """Figure 5: calibration error of networks, and its bias, against the number of test images; the bandwidth is 0.02.
 
-The paper takes the same estimator on all images for the truth, so that its bias is 0 at the last n by construction. Beside the
-networks stands simulated data whose truth is known: there the bias against the estimator's own last value vanishes and that
-against the truth does not.
+The paper takes the same estimator on all images for the truth, so that its bias is 0 at the last n by construction. On simulated
+data, whose truth is known, the bias against the estimator's own last value vanishes and that against the truth does not.
 """
 
-from experiments.popordanoska2024 import curves, runs
-from harness.report import items, panels
+import pandas as pd
+
+from experiments.popordanoska2024 import curves
+from harness.report import items, networks, panels
 
 summary = curves.summary
 RISK = "kde_popordanoska2024"
-TITLES = ("estimate", "% from its own value at the last $n$", "% bias on simulated data")
+TITLES = {"estimate": "estimate", "drift": "% from its own value at the last $n$", "bias": "% bias on simulated data"}
 METRICS = {"kl": "CE_KL, relative bias", "l2_squared": "CE_2^2, relative bias"}
 
 
@@ -23,48 +24,46 @@ def measured(records, config):
 
 
 def render(records, config):
-    """Estimates, their distance from their own last value, and from the truth where it is known (open: from themselves)."""
-    found = measured(records, config)
+    """Estimates, their distance from their own last value, and from the truth where it is known."""
+    found = items.in_order(measured(records, config), config, "problem")
     if not len(found):
-        return runs.nothing()
-    figure, axes = panels.grid(2, 3, 4.2, sharex=True)
-    for row, estimand in zip(axes, curves.SHORT):
-        part = items.in_order(found[found["estimand"].eq(estimand)], config, "problem")
-        for i, (_, line) in enumerate(part[part["estimator"].eq(RISK)].groupby("problem", sort=False)):
-            how = panels.look(i, line="-", label=line["model"].iloc[0])
-            panels.curve(row[0], line, log=True, **how)
-            panels.curve(row[1], line, value="drift", error="drift_se", **how)
-        for i, (_, line) in enumerate(part[part["truth"].notna()].groupby(["problem", "estimator"], sort=False)):
-            name, open_look = line["column"].iloc[0], panels.look(6 + i, False, ":", markersize=4)
-            how = panels.look(6 + i, line="-", markersize=4, label=f"{name}, from the truth")
-            panels.curve(row[2], line, value="relative", error="relative_se", log=True, **how)
-            panels.curve(row[2], line, value="drift", error=None, label=f"{name}, from itself", **open_look)
-        row[0].set_ylabel(curves.axis(estimand))
-        row[0].set_ylim(bottom=0.0)
-        for ax in row[1:]:
-            ax.axhline(0.0, color="0.2", linestyle="--", linewidth=1.0, zorder=1)
-    for top, bottom, title in zip(*axes, TITLES):
-        top.set(title=title, xscale="log")
-        bottom.set_xlabel(panels.N_AXIS)
-    if len(axes[0, 2].lines) > 1:
-        axes[0, 2].legend(fontsize=5.5, handlelength=1.8, loc="upper right")
-    panels.legend(figure, axes[:, 0])
+        return panels.nothing(networks.NO_FILES)
+    risk, known = found[found["estimator"].eq(RISK)], found[found["truth"].notna()]
+    drift = {"panel": "drift", "mean": lambda f: f["drift"], "se": lambda f: f["drift_se"]}
+    bias = {"panel": "bias", "mean": lambda f: f["relative"], "se": lambda f: f["relative_se"]}
+    drawn = pd.concat([
+        risk.assign(panel="estimate", series=risk["model"]),
+        risk.assign(**drift, series=risk["model"]),
+        known.assign(**bias, series=items.formatted(known, "{column}, from the truth")),
+        known.assign(**{**drift, "panel": "bias"}, series=items.formatted(known, "{column}, from itself")),
+    ])  # fmt: skip
+    more = {"how": {"log": True}, "sharex": True}
+    dotted = {"linestyle": ":", "markerfacecolor": "white"}
+    names = {name: {"label": name, **(dotted if name.endswith("itself") else {})} for name in drawn["series"]}
+    figure, axes = panels.facets(drawn, ("estimand", curves.AXIS), ("panel", TITLES), "series", names, 4.2, **more)
+    for (_, panel), ax in axes.items():
+        if panel == "estimate":
+            ax.set_ylim(bottom=0.0)
+        else:
+            panels.rule(ax, 0.0)
+    if len(known):
+        axes["kl", "bias"].legend(fontsize=5.5, handlelength=1.8, loc="upper right")
+    panels.legend(figure, axes["kl", "estimate"])
     return figure
 
 
 def table(records, config):
-    """By problem, estimator and n: both errors, how far from the estimator's own last value, and from the truth where it is
-    known."""
+    """By problem, estimator and n: both errors, how far from the estimator's own last value, and from the truth if known."""
     found = measured(records, config)
     found = items.in_order(found.sort_values(["column", "n"], kind="stable"), config, "problem")
-    rows = {}
-    for r in found.itertuples():
-        row = rows.setdefault((r.model, r.column, int(r.n)), {})
-        row[r.short] = items.entry(r.mean, r.se)
-        row[f"{r.short}, % from own last"] = items.entry(r.drift, r.drift_se, 1)
-        row[f"{r.short}, % from truth"] = items.entry(r.relative, r.relative_se, 0)
+    shown = {
+        "{short}": ("mean", "se"),
+        "{short}, % from own last": ("drift", "drift_se", 1),
+        "{short}, % from truth": ("relative", "relative_se", 0),
+    }
+    rows = items.columns(found, ("{model}", "{column}", "n"), shown)
     heading = "kl and squared L2 (two columns): mean ± standard error over random orders of the images"
-    return runs.wide(rows, ["problem", "estimator", "n"], heading if rows else "kl: no number")
+    return networks.wide(rows, ["problem", "estimator", "n"], heading if rows else "kl: no number")
 
 
 def reproduced(records, config):
@@ -74,5 +73,4 @@ def reproduced(records, config):
     last = items.means(found.assign(drift=found["drift"].abs()), ["estimand"], "drift")
     most = found["drift"].abs().groupby(found["estimand"]).max()
     last = last.assign(most=last["estimand"].map(most), name=last["estimand"].map(METRICS))
-    ours = items.numbers(last, "PreResNet56, n = 10000", "{name}", "most", 0.0)
-    return runs.answers(ours, records, config)
+    return items.answers_or_reason(items.numbers(last, "PreResNet56, n = 10000", "{name}", "most", 0.0), records, config)

@@ -1,73 +1,54 @@
 """Table 2: KL and squared L2 calibration error (both x 100) of networks as they are, after isotonic regression and after
 temperature scaling, fitted on validation data; in brackets the change of the mean in per cent.
 
-As published: class-wise, the kernel via the risk with bandwidth 0.02, squared errors on two columns. On a perfectly calibrated
-model that gives 1 to 2 as well (experiment popordanoska2024_as_published), so that only differences between rows tell something;
-a second estimator, the direct form with bandwidth 0.001, stands beside it.
+As published: class-wise, the kernel via the risk with bandwidth 0.02, squared errors on two columns. A perfectly calibrated model
+has 1 to 2 by that as well (experiment popordanoska2024_as_published), so that only differences between rows tell something.
 """
 
 import numpy as np
 
-from experiments.popordanoska2024 import curves, networks, runs
-from harness.report import items, panels
-from harness.report.tables import label
+from experiments.popordanoska2024 import curves
+from harness.report import items, networks, panels
 
 summary = curves.summary
 PUBLISHED = "kde_popordanoska2024"
 COLUMNS = {"kl": "CE_KL", "l2_squared": "CE_2^2"}
-AXIS = {"kl": r"CE$_\mathrm{KL}$ $\times$ 100", "l2_squared": r"CE$_2^2$ $\times$ 100 (two columns)"}
-SHADES = (0, 1, 2, 6)  # of COLOURS, by method
+AXIS = {"CE_KL": r"CE$_\mathrm{KL}$ $\times$ 100", "CE_2^2": r"CE$_2^2$ $\times$ 100 (two columns)"}
+COLOURS = (0, 1, 2, 6)  # of panels.COLOURS, by method
 
 
 def measured(records, config):
     """By network, method, variant, estimator and estimand: mean over the seeds x 100, se, reps, and `change`, in per cent of
     the mean without recalibration."""
-    fine = items.values(curves.in_two_columns(records), config, COLUMNS)
-    fine = fine.join(networks.named(fine["problem"], config), on="problem").assign(value=100 * fine["value"])
-    found = items.means(fine, [*networks.KEY, "estimator", "column", "estimand"])
+    fine = networks.recalibrated(items.values(curves.in_two_columns(records), config, COLUMNS), config)
+    found = items.means(fine.assign(value=100 * fine["value"]), [*networks.KEY, "estimator", "column", "estimand"])
     by = ["network", "estimator", "estimand"]
-    before = found[found["method"].eq("none")].set_index(by)["mean"].rename("before")
-    found = found.join(before, on=by).assign(metric=found["estimand"].map(COLUMNS))
+    found = found.join(found[found["method"].eq("none")].set_index(by)["mean"].rename("before"), on=by)
     after = ~found["method"].isin(["none", "relabelled"])
-    return found.assign(change=(100 * (found["mean"] / found["before"] - 1)).where(after))
+    change = (100 * (found["mean"] / found["before"] - 1)).where(after)
+    return found.assign(change=change, metric=found["estimand"].map(COLUMNS))
 
 
 def render(records, config):
     """One row of panels per estimator: networks by KL and by squared L2, a mark per method (ours open); without any number the
     printed ones."""
-    found = measured(records, config)
+    found, paper = measured(records, config), False
     if not len(found):
-        return _printed_alone(config)
-    estimators, names = items.chosen(config, found), networks.in_order(found["network"], config)
-    figure, axes = panels.grid(len(estimators), 2, 0.7 + len(estimators) * (0.55 + 0.22 * len(names)), sharey=True)
-    for row, estimator in zip(axes, estimators):
-        for ax, estimand in zip(row, COLUMNS):
-            part = found[found["estimator"].eq(estimator) & found["estimand"].eq(estimand)]
-            networks.marks(ax, part, names, 1.5, SHADES)
-            ax.set(xlabel=AXIS[estimand], title=label(config, "estimator", estimator))
-            ax.axvline(0.0, color="0.2", linewidth=0.8, zorder=1)
-            panels.name_rows(ax, names)
-    panels.legend(figure, axes, columns=3)
-    return figure
-
-
-def _printed_alone(config):
-    printed = networks.printed(config, "table2", alike=False)
-    names = list(dict.fromkeys(printed["network"]))
-    figure, (axes,) = panels.grid(1, 2, 0.9 + 0.24 * len(names), sharey=True)
-    for ax, (estimand, column) in zip(axes, COLUMNS.items()):
-        part = printed[printed["column"].eq(column)]
-        networks.marks(ax, part, names, 1, paper=True)
-        ax.set_xlabel(AXIS[estimand])
-        ax.set_xlim(left=0.0)
-        panels.name_rows(ax, names)
-    panels.legend(figure, axes, columns=3)
+        found, paper = networks.printed(config, "table2").assign(metric=lambda f: f["column"], column=""), True
+    names, columns = networks.in_order(found["network"], config), items.labels(config, "estimator", found["column"]) or [""]
+    rows, height = ("column", dict.fromkeys(columns, "")), 0.7 + len(columns) * (0.55 + 0.22 * len(names))
+    figure, axes = panels.facets(found, rows, ("metric", AXIS), "column", [], height, "", sharey=True)
+    for (column, metric), ax in axes.items():
+        part = found[found["column"].eq(column) & found["metric"].eq(metric)]
+        networks.marks(ax, part, names, 1.5, COLOURS, paper)
+        ax.set(title=column, xlabel=AXIS[metric])
+        panels.rule(ax, 0.0, upright=True, linestyle="-", linewidth=0.8)
+    panels.legend(figure, list(axes.values()), columns=3)
     return figure
 
 
 def table(records, config):
     """Rows (network, method, variant): the mean with its change, by every estimator, and the printed numbers."""
-    index = ("{network}", "{method}", "{variant}")
 
     def ours(r):
         return items.entry(r.mean, r.se, 2) + (f" ({r.change:+.0f} %)" if r.change == r.change else "")
@@ -75,10 +56,9 @@ def table(records, config):
     def theirs(r):
         return f"{r.value:+.0f} %" if r.column.endswith("change") else items.entry(r.value, r.plus_minus, 2)
 
-    rows = items.entries(measured(records, config), index, "{metric}, {column}", text=ours)
-    items.entries(networks.printed(config, "table2", alike=False), index, "{column}, paper", text=theirs, into=rows)
-    heading = "kl and squared L2 (two columns), x 100: mean ± standard error over seeds (change)"
-    return networks.wide(rows, config, heading)
+    rows = items.entries(measured(records, config), networks.INDEX, "{metric}, {column}", text=ours)
+    items.entries(networks.printed(config, "table2"), networks.INDEX, "{column}, paper", text=theirs, into=rows)
+    return networks.of_methods(rows, config, "kl and squared L2 (two columns), x 100: mean ± standard error over seeds (change)")
 
 
 def reproduced(records, config):
@@ -89,4 +69,4 @@ def reproduced(records, config):
         items.numbers(found, "{network}, {method}", "{metric}"),
         items.numbers(found.dropna(subset="change"), "{network}, {method}", "{metric} change", "change", np.nan),
     )
-    return runs.answers(ours, records, config)
+    return items.answers_or_reason(ours, records, config)

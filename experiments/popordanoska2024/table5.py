@@ -7,32 +7,31 @@ bins. Rank 1 is the smallest error. The paper's point is that the three orders a
 import numpy as np
 import pandas as pd
 
-from experiments.popordanoska2024 import curves, networks, runs
-from harness.report import items, panels
+from experiments.popordanoska2024 import curves
+from harness.report import items, networks, panels
 
 summary = curves.summary
 KERNEL, BINS = "kde_popordanoska2024", "classwise_ece_popordanoska2024"
-METRICS = {("CE_KL", "kl"): (KERNEL, 100), ("CE_2^2", "l2_squared"): (KERNEL, 1000), ("CE_1", "l1"): (BINS, 1000)}
+METRICS = pd.DataFrame({
+    "estimand": ["kl", "l2_squared", "l1"], "metric": ["CE_KL", "CE_2^2", "CE_1"], "published_by": [KERNEL, KERNEL, BINS],
+    "scale": [100, 1000, 1000],
+})  # fmt: skip
 AXIS = {"CE_KL": r"CE$_\mathrm{KL}$ $\times$ 100", "CE_2^2": r"CE$_2^2$ $\times$ 1000", "CE_1": r"CE$_1$ $\times$ 1000"}
 PLACE = ["network", "label_of_class"]
 
 
 def measured(records, config):
-    """By network, metric and class: mean over the seeds, se, reps, rank; metrics of another estimator than the published ones
-    bear its label."""
-    fine = items.values(curves.in_two_columns(records), config)
-    fine = fine.join(networks.named(fine["problem"], config), on="problem")
-    frames = []
-    for (metric, estimand), (published, scale) in METRICS.items():
-        for estimator in config["estimator"]:
-            mine = fine[fine["estimand"].eq(estimand) & fine["estimator"].eq(estimator)]
-            if len(mine) and (estimator == published or estimator not in (KERNEL, BINS)):
-                name = metric if estimator == published else f"{metric}, {mine['column'].iloc[0]}"
-                found = items.means(mine.assign(value=scale * mine["value"]), PLACE)
-                frames.append(found.assign(metric=name, published=estimator == published))
-    found = (
-        pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=[*PLACE, "mean", "se", "metric", "published"])
-    )
+    """By network, metric and class: mean over the seeds, se, reps, rank; metrics of another estimator bear its label."""
+    fine = networks.recalibrated(items.values(curves.in_two_columns(records), config), config).merge(METRICS, on="estimand")
+    fine["published"] = fine["estimator"].eq(fine["published_by"])
+    fine = fine[fine["published"] | ~fine["estimator"].isin([KERNEL, BINS])]
+    fine.loc[~fine["published"], "metric"] = items.formatted(fine[~fine["published"]], "{metric}, {column}")
+    fine = items.in_order(fine, {"estimand": METRICS["estimand"], "estimator": config["estimator"]}, "estimand", "estimator")
+    return ranked(items.means(fine.assign(value=fine["scale"] * fine["value"]), [*PLACE, "metric", "published"]))
+
+
+def ranked(found):
+    """The errors with the rank of each class among those of its network and metric."""
     return found.assign(rank=found.groupby(["network", "metric"])["mean"].rank())
 
 
@@ -42,53 +41,53 @@ def printed(config):
     found = found[~found["column"].str.endswith("rank")]
     parts = found["row"].str.extract(r"^(.*), class (\d+)$")
     found = found.assign(network=parts[0], label_of_class=parts[1].astype(int), metric=found["column"], mean=found["value"])
-    return found.assign(rank=found.groupby(["network", "metric"])["mean"].rank())
+    return ranked(found.assign(se=np.nan))
 
 
 def agreement(found):
     """Spearman's rank correlation of every metric with CE_KL, by network."""
     wide = found.pivot(index=PLACE, columns="metric", values="rank")
-    return wide.groupby(level="network", sort=False).apply(lambda w: w.corrwith(w["CE_KL"]))
+    return wide.groupby(level="network", sort=False).apply(lambda w: w.corrwith(w["CE_KL"])) if len(wide) else wide
 
 
 def render(records, config):
     """One column per network: the three errors of every class, with its rank above; the printed numbers as open marks."""
     found, theirs = measured(records, config), printed(config)
-    names = list(dict.fromkeys([*found["network"], *theirs["network"]]))
+    names = {name: name for name in [*found["network"], *theirs["network"]]}
     if not names:
-        return runs.nothing()
-    figure, axes = panels.grid(len(METRICS), len(names), 4.6, sharex=True, sharey="row")
-    for i, (row, (metric, _)) in enumerate(zip(axes, METRICS)):
-        for ax, network in zip(row, names):
-            ours, others = (f[f["network"].eq(network) & f["metric"].eq(metric)] for f in (found, theirs))
-            look = panels.look(i, markersize=4)
-            panels.curve(ax, ours, "label_of_class", **look)
-            panels.curve(ax, others, "label_of_class", error=None, **look, markerfacecolor="white")
-            for r in (ours if len(ours) else others).itertuples():
-                text = {"textcoords": "offset points", "ha": "center", "fontsize": 6, "color": "0.35"}
-                ax.annotate(f"{r.rank:.0f}", (r.label_of_class, r.mean), (0, 4), **text)
-            ax.margins(y=0.2)
-            ax.set_ylim(bottom=0.0)
-        row[0].set_ylabel(AXIS[metric])
-    for top, bottom, network in zip(axes[0], axes[-1], names):
-        top.set_title(network)
-        bottom.set(xticks=range(10), xlabel="class")
+        return panels.nothing(networks.NO_FILES)
+    drawn, looks = pd.concat([found.assign(of="ours"), theirs.assign(of="paper")]), {"ours": {}, "paper": {"mfc": "white"}}
+    more = {
+        "xlabel": "class",
+        "how": {"x": "label_of_class", "linestyle": "none", "markersize": 4},
+        "sharex": True,
+        "sharey": "row",
+    }
+    figure, axes = panels.facets(drawn, ("metric", AXIS), ("network", names), "of", looks, 4.6, **more)
+    for (metric, network), ax in axes.items():
+        part = drawn[drawn["network"].eq(network) & drawn["metric"].eq(metric)]
+        for r in part[part["of"].eq(part["of"].min())].itertuples():  # ours, where there are any
+            how = {"textcoords": "offset points", "ha": "center", "fontsize": 6, "color": "0.35"}
+            ax.annotate(f"{r.rank:.0f}", (r.label_of_class, r.mean), (0, 4), **how)
+        ax.margins(y=0.2)
+        ax.set_ylim(bottom=0.0)
+        ax.set_xticks(range(10))
     return figure
 
 
 def table(records, config):
-    """Rows (network, metric): the value of every class with its rank, and how far the ranks agree with those of CE_KL
-    (Spearman)."""
+    """Rows (network, metric): the value of every class with its rank, and Spearman's correlation of the ranks with CE_KL's."""
     rows = {}
     for found, end in ((measured(records, config), ""), (printed(config), ", paper")):
-        alike = agreement(found) if len(found) else None
-        for r in found.itertuples():
-            row = rows.setdefault((r.network, f"{r.metric}{end}"), {})
-            row[f"class {r.label_of_class}"] = f"{items.entry(r.mean, np.nan if end else r.se, 2)} ({r.rank:.0f})"
-            row["ranks as CE_KL"] = f"{alike.loc[r.network, r.metric]:.2f}"
-    columns = sorted({c for row in rows.values() for c in row}, key=lambda c: (not c.startswith("class"), c))
+        alike = agreement(found)
+        found = found.assign(text=[f"{items.entry(r.mean, r.se, 2)} ({r.rank:.0f})" for r in found.itertuples()])
+        found["alike"] = [alike.loc[place] for place in zip(found["network"], found["metric"])]
+        key = ("{network}", "{metric}" + end)
+        items.entries(found, key, "class {label_of_class}", text=lambda r: r.text, into=rows)
+        items.entries(found, key, "ranks as CE_KL", "alike", None, 2, into=rows)
+    columns = [*sorted({c for row in rows.values() for c in row if c.startswith("class")}), "ranks as CE_KL"]
     order = networks.in_order([network for network, _ in rows], config)
-    rows = {key: rows[key] for key in sorted(rows, key=lambda key: order.index(key[0]))}
+    rows = dict(sorted(rows.items(), key=lambda row: order.index(row[0][0])))
     return items.wide(rows, ["network", "metric"], "error of each class (rank): CE_KL x 100, CE_2^2 x 1000, CE_1 x 1000", columns)
 
 
@@ -97,4 +96,4 @@ def reproduced(records, config):
     found = measured(records, config)
     found, row = found[found["published"].eq(True)], "{network}, class {label_of_class}"
     ours = items.together(items.numbers(found, row, "{metric}"), items.numbers(found, row, "{metric} rank", "rank", 0.0))
-    return runs.answers(ours, records, config)
+    return items.answers_or_reason(ours, records, config)

@@ -138,7 +138,7 @@ class Experiment:
         outdated = frame["status"].eq("skipped") & ~frame["key"].isin(self.plan.skips)  # what was missing then is there now
         frame = frame[~outdated].reset_index(drop=True)
         ids = {c.key: (self.plan.problems[c.problem].id, self.plan.estimators[c.estimator].id) for c in self.plan.cells}
-        for i, column in enumerate(("problem", "estimator")):  # records that were written under an id of before are shown by today's
+        for i, column in enumerate(("problem", "estimator")):  # of records under an id of before, today's
             frame[column] = frame["key"].map({key: names[i] for key, names in ids.items()})
         frame.insert(1, "experiment", self.name)
         return frame

@@ -25,6 +25,7 @@ from harness.estimators.ckce import CKCE
 from harness.estimators.dirichlet_kernel import BinningKernel, DirichletKernel
 from harness.estimators.kernel_errors import MMCE, SKCE, UCME, SimplexECE
 from harness.estimators.kernel_ridge import KernelRidge
+from harness.estimators.neighbours import NeighbourSharpness
 from harness.estimators.reliability_bins import ReliabilityBins
 from harness.estimators.risk_curve import RiskCurve
 from harness.estimators.tuned import Tuned
@@ -52,6 +53,7 @@ __all__ = [
     "KernelRidge",
     "LogLossScore",
     "MMCE",
+    "NeighbourSharpness",
     "Oracle",
     "ReliabilityBins",
     "Tuned",

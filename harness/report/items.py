@@ -147,6 +147,12 @@ def in_order(frame: pd.DataFrame, config: Config, *groups: str) -> pd.DataFrame:
     return frame.iloc[np.lexsort(keys[::-1])].reset_index(drop=True)
 
 
+def ranked(names: Iterable[str], known: Iterable[str]) -> list[str]:
+    """The names, each once, in the order of `known`; others after them, as they came."""
+    places = {name: i for i, name in enumerate(dict.fromkeys(known))}
+    return sorted(dict.fromkeys(names), key=lambda name: places.get(name, len(places)))
+
+
 # Numbers -> rows beside the reported ones
 
 
@@ -287,6 +293,15 @@ def first_reason(records: pd.DataFrame) -> str | None:
     return reproduction.why_without(lost.iloc[0]) if len(lost) else None
 
 
+def answers_or_reason(
+    ours: pd.DataFrame, records: pd.DataFrame, config: Config, otherwise: str = "no file holds it"
+) -> pd.DataFrame:
+    """`answers` of numbers that are computed from files: reported ones that `ours` lacks are answered by `otherwise`, where there
+    are none of ours by the first reason; config["reasons"]["data"] says why ours are of something else."""
+    reason = None if len(ours) else first_reason(records)
+    return answers(ours.assign(why=config["reasons"].get("data")), config, reason or otherwise)
+
+
 def printed(config: Config, *items: str, alike: bool = True) -> pd.DataFrame:
     """The reported numbers of these items (default all of config["compare"]): item, row, column, value, plus_minus, ... With
     alike=False none where the experiment is on other data than the paper's (config["reasons"]["data"] says so)."""
@@ -360,6 +375,34 @@ def entries(
         else:
             spread = np.nan if error is None else scale * getattr(r, error)
             rows.setdefault(key, {})[name] = entry(scale * getattr(r, value), spread, digits)
+    return rows
+
+
+def columns(frame: pd.DataFrame, index: Sequence[str], shown: Mapping[str, Sequence[Any]], into: Rows | None = None) -> Rows:
+    """As `entries`, several columns at once, row by row.
+
+    Parameters
+    ----------
+    frame, into
+        As of `entries`.
+    index : sequence of str
+        One per level: a column of the frame, whose values are taken as they are, or a format over the columns.
+    shown : mapping
+        {format of the table's column: (value, error, digits)} in their order: columns of the frame; the error may be None, and
+        the digits may be left out (4).
+
+    Examples
+    --------
+    >>> columns(pd.DataFrame({"n": [100], "mean": [0.5], "se": [0.01]}), ["n"], {"l1": ("mean", "se", 2)})
+    {(100,): {'l1': '0.50 ± 0.01'}}
+    """
+    rows: Rows = {} if into is None else into
+    keys = zip(*(frame[level] if level in frame else formatted(frame, level) for level in index))
+    names = zip(*(formatted(frame, column) for column in shown))
+    for key, of_row, r in zip(keys, names, frame.itertuples()):
+        for name, (value, error, *digits) in zip(of_row, shown.values()):
+            text = entry(getattr(r, value), np.nan if error is None else getattr(r, error), *digits)
+            rows.setdefault(key, {})[name] = text
     return rows
 
 

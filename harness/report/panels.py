@@ -18,17 +18,22 @@ __all__ = [
     "band",
     "curve",
     "each",
+    "facets",
     "grid",
     "guide",
     "legend",
+    "lines",
     "look",
     "marks",
     "means",
     "name_rows",
     "nothing",
     "panels",
+    "plane",
     "pyplot",
+    "rule",
     "truth_line",
+    "zoom",
 ]
 N_AXIS = "number of samples $n$"
 
@@ -113,8 +118,7 @@ def truth_line(ax, part: pd.DataFrame, text: str = "true value", upright: bool =
     """A dashed line at the first known `truth` of the frame; upright where values are on the x axis."""
     known = part["truth"].dropna()
     if len(known):
-        line = {"color": "0.2", "linestyle": "--", "linewidth": 1.0, "label": text, "zorder": 1, **how}
-        (ax.axvline if upright else ax.axhline)(scale * known.iloc[0], **line)
+        rule(ax, scale * known.iloc[0], upright, **{"label": text, **how})
 
 
 def legend(
@@ -211,3 +215,114 @@ def guide(ax, frame: pd.DataFrame, value: str, slope: float, text: str) -> None:
     if len(sizes) > 1 and least == least:
         how = {"color": "0.6", "linewidth": 0.8, "label": text, "zorder": 1}
         ax.plot(sizes, 0.3 * least * (sizes / sizes[0]) ** slope, **how)
+
+
+def rule(ax, at: float, upright: bool = False, **how) -> None:
+    """A dashed line across the panel at this value; upright where values are on the x axis."""
+    line = {"color": "0.2", "linestyle": "--", "linewidth": 1.0, "zorder": 1, **how}
+    (ax.axvline if upright else ax.axhline)(at, **line)
+
+
+def lines(
+    ax, frame: pd.DataFrame, by: str, names: Iterable, x: str = "n", value: str = "mean", error: str | None = "se", **how
+) -> None:
+    """A `curve` for each of these values of the column `by`, in the look of its place among `names`.
+
+    `names` may map a value to its text in the legend (default: the value), or to what its look has otherwise (label, linestyle
+    ...); `first` is the place of the first; other `how` goes to `curve`.
+    """
+    texts = names if isinstance(names, Mapping) else {name: name for name in names}
+    for i, (name, text) in enumerate(texts.items(), how.pop("first", 0)):
+        own = text if isinstance(text, Mapping) else {"label": text}
+        curve(ax, frame[frame[by].eq(name)], x, value, error, **{**look(i, line="-"), **own, **how})
+
+
+def facets(
+    frame: pd.DataFrame,
+    rows: tuple[str, Mapping],
+    columns: tuple[str, Mapping],
+    by: str,
+    names: Iterable,
+    height: float,
+    xlabel: str = N_AXIS,
+    truth: bool = False,
+    how: Mapping[str, Any] | None = None,
+    **more,
+):
+    """A panel for each value of one column in each row of panels, and in each panel the `lines` of a third column.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        As `curve` takes it.
+    rows, columns : (str, mapping)
+        The frame's column, and {value: label}: of a row the label of the y axis, of a column the title. A value that the frame
+        does not have leaves an empty panel.
+    by, names
+        As `lines` takes them.
+    height : float
+        Of the whole figure, inches.
+    truth : bool
+        Whether to draw the `truth_line`.
+    how : mapping, optional
+        To `lines`: x, value, error, log ...
+    **more
+        To `grid`.
+
+    Returns
+    -------
+    (Figure, dict)
+        The dict holds {(value of the row, value of the column): Axes}.
+    """
+    figure, axes = grid(len(rows[1]), len(columns[1]), height, **more)
+    drawn = {}
+    for of_row, (in_row, ylabel) in zip(axes, rows[1].items()):
+        of_row[0].set_ylabel(ylabel)
+        for ax, (in_column, title) in zip(of_row, columns[1].items()):
+            drawn[in_row, in_column] = ax
+            part = frame[frame[rows[0]].eq(in_row) & frame[columns[0]].eq(in_column)]
+            if truth:
+                truth_line(ax, part)
+            lines(ax, part, by, names, **(how or {}))
+            ax.set(title=title if ax in axes[0] else "", xlabel=xlabel if ax in axes[-1] else "")
+    return figure, drawn
+
+
+def zoom(ax, frame: pd.DataFrame, x: str, y: str, room: float = 0.06) -> None:
+    """Axes that hold these points with the error bars `<x>_se` and `<y>_se`, and this share of their range around them."""
+    for limits, value in ((ax.set_xlim, x), (ax.set_ylim, y)):
+        at, se = frame[value], frame[f"{value}_se"].fillna(0.0)
+        low, high = (at - se).min(), (at + se).max()
+        margin = room * (high - low or 1.0)
+        limits(low - margin, high + margin)
+
+
+def plane(ax, frame: pd.DataFrame, x: str, y: str, front: str, name: str, far: float, what: str) -> None:
+    """Points by two errors, those that no other betters in both joined and named.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One point per row: `x` and `y` with the errors `<x>_se` and `<y>_se`; `front`, whether no other betters it
+        (`rates.pareto`); and the number `name`.
+    far : float
+        Points with more than that times the least of either error are outside of the axes, which then say so; none of the front.
+    what : str
+        What a point is, in one word: "epoch".
+    """
+    mine = frame.sort_values(x)
+    look = {"marker": "o", "markersize": 3.5, "linewidth": 0.8, "elinewidth": 0.5}
+    others = {"label": "others", "linestyle": "none", "alpha": 0.55, "zorder": 2}
+    for best, how in ((False, others), (True, {"label": "Pareto optimal", "linestyle": "-", "zorder": 3})):
+        part = mine[mine[front].eq(best)]
+        bars = {"xerr": part[f"{x}_se"], "yerr": part[f"{y}_se"], "color": COLOURS[best]}
+        ax.errorbar(part[x], part[y], **bars, **look, **how)
+    best = mine[mine[front]]
+    for i, (at_x, at_y, text) in enumerate(zip(best[x], best[y], best[name])):  # on alternating sides: they lie close
+        side = {"xytext": (4, 1), "ha": "left", "va": "bottom"} if i % 2 else {"xytext": (-4, -1), "ha": "right", "va": "top"}
+        ax.annotate(f"{text:g}", (at_x, at_y), textcoords="offset points", fontsize=6, color="0.25", zorder=4, **side)
+    near = mine[x].le(far * mine[x].min()) & mine[y].le(far * mine[y].min()) | mine[front]
+    zoom(ax, mine[near], x, y)
+    if not near.all():
+        text = f"outside: {what}{'s' * (sum(~near) > 1)} " + ", ".join(f"{n:g}" for n in sorted(mine.loc[~near, name]))
+        ax.text(0.99, 0.985, text, transform=ax.transAxes, ha="right", va="top", fontsize=6.5, color="0.25")

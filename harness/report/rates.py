@@ -220,3 +220,29 @@ def below(mean: float, error: float, limit: float) -> str:
     if mean + 2 * error < limit:
         return "yes"
     return "no" if mean - 2 * error > limit else "open"
+
+
+def gap(records: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
+    """|bias of the first estimator| - |bias of the second| on the same samples, positive where the second is closer to the truth.
+
+    Parameters
+    ----------
+    records : DataFrame
+        Records of one estimand that hold a number and the truth.
+    first, second : str
+        Ids of the estimators.
+
+    Returns
+    -------
+    DataFrame
+        By (problem, n): gap, and se, the standard error of the paired difference over the replications.
+    """
+    errors = records.assign(error=records["value"] - records["truth"])
+    wide = errors.pivot(index=["problem", "n", "rep"], columns="estimator", values="error")
+    wide = wide.reindex(columns=[first, second]).dropna()
+    rows = {}
+    for key, part in wide.groupby(level=["problem", "n"], sort=False):
+        sign = np.sign(part.mean())
+        d = sign[first] * part[first] - sign[second] * part[second]
+        rows[key] = {"gap": d.mean(), "se": d.std() / np.sqrt(len(d)) if len(d) > 1 else np.nan}
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["gap", "se"])

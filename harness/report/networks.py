@@ -1,0 +1,113 @@
+"""Records of networks: what the ids of their problems say.
+
+Recalibrated networks (`harness.problems.RecalibratedFiles`), where a published variant of a method bears a paper's id and
+"relabelled" stands for the network's predictions with labels drawn from them, a calibrated model; and networks in the course of
+training (`harness.problems.PredictionFiles`):
+
+    <dataset and network>[_seed<s>][/test][<_ or /><method>[_<paper>]][/class<j>]
+    <family>/<network>_seed<s>[_epoch<e>][_<layer>][/<part>]
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from harness.errors import BadInputError
+from harness.report import items, panels
+from harness.report.shown import label
+
+METHODS = ("none", "isotonic", "temperature", "relabelled")
+OURS, THEIRS = "our defaults", "as published"
+KEY = ["network", "method", "variant"]
+INDEX = ("{network}", "{method}", "{variant}")
+METHOD = r"(?:[/_](isotonic|temperature|relabelled)(_[a-z]+\d{4})?)?"
+RECALIBRATED = re.compile(rf"(.+?)(?:_seed\d+)?(?:/test)?{METHOD}(?:/test)?(?:/class(\d+))?")
+IN_TRAINING = re.compile(r"(.+)/(.+?)_seed(\d+)(?:_epoch(\d+))?(?:_([a-z]+\d*))?(?:/(\w+))?")
+NO_FILES = "there are no files to draw; the page says how to get them"
+
+
+def recalibrated(frame: pd.DataFrame, config: items.Config) -> pd.DataFrame:
+    """The frame with what its problems' ids say: network (its label), method, variant (empty where there is no choice),
+    label_of_class (-1 without one)."""
+    rows = {}
+    for problem in frame["problem"].unique():
+        base, method, published, of_class = RECALIBRATED.fullmatch(problem).groups()
+        variant = "" if method in (None, "relabelled") else THEIRS if published else OURS
+        rows[problem] = [label(config, "problem", base), method or "none", variant, int(of_class or -1)]
+    named = pd.DataFrame(list(rows.values()), pd.Index(list(rows), dtype=object), [*KEY, "label_of_class"])
+    return frame.join(named, on="problem")
+
+
+def in_order(names: Iterable[str], config: items.Config) -> list[str]:
+    """The networks' labels in the order of config["labels"], others after them."""
+    return items.ranked(names, (config["labels"].get("problem") or {}).values())
+
+
+def printed(config: items.Config, item: str) -> pd.DataFrame:
+    """The printed numbers of an item with network, method and variant; none where the networks are others."""
+    found = items.printed(config, item, alike=False)
+    parts = found["row"].str.rsplit(", ", n=1, expand=True).reindex(columns=[0, 1])
+    return found.assign(network=parts[0], method=parts[1], variant=np.where(parts[1].eq("none"), "", THEIRS))
+
+
+def of_methods(rows: items.Rows, config: items.Config, heading: str, first: Iterable[str] = ()) -> pd.DataFrame:
+    """The table of texts by INDEX: networks as configured, methods in the order of METHODS, published ones first."""
+    networks = in_order([key[0] for key in rows], config)
+    keys = sorted(rows, key=lambda key: (networks.index(key[0]), METHODS.index(key[1]), key[2] == OURS))
+    columns = [*first, *(c for row in rows.values() for c in row)]
+    return items.wide({key: rows[key] for key in keys}, ["network", "method", "recalibration"], heading, columns)
+
+
+def marks(
+    ax, part: pd.DataFrame, names: list[str], shift: float = 1.0, colours: Sequence[int] = range(4), paper: bool = False
+) -> None:
+    """A mark per network and method with its error, at the height of the network, which names the row; ours are open."""
+    value, error = ("value", "plus_minus") if paper else ("mean", "se")
+    texts = {"none": "no recalibration", "relabelled": "calibrated: labels drawn from the predictions"}
+    for (method, variant), found in part.groupby(["method", "variant"], sort=False):
+        j, ours = METHODS.index(method), variant == OURS
+        text = texts.get(method, method) + (" (paper)" if paper else f", {variant}" if variant else "")
+        at = found["network"].map(names.index) + 0.16 * (j - shift) + 0.08 * ours
+        look = panels.look(j, not (ours or paper), label=text, markersize=4) | {"color": panels.COLOURS[colours[j]]}
+        panels.marks(ax, at, found, value, error, **look)
+    panels.name_rows(ax, names)
+
+
+def in_training(problems: Iterable[str]) -> pd.DataFrame:
+    """What the ids say: frame indexed by problem; seed and epoch are numbers, what an id lacks is missing. Problems that stand
+    for absent files are left out: their cells carry the reason."""
+    rows = {}
+    for problem in dict.fromkeys(problems):
+        found = IN_TRAINING.fullmatch(problem)
+        if found:
+            family, network, seed, epoch, layer, part = found.groups()
+            rows[problem] = [family, network, int(seed), np.nan if epoch is None else int(epoch), layer, part]
+        elif "/absent" not in problem:
+            raise BadInputError(f"problem {problem!r} is not named <family>/<network>_seed<s>[_epoch<e>][_<layer>][/<part>].")
+    names = ["family", "network", "seed", "epoch", "layer", "part"]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=names).rename_axis("problem")
+
+
+def estimates(records: pd.DataFrame, config: items.Config, notion: str) -> pd.DataFrame:
+    """The numbers of one notion beside what the problems' ids say; `column` is the estimator's label. Accuracies in percent."""
+    fine = items.values(records, config, notion=notion)
+    fine = fine[["key", "problem", "column", "estimand", "value"]].join(in_training(fine["problem"]), on="problem", how="inner")
+    return fine.assign(value=np.where(fine["estimand"].eq("accuracy"), 100.0, 1.0) * fine["value"].astype(float))
+
+
+def of(found: pd.DataFrame, estimand: str, **parts: Any) -> pd.DataFrame:
+    """The rows of one estimand (and of one `part`, `column`, ...)."""
+    for name, wanted in {"estimand": estimand, **parts}.items():
+        found = found[found[name].eq(wanted)]
+    return found
+
+
+def wide(rows: items.Rows, levels: Sequence[str], heading: str, first: Iterable[str] = ()) -> pd.DataFrame:
+    """items.wide, which says so where there are no files."""
+    made = items.wide(rows, levels, heading, first, "none: there are no files")
+    return made if len(levels) > 1 else made.set_axis(made.index.get_level_values(0))
