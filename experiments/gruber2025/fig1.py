@@ -34,7 +34,7 @@ def render(records, config):
     read from its figure. Right: how the exponent of smallest risk is spread over the repetitions."""
     thetas, risks, chosen = curves(records)
     figure, ((ax, side),) = panels.grid(1, 2, 2.5, width_ratios=[2.1, 1.0])
-    mean, sd = risks.mean(axis=0), risks.std(axis=0, ddof=1) if len(risks) > 1 else np.zeros(len(thetas))
+    mean, sd = risks.mean(axis=0), _sd(risks)
     ax.axvline(1.0, color=COLOURS[1], linewidth=1.0, label="truth, $\\theta = 1$", zorder=1)
     ax.fill_between(thetas, mean - sd, mean + sd, color=COLOURS[0], alpha=0.2, linewidth=0, label="± one standard deviation")
     ax.plot(thetas, mean, color=COLOURS[0], label=f"mean of {len(risks)} repetitions", zorder=3)
@@ -59,39 +59,35 @@ def render(records, config):
 def table(records, config):
     """What the figure shows, as numbers: exact, the authors' code (seed 0), ours with its standard error."""
     thetas, risks, chosen = curves(records)
-    fine = items.with_number(records)
-    mean, error = risks.mean(axis=0), risks.std(axis=0, ddof=1) / np.sqrt(len(risks)) if len(risks) > 1 else np.nan * thetas
-    ours = label(config, "estimator", "risk_curve")
-    exact, code = reported("fig1_population"), reported("fig1_authors_code")
-    all_three = {COLUMNS[0]: (*exact, None), COLUMNS[1]: (*code, None), ours: (thetas, mean, error)}
+    mean, error, ours = risks.mean(axis=0), _sd(risks) / np.sqrt(len(risks)), label(config, "estimator", "risk_curve")
+    places = {f"{RISK}{thetas[_nearest(thetas, at)]:.4g} ({text})": at for text, at in PLACES.items()}
+    exact = reported("fig1_population")
+    held = {COLUMNS[0]: (*exact, None), COLUMNS[1]: (*reported("fig1_authors_code"), None), ours: (thetas, mean, error)}
     rows = {}
-    for name, (t, risk, se) in all_three.items():
+    for name, (t, risk, se) in held.items():
         best, left = risk.argmin(), risk[t < 0.3].argmin()
-        rows.setdefault("theta of the smallest mean risk", {})[name] = f"{t[best]:.4g}"
-        rows.setdefault("risk there", {})[name] = _entry(risk, se, best)
-        for text, at in PLACES.items():
-            at = np.clip(at, thetas[0], thetas[-1])
-            row = f"{RISK}{thetas[_nearest(thetas, at)]:.4g} ({text})"
-            rows.setdefault(row, {})[name] = _entry(risk, se, _nearest(t, at))
-        rows.setdefault("theta of the local minimum below 0.3", {})[name] = f"{t[t < 0.3][left]:.4g}"
+        at = {"risk there": best, **{row: _nearest(t, x) for row, x in places.items()}}
+        texts = {row: items.entry(risk[i], np.nan if se is None else se[i], 6) for row, i in at.items()}
+        texts = {"theta of the smallest mean risk": f"{t[best]:.4g}", **texts}
+        for row, text in {**texts, "theta of the local minimum below 0.3": f"{t[left]:.4g}"}.items():
+            rows.setdefault(row, {})[name] = text
     low, high = np.quantile(chosen, [0.05, 0.95])
     rows["theta chosen by one repetition, 5 to 95 %"] = {COLUMNS[1]: "0.84 to 1.23", ours: f"{low:.3g} to {high:.3g}"}
     worst = np.max(np.abs(mean - exact[1]) / error)
     rows["largest |mean - exact| in standard errors"] = {COLUMNS[1]: "0.6", ours: f"{worst:.2g}"}
-    truth, value = fine["truth"].iloc[0], items.means(fine, ["estimator"]).iloc[0]
-    rows["squared calibration error"] = {
-        COLUMNS[0]: items.entry(truth, digits=6),
-        ours: items.entry(value["mean"], value["se"], 6),
-    }
-    return items.wide(rows, ["quantity"], "mean ± standard error over the repetitions", all_three)
+    fine = items.with_number(records)
+    value = items.means(fine, ["estimator"]).iloc[0]
+    known = {COLUMNS[0]: items.entry(fine["truth"].iloc[0], digits=6), ours: items.entry(value["mean"], value["se"], 6)}
+    rows["squared calibration error"] = known
+    return items.wide(rows, ["quantity"], "mean ± standard error over the repetitions", held)
 
 
-def _entry(risk, error, i):
-    return items.entry(risk[i], np.nan if error is None else error[i], 6)
+def _sd(risks):
+    return risks.std(axis=0, ddof=1) if len(risks) > 1 else np.full(risks.shape[1], np.nan)
 
 
 def _nearest(thetas, at):
-    return int(np.abs(np.log(thetas / at)).argmin())
+    return int(np.abs(np.log(thetas / np.clip(at, thetas[0], thetas[-1]))).argmin())
 
 
 def reproduced(records, config):
@@ -100,6 +96,5 @@ def reproduced(records, config):
     asked = items.printed(config)[["item", "row", "column"]]
     at = np.log(asked["row"].str.removeprefix("theta = ").astype(float))
     read = np.array([np.interp(at, np.log(thetas), curve) for curve in risks])
-    error = read.std(axis=0, ddof=1) / np.sqrt(len(read)) if len(read) > 1 else np.nan
     keys = tuple(items.with_number(records, "l2_squared").get("key", ()))
-    return asked.assign(value=read.mean(axis=0), error=error, reps=len(read), keys=[keys] * len(asked))
+    return asked.assign(value=read.mean(axis=0), error=_sd(read) / np.sqrt(len(read)), reps=len(read), keys=[keys] * len(asked))

@@ -206,6 +206,14 @@ def without_number(records: pd.DataFrame, config: Config, row: str, columns: str
     return grouped.agg(why=("why", "first"), keys=("key", _together)).reset_index()
 
 
+def whys(records: pd.DataFrame, config: Config, *groups: str) -> dict[Any, str]:
+    """{label: why cells of it gave no number}, the first of its reasons; of several groups, as problem and estimator, by the
+    tuple of labels."""
+    lost = records[~records["status"].eq("ok")].drop_duplicates(list(groups))
+    names = [tuple(label(config, group, getattr(r, group)) for group in groups) for r in lost.itertuples()]
+    return {name if len(groups) > 1 else name[0]: reproduction.why_without(r) for name, r in zip(names, lost.itertuples())}
+
+
 def together(*frames: pd.DataFrame) -> pd.DataFrame:
     """The rows of `numbers` and `without_number` in this order; of two with the same row and column the first holds."""
     frames = tuple(frame for frame in frames if len(frame))

@@ -21,6 +21,7 @@ __all__ = [
     "look",
     "marks",
     "name_rows",
+    "named_marks",
     "nothing",
     "panels",
     "pyplot",
@@ -94,6 +95,16 @@ def marks(ax, at, part: pd.DataFrame, value: str = "mean", error: str | None = "
         bars = {"capsize": 1.5, "elinewidth": 0.8, "linestyle": "none", **how}
         height = np.broadcast_to(np.asarray(at, dtype=float), len(part))
         ax.errorbar(scale * part[value], height, xerr=None if error is None else scale * part[error], **bars)
+
+
+def named_marks(
+    ax, part: pd.DataFrame, by: str, names: Sequence[str], value: str = "mean", error: str | None = "se", **how
+) -> None:
+    """`marks` in the rows that `name_rows` names: that of the frame's column `by`, which is one of `names`, moved down by
+    `shift`; other rows of the frame, and those without a value, are not drawn."""
+    shift = how.pop("shift", 0.0)
+    part = part[part[by].isin(names) & part[value].notna()]
+    marks(ax, [names.index(name) + shift for name in part[by]], part, value, error, **how)
 
 
 def name_rows(ax, names: Sequence[str], below: float = 0.5, above: float = 0.5) -> None:
