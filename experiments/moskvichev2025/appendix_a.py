@@ -18,8 +18,7 @@ AXIS, FORMULA, RIDGE = "$p = P(x = 0)$", "ECE, paper's formula", "CKCE, ridge of
 
 def exact(records):
     """The population values by row, p and column."""
-    found = metrics.population(records, weights="weights")
-    return found.assign(p=[w[0] for w in found["weights"]], row=[f"p = {w[0]:.2f}" for w in found["weights"]])
+    return _with_p(metrics.population(records, weights="weights"))
 
 
 def printed(config):
@@ -31,42 +30,39 @@ def printed(config):
 def estimates(records, config):
     """Mean estimates by row, p, n and column."""
     found = metrics.values(records, config)
-    p = [float(w[0]) for w in items.parameters(found, "problem", "weights")["weights"]]
-    return items.means(found.assign(p=p, row=[f"p = {w:.2f}" for w in p]), ["row", "p", "n", "column"])
+    return items.means(_with_p(found.join(items.parameters(found, "problem", "weights"))), ["row", "p", "n", "column"])
+
+
+def _with_p(found):
+    p = [float(weights[0]) for weights in found["weights"]]
+    return found.assign(p=p, row=[f"p = {w:.2f}" for w in p])
 
 
 def render(records, config):
     known, means, formulas = exact(records), estimates(records, config), printed(config)
-    figure, (axes,) = panels.grid(1, 2, 2.9)
-
-    def line(ax, frame, column, **how):
-        mine = frame[frame["column"].eq(column)]
-        ax.plot(mine["p"], mine["value"], **how)
-
+    figure, ((left, right),) = panels.grid(1, 2, 2.9)
     for i, metric in enumerate(METRICS):
-        line(axes[0], formulas, metric, **panels.look(i, filled=False))
-        line(axes[0], known, metric, color=COLOURS[i], label=metric)
-    axes[0].plot([], [], **panels.look(0, filled=False, label="paper's formula") | {"color": "0.4"})
-    axes[0].set(title="exact values, no ridge", xlabel=AXIS, ylim=(0, 0.5))
-    axes[0].legend(ncols=2, loc="upper center")
-    line(axes[1], known, "CKCE", color="0.2", linestyle="--", label="no ridge")
+        metrics.line(left, formulas, metric, "p", **panels.look(i, filled=False))
+        metrics.line(left, known, metric, "p", color=COLOURS[i], label=metric)
+    left.plot([], [], **panels.look(0, filled=False, label="paper's formula") | {"color": "0.4"})
+    left.set(title="exact values, no ridge", xlabel=AXIS, ylim=(0, 0.5))
+    left.legend(ncols=2, loc="upper center")
+    metrics.line(right, known, "CKCE", "p", color="0.2", linestyle="--", label="no ridge")
     for i, n in enumerate(SIZES):
-        line(axes[1], known, RIDGE.format(n), color=COLOURS[i], label=rf"$n = 10^{{{int(np.log10(n))}}}$")
+        metrics.line(right, known, RIDGE.format(n), "p", color=COLOURS[i], label=rf"$n = 10^{{{int(np.log10(n))}}}$")
         mine = means[means["column"].eq("CKCE, 1{p = q}") & means["n"].eq(n)]
-        panels.curve(axes[1], mine, "p", error="sd", linestyle="none", marker="o", color=COLOURS[i])
-    axes[1].set(title=r"CKCE with the ridge $n^{-1/4}$; marks: estimates", xlabel=AXIS, ylim=(0, 0.16))
-    axes[1].legend(ncols=3, loc="upper center")
+        panels.curve(right, mine, "p", error="sd", linestyle="none", marker="o", color=COLOURS[i])
+    right.set(title=r"CKCE with the ridge $n^{-1/4}$; marks: estimates", xlabel=AXIS, ylim=(0, 0.16))
+    right.legend(ncols=3, loc="upper center")
     return figure
 
 
 def table(records, config):
     """Rows p: exact values, the paper's formula for ECE, CKCE with its ridge, mean estimates +- standard deviation."""
-    known, formulas = exact(records), printed(config)
-    known = known[known["column"].isin([*METRICS, RIDGE.format(1000)])]
-    rows = items.entries(known, ["{p:.2f}"], "{column}", "value", None)
+    known, formulas, first = exact(records), printed(config), [*METRICS, FORMULA, RIDGE.format(1000)]
+    rows = items.entries(known[known["column"].isin(first)], ["{p:.2f}"], "{column}", "value", None)
     items.entries(formulas[formulas["column"].eq("ECE")], ["{p:.2f}"], FORMULA, "value", None, into=rows)
     items.entries(estimates(records, config), ["{p:.2f}"], "{column}, n = {n:,}", "mean", "sd", into=rows)
-    first = [*METRICS, FORMULA, RIDGE.format(1000)]
     return items.wide(rows, ["p"], "exact; estimates: mean ± standard deviation", first)
 
 

@@ -42,3 +42,9 @@ def answers(frames, records, config, whys=None):
     default = items.first_reason(records)
     ours = items.together(*frames).assign(why=config["reasons"].get("data"))
     return items.answers(ours, config, lambda row, column: (whys or {}).get(row, default))
+
+
+def line(ax, frame, column, x, value="value", **how):
+    """The frame's rows of one column as a line over its column `x`."""
+    mine = frame[frame["column"].eq(column)]
+    ax.plot(mine[x], mine[value], **how)
