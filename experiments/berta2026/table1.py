@@ -34,19 +34,11 @@ def render(records, config):
     names = list(dict.fromkeys(found["classifier"]))
     figure, (axes,) = panels.grid(1, len(COLUMNS), 0.95 + 0.27 * len(names), sharex=True, sharey=True)
     look = panels.look(3, filled=False, label="paper", capsize=0.0, shift=0.22) | {"color": COLOURS[1]}
-    pale = {"linewidth": 4.5, "solid_capstyle": "butt", "color": COLOURS[0], "alpha": 0.3, "label": "clustered error"}
+    own = panels.look(0, label="ours", shift=-0.18, capsize=0.0, elinewidth=0.9)
     for ax, column in zip(axes, COLUMNS):
         read, ours = (frame[frame["column"].eq(column)] for frame in (theirs, found))
         panels.named_marks(ax, read, "row", names, "value", "plus_minus", **look)
-        for at, r in enumerate(ours.itertuples()):
-            if r.groups:
-                ax.plot([r.mean - r.se_clustered, r.mean + r.se_clustered], [at - 0.18] * 2, **pale)
-            else:
-                where = {"transform": ax.get_yaxis_transform(), "va": "center"}
-                ax.text(0.03, at - 0.18, "no number", fontsize=6, color="0.45", **where)
-        panels.named_marks(
-            ax, ours, "classifier", names, **panels.look(0, label="ours", shift=-0.18, capsize=0.0, elinewidth=0.9)
-        )
+        panels.two_errors(ax, ours, "classifier", names, "clustered error", **own)
         right = max(100.0, ax.get_xlim()[1])
         ax.set(title=column, xticks=np.arange(0.0, right + 1.0, 25.0), xlim=(0.0, right))
         panels.name_rows(ax, names, 0.55, 0.6)
@@ -86,15 +78,9 @@ def summary(records, config):
     return long[[*by, "column", *aggregation.ERRORS]]
 
 
-def _three_ways(long):
-    """The summary as rows grouping, classifier, column, value, error, clustered, number: the paper's grouping, and, of the
-    percentages, the mean of its data sets' means and folds apart."""
-    plain, percent = long["grouping"].eq(PAPER), long["column"].isin(COLUMNS)
-    of_means = {"mean": long["cluster_mean"], "se": long["cluster_se"], "groups": long["clusters"]}
-    means = long.assign(grouping=MEANS, se_clustered=np.nan, **of_means)[plain & percent]
-    frame = pd.concat([long[plain], means, long[~plain & percent]], ignore_index=True)
-    names = {"mean": "value", "se": "error", "se_clustered": "clustered", "groups": "number"}
-    return frame.rename(columns=names)[["grouping", "classifier", "column", *names.values()]]
+def _three_ways(records, config):
+    """The summary's numbers of the paper's grouping and, of the percentages, the mean of its data sets' means and folds apart."""
+    return aggregation.three_ways(summary(records, config), list(BY), MEANS, COLUMNS)
 
 
 def table(records, config):
@@ -102,7 +88,7 @@ def table(records, config):
     and the number of groups behind every entry of ours (of data sets, for the mean of their means)."""
     theirs = reproduction.reported("berta2026", ["table1", "table1_sensitivity"]).set_index(["row", "column"])
     rows, columns = {}, (*COLUMNS, TIME)
-    for r in _three_ways(summary(records, config)).itertuples():
+    for r in _three_ways(records, config).itertuples():
         row = rows.setdefault((r.grouping, r.classifier), {})
         digits = 3 if r.column == TIME else 1
         clustered = f" ({r.clustered:.{digits}f})" if r.clustered == r.clustered else ""
@@ -120,7 +106,7 @@ def reproduced(records, config):
     """Our numbers for the items of `compare`. A number of ours is not judged where config["reasons"] names its column, where the
     largest is over fewer classifiers than the paper's, or where the groups are fewer."""
     cells, reference = measured(records, config)
-    ours, lost = _three_ways(summary(records, config)), items.whys(records, config, "estimator")
+    ours, lost = _three_ways(records, config), items.whys(records, config, "estimator")
     other = {column: config["reasons"].get(column) or _unlike(cells, reference, column) for column in (*COLUMNS, TIME)}
     most = ours.groupby(["grouping", "column"])["number"].transform("max")
     fewer = [
@@ -130,16 +116,13 @@ def reproduced(records, config):
         other[r.column] or less if r.number else lost.get(r.classifier, "no group has its estimates in full")
         for r, less in zip(ours.itertuples(), fewer)
     ]
-    keys = cells.dropna(subset=TIME).groupby(["estimator", "notion"])["key"].agg(tuple).to_dict()
-    ours["keys"] = [
-        tuple(key for notion in _notions(column) for key in keys.get((name, notion), ()))
-        for name, column in zip(ours["classifier"], ours["column"])
-    ]
-    ours = ours.rename(columns={"number": "reps"})
-    end = ", " + ours["grouping"].replace(PAPER, "unrounded")
-    printed = {"table1": ours.assign(row=ours["classifier"])[ours["grouping"].eq(PAPER)]}
-    printed["table1_sensitivity"] = ours.assign(row=ours["classifier"] + end)
-    return items.joined([printed[item].assign(item=item) for item in config["compare"]])
+    ours["keys"] = aggregation.keys_of(cells, ours["classifier"], map(_notions, ours["column"]))
+    full = ours["classifier"] + ", " + ours["grouping"].replace(PAPER, "unrounded")
+    printed = {
+        "table1": ours.assign(row=ours["classifier"])[ours["grouping"].eq(PAPER)],
+        "table1_sensitivity": ours.assign(row=full),
+    }
+    return items.joined([printed[item].rename(columns={"number": "reps"}).assign(item=item) for item in config["compare"]])
 
 
 def _notions(column):

@@ -14,18 +14,14 @@ SHOWN = {"ckce": "CKCE", "skce": "JKCE"}
 
 def measured(records, config):
     """Mean over the seeds, with its standard error (NaN for one), by estimand (title), network (label) and percent, of canonical
-    ckce and skce, the networks in the order of the labels; `smaller`: whether it is below those of all other networks."""
+    ckce and skce, the networks in the order of the labels."""
     fine = items.with_number(records, list(SHOWN), "canonical")
     named = fine["problem"].str.extract(NAME)
     networks = [label(config, "problem", name) for name in named["network"]]
     found = fine.assign(title=fine["estimand"].map(SHOWN), network=networks, percent=named["percent"].astype(float))
     found = items.means(found[named["network"].notna()], ["title", "network", "percent"]).sort_values("percent", kind="stable")
-    level = found.groupby(["title", "percent"])["mean"]
-    alone = found.groupby("title")["network"].transform("nunique").eq(1)
-    whole = level.transform("size").eq(found["network"].nunique()) & ~alone
-    least = found["mean"].eq(level.transform("min")) & found.groupby(["title", "percent", "mean"])["mean"].transform("size").eq(1)
     order = [*config["labels"]["problem"].values(), *sorted(set(networks))]
-    return found.assign(smaller=whole & least).sort_values("network", key=lambda of: of.map(order.index), kind="stable")
+    return found.sort_values("network", key=lambda of: of.map(order.index), kind="stable")
 
 
 def render(records, config):
@@ -49,14 +45,13 @@ def table(records, config):
     """Rows (estimator, network): the value at the darkest, unchanged and brightest images and the largest over the smallest; and
     at how many levels the network has the smallest value."""
     lines, rows = measured(records, config), {}
-    for (title, network), line in lines.groupby(["title", "network"], sort=False):
-        low, high, percent = line["mean"].min(), line["mean"].max(), line["percent"]
-        shown = line[percent.isin([percent.min(), 0.0, percent.max()])]
-        items.entries(shown, ["{title}", "{network}"], "{percent:+g} %", text=_entry, into=rows)
-        ratio = f"{high / low:.2f}" if low > 0 else "–"
-        smaller = f"{line['smaller'].sum()} of {len(line)}"
-        rows[title, network] |= {"largest / smallest": ratio, "smaller than the others at": smaller}
-    rows = {place: rows[place] for title in SHOWN.values() for place in rows if place[0] == title}
+    for title, mine in lines.groupby("title", sort=False):
+        for network, line in mine.groupby("network", sort=False):
+            low, high, percent = line["mean"].min(), line["mean"].max(), line["percent"]
+            shown = line[percent.isin([percent.min(), 0.0, percent.max()])]
+            items.entries(shown, ["{title}", "{network}"], "{percent:+g} %", text=_entry, into=rows)
+            ratio, smaller = f"{high / low:.2f}" if low > 0 else "–", f"{_smaller(mine, network)} of {len(line)}"
+            rows[title, network] |= {"largest / smallest": ratio, "smaller than the others at": smaller}
     heading = "mean ± standard error over the seeds; the last column counts levels of the means"
     return items.wide(rows, ["estimator", "network"], heading, none="none: there are no predictions")
 
@@ -65,17 +60,23 @@ def _entry(r):
     return f"{r.mean:.4g}" + (f" ± {r.se:.2g}" if r.se == r.se else "")
 
 
+def _smaller(lines, network):
+    """The number of levels at which the network's mean is smaller than every other's."""
+    wide = lines.pivot(index="percent", columns="network", values="mean").dropna()
+    return int((wide[network] < wide.drop(columns=network).min(axis=1)).sum()) if wide.shape[1] > 1 else 0
+
+
 def reproduced(records, config):
     """The paper draws curves and says at how many levels which network has the smaller value; ours of the two networks, the first
     label being the one that it finds better."""
     lines = measured(records, config)
     asked = items.printed(config)[["item", "row", "column"]]
     mine = [lines[lines["title"].eq(column)] for column in asked["column"]]
-    first = [part["smaller"][part["network"].eq(lines["network"].iloc[0])] if len(part) else part["smaller"] for part in mine]
+    several = lines["network"].nunique() > 1
     return asked.assign(
-        value=[float(of.sum()) if lines["network"].nunique() > 1 and len(of) else np.nan for of in first],
+        value=[_smaller(part, lines["network"].iloc[0]) if several and len(part) else np.nan for part in mine],
         error=0.0,
-        reps=[int(part["reps"].max()) if len(part) else 0 for part in mine],
+        reps=[part["reps"].max() if len(part) else 0 for part in mine],
         why=config["reasons"].get("data") or items.first_reason(records),
         keys=[tuple(k for keys in part["keys"] for k in keys) if "keys" in part else () for part in mine],
     )

@@ -166,6 +166,30 @@ def over_groups(tables: Mapping[str, pd.DataFrame], names: list[str], cluster: s
     return pd.concat(frames, ignore_index=True)
 
 
+def three_ways(long: pd.DataFrame, groupings: Sequence[str], of_clusters: str, percentages: Iterable[str]) -> pd.DataFrame:
+    """`over_groups` of one or more groupings (the column `grouping`) as numbers with an error.
+
+    Returns
+    -------
+    DataFrame
+        grouping, estimator, column, value, error, clustered (the error for dependent groups), number (of groups): all rows of the
+        first grouping; of the columns in `percentages` also the mean of its clusters' means with their number, as the grouping
+        `of_clusters`, and the other groupings.
+    """
+    plain, percent = long["grouping"].eq(groupings[0]), long["column"].isin(list(percentages))
+    other = {"mean": long["cluster_mean"], "se": long["cluster_se"], "groups": long["clusters"]}
+    means = long.assign(grouping=of_clusters, se_clustered=np.nan, **other)[plain & percent]
+    frame = pd.concat([long[plain], means, long[~plain & percent]], ignore_index=True)
+    names = {"mean": "value", "se": "error", "se_clustered": "clustered", "groups": "number"}
+    return frame.rename(columns=names).drop(columns=["clusters", "cluster_mean", "cluster_se"])
+
+
+def keys_of(cells: pd.DataFrame, estimators: Iterable[str], notions: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
+    """The keys of the cells with a number behind every row of a table: of its estimator and its notions."""
+    known = cells.dropna(subset=SECONDS).groupby(["estimator", "notion"])["key"].agg(tuple).to_dict()
+    return [tuple(key for one in of for key in known.get((name, one), ())) for name, of in zip(estimators, notions)]
+
+
 def mean_and_errors(values: pd.DataFrame, clusters: Sequence) -> pd.DataFrame:
     """Mean over the groups by estimator, with its standard error for independent groups and for dependent ones.
 

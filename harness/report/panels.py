@@ -26,6 +26,7 @@ __all__ = [
     "panels",
     "pyplot",
     "truth_line",
+    "two_errors",
 ]
 N_AXIS = "number of samples $n$"
 
@@ -105,6 +106,20 @@ def named_marks(
     shift = how.pop("shift", 0.0)
     part = part[part[by].isin(names) & part[value].notna()]
     marks(ax, [names.index(name) + shift for name in part[by]], part, value, error, **how)
+
+
+def two_errors(ax, part: pd.DataFrame, by: str, names: Sequence[str], text: str, **how) -> None:
+    """`named_marks` of the frame's mean and se, and as a pale bar, named `text`, its se_clustered; a row without a mean says that
+    it has no number."""
+    at, pale = how.get("shift", 0.0), {"linewidth": 4.5, "solid_capstyle": "butt", "alpha": 0.3, "label": text}
+    for r in part[part[by].isin(names)].itertuples():
+        height = names.index(getattr(r, by)) + at
+        if r.mean == r.mean:
+            ax.plot([r.mean - r.se_clustered, r.mean + r.se_clustered], [height] * 2, color=how["color"], **pale)
+        else:
+            where = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": 6, "color": "0.45"}
+            ax.text(0.03, height, "no number", **where)
+    named_marks(ax, part, by, names, **how)
 
 
 def name_rows(ax, names: Sequence[str], below: float = 0.5, above: float = 0.5) -> None:
