@@ -21,19 +21,15 @@ def render(records, config):
 def draw_parts(figure, axes, problems, records, config):
     """One panel per problem: over, under and total, estimates +- standard error one below the other, truth as a vertical stroke,
     the paper's printed value, with the standard error of its ten runs, as an open diamond; the legend above the figure."""
-    measured, theirs = numbers(records, config), printed()
-    estimators, parts = items.labels(config, "estimator", measured["column"]), list(PARTS.values())
-    step = 0.8 / (len(estimators) + 1)
-    paper = panels.look(3, filled=False, label="paper", shift=0.4 - step / 2) | {"color": "0.35"}
+    measured, theirs, parts = numbers(records, config), printed(), list(PARTS.values())
+    theirs = theirs.assign(part=theirs["row"].str.split(", ").str[-1])
+    styles = {e: panels.look(j, label=e) for j, e in enumerate(items.labels(config, "estimator", measured["column"]))}
+    paper = panels.look(3, filled=False, label="paper") | {"color": "0.35"}
     for ax, problem in zip(axes, problems):
         mine = measured[measured["problem"].eq(problem)]
-        for j, estimator in enumerate(estimators):
-            style = panels.look(j, label=estimator, shift=step * (j + 0.5) - 0.4)
-            panels.named_marks(ax, mine[mine["column"].eq(estimator)], "part", parts, **style)
+        shift = panels.dodged(ax, mine, "part", parts, "column", styles)
         read = theirs[theirs["row"].isin(mine["row"])]
-        panels.named_marks(
-            ax, read.assign(part=read["row"].str.split(", ").str[-1]), "part", parts, "value", "plus_minus", **paper
-        )
+        panels.named_marks(ax, read, "part", parts, "value", "plus_minus", shift=shift, **paper)
         for i, part in enumerate(parts):
             truth = mine.loc[mine["part"].eq(part), "truth"].head(1)
             ax.vlines(truth, i - 0.45, i + 0.45, color="0.2", linewidth=1.0, zorder=1, label="true value")

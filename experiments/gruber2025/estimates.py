@@ -24,7 +24,7 @@ def render(records, config):
     both, _, bases = beside(records, config, "rms", "rms_sd", SPREAD)
     models = items.labels(config, "problem")
     figure, axes = panels.grid(2, 1, 4.3, sharex=True, sharey=True)
-    step = 0.76 / len(bases)
+    step, there = 0.76 / len(bases), set(both.loc[both["kind"].ne(PAPER), "model"])
     for ax, (title, kinds) in zip(axes.flat, SHOWN.items()):
         for i, base in enumerate(bases):
             style = panels.look(BASES.index(base), markersize=3.6, elinewidth=0.8, capsize=1.5)  # the same in all figures
@@ -33,15 +33,9 @@ def render(records, config):
                 x = [models.index(m) - 0.42 + step * (i + (0.92 if kind == PAPER else 0.5)) for m in mine["model"]]
                 ax.errorbar(x, mine["mean"], yerr=mine["se"], **style, **LOOKS.get(kind, {"label": base, "zorder": 3}))
         ax.set(title=title, ylabel="calibration error (root of\nthe mean square)")
-        ax.grid(axis="x", visible=False)
-        ax.tick_params(axis="x", length=0)
-        for x in np.arange(1, len(models)) - 0.5:
-            ax.axvline(x, color="0.88", linewidth=0.6, zorder=0)
-    above, below = axes.flat
+        panels.name_columns(ax, [m if m in there else f"{m}\n(file absent)" for m in models])
+    above = axes[0, 0]
     above.set_ylim(0.0, None)  # shared: when all points of both panels are drawn
-    there = set(both.loc[both["kind"].ne(PAPER), "model"])
-    below.set_xticks(range(len(models)), [m if m in there else f"{m}\n(file absent)" for m in models])
-    below.set_xlim(-0.5, len(models) - 0.5)
     if both["kind"].eq(PAPER).any():
         above.plot([], [], **panels.look(0, filled=False, markersize=4, label=OPEN) | {"color": "0.35"})
     panels.legend(figure, above, 6, last=[OPEN], handletextpad=0.4)

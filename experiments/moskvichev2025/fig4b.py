@@ -19,9 +19,10 @@ def measured(records, config):
     named = fine["problem"].str.extract(NAME)
     networks = [label(config, "problem", name) for name in named["network"]]
     found = fine.assign(title=fine["estimand"].map(SHOWN), network=networks, percent=named["percent"].astype(float))
-    found = items.means(found[named["network"].notna()], ["title", "network", "percent"]).sort_values("percent", kind="stable")
-    order = [*config["labels"]["problem"].values(), *sorted(set(networks))]
-    return found.sort_values("network", key=lambda of: of.map(order.index), kind="stable")
+    found = items.means(found[named["network"].notna()], ["title", "network", "percent"])
+    order = [*SHOWN.values(), *config["labels"]["problem"].values(), *sorted(set(networks))]
+    found = found.sort_values("percent", kind="stable")
+    return found.sort_values(["title", "network"], key=lambda names: names.map(order.index), kind="stable")
 
 
 def render(records, config):

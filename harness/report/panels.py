@@ -16,10 +16,13 @@ __all__ = [
     "N_AXIS",
     "WIDTH",
     "curve",
+    "dodged",
+    "dots_and_mean",
     "grid",
     "legend",
     "look",
     "marks",
+    "name_columns",
     "name_rows",
     "named_marks",
     "nothing",
@@ -106,6 +109,48 @@ def named_marks(
     shift = how.pop("shift", 0.0)
     part = part[part[by].isin(names) & part[value].notna()]
     marks(ax, [names.index(name) + shift for name in part[by]], part, value, error, **how)
+
+
+def dodged(ax, frame: pd.DataFrame, by: str, names: Sequence[str], series: str, styles: Mapping[str, Mapping], room=0.8) -> float:
+    """`named_marks` of several series, one below the other within `room` of a row.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One mark per row; its column `by` names the row of the panel, its column `series` the series.
+    styles : mapping
+        {series: how it is drawn, as from `look`}.
+
+    Returns
+    -------
+    float
+        Where one more series would stand, below the others: its `shift`.
+    """
+    step = room / (len(styles) + 1)
+    for i, (name, style) in enumerate(styles.items()):
+        named_marks(ax, frame[frame[series].eq(name)], by, names, shift=step * (i + 0.5) - room / 2, **style)
+    return room / 2 - step / 2
+
+
+def dots_and_mean(ax, frame: pd.DataFrame, by: str, names: Sequence[str], value: str = "value") -> None:
+    """The values of every name as dots above each other, with a stroke at their mean; the names are the x axis."""
+    for i, name in enumerate(names):
+        mine, colour = frame.loc[frame[by].eq(name), value], COLOURS[i % len(COLOURS)]
+        ax.plot(np.full(len(mine), i), mine, ".", color=colour, alpha=0.35, markersize=3)
+        ax.plot([i - 0.3, i + 0.3], [mine.mean()] * 2, color=colour, linewidth=1.6)
+    ax.set_xlim(-0.6, len(names) - 0.4)
+    ax.set_xticks(range(len(names)), [name.split()[0] for name in names], rotation=45, ha="right")
+    ax.grid(axis="x", visible=False)
+
+
+def name_columns(ax, names: Sequence[str]) -> None:
+    """The x axis as columns that bear these names, with a pale line between two of them, without ticks."""
+    ax.set_xticks(range(len(names)), names)
+    ax.set_xlim(-0.5, len(names) - 0.5)
+    ax.grid(axis="x", visible=False)
+    ax.tick_params(axis="x", length=0)
+    for x in np.arange(1, len(names)) - 0.5:
+        ax.axvline(x, color="0.88", linewidth=0.6, zorder=0)
 
 
 def two_errors(ax, part: pd.DataFrame, by: str, names: Sequence[str], text: str, **how) -> None:
