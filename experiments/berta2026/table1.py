@@ -1,9 +1,8 @@
 """Table 1: the share of the largest estimated calibration error that each classifier recovers, over many models of many tables.
 
-Every task is one model's held-out predictions: a data set, a fold and a configuration of the model. The authors' protocol: drop
-tasks of at most 300 samples; average a classifier's estimates over the tasks (folds) and replications of a group (data set,
-configuration); clip at 0; keep the groups whose largest L1 (binary) or L2 (multiclass) is above 0.02, for the squared columns
-too; divide by the group's largest; average over the groups. Seconds are per 1,000 samples, over all groups.
+Protocol: drop tasks of at most 300 samples; average a classifier's estimates over the tasks (folds) and replications of a group
+(data set, configuration); clip at 0; keep the groups whose largest L1 (binary) or L2 (multiclass) is above 0.02; divide by the
+group's largest; average over the groups. Seconds are per 1,000 samples, over all groups.
 """
 
 import numpy as np
@@ -87,19 +86,11 @@ def table(records, config):
     """Rows (grouping, classifier): ours as mean +- standard error (error clustered by data set), the paper's number beside it,
     and the number of groups behind every entry of ours (of data sets, for the mean of their means)."""
     theirs = reproduction.reported("berta2026", ["table1", "table1_sensitivity"]).set_index(["row", "column"])
-    rows, columns = {}, (*COLUMNS, TIME)
-    for r in _three_ways(records, config).itertuples():
-        row = rows.setdefault((r.grouping, r.classifier), {})
-        digits = 3 if r.column == TIME else 1
-        clustered = f" ({r.clustered:.{digits}f})" if r.clustered == r.clustered else ""
-        row[r.column] = items.entry(r.value, r.error, digits) + clustered
-        asked = (r.classifier if r.grouping == PAPER else f"{r.classifier}, {r.grouping}", r.column)
-        known = asked in theirs.index
-        row[f"{r.column}, paper"] = items.entry(*theirs.loc[asked, ["value", "plus_minus"]], 1) if known else "–"
-        row["groups"] = f"{row['groups']} / {r.number}" if "groups" in row else str(r.number)
+    ours = _three_ways(records, config)
+    ours["row"] = [c if g == PAPER else f"{c}, {g}" for c, g in zip(ours["classifier"], ours["grouping"])]
+    both = ours.join(theirs[["value", "plus_minus"]].add_prefix("paper_"), on=["row", "column"])
     heading = "share of the largest estimate: mean ± standard error over groups (clustered by data set)"
-    first = [name for column in columns for name in (column, f"{column}, paper")]
-    return items.wide(rows, ["grouping", "classifier"], heading, [*first, "groups"])
+    return aggregation.table(both, ["grouping", "classifier"], [*COLUMNS, TIME], heading)
 
 
 def reproduced(records, config):

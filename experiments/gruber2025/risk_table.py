@@ -1,9 +1,7 @@
 """Tables 1 to 6: the root of the cross-validated risk (x 100) of tuned calibration estimators, as published and corrected.
 
-A cell is one network's test set, one notion and one estimator; its five (or ten) folds are inside. `..._gruber2025` estimators
-are the code that made the printed numbers, on the rows in the file's order; `..._split_gruber2025`, labelled ", corrected", are
-the corrected estimators on the very same split and folds; the plain ones, labelled ", own split", are Algorithm 1, each on a
-random split of its own, which moves the risk more than the choice of the estimator does.
+`..._gruber2025` estimators are the code that made the printed numbers, on the rows in the file's order; those labelled
+", corrected" are the corrected ones on the very same split and folds, those labelled ", own split" Algorithm 1 on a random split.
 """
 
 from experiments.gruber2025 import tuned
@@ -40,9 +38,8 @@ def table(records, config):
     estimator."""
     both, rows, _ = beside(records, config, *RISK)
     items.entries(both, PLACE, "{kind}", digits=2, into=rows)
-    held = items.values(records, config, ["accuracy"], "top_label")
-    held = held.join(items.diagnostics(held).reindex(columns=["saturated_share"])).sort_values("n")
-    shares = held.drop_duplicates("model", keep="last").set_index("model")["saturated_share"]
+    held = items.with_diagnostics(items.values(records, config, ["accuracy"], "top_label"), "saturated_share")
+    shares = held.sort_values("n").drop_duplicates("model", keep="last").set_index("model")["saturated_share"]
     brier = items.values(records, config, ["brier"], "top_label").groupby("model")["value"].mean()
     q = both["model"].map(shares).where(both["base"].eq("kde") & both["kind"].eq(PUBLISHED))
     values = (q, 1 / (1 - q), both["mean"] * (1 - q), 100 * both["model"].map(brier))

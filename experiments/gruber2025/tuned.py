@@ -40,9 +40,8 @@ def measured(records, config):
     """One row per network, notion and estimator: model and base (the paper's labels), kind (of STYLES), root_risk
     and root_risk_se (x 100), rms and rms_sd, dropped (share of points lost as NaN), choice, folds, cpu_seconds; reps averaged."""
     found = with_base(items.values(records, config, ["rms"]))
-    parts = items.diagnostics(found).rename(columns={"dropped_share": "dropped"})
-    parts = parts.reindex(columns=["root_risk", "root_risk_se", "rms_sd", "choice", "dropped"])
-    found = found.rename(columns={"value": "rms"}).join(parts)
+    found = found.rename(columns={"value": "rms"})
+    found = items.with_diagnostics(found, "root_risk", "root_risk_se", "rms_sd", "choice", dropped="dropped_share")
     found["folds"] = items.parameters(found, "estimator", "folds")["folds"].fillna(5)
     found = found[found["root_risk"].notna()].astype(dict.fromkeys(NUMBERS, float))
     found[["root_risk", "root_risk_se"]] *= 100.0

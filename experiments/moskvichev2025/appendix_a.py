@@ -1,9 +1,5 @@
-"""Appendix A: two predictions, 0.3 with probability p and 0.6 otherwise, P(Y = 1) = 0.5 whatever the prediction. Exact values of
-the metrics against p, what the paper's formulas say, and what the ridge that the estimator has makes of CKCE.
-
-The paper's line for ECE, 0.4 - 0.2 p, has the weights p and 1 - p exchanged: the prediction 0.3, which is 0.4 away in L1, has
-weight p, so ECE = 0.4 p + 0.2 (1 - p) = 0.2 + 0.2 p. Its lines for CKCE (0.1) and JKCE (0.1 p^2 - 0.04 p + 0.02) are right.
-"""
+"""Appendix A: two predictions, 0.3 with probability p and 0.6 otherwise, P(Y = 1) = 0.5 whatever the prediction: exact values
+against p, the paper's formulas (that of ECE has p and 1 - p exchanged), and what the estimator's ridge makes of CKCE."""
 
 import numpy as np
 

@@ -1,8 +1,5 @@
-"""Figure 1: reliability diagrams of three models of two classes (true probabilities, flattened, sharpened) with their CKCE.
-
-The diagram is of the first replication. Beside it what all three metrics say in every replication: the paper shows CKCE alone,
-which has the flattened model as the worse of the two, JKCE and ECE the sharpened one.
-"""
+"""Figure 1: reliability diagrams of three models of two classes (true probabilities, flattened, sharpened) in the first
+replication, with their CKCE; beside it what all three metrics, of which the paper shows CKCE alone, say in every replication."""
 
 import numpy as np
 

@@ -1,10 +1,5 @@
-"""Figure 4a: do the metrics stay where they are when the inputs move? x ~ N(alpha, 0.25^2) on [-1, 1]; P(Y = 1 given x) and the
-model do not change with alpha.
-
-Beside the paper's panel stands what the flatness of CKCE is due to: population values for smaller ridges, and estimates with
-other ridges and bandwidths. sigma(x) - sigma(5 x) as a function of the prediction is not in the kernel's space, so that without
-the ridge there is no finite value to be flat.
-"""
+"""Figure 4a: the metrics when the law of the inputs moves, x ~ N(alpha, 0.25^2) on [-1, 1], and P(Y = 1 given x) and the model do
+not; beside the paper's panel what the flatness of CKCE is due to, the ridge, without which it has no finite value."""
 
 import re
 

@@ -1,8 +1,4 @@
-"""Table 1: accuracy, cross entropy, 10 CKCE, 100 JKCE and ECE of networks and of the marginal model on all test rows.
-
-The marginal model of ImageNet needs no data: on n rows with equally many of each of k classes the residuals e_y - (1/k, ..., 1/k)
-sum to 0, which leaves CKCE = ECE = 0 and JKCE = -(1 + 1/k)(1 - 1/k) / (n - 1), whatever the bandwidth.
-"""
+"""Table 1: accuracy, cross entropy, 10 CKCE, 100 JKCE and ECE of networks and of the marginal model on all test rows."""
 
 import numpy as np
 

@@ -172,16 +172,34 @@ def three_ways(long: pd.DataFrame, groupings: Sequence[str], of_clusters: str, p
     Returns
     -------
     DataFrame
-        grouping, estimator, column, value, error, clustered (the error for dependent groups), number (of groups): all rows of the
-        first grouping; of the columns in `percentages` also the mean of its clusters' means with their number, as the grouping
-        `of_clusters`, and the other groupings.
+        grouping, estimator, column, value, error, clustered (the error for dependent groups), number (of groups) and short (which
+        says so where another estimator has more groups): all rows of the first grouping; of the columns in `percentages` also the
+        mean of its clusters' means with their number, as the grouping `of_clusters`, and the other groupings.
     """
     plain, percent = long["grouping"].eq(groupings[0]), long["column"].isin(list(percentages))
     other = {"mean": long["cluster_mean"], "se": long["cluster_se"], "groups": long["clusters"]}
     means = long.assign(grouping=of_clusters, se_clustered=np.nan, **other)[plain & percent]
     frame = pd.concat([long[plain], means, long[~plain & percent]], ignore_index=True)
     names = {"mean": "value", "se": "error", "se_clustered": "clustered", "groups": "number"}
-    return frame.rename(columns=names).drop(columns=["clusters", "cluster_mean", "cluster_se"])
+    frame = frame.rename(columns=names).drop(columns=["clusters", "cluster_mean", "cluster_se"])
+    most = frame.groupby(["grouping", "column"])["number"].transform("max")
+    text = "over {} of {} groups: it lacks some of their estimates"
+    return frame.assign(short=[text.format(n, of) if n < of else None for n, of in zip(frame["number"], most)])
+
+
+def table(numbers: pd.DataFrame, index: Sequence[str], columns: Sequence[str], heading: str) -> pd.DataFrame:
+    """The numbers of `three_ways` as a table of texts: 'value ± error (clustered)' beside the printed paper_value ± paper_plus_minus,
+    and the numbers of groups behind a row's entries. index: the frame's columns that make the rows."""
+    rows: items.Rows = {}
+    for r in numbers.to_dict("records"):
+        row = rows.setdefault(tuple(r[name] for name in index), {})
+        digits = 3 if r["column"] == SECONDS else 1
+        clustered = f" ({r['clustered']:.{digits}f})" if r["clustered"] == r["clustered"] else ""
+        row[r["column"]] = items.entry(r["value"], r["error"], digits) + clustered
+        row[f"{r['column']}, paper"] = items.entry(r["paper_value"], r["paper_plus_minus"], 1)
+        row["groups"] = f"{row['groups']} / {r['number']}" if "groups" in row else str(r["number"])
+    first = [name for column in columns for name in (column, f"{column}, paper")]
+    return items.wide(rows, index, heading, [*first, "groups"])
 
 
 def keys_of(cells: pd.DataFrame, estimators: Iterable[str], notions: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:

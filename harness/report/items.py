@@ -77,6 +77,12 @@ def diagnostics(records: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(made, index=records.index)
 
 
+def with_diagnostics(frame: pd.DataFrame, *names: str, **renamed: str) -> pd.DataFrame:
+    """The frame with these diagnostics as columns, NaN where an estimate does not have one; renamed: {column: diagnostic}."""
+    columns = {**dict(zip(names, names)), **renamed}
+    return frame.join(diagnostics(frame).reindex(columns=list(columns.values())).set_axis(list(columns), axis=1))
+
+
 def parameters(records: pd.DataFrame, of: str, *names: str) -> pd.DataFrame:
     """The values of these parameters of the records' problems or estimators (`of`: problem, estimator); NaN where one is not
     set; the index is that of the records."""
