@@ -6,7 +6,6 @@ group's largest; average over the groups. Seconds are per 1,000 samples, over al
 """
 
 import numpy as np
-import pandas as pd
 
 from harness.errors import BadInputError
 from harness.report import aggregation, items, panels, reproduction
@@ -68,13 +67,7 @@ def summary(records, config):
     cells, reference = measured(records, config)
     names = [label(config, "estimator", e) for e in config["estimator"] if e in set(records["estimator"])]
     tables = {grouping: aggregation.shares(cells, COLUMNS, PRIMARY, by, reference, LEAST) for grouping, by in BY.items()}
-    parts = [aggregation.over_groups(of, names, "dataset").assign(grouping=grouping) for grouping, of in tables.items()]
-    long = pd.concat(parts, ignore_index=True).rename(columns={"estimator": "classifier"})
-    four = long[long["grouping"].eq(PAPER) & long["column"].isin(COLUMNS)].groupby("classifier")["mean"].mean()
-    order = [*BY, *four.reindex(names).sort_values(ascending=False, kind="stable").index]
-    by = ["grouping", "classifier"]
-    long = long.sort_values(by, key=lambda names: names.map(order.index), kind="stable", ignore_index=True)
-    return long[[*by, "column", *aggregation.ERRORS]]
+    return aggregation.ranked(tables, names, "dataset", COLUMNS).rename(columns={"estimator": "classifier"})
 
 
 def _three_ways(records, config):
@@ -99,13 +92,9 @@ def reproduced(records, config):
     cells, reference = measured(records, config)
     ours, lost = _three_ways(records, config), items.whys(records, config, "estimator")
     other = {column: config["reasons"].get(column) or _unlike(cells, reference, column) for column in (*COLUMNS, TIME)}
-    most = ours.groupby(["grouping", "column"])["number"].transform("max")
-    fewer = [
-        f"over {n} of {of} groups: it lacks some of their estimates" if n < of else None for n, of in zip(ours["number"], most)
-    ]
     ours["why"] = [
-        other[r.column] or less if r.number else lost.get(r.classifier, "no group has its estimates in full")
-        for r, less in zip(ours.itertuples(), fewer)
+        other[r.column] or r.short if r.number else lost.get(r.classifier, "no group has its estimates in full")
+        for r in ours.itertuples()
     ]
     ours["keys"] = aggregation.keys_of(cells, ours["classifier"], map(_notions, ours["column"]))
     full = ours["classifier"] + ", " + ours["grouping"].replace(PAPER, "unrounded")

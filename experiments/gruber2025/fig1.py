@@ -6,13 +6,12 @@ from harness.report import items, reproduction
 from harness.report.risk_curve_plot import RISK, curves, draw, sd
 from harness.report.shown import label
 
-COLUMNS = ("exact", "authors' code, seed 0")
+EXACT, CODE = "exact", "authors' code, seed 0"
 PLACES = {"near the local minimum": 0.16, "near h = 0": 0.3, "smallest theta": 0.0, "largest theta": np.inf}
 
 
 def reported(item):
-    """A curve that is known: (theta, risk). `fig1_population` is the exact one, good to 1e-4: at h = <v_t, v_t>, exchangeable
-    classes, [(E u^2)^2 - 2 (E <v_1, v_t>)^2 + (E |v_t|^2)^2] / 4."""
+    """A curve that is known: (theta, risk). `fig1_population` is the exact one, good to 1e-4."""
     found = reproduction.reported("gruber2025", [item])
     return found["row"].str.removeprefix("theta = ").astype(float).to_numpy(), found["value"].to_numpy()
 
@@ -28,7 +27,7 @@ def table(records, config):
     mean, error, ours = risks.mean(axis=0), sd(risks) / np.sqrt(len(risks)), label(config, "estimator", "risk_curve")
     places = {f"{RISK}{thetas[_nearest(thetas, at)]:.4g} ({text})": at for text, at in PLACES.items()}
     exact = reported("fig1_population")
-    held = {COLUMNS[0]: (*exact, None), COLUMNS[1]: (*reported("fig1_authors_code"), None), ours: (thetas, mean, error)}
+    held = {EXACT: (*exact, None), CODE: (*reported("fig1_authors_code"), None), ours: (thetas, mean, error)}
     rows = {}
     for name, (t, risk, se) in held.items():
         best, left = risk.argmin(), risk[t < 0.3].argmin()
@@ -38,13 +37,12 @@ def table(records, config):
         for row, text in {**texts, "theta of the local minimum below 0.3": f"{t[left]:.4g}"}.items():
             rows.setdefault(row, {})[name] = text
     low, high = np.quantile(chosen, [0.05, 0.95])
-    rows["theta chosen by one repetition, 5 to 95 %"] = {COLUMNS[1]: "0.84 to 1.23", ours: f"{low:.3g} to {high:.3g}"}
+    rows["theta chosen by one repetition, 5 to 95 %"] = {CODE: "0.84 to 1.23", ours: f"{low:.3g} to {high:.3g}"}
     worst = np.max(np.abs(mean - exact[1]) / error)
-    rows["largest |mean - exact| in standard errors"] = {COLUMNS[1]: "0.6", ours: f"{worst:.2g}"}
+    rows["largest |mean - exact| in standard errors"] = {CODE: "0.6", ours: f"{worst:.2g}"}
     fine = items.with_number(records)
-    value = items.means(fine, ["estimator"]).iloc[0]
-    known = {COLUMNS[0]: items.entry(fine["truth"].iloc[0], digits=6), ours: items.entry(value["mean"], value["se"], 6)}
-    rows["squared calibration error"] = known
+    truth, value = fine["truth"].iloc[0], items.means(fine, ["estimator"]).iloc[0][["mean", "se"]]
+    rows["squared calibration error"] = {EXACT: items.entry(truth, digits=6), ours: items.entry(*value, 6)}
     return items.wide(rows, ["quantity"], "mean ± standard error over the repetitions", held)
 
 

@@ -4,9 +4,11 @@ import pandas as pd
 
 from experiments.gruber2025.tuned import BASES, PAPER, PUBLISHED, STYLES, with_base
 from harness.report import items, panels
+from harness.report.shown import DASH
 
 TOTAL = "all of them"
 ROWS = [*BASES, TOTAL]
+SHORT, RATIO = "{:.3g}".format, "{:,g}".format
 SHIFTS = {PAPER: -0.2, PUBLISHED: 0.0, "corrected": 0.2}
 
 
@@ -46,22 +48,14 @@ def table(records, config):
     mean = cost.groupby(["kind", "base"])["cpu_seconds"].mean()
     published, corrected = (mean.reindex([(kind, row) for row in ROWS]).droplevel(0) for kind in (PUBLISHED, "corrected"))
     theirs = items.printed(config).set_index("row")["value"]
+    ratios = [(of / of[BASES[0]]).map("{:.2g}".format).astype(float) for of in (theirs, published)]
     columns = {
-        "paper (wall-clock)": theirs.map(_entry), "paper / 15 bins": (theirs / theirs[BASES[0]]).map(_ratio),
-        PUBLISHED: published.map(_entry), "corrected": corrected.map(_entry),
-        "as published / 15 bins": (published / published[BASES[0]]).map(_ratio),
+        "paper (wall-clock)": theirs.map(SHORT), "paper / 15 bins": ratios[0].map(RATIO), PUBLISHED: published.map(SHORT),
+        "corrected": corrected.map(SHORT), "as published / 15 bins": ratios[1].map(RATIO),
     }  # fmt: skip
-    rows = {row: {name: column[row] for name, column in columns.items()} for row in ROWS}
+    rows = pd.DataFrame(columns).replace("nan", DASH).loc[ROWS].to_dict("index")
     networks = ", ".join(dict.fromkeys(cost["model"])) or "none"
     return items.wide(rows, ["estimator"], f"seconds per network; ours: CPU seconds, mean over {networks}")
-
-
-def _entry(value):
-    return f"{value:.3g}" if value == value else "–"
-
-
-def _ratio(value):
-    return f"{float(f'{value:.2g}'):,g}" if value == value else "–"
 
 
 def reproduced(records, config):

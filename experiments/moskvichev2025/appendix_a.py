@@ -8,25 +8,20 @@ from experiments.moskvichev2025.authors import SIZES
 from harness.report import items, panels
 from harness.report.style import COLOURS
 
-METRICS = ("CKCE", "JKCE", "ECE")
-AXIS, FORMULA, RIDGE = "$p = P(x = 0)$", "ECE, paper's formula", "CKCE, ridge of n = {:,}"
+METRICS, FORMULA, RIDGE = ("CKCE", "JKCE", "ECE"), "ECE, paper's formula", "CKCE, ridge of n = {:,}"
 
 
 def exact(records):
-    """The population values by row, p and column."""
     return _with_p(metrics.population(records, weights="weights"))
 
 
 def printed(config):
-    """The paper's formulas, with p."""
     found = items.printed(config, "appendix_a")
     return found.assign(p=found["row"].str.removeprefix("p = ").astype(float))
 
 
 def estimates(records, config):
-    """Mean estimates by row, p, n and column."""
-    found = metrics.values(records, config)
-    return items.means(_with_p(found.join(items.parameters(found, "problem", "weights"))), ["row", "p", "n", "column"])
+    return items.means(_with_p(metrics.values(records, config, "weights")), ["row", "p", "n", "column"])
 
 
 def _with_p(found):
@@ -41,14 +36,14 @@ def render(records, config):
         metrics.line(left, formulas, metric, "p", **panels.look(i, filled=False))
         metrics.line(left, known, metric, "p", color=COLOURS[i], label=metric)
     left.plot([], [], **panels.look(0, filled=False, label="paper's formula") | {"color": "0.4"})
-    left.set(title="exact values, no ridge", xlabel=AXIS, ylim=(0, 0.5))
+    left.set(title="exact values, no ridge", xlabel="$p = P(x = 0)$", ylim=(0, 0.5))
     left.legend(ncols=2, loc="upper center")
     metrics.line(right, known, "CKCE", "p", color="0.2", linestyle="--", label="no ridge")
     for i, n in enumerate(SIZES):
         metrics.line(right, known, RIDGE.format(n), "p", color=COLOURS[i], label=rf"$n = 10^{{{int(np.log10(n))}}}$")
         mine = means[means["column"].eq("CKCE, 1{p = q}") & means["n"].eq(n)]
         panels.curve(right, mine, "p", error="sd", linestyle="none", marker="o", color=COLOURS[i])
-    right.set(title=r"CKCE with the ridge $n^{-1/4}$; marks: estimates", xlabel=AXIS, ylim=(0, 0.16))
+    right.set(title=r"CKCE with the ridge $n^{-1/4}$; marks: estimates", xlabel="$p = P(x = 0)$", ylim=(0, 0.16))
     right.legend(ncols=3, loc="upper center")
     return figure
 

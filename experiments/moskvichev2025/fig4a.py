@@ -18,8 +18,7 @@ SYMBOLS = {"gamma sqhalf": r"$\gamma^2$ = med $d^2$ / 2", "gamma sq": r"$\gamma$
 
 def curves(records, config):
     """(population values, means, single values) by alpha and column."""
-    found = metrics.values(records, config)
-    found = found.assign(alpha=items.parameters(found, "problem", "location")["location"]).sort_values("alpha")
+    found = metrics.values(records, config, "location").rename(columns={"location": "alpha"}).sort_values("alpha")
     return metrics.population(records, **SHIFT), items.means(found, ["alpha", "column"]), found
 
 

@@ -13,8 +13,7 @@ SHOWN = {"ckce": "CKCE", "skce": "JKCE"}
 
 
 def measured(records, config):
-    """Mean over the seeds, with its standard error (NaN for one), by estimand (title), network (label) and percent, of canonical
-    ckce and skce, the networks in the order of the labels."""
+    """Mean over the seeds, with its standard error (NaN for one), by title, network and percent, in the order of the labels."""
     fine = items.with_number(records, list(SHOWN), "canonical")
     named = fine["problem"].str.extract(NAME)
     networks = [label(config, "problem", name) for name in named["network"]]
@@ -45,20 +44,20 @@ def render(records, config):
 def table(records, config):
     """Rows (estimator, network): the value at the darkest, unchanged and brightest images and the largest over the smallest; and
     at how many levels the network has the smallest value."""
+
+    def entry(r):
+        return f"{r.mean:.4g}" + (f" ± {r.se:.2g}" if r.se == r.se else "")
+
     lines, rows = measured(records, config), {}
     for title, mine in lines.groupby("title", sort=False):
         for network, line in mine.groupby("network", sort=False):
             low, high, percent = line["mean"].min(), line["mean"].max(), line["percent"]
             shown = line[percent.isin([percent.min(), 0.0, percent.max()])]
-            items.entries(shown, ["{title}", "{network}"], "{percent:+g} %", text=_entry, into=rows)
+            items.entries(shown, ["{title}", "{network}"], "{percent:+g} %", text=entry, into=rows)
             ratio, smaller = f"{high / low:.2f}" if low > 0 else "–", f"{_smaller(mine, network)} of {len(line)}"
             rows[title, network] |= {"largest / smallest": ratio, "smaller than the others at": smaller}
     heading = "mean ± standard error over the seeds; the last column counts levels of the means"
     return items.wide(rows, ["estimator", "network"], heading, none="none: there are no predictions")
-
-
-def _entry(r):
-    return f"{r.mean:.4g}" + (f" ± {r.se:.2g}" if r.se == r.se else "")
 
 
 def _smaller(lines, network):
@@ -68,8 +67,7 @@ def _smaller(lines, network):
 
 
 def reproduced(records, config):
-    """The paper draws curves and says at how many levels which network has the smaller value; ours of the two networks, the first
-    label being the one that it finds better."""
+    """The number of levels at which the first network, which the paper finds better, has the smaller value."""
     lines = measured(records, config)
     asked = items.printed(config)[["item", "row", "column"]]
     mine = [lines[lines["title"].eq(column)] for column in asked["column"]]

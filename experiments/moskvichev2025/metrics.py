@@ -11,10 +11,12 @@ Z95 = 1.959963984540054
 BESIDES = ("bins", "population")  # estimators of what is drawn beside the metrics
 
 
-def values(records, config):
-    """The records that hold a number, one estimand per estimator, with the labels `model` and `column`."""
+def values(records, config, *parameters):
+    """The records that hold a number, one estimand per estimator, with the labels `model` and `column`, and with these parameters
+    of the problems."""
     fine = items.with_number(records)
     found = rankings.one_estimand(fine[~fine["estimator"].isin(BESIDES)], config)
+    found = found.join(items.parameters(found, "problem", *parameters)) if parameters else found
     return items.in_order(items.labelled(found, config), config)
 
 

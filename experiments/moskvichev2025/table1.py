@@ -9,9 +9,8 @@ from harness.report.shown import label
 SCALES = {"accuracy": 1.0, "cross entropy": 1.0, "CKCE": 10.0, "JKCE": 100.0, "ECE": 1.0}
 
 
-def scale(column: str) -> float:
-    """The factor of a column; 'JKCE, gamma 0.6' has that of JKCE."""
-    return SCALES[column.split(",")[0]]
+def scale(column):
+    return SCALES[column.split(",")[0]]  # 'JKCE, gamma 0.6' has that of JKCE
 
 
 def measured(records, config):
@@ -24,7 +23,6 @@ def measured(records, config):
 
 
 def both(records, config):
-    """(ours, the paper's numbers where ours are of the same data, the models)."""
     printed = items.printed(config, alike=False).rename(columns={"row": "model"})
     return measured(records, config), printed, list(dict.fromkeys(printed["model"])) or items.labels(config, "problem")
 
@@ -60,8 +58,7 @@ def table(records, config):
 
 def reproduced(records, config):
     ours = items.numbers(measured(records, config), "{model}", "{column}", "value", 0.0, np.inf)
-    with_number = set(records.loc[records["status"].eq("ok"), "problem"])
-    lost = records[~records["problem"].isin(with_number)].drop_duplicates("problem")
+    lost = records[~records["problem"].isin(records.loc[records["status"].eq("ok"), "problem"])].drop_duplicates("problem")
     whys = {label(config, "problem", r.problem): r.reason for r in lost.itertuples()}
     data, imagenet = (config["reasons"].get(name) for name in ("data", "imagenet"))
     asked = [row for row in items.printed(config)["row"] if data or (imagenet and row.startswith("ImageNet"))]

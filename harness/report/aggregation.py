@@ -166,6 +166,21 @@ def over_groups(tables: Mapping[str, pd.DataFrame], names: list[str], cluster: s
     return pd.concat(frames, ignore_index=True)
 
 
+def ranked(
+    tables: Mapping[str, Mapping[str, pd.DataFrame]], names: list[str], cluster: str, percentages: Iterable[str]
+) -> pd.DataFrame:
+    """`over_groups` of several groupings {grouping: tables of `shares`}, with the column `grouping`: the estimators in the order
+    of the mean of the `percentages` in the first grouping, largest first, those without a number last."""
+    parts = [over_groups(of, names, cluster).assign(grouping=grouping) for grouping, of in tables.items()]
+    chosen = parts[0][parts[0]["column"].isin(list(percentages))]
+    mean = chosen.groupby("estimator")["mean"].mean().reindex(names)
+    order = [*tables, *mean.sort_values(ascending=False, kind="stable").index]
+    by = ["grouping", "estimator"]
+    long = pd.concat(parts, ignore_index=True)
+    long = long.sort_values(by, key=lambda values: values.map(order.index), kind="stable", ignore_index=True)
+    return long[[*by, "column", *ERRORS]]
+
+
 def three_ways(long: pd.DataFrame, groupings: Sequence[str], of_clusters: str, percentages: Iterable[str]) -> pd.DataFrame:
     """`over_groups` of one or more groupings (the column `grouping`) as numbers with an error.
 
@@ -188,8 +203,8 @@ def three_ways(long: pd.DataFrame, groupings: Sequence[str], of_clusters: str, p
 
 
 def table(numbers: pd.DataFrame, index: Sequence[str], columns: Sequence[str], heading: str) -> pd.DataFrame:
-    """The numbers of `three_ways` as a table of texts: 'value ± error (clustered)' beside the printed paper_value ± paper_plus_minus,
-    and the numbers of groups behind a row's entries. index: the frame's columns that make the rows."""
+    """The numbers of `three_ways` as a table of texts: 'value ± error (clustered)', beside it the printed paper_value and
+    paper_plus_minus, and the numbers of groups behind a row's entries. index: the frame's columns that make the rows."""
     rows: items.Rows = {}
     for r in numbers.to_dict("records"):
         row = rows.setdefault(tuple(r[name] for name in index), {})
