@@ -30,9 +30,7 @@ def draw_parts(figure, axes, problems, records, config):
         shift = panels.dodged(ax, mine, "part", parts, "column", styles)
         read = theirs[theirs["row"].isin(mine["row"])]
         panels.named_marks(ax, read, "part", parts, "value", "plus_minus", shift=shift, **paper)
-        for i, part in enumerate(parts):
-            truth = mine.loc[mine["part"].eq(part), "truth"].head(1)
-            ax.vlines(truth, i - 0.45, i + 0.45, color="0.2", linewidth=1.0, zorder=1, label="true value")
+        panels.true_values(ax, mine, "part", parts)
         panels.name_rows(ax, parts, 0.55, 0.55)
         ax.grid(axis="y", visible=True)
         ax.locator_params(axis="x", nbins=4)

@@ -9,12 +9,10 @@ from harness.report.shown import DASH
 TOTAL = "all of them"
 ROWS = [*BASES, TOTAL]
 SHORT, RATIO = "{:.3g}".format, "{:,g}".format
-SHIFTS = {PAPER: -0.2, PUBLISHED: 0.0, "corrected": 0.2}
 
 
 def seconds(records, config):
-    """One row per network and estimator: model, base, kind, cpu_seconds; and per network the sum of each kind, where all of its
-    estimators have run."""
+    """cpu_seconds by model, base and kind; and the sum over the estimators of a kind, where all of them have run."""
     fine = with_base(items.values(records, config).drop_duplicates("key"))
     found = items.means(fine[fine["base"].isin(BASES)], ["model", "base", "kind"], "cpu_seconds")
     found = found.rename(columns={"mean": "cpu_seconds"}).drop(columns=["sd", "reps", "se"])
@@ -30,11 +28,10 @@ def render(records, config):
     theirs = items.printed(config).rename(columns={"row": "base", "value": "mean"}).assign(kind=PAPER)
     shown = pd.concat([theirs, items.means(cost, ["base", "kind"], "cpu_seconds")])
     figure, ((ax,),) = panels.grid(1, 1, 2.6)
-    for kind, shift in SHIFTS.items():
-        single, style = cost[cost["kind"].eq(kind)], STYLES[kind] | {"shift": shift}
-        dots = {"shift": shift, "color": style["color"], "marker": ".", "alpha": 0.35, "markersize": 3}
-        panels.named_marks(ax, single, "base", ROWS, "cpu_seconds", None, **dots)
-        panels.named_marks(ax, shown[shown["kind"].eq(kind)], "base", ROWS, error=None, **style)
+    for kind, shift in ((PAPER, -0.2), (PUBLISHED, 0.0), ("corrected", 0.2)):
+        dots = {"shift": shift, "color": STYLES[kind]["color"], "marker": ".", "alpha": 0.35, "markersize": 3}
+        panels.named_marks(ax, cost[cost["kind"].eq(kind)], "base", ROWS, "cpu_seconds", None, **dots)
+        panels.named_marks(ax, shown[shown["kind"].eq(kind)], "base", ROWS, error=None, **STYLES[kind] | {"shift": shift})
     ax.set_xscale("log")
     panels.name_rows(ax, ["15 bins, in-sample", *ROWS[1:]])
     ax.set_xlabel("seconds per network of 10,000 samples (ours: CPU seconds on one thread; paper: wall-clock seconds)")

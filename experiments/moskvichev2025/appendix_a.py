@@ -1,8 +1,6 @@
 """Appendix A: two predictions, 0.3 with probability p and 0.6 otherwise, P(Y = 1) = 0.5 whatever the prediction: exact values
 against p, the paper's formulas (that of ECE has p and 1 - p exchanged), and what the estimator's ridge makes of CKCE."""
 
-import numpy as np
-
 from experiments.moskvichev2025 import metrics
 from experiments.moskvichev2025.authors import SIZES
 from harness.report import items, panels
@@ -40,7 +38,7 @@ def render(records, config):
     left.legend(ncols=2, loc="upper center")
     metrics.line(right, known, "CKCE", "p", color="0.2", linestyle="--", label="no ridge")
     for i, n in enumerate(SIZES):
-        metrics.line(right, known, RIDGE.format(n), "p", color=COLOURS[i], label=rf"$n = 10^{{{int(np.log10(n))}}}$")
+        metrics.line(right, known, RIDGE.format(n), "p", color=COLOURS[i], label=rf"$n = 10^{{{len(str(n)) - 1}}}$")
         mine = means[means["column"].eq("CKCE, 1{p = q}") & means["n"].eq(n)]
         panels.curve(right, mine, "p", error="sd", linestyle="none", marker="o", color=COLOURS[i])
     right.set(title=r"CKCE with the ridge $n^{-1/4}$; marks: estimates", xlabel="$p = P(x = 0)$", ylim=(0, 0.16))

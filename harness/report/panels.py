@@ -28,6 +28,7 @@ __all__ = [
     "nothing",
     "panels",
     "pyplot",
+    "true_values",
     "truth_line",
     "two_errors",
 ]
@@ -130,6 +131,13 @@ def dodged(ax, frame: pd.DataFrame, by: str, names: Sequence[str], series: str, 
     for i, (name, style) in enumerate(styles.items()):
         named_marks(ax, frame[frame[series].eq(name)], by, names, shift=step * (i + 0.5) - room / 2, **style)
     return room / 2 - step / 2
+
+
+def true_values(ax, frame: pd.DataFrame, by: str, names: Sequence[str]) -> None:
+    """The frame's column `truth` as an upright stroke in the row of every name."""
+    for i, name in enumerate(names):
+        truth = frame.loc[frame[by].eq(name), "truth"].head(1)
+        ax.vlines(truth, i - 0.45, i + 0.45, color="0.2", linewidth=1.0, zorder=1, label="true value")
 
 
 def dots_and_mean(ax, frame: pd.DataFrame, by: str, names: Sequence[str], value: str = "value") -> None:
