@@ -1,7 +1,5 @@
 """Table 2: over- and under-confidence (L1 and its two parts) of three simulated problems, n = 5,000."""
 
-import numpy as np
-
 from harness.report import items, panels, reproduction
 from harness.report.shown import label
 
@@ -75,7 +73,7 @@ def reproduced(records, config):
     """Our numbers for the items of `compare`: `table2` is printed after clipping the means at 0, so ours are clipped there and
     nowhere else; `over_under` are the authors' unclipped means."""
     found = numbers(records, config)
-    exact = items.numbers(found, "{row}", reproduction.TRUTH, "truth", "truth_error", np.inf)
+    exact = items.exact(found, "{row}", reproduction.TRUTH, "truth", "truth_error")
     ours = items.together(items.numbers(found, "{row}", "{column}"), exact, *without(records, config))
     clipped = ours.assign(value=ours["value"].clip(lower=0.0))
     return items.joined([(clipped if item == "table2" else ours).assign(item=item) for item in config["compare"]])

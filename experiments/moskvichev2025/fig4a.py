@@ -90,6 +90,6 @@ def reproduced(records, config):
     """Mean estimates and population values; the item says which: '..._population' compares the latter."""
     known, means, _ = curves(records, config)
     row = "alpha = {alpha:+.2f}"
-    exact, estimated = items.numbers(known, row, "{column}", "value", 0.0, np.inf), items.numbers(means, row, "{column}")
+    exact, estimated = items.exact(known, row, "{column}"), items.numbers(means, row, "{column}")
     ours = {item: exact if item.endswith("_population") else estimated for item in config["compare"]}
     return items.joined([metrics.answers([of], records, {**config, "compare": [item]}) for item, of in ours.items()])

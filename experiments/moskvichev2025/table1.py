@@ -57,7 +57,7 @@ def table(records, config):
 
 
 def reproduced(records, config):
-    ours = items.numbers(measured(records, config), "{model}", "{column}", "value", 0.0, np.inf)
+    ours = items.exact(measured(records, config), "{model}", "{column}")
     lost = records[~records["problem"].isin(records.loc[records["status"].eq("ok"), "problem"])].drop_duplicates("problem")
     whys = {label(config, "problem", r.problem): r.reason for r in lost.itertuples()}
     data, imagenet = (config["reasons"].get(name) for name in ("data", "imagenet"))

@@ -191,6 +191,11 @@ def numbers(
     return made.astype({name: float for name in given})
 
 
+def exact(frame: pd.DataFrame, row: str, column: str, value: str = "value", error: str | float = 0.0) -> pd.DataFrame:
+    """`numbers` of values that are not means over replications, with the error that is known of them."""
+    return numbers(frame, row, column, value, error, np.inf)
+
+
 def formatted(frame: pd.DataFrame, text: str) -> list[str]:
     """The text with the columns of every row put in: "{model}, n = {n:,}" -> ["Sine, n = 1,000", ...]."""
     return [text.format_map(row) for row in frame.to_dict("records")]
