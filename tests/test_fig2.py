@@ -115,7 +115,7 @@ def test_figure_2_draws_500_points_of_the_true_map_and_every_number_of_table_2(o
     np.testing.assert_allclose(c, f**4 / (f**4 + (1 - f) ** 4), atol=1e-12)  # sigma(4 logit f)
     table = table2.numbers(experiment.records(), experiment.config)
     for ax, problem in zip(below, experiment.config["problem"]):
-        drawn = [c[0].get_xdata()[0] for c in ax.containers if c.get_label() == "variational_isotonic"]
+        drawn = [x for c in ax.containers if c.get_label() == "variational_isotonic" for x in c[0].get_xdata()]
         assert drawn == table.loc[table["problem"] == problem, "mean"].to_list()
     assert [t.get_text() for t in below[0].get_yticklabels()] == ["over", "under", "total"]
 

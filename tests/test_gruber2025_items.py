@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import harness
-from experiments.gruber2025 import estimates, fig1, risk_table, runtime
+from experiments.gruber2025 import estimates, fig1, risk_table, runtime, tuned
 from experiments.gruber2025.authors import SaturatedShare
 from harness import BadInputError
 from harness.commands.experiment import Experiment
@@ -157,11 +157,11 @@ def frame(*records):
 
 
 def test_the_labels_end_says_which_variant(config):
-    assert risk_table.base_and_kind("kde") == ("kde", "as published")
-    assert risk_table.base_and_kind("15 bins, corrected") == ("15 bins", "corrected")
-    assert risk_table.base_and_kind("kkr, own split") == ("kkr", "corrected, own split")
-    kinds = [risk_table.base_and_kind(text) for text in config["labels"]["estimator"].values()]
-    assert {base for base, _ in kinds} == set(risk_table.BASES) and len(set(kinds)) == len(kinds) == 15
+    assert tuned.base_and_kind("kde") == ("kde", "as published")
+    assert tuned.base_and_kind("15 bins, corrected") == ("15 bins", "corrected")
+    assert tuned.base_and_kind("kkr, own split") == ("kkr", "corrected, own split")
+    kinds = [tuned.base_and_kind(text) for text in config["labels"]["estimator"].values()]
+    assert {base for base, _ in kinds} == set(tuned.BASES) and len(set(kinds)) == len(kinds) == 15
 
 
 def test_only_the_published_variant_answers_for_the_paper_and_in_units_of_a_hundredth(config):

@@ -14,6 +14,7 @@ from experiments.moskvichev2025 import appendix_a, authors
 from harness import load_estimator, load_problem, reduce
 from harness.commands.experiment import Experiment
 from harness.common.paths import EXPERIMENTS
+from harness.math import two_class_laws
 from harness.problems import CovariateShift, Points
 from harness.report import reproduction
 from harness.runs.config import compose
@@ -79,7 +80,7 @@ def test_population_values_are_limits_of_the_estimators():
         found = load_estimator("ckce", gamma=0.5, ridge=0.1)(q, y)["ckce"].value
         assert found == pytest.approx(limits.diagnostics["CKCE, ridge 0.1"], rel=0.08)
         x, w = shift.nodes(authors.PIECES, authors.THIRDS)
-        limit = authors.jkce(w, expit(5 * x), expit(x), authors.linear_and_gaussian(0.5))
+        limit = two_class_laws.jkce(w, expit(5 * x), expit(x), two_class_laws.linear_and_gaussian(0.5))
         assert load_estimator("skce", gamma=0.5)(q, y)["skce"].value == pytest.approx(limit, rel=0.08)
         assert load_estimator("simplex_ece")(q, y)["l1"].value == pytest.approx(limits.diagnostics["ECE, thirds"], rel=0.08)
         assert limits.value == pytest.approx(shift.truth("l1").value, rel=1e-9)
@@ -88,9 +89,9 @@ def test_population_values_are_limits_of_the_estimators():
 def test_median_distance_of_a_law_on_two_points():
     """Distance 0 with probability w^2 + (1 - w)^2, sqrt(2) 0.3 otherwise."""
     p = np.array([0.3, 0.6])
-    assert authors.median_distance(np.array([0.5, 0.5]), p) == 0.0
-    assert authors.median_distance(np.array([0.49, 0.51]), p) == 0.0
-    assert authors.median_distance(np.full(3, 1 / 3), np.array([0.0, 0.3, 0.6])) == pytest.approx(0.3 * np.sqrt(2))
+    assert two_class_laws.median_distance(np.array([0.5, 0.5]), p) == 0.0
+    assert two_class_laws.median_distance(np.array([0.49, 0.51]), p) == 0.0
+    assert two_class_laws.median_distance(np.full(3, 1 / 3), np.array([0.0, 0.3, 0.6])) == pytest.approx(0.3 * np.sqrt(2))
 
 
 @pytest.mark.parametrize(("n", "k", "printed"), [(4, 2, None), (10_000, 10, -0.0099), (600, 100, None)])

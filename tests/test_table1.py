@@ -11,8 +11,8 @@ from matplotlib.text import Text
 from experiments.berta2026 import table1
 from harness.common.paths import CONF, EXPERIMENTS
 from harness.errors import BadInputError
-from harness.math.aggregation import group_means, mean_and_errors, shares_of_largest
 from harness.report import reproduction
+from harness.report.aggregation import group_means, mean_and_errors, shares_of_largest
 from harness.runs.records import COLUMNS as RECORD_COLUMNS
 
 TS, ISO = "variational_temperature_berta2026", "variational_isotonic_berta2026"
@@ -57,7 +57,7 @@ def frame_of(values, by=("dataset",)):
     return pd.DataFrame(rows, columns=[*by, "sample", "estimator", "value"])
 
 
-# ---------------------------------------------------------------- harness.math.aggregation
+# ---------------------------------------------------------------- harness.report.aggregation
 
 
 def test_group_means_average_the_samples_of_a_group():

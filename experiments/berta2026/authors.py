@@ -116,11 +116,15 @@ def _truth_of_draws(problem, p):
     return c if c.ndim == 1 else c / c.sum(axis=1, keepdims=True)
 
 
+def _predictions(problem, stream, n):
+    is_vector = hasattr(problem, "alpha")
+    return stream.dirichlet(np.full(problem.classes, problem.alpha), n) if is_vector else stream.beta(problem.a, problem.b, n)
+
+
 def _truth_draws(problem, stream):
     """{estimand: the predictions that the script averages for its truth}, the first draws of a seed."""
-    if hasattr(problem, "alpha"):
-        return {name: stream.dirichlet(np.full(problem.classes, problem.alpha), 100_000) for name in ("l1", "l2")}
-    return {"l1": stream.beta(problem.a, problem.b, 100_000)}
+    names = ("l1", "l2") if hasattr(problem, "alpha") else ("l1",)
+    return {name: _predictions(problem, stream, 100_000) for name in names}
 
 
 @lru_cache(maxsize=4)
@@ -137,13 +141,9 @@ def _chain(problem, seed):
     _truth_draws(problem, stream)
     draws = {}
     for n in GRID:
-        if hasattr(problem, "alpha"):
-            p = stream.dirichlet(np.full(problem.classes, problem.alpha), n)
-            y = np.array([stream.multinomial(1, c).argmax() for c in _truth_of_draws(problem, p)])
-        else:
-            p = stream.beta(problem.a, problem.b, n)
-            y = stream.binomial(1, problem.posterior(p))
-        draws[n] = (p, y)
+        p = _predictions(problem, stream, n)
+        c = _truth_of_draws(problem, p)
+        draws[n] = p, stream.binomial(1, c) if c.ndim == 1 else np.array([stream.multinomial(1, one).argmax() for one in c])
     return draws
 
 

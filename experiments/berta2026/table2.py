@@ -1,7 +1,5 @@
 """Table 2: over- and under-confidence (L1 and its two parts) of three simulated problems, n = 5,000."""
 
-import numpy as np
-
 from harness.report import items, panels, reproduction
 from harness.report.shown import label
 
@@ -21,21 +19,17 @@ def render(records, config):
 def draw_parts(figure, axes, problems, records, config):
     """One panel per problem: over, under and total, estimates +- standard error one below the other, truth as a vertical stroke,
     the paper's printed value, with the standard error of its ten runs, as an open diamond; the legend above the figure."""
-    measured, theirs = numbers(records, config), printed()
-    estimators = [e for e in config["estimator"] if e in set(measured["estimator"])]
-    step = 0.8 / (len(estimators) + 1)
+    measured, theirs, parts = numbers(records, config), printed(), list(PARTS.values())
+    theirs = theirs.assign(part=theirs["row"].str.split(", ").str[-1])
+    styles = {e: panels.look(j, label=e) for j, e in enumerate(items.labels(config, "estimator", measured["column"]))}
     paper = panels.look(3, filled=False, label="paper") | {"color": "0.35"}
     for ax, problem in zip(axes, problems):
-        for i, (estimand, part) in enumerate(PARTS.items()):
-            mine = measured[measured["problem"].eq(problem) & measured["estimand"].eq(estimand)]
-            for j, estimator in enumerate(estimators):
-                line, style = mine[mine["estimator"].eq(estimator)], panels.look(j, label=label(config, "estimator", estimator))
-                panels.marks(ax, i - 0.4 + step * (j + 0.5), line, **style)
-            if mine["n"].eq(N).any():
-                read = theirs[theirs["row"].eq(f"{label(config, 'problem', problem)}, {part}")]
-                panels.marks(ax, i + 0.4 - step / 2, read, "value", "plus_minus", **paper)
-            ax.vlines(mine["truth"].head(1), i - 0.45, i + 0.45, color="0.2", linewidth=1.0, zorder=1, label="true value")
-        panels.name_rows(ax, list(PARTS.values()), 0.55, 0.55)
+        mine = measured[measured["problem"].eq(problem)]
+        shift = panels.dodged(ax, mine, "part", parts, "column", styles)
+        read = theirs[theirs["row"].isin(mine["row"])]
+        panels.named_marks(ax, read, "part", parts, "value", "plus_minus", shift=shift, **paper)
+        panels.true_values(ax, mine, "part", parts)
+        panels.name_rows(ax, parts, 0.55, 0.55)
         ax.grid(axis="y", visible=True)
         ax.locator_params(axis="x", nbins=4)
         ax.set_xlabel("$L_1$ calibration error")
@@ -60,12 +54,12 @@ def without(records, config):
 def table(records, config):
     """Rows (problem, part): truth, the paper's printed value (clipped at 0), and of every estimator mean +- standard error as it
     is and clipped as the paper clips it: the mean, not the single runs."""
-    found, theirs = numbers(records, config), printed()
-    rows = items.entries(found, ["{row}"], "truth", "truth", None)
-    items.entries(found, ["{row}"], "paper", text=lambda r: "–", into=rows)
-    items.entries(theirs[theirs["row"].isin(found["row"])], ["{row}"], "paper", "value", None, 3, into=rows)
-    items.entries(found, ["{row}"], "{column}", into=rows)
-    items.entries(found, ["{row}"], "{column}, clipped", text=lambda r: f"{max(r.mean, 0.0):.3f}", into=rows)
+    found, theirs, at = numbers(records, config), printed(), ["{row}"]
+    rows = items.entries(found, at, "truth", "truth", None)
+    items.entries(found, at, "paper", text=lambda r: "–", into=rows)
+    items.entries(theirs[theirs["row"].isin(found["row"])], at, "paper", "value", None, 3, into=rows)
+    items.entries(found, at, "{column}", into=rows)
+    items.entries(found.assign(mean=found["mean"].clip(lower=0.0)), at, "{column}, clipped", error=None, digits=3, into=rows)
     for r in items.together(*without(records, config)).itertuples():
         if r.column not in rows.setdefault((r.row,), {}):
             rows[r.row,] |= {r.column: r.why.split(":")[0], f"{r.column}, clipped": "–"}
@@ -79,7 +73,7 @@ def reproduced(records, config):
     """Our numbers for the items of `compare`: `table2` is printed after clipping the means at 0, so ours are clipped there and
     nowhere else; `over_under` are the authors' unclipped means."""
     found = numbers(records, config)
-    exact = items.numbers(found, "{row}", reproduction.TRUTH, "truth", "truth_error", np.inf)
+    exact = items.exact(found, "{row}", reproduction.TRUTH, "truth", "truth_error")
     ours = items.together(items.numbers(found, "{row}", "{column}"), exact, *without(records, config))
     clipped = ours.assign(value=ours["value"].clip(lower=0.0))
     return items.joined([(clipped if item == "table2" else ours).assign(item=item) for item in config["compare"]])

@@ -1,20 +1,19 @@
 """Figure 3: what the estimators of Table 1 cost, all hyper-parameters and folds included."""
 
-import numpy as np
 import pandas as pd
 
-from experiments.gruber2025.risk_table import BASES, PUBLISHED, STYLES, base_and_kind
+from experiments.gruber2025.tuned import BASES, PAPER, PUBLISHED, STYLES, with_base
 from harness.report import items, panels
+from harness.report.shown import DASH
 
 TOTAL = "all of them"
-SHOWN = (PUBLISHED, "corrected")
+ROWS = [*BASES, TOTAL]
+SHORT, RATIO = "{:.3g}".format, "{:,g}".format
 
 
 def seconds(records, config):
-    """One row per network and estimator: model, base, kind, cpu_seconds; and per network the sum of each kind, where all of its
-    estimators have run."""
-    fine = items.values(records, config).drop_duplicates("key")
-    fine["base"], fine["kind"] = ([base_and_kind(name)[i] for name in fine["column"]] for i in (0, 1))
+    """cpu_seconds by model, base and kind; and the sum over the estimators of a kind, where all of them have run."""
+    fine = with_base(items.values(records, config).drop_duplicates("key"))
     found = items.means(fine[fine["base"].isin(BASES)], ["model", "base", "kind"], "cpu_seconds")
     found = found.rename(columns={"mean": "cpu_seconds"}).drop(columns=["sd", "reps", "se"])
     grouped = found[found["base"].ne(BASES[0])].groupby(["model", "kind"])
@@ -25,18 +24,16 @@ def seconds(records, config):
 
 def render(records, config):
     """CPU seconds of one network, mean and single networks, log axis; the paper's wall-clock seconds as read from its figure."""
-    cost, rows = seconds(records, config), [*BASES, TOTAL]
+    cost = seconds(records, config)
+    theirs = items.printed(config).rename(columns={"row": "base", "value": "mean"}).assign(kind=PAPER)
+    shown = pd.concat([theirs, items.means(cost, ["base", "kind"], "cpu_seconds")])
     figure, ((ax,),) = panels.grid(1, 1, 2.6)
-    theirs = items.printed(config)
-    theirs = theirs[theirs["row"].isin(rows)]
-    panels.marks(ax, [rows.index(r) - 0.2 for r in theirs["row"]], theirs, "value", None, label="paper", **STYLES["paper"])
-    for kind, at in zip(SHOWN, (0.0, 0.2)):
-        mine, colour = cost[cost["kind"].eq(kind)], STYLES[kind]["color"]
-        mean = items.means(mine, ["base"], "cpu_seconds")
-        ax.plot(mine["cpu_seconds"], [rows.index(b) + at for b in mine["base"]], ".", color=colour, alpha=0.35, markersize=3)
-        panels.marks(ax, [rows.index(b) + at for b in mean["base"]], mean, error=None, label=kind, **STYLES[kind])
+    for kind, shift in ((PAPER, -0.2), (PUBLISHED, 0.0), ("corrected", 0.2)):
+        dots = {"shift": shift, "color": STYLES[kind]["color"], "marker": ".", "alpha": 0.35, "markersize": 3}
+        panels.named_marks(ax, cost[cost["kind"].eq(kind)], "base", ROWS, "cpu_seconds", None, **dots)
+        panels.named_marks(ax, shown[shown["kind"].eq(kind)], "base", ROWS, error=None, **STYLES[kind] | {"shift": shift})
     ax.set_xscale("log")
-    panels.name_rows(ax, ["15 bins, in-sample", *rows[1:]])
+    panels.name_rows(ax, ["15 bins, in-sample", *ROWS[1:]])
     ax.set_xlabel("seconds per network of 10,000 samples (ours: CPU seconds on one thread; paper: wall-clock seconds)")
     panels.legend(figure, ax, 3)
     return figure
@@ -44,26 +41,18 @@ def render(records, config):
 
 def table(records, config):
     """Rows estimator: the paper's seconds, ours (mean over the networks at hand), and multiples of the plug-in on 15 bins."""
-    cost, theirs = seconds(records, config), items.printed(config).set_index("row")["value"]
-    mean = cost.groupby(["base", "kind"])["cpu_seconds"].mean()
-    least = mean.get((BASES[0], PUBLISHED), np.nan)
-    rows = {}
-    for name in (*BASES, TOTAL):
-        published, corrected = (mean.get((name, kind), np.nan) for kind in SHOWN)
-        rows[name] = {
-            "paper (wall-clock)": _entry(theirs[name]), "paper / 15 bins": _ratio(theirs[name] / theirs[BASES[0]]),
-            PUBLISHED: _entry(published), "corrected": _entry(corrected), "as published / 15 bins": _ratio(published / least),
-        }  # fmt: skip
+    cost = seconds(records, config)
+    mean = cost.groupby(["kind", "base"])["cpu_seconds"].mean()
+    published, corrected = (mean.reindex([(kind, row) for row in ROWS]).droplevel(0) for kind in (PUBLISHED, "corrected"))
+    theirs = items.printed(config).set_index("row")["value"]
+    ratios = [(of / of[BASES[0]]).map("{:.2g}".format).astype(float) for of in (theirs, published)]
+    columns = {
+        "paper (wall-clock)": theirs.map(SHORT), "paper / 15 bins": ratios[0].map(RATIO), PUBLISHED: published.map(SHORT),
+        "corrected": corrected.map(SHORT), "as published / 15 bins": ratios[1].map(RATIO),
+    }  # fmt: skip
+    rows = pd.DataFrame(columns).replace("nan", DASH).loc[ROWS].to_dict("index")
     networks = ", ".join(dict.fromkeys(cost["model"])) or "none"
     return items.wide(rows, ["estimator"], f"seconds per network; ours: CPU seconds, mean over {networks}")
-
-
-def _entry(value):
-    return f"{value:.3g}" if value == value else "–"
-
-
-def _ratio(value):
-    return f"{float(f'{value:.2g}'):,g}" if value == value else "–"
 
 
 def reproduced(records, config):

@@ -1,75 +1,60 @@
-"""Appendix A: two predictions, 0.3 with probability p and 0.6 otherwise, P(Y = 1) = 0.5 whatever the prediction. Exact values of
-the metrics against p, what the paper's formulas say, and what the ridge that the estimator has makes of CKCE.
-
-The paper's line for ECE, 0.4 - 0.2 p, has the weights p and 1 - p exchanged: the prediction 0.3, which is 0.4 away in L1, has
-weight p, so ECE = 0.4 p + 0.2 (1 - p) = 0.2 + 0.2 p. Its lines for CKCE (0.1) and JKCE (0.1 p^2 - 0.04 p + 0.02) are right.
-"""
-
-import numpy as np
+"""Appendix A: two predictions, 0.3 with probability p and 0.6 otherwise, P(Y = 1) = 0.5 whatever the prediction: exact values
+against p, the paper's formulas (that of ECE has p and 1 - p exchanged), and what the estimator's ridge makes of CKCE."""
 
 from experiments.moskvichev2025 import metrics
 from experiments.moskvichev2025.authors import SIZES
 from harness.report import items, panels
 from harness.report.style import COLOURS
 
-METRICS = ("CKCE", "JKCE", "ECE")
-AXIS, FORMULA, RIDGE = "$p = P(x = 0)$", "ECE, paper's formula", "CKCE, ridge of n = {:,}"
+METRICS, FORMULA, RIDGE = ("CKCE", "JKCE", "ECE"), "ECE, paper's formula", "CKCE, ridge of n = {:,}"
 
 
 def exact(records):
-    """The population values by row, p and column."""
-    found = metrics.population(records, weights="weights")
-    return found.assign(p=[w[0] for w in found["weights"]], row=[f"p = {w[0]:.2f}" for w in found["weights"]])
+    return _with_p(metrics.population(records, weights="weights"))
 
 
 def printed(config):
-    """The paper's formulas, with p."""
     found = items.printed(config, "appendix_a")
     return found.assign(p=found["row"].str.removeprefix("p = ").astype(float))
 
 
 def estimates(records, config):
-    """Mean estimates by row, p, n and column."""
-    found = metrics.values(records, config)
-    p = [float(w[0]) for w in items.parameters(found, "problem", "weights")["weights"]]
-    return items.means(found.assign(p=p, row=[f"p = {w:.2f}" for w in p]), ["row", "p", "n", "column"])
+    return items.means(_with_p(metrics.values(records, config, "weights")), ["row", "p", "n", "column"])
+
+
+def _with_p(found):
+    p = [float(weights[0]) for weights in found["weights"]]
+    return found.assign(p=p, row=[f"p = {w:.2f}" for w in p])
 
 
 def render(records, config):
     known, means, formulas = exact(records), estimates(records, config), printed(config)
-    figure, (axes,) = panels.grid(1, 2, 2.9)
-
-    def line(ax, frame, column, **how):
-        mine = frame[frame["column"].eq(column)]
-        ax.plot(mine["p"], mine["value"], **how)
-
+    figure, ((left, right),) = panels.grid(1, 2, 2.9)
     for i, metric in enumerate(METRICS):
-        line(axes[0], formulas, metric, **panels.look(i, filled=False))
-        line(axes[0], known, metric, color=COLOURS[i], label=metric)
-    axes[0].plot([], [], **panels.look(0, filled=False, label="paper's formula") | {"color": "0.4"})
-    axes[0].set(title="exact values, no ridge", xlabel=AXIS, ylim=(0, 0.5))
-    axes[0].legend(ncols=2, loc="upper center")
-    line(axes[1], known, "CKCE", color="0.2", linestyle="--", label="no ridge")
+        metrics.line(left, formulas, metric, "p", **panels.look(i, filled=False))
+        metrics.line(left, known, metric, "p", color=COLOURS[i], label=metric)
+    left.plot([], [], **panels.look(0, filled=False, label="paper's formula") | {"color": "0.4"})
+    left.set(title="exact values, no ridge", xlabel="$p = P(x = 0)$", ylim=(0, 0.5))
+    left.legend(ncols=2, loc="upper center")
+    metrics.line(right, known, "CKCE", "p", color="0.2", linestyle="--", label="no ridge")
     for i, n in enumerate(SIZES):
-        line(axes[1], known, RIDGE.format(n), color=COLOURS[i], label=rf"$n = 10^{{{int(np.log10(n))}}}$")
+        metrics.line(right, known, RIDGE.format(n), "p", color=COLOURS[i], label=rf"$n = 10^{{{len(str(n)) - 1}}}$")
         mine = means[means["column"].eq("CKCE, 1{p = q}") & means["n"].eq(n)]
-        panels.curve(axes[1], mine, "p", error="sd", linestyle="none", marker="o", color=COLOURS[i])
-    axes[1].set(title=r"CKCE with the ridge $n^{-1/4}$; marks: estimates", xlabel=AXIS, ylim=(0, 0.16))
-    axes[1].legend(ncols=3, loc="upper center")
+        panels.curve(right, mine, "p", error="sd", linestyle="none", marker="o", color=COLOURS[i])
+    right.set(title=r"CKCE with the ridge $n^{-1/4}$; marks: estimates", xlabel="$p = P(x = 0)$", ylim=(0, 0.16))
+    right.legend(ncols=3, loc="upper center")
     return figure
 
 
 def table(records, config):
     """Rows p: exact values, the paper's formula for ECE, CKCE with its ridge, mean estimates +- standard deviation."""
-    known, formulas = exact(records), printed(config)
-    known = known[known["column"].isin([*METRICS, RIDGE.format(1000)])]
-    rows = items.entries(known, ["{p:.2f}"], "{column}", "value", None)
+    known, formulas, first = exact(records), printed(config), [*METRICS, FORMULA, RIDGE.format(1000)]
+    rows = items.entries(known[known["column"].isin(first)], ["{p:.2f}"], "{column}", "value", None)
     items.entries(formulas[formulas["column"].eq("ECE")], ["{p:.2f}"], FORMULA, "value", None, into=rows)
     items.entries(estimates(records, config), ["{p:.2f}"], "{column}, n = {n:,}", "mean", "sd", into=rows)
-    first = [*METRICS, FORMULA, RIDGE.format(1000)]
     return items.wide(rows, ["p"], "exact; estimates: mean ± standard deviation", first)
 
 
 def reproduced(records, config):
     """Exact values beside the paper's formulas and an independent computation."""
-    return metrics.answers([items.numbers(exact(records), "{row}", "{column}", "value", 0.0, np.inf)], records, config)
+    return metrics.answers([items.exact(exact(records), "{row}", "{column}")], records, config)

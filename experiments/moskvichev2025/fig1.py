@@ -1,8 +1,5 @@
-"""Figure 1: reliability diagrams of three models of two classes (true probabilities, flattened, sharpened) with their CKCE.
-
-The diagram is of the first replication. Beside it what all three metrics say in every replication: the paper shows CKCE alone,
-which has the flattened model as the worse of the two, JKCE and ECE the sharpened one.
-"""
+"""Figure 1: reliability diagrams of three models of two classes (true probabilities, flattened, sharpened) in the first
+replication, with their CKCE; beside it what all three metrics, of which the paper shows CKCE alone, say in every replication."""
 
 import numpy as np
 
@@ -27,15 +24,10 @@ def render(records, config):
         for held in items.diagnostics(drawn).to_dict("records"):
             at, share = ([held.get(f"0/{b}/{what}", np.nan) for b in range(10)] for what in ("mean", "share"))
             axes[0].plot(at, share, color=COLOURS[i], marker=panels.look(i)["marker"], label=text, clip_on=False)
-        for ax, column in zip(axes[1:], columns):
-            mine = found[found["problem"].eq(name) & found["column"].eq(column)]["value"]
-            ax.plot(np.full(len(mine), i), mine, ".", color=COLOURS[i], alpha=0.35, markersize=3)
-            ax.plot([i - 0.3, i + 0.3], [mine.mean()] * 2, color=COLOURS[i], linewidth=1.6)
     axes[0].set(xlabel="confidence in class 0", ylabel="frequency of class 0", xlim=(0, 1), ylim=(0, 1), aspect="equal")
     for ax, column in zip(axes[1:], columns):
-        ax.set(title=column, xlim=(-0.6, len(models) - 0.4))
-        ax.set_xticks(range(len(models)), [m.split()[0] for m in models], rotation=45, ha="right")
-        ax.grid(axis="x", visible=False)
+        panels.dots_and_mean(ax, found[found["column"].eq(column)], "model", models)
+        ax.set_title(column)
     panels.legend(figure, axes[0], 3)
     return figure
 

@@ -1,13 +1,11 @@
 """Figure 3: estimates of four CIFAR-10 models on 500 of their 10,000 test images, 1,000 times, and how often a metric orders all
 four as it does on all images."""
 
-import numpy as np
 import pandas as pd
 
 from experiments.moskvichev2025 import metrics
-from harness.report import items, panels, rankings
+from harness.report import items, panels, ranking_plot, rankings
 from harness.report.shown import label
-from harness.report.style import COLOURS
 
 summary = rankings.summary
 FIRST, ALL, MARGINAL = "Marginal first", "all in order", "Marginal"
@@ -33,34 +31,11 @@ def render(records, config):
     trials, full = both(records, config)
     if not len(trials):
         return panels.nothing()
-    columns = items.labels(config, "estimator", trials["column"])
-    figure, (axes,) = panels.grid(1, len(columns), 2.5)
-    shares = scored(records, config).set_index(["row", "column"])
-    for ax, column in zip(axes, columns):
-        mine, known = (frame[frame["column"].eq(column)] for frame in (trials, full))
-        edges = np.linspace(*np.quantile(mine["value"], [0.0005, 0.9995]), 41)
-        for i, model in enumerate(items.labels(config, "problem")):
-            part, style = mine[mine["model"].eq(model)]["value"], {"bins": edges, "color": COLOURS[i]}
-            ax.hist(part, histtype="stepfilled", alpha=0.35, linewidth=0.0, label=model, **style)
-            ax.hist(part, histtype="step", linewidth=0.9, **style)
-            for value in known[known["model"].eq(model)]["value"]:
-                ax.axvline(value, color=COLOURS[i], linestyle="--", linewidth=0.9)
-        of = [
-            f"{row} {text(shares.loc[row, column])}"
-            for row, text in ((ALL, rankings.entry), (FIRST, _share))
-            if (row, column) in shares.index
-        ]
-        ax.set_title("\n".join([column, *of]))
-        ax.set_xlabel(f"estimate on {int(mine['n'].iloc[0])} rows")
-        ax.grid(axis="y", visible=False)
-        ax.set_yticks([])
-        ax.locator_params(axis="x", nbins=4)
-    panels.legend(figure, axes[0])
-    return figure
-
-
-def _share(r):
-    return f"{r.share:.3f}"
+    titles = {}
+    for r in scored(records, config).itertuples():
+        share = rankings.entry(r) if r.row == ALL else f"{r.share:.3f}"
+        titles[r.column] = f"{titles.get(r.column, r.column)}\n{r.row} {share}"
+    return ranking_plot.distributions(trials, full, config, titles)
 
 
 def table(records, config):
@@ -85,7 +60,7 @@ def reproduced(records, config):
     ours = [
         items.numbers(scored(records, config), "{row}", "{column}", "share", "error", "trials"),
         items.numbers(items.means(trials, ["model", "n", "column"]), "{model}, n = {n}", "{column}"),
-        items.numbers(full, "{model}, all rows", "{column}", "value", 0.0, np.inf),
-        items.numbers(full, "rank of {model} on all rows", "{column}", "rank", 0.0, np.inf),
+        items.exact(full, "{model}, all rows", "{column}"),
+        items.exact(full, "rank of {model} on all rows", "{column}", "rank"),
     ]
     return metrics.answers(ours, records, config)

@@ -1,10 +1,5 @@
-"""Figure 4a: do the metrics stay where they are when the inputs move? x ~ N(alpha, 0.25^2) on [-1, 1]; P(Y = 1 given x) and the
-model do not change with alpha.
-
-Beside the paper's panel stands what the flatness of CKCE is due to: population values for smaller ridges, and estimates with
-other ridges and bandwidths. sigma(x) - sigma(5 x) as a function of the prediction is not in the kernel's space, so that without
-the ridge there is no finite value to be flat.
-"""
+"""Figure 4a: the metrics when the law of the inputs moves, x ~ N(alpha, 0.25^2) on [-1, 1], and P(Y = 1 given x) and the model do
+not; beside the paper's panel what the flatness of CKCE is due to, the ridge, without which it has no finite value."""
 
 import re
 
@@ -16,15 +11,14 @@ from experiments.moskvichev2025.authors import GAMMA, RIDGES
 from harness.report import items, panels
 from harness.report.style import COLOURS
 
-METRICS = ("CKCE", "JKCE", "ECE")
-AXIS = r"location $\alpha$"
+METRICS = {"CKCE": "CKCE", "JKCE": "JKCE", "ECE": "ECE, thirds"}  # {metric: what it converges to}
 SHIFT = {"alpha": "location", "scale": "scale", "model_slope": "model_slope", "truth_slope": "truth_slope"}
+SYMBOLS = {"gamma sqhalf": r"$\gamma^2$ = med $d^2$ / 2", "gamma sq": r"$\gamma$ = med $d^2$", "CKCE": "as published"}
 
 
 def curves(records, config):
     """(population values, means, single values) by alpha and column."""
-    found = metrics.values(records, config)
-    found = found.assign(alpha=items.parameters(found, "problem", "location")["location"]).sort_values("alpha")
+    found = metrics.values(records, config, "location").rename(columns={"location": "alpha"}).sort_values("alpha")
     return metrics.population(records, **SHIFT), items.means(found, ["alpha", "column"]), found
 
 
@@ -33,37 +27,30 @@ def render(records, config):
     if not len(found):
         return panels.nothing()
     figure, axes = panels.grid(2, 2, 4.7)
-    _setting(axes[0, 0], known)
-    ax, one = axes[0, 1], found[found["rep"].eq(found["rep"].min())]
-    for i, metric in enumerate(METRICS):
-        drawn, line = (frame[frame["column"].eq(metric)] for frame in (one, means))
-        ax.plot(drawn["alpha"], drawn["value"], alpha=0.45, **panels.look(i))
-        ax.plot(line["alpha"], line["mean"], color=COLOURS[i], label=metric)
-        limit = known[known["column"].eq("ECE, thirds" if metric == "ECE" else metric)]
-        ax.plot(limit["alpha"], limit["value"], color=COLOURS[i], linestyle="--", linewidth=0.9)
-    ax.set(title="estimates: one draw, mean; population (dashed)", ylim=(0, 0.8), xlabel=AXIS)
-    ax.legend(ncols=3, loc="upper center")
-    ax = axes[1, 0]
+    setting, drawn, exact, estimated = axes.flat
+    _setting(setting, known)
+    for i, (metric, limit) in enumerate(METRICS.items()):
+        metrics.line(drawn, found[found["rep"].eq(found["rep"].min())], metric, "alpha", alpha=0.45, **panels.look(i))
+        metrics.line(drawn, means, metric, "alpha", "mean", color=COLOURS[i], label=metric)
+        metrics.line(drawn, known, limit, "alpha", color=COLOURS[i], linestyle="--", linewidth=0.9)
     for i, ridge in enumerate(RIDGES):
         text = rf"$\lambda$ = {ridge:g}" if ridge >= 0.01 else rf"$\lambda = 10^{{{int(np.log10(ridge))}}}$"
-        limit = known[known["column"].eq(f"CKCE, ridge {ridge:g}")]
-        ax.plot(limit["alpha"], limit["value"], color=COLOURS[i], label=text)
-    ax.set(title=rf"CKCE of the population by ridge, $\gamma$ = {GAMMA:g}", yscale="log", xlabel=AXIS)
-    ax.legend(ncols=3, loc="upper center")
-    ax.set_ylim(top=3e4)
-    ax = axes[1, 1]
+        metrics.line(exact, known, f"CKCE, ridge {ridge:g}", "alpha", color=COLOURS[i], label=text)
     for i, column in enumerate(c for c in items.labels(config, "estimator", means["column"]) if c.startswith("CKCE")):
-        name = column.removeprefix("CKCE, ") if column != "CKCE" else "as published"
-        panels.curve(ax, means[means["column"].eq(column)], "alpha", color=COLOURS[i % 8], label=_symbols(name), capsize=0.0)
-    ax.set(title=f"CKCE estimates by ridge and bandwidth, $n$ = {found['n'].max():,}", yscale="log", xlabel=AXIS)
-    ax.set_ylim(top=200.0)
-    ax.legend(ncols=2, loc="upper center")
+        how = {"color": COLOURS[i % 8], "label": _symbols(column.removeprefix("CKCE, ")), "capsize": 0.0}
+        panels.curve(estimated, means[means["column"].eq(column)], "alpha", **how)
+    drawn.set(title="estimates: one draw, mean; population (dashed)", ylim=(0, 0.8))
+    exact.set(title=rf"CKCE of the population by ridge, $\gamma$ = {GAMMA:g}", yscale="log")
+    estimated.set(title=f"CKCE estimates by ridge and bandwidth, $n$ = {found['n'].max():,}", yscale="log")
+    for ax, columns, top in ((drawn, 3, 0.8), (exact, 3, 3e4), (estimated, 2, 200.0)):
+        ax.set_xlabel(r"location $\alpha$")
+        ax.set_ylim(top=top)
+        ax.legend(ncols=columns, loc="upper center")
     return figure
 
 
 def _symbols(name):
-    named = {"gamma sqhalf": r"$\gamma^2$ = med $d^2$ / 2", "gamma sq": r"$\gamma$ = med $d^2$"}
-    return named.get(name, re.sub(r"^ridge", r"$\\lambda$ =", re.sub(r"^gamma", r"$\\gamma$ =", name)))
+    return SYMBOLS.get(name, re.sub(r"^ridge", r"$\\lambda$ =", re.sub(r"^gamma", r"$\\gamma$ =", name)))
 
 
 def _setting(ax, known):
@@ -95,20 +82,14 @@ def table(records, config):
 
 def _range(line, name):
     (low, at_low), (high, at_high) = (line.loc[where, [name, "alpha"]] for where in (line[name].idxmin(), line[name].idxmax()))
-    return {
-        "smallest": f"{low:.4g}", "at": f"{at_low:+.2f}", "largest": f"{high:.4g}", "at ": f"{at_high:+.2f}",
-        "largest / smallest": f"{high / low:.3g}" if low > 0 else "–",
-    }  # fmt: skip
+    ends = {"smallest": f"{low:.4g}", "at": f"{at_low:+.2f}", "largest": f"{high:.4g}", "at ": f"{at_high:+.2f}"}
+    return {**ends, "largest / smallest": f"{high / low:.3g}" if low > 0 else "–"}
 
 
 def reproduced(records, config):
     """Mean estimates and population values; the item says which: '..._population' compares the latter."""
     known, means, _ = curves(records, config)
     row = "alpha = {alpha:+.2f}"
-    estimated = [items.numbers(means, row, "{column}")]
-    held = [items.numbers(known, row, "{column}", "value", 0.0, np.inf)]
-    answers = [
-        metrics.answers(held if item.endswith("_population") else estimated, records, {**config, "compare": [item]})
-        for item in config["compare"]
-    ]
-    return items.joined(answers)
+    exact, estimated = items.exact(known, row, "{column}"), items.numbers(means, row, "{column}")
+    ours = {item: exact if item.endswith("_population") else estimated for item in config["compare"]}
+    return items.joined([metrics.answers([of], records, {**config, "compare": [item]}) for item, of in ours.items()])

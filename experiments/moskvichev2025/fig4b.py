@@ -13,20 +13,15 @@ SHOWN = {"ckce": "CKCE", "skce": "JKCE"}
 
 
 def measured(records, config):
-    """Mean over the seeds, with its standard error (NaN for one), by estimand (title), network (label) and percent, of canonical
-    ckce and skce."""
+    """Mean over the seeds, with its standard error (NaN for one), by title, network and percent, in the order of the labels."""
     fine = items.with_number(records, list(SHOWN), "canonical")
     named = fine["problem"].str.extract(NAME)
     networks = [label(config, "problem", name) for name in named["network"]]
     found = fine.assign(title=fine["estimand"].map(SHOWN), network=networks, percent=named["percent"].astype(float))
-    return items.means(found[named["network"].notna()], ["title", "network", "percent"]).sort_values("percent", kind="stable")
-
-
-def networks(lines, config):
-    """The networks that have numbers, in the order of the labels."""
-    have = set(lines["network"])
-    order = [text for text in config["labels"]["problem"].values() if text in have]
-    return order + sorted(have - set(order))
+    found = items.means(found[named["network"].notna()], ["title", "network", "percent"])
+    order = [*SHOWN.values(), *config["labels"]["problem"].values(), *sorted(set(networks))]
+    found = found.sort_values("percent", kind="stable")
+    return found.sort_values(["title", "network"], key=lambda names: names.map(order.index), kind="stable")
 
 
 def render(records, config):
@@ -37,7 +32,7 @@ def render(records, config):
     figure, (axes,) = panels.grid(1, len(SHOWN), 2.6)
     for ax, title in zip(axes, SHOWN.values()):
         mine = lines[lines["title"].eq(title)]
-        for i, network in enumerate(networks(lines, config)):
+        for i, network in enumerate(dict.fromkeys(lines["network"])):
             panels.curve(ax, mine[mine["network"].eq(network)], "percent", **panels.look(i, line="-", label=network))
         ax.axvline(0.0, color="0.45", linewidth=0.8, linestyle=":", zorder=0)
         ax.set(title=title, xlabel="brightness (%)")
@@ -47,47 +42,40 @@ def render(records, config):
 
 
 def table(records, config):
-    """Rows (estimator, network): the value at the darkest, unchanged and brightest images and the largest over the smallest; and,
-    of the first two networks, at how many levels the first has the smaller one."""
+    """Rows (estimator, network): the value at the darkest, unchanged and brightest images and the largest over the smallest; and
+    at how many levels the network has the smallest value."""
+
+    def entry(r):
+        return f"{r.mean:.4g}" + (f" ± {r.se:.2g}" if r.se == r.se else "")
+
     lines, rows = measured(records, config), {}
-    for title in SHOWN.values():
-        mine = lines[lines["title"].eq(title)]
-        for network in networks(mine, config):
-            line = mine[mine["network"].eq(network)].set_index("percent")
-            low, high = line["mean"].min(), line["mean"].max()
-            rows[title, network] = {
-                **{f"{p:+g} %": _entry(line, p) for p in (line.index.min(), 0.0, line.index.max())},
-                "largest / smallest": f"{high / low:.2f}" if low > 0 else "–",
-                "smaller than the others at": f"{smaller(mine, network)} of {len(line)}",
-            }
+    for title, mine in lines.groupby("title", sort=False):
+        for network, line in mine.groupby("network", sort=False):
+            low, high, percent = line["mean"].min(), line["mean"].max(), line["percent"]
+            shown = line[percent.isin([percent.min(), 0.0, percent.max()])]
+            items.entries(shown, ["{title}", "{network}"], "{percent:+g} %", text=entry, into=rows)
+            ratio, smaller = f"{high / low:.2f}" if low > 0 else "–", f"{_smaller(mine, network)} of {len(line)}"
+            rows[title, network] |= {"largest / smallest": ratio, "smaller than the others at": smaller}
     heading = "mean ± standard error over the seeds; the last column counts levels of the means"
     return items.wide(rows, ["estimator", "network"], heading, none="none: there are no predictions")
 
 
-def _entry(line, percent):
-    if percent not in line.index:
-        return "–"
-    mean, se = line.loc[percent, ["mean", "se"]]
-    return f"{mean:.4g}" + (f" ± {se:.2g}" if se == se else "")
-
-
-def smaller(lines, network):
+def _smaller(lines, network):
     """The number of levels at which the network's mean is smaller than every other's."""
     wide = lines.pivot(index="percent", columns="network", values="mean").dropna()
     return int((wide[network] < wide.drop(columns=network).min(axis=1)).sum()) if wide.shape[1] > 1 else 0
 
 
 def reproduced(records, config):
-    """The paper draws curves and says at how many levels which network has the smaller value; ours of the two networks, the first
-    label being the one that it finds better."""
+    """The number of levels at which the first network, which the paper finds better, has the smaller value."""
     lines = measured(records, config)
-    names = networks(lines, config)
     asked = items.printed(config)[["item", "row", "column"]]
     mine = [lines[lines["title"].eq(column)] for column in asked["column"]]
+    several = lines["network"].nunique() > 1
     return asked.assign(
-        value=[smaller(part, names[0]) if len(names) > 1 and len(part) else np.nan for part in mine],
+        value=[_smaller(part, lines["network"].iloc[0]) if several and len(part) else np.nan for part in mine],
         error=0.0,
-        reps=[int(part["reps"].max()) if len(part) else 0 for part in mine],
+        reps=[part["reps"].max() if len(part) else 0 for part in mine],
         why=config["reasons"].get("data") or items.first_reason(records),
         keys=[tuple(k for keys in part["keys"] for k in keys) if "keys" in part else () for part in mine],
     )

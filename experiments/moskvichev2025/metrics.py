@@ -11,10 +11,12 @@ Z95 = 1.959963984540054
 BESIDES = ("bins", "population")  # estimators of what is drawn beside the metrics
 
 
-def values(records, config):
-    """The records that hold a number, one estimand per estimator, with the labels `model` and `column`."""
+def values(records, config, *parameters):
+    """The records that hold a number, one estimand per estimator, with the labels `model` and `column`, and with these parameters
+    of the problems."""
     fine = items.with_number(records)
     found = rankings.one_estimand(fine[~fine["estimator"].isin(BESIDES)], config)
+    found = found.join(items.parameters(found, "problem", *parameters)) if parameters else found
     return items.in_order(items.labelled(found, config), config)
 
 
@@ -42,3 +44,9 @@ def answers(frames, records, config, whys=None):
     default = items.first_reason(records)
     ours = items.together(*frames).assign(why=config["reasons"].get("data"))
     return items.answers(ours, config, lambda row, column: (whys or {}).get(row, default))
+
+
+def line(ax, frame, column, x, value="value", **how):
+    """The frame's rows of one column as a line over its column `x`."""
+    mine = frame[frame["column"].eq(column)]
+    ax.plot(mine[x], mine[value], **how)

@@ -1,8 +1,4 @@
-"""Table 1: accuracy, cross entropy, 10 CKCE, 100 JKCE and ECE of networks and of the marginal model on all test rows.
-
-The marginal model of ImageNet needs no data: on n rows with equally many of each of k classes the residuals e_y - (1/k, ..., 1/k)
-sum to 0, which leaves CKCE = ECE = 0 and JKCE = -(1 + 1/k)(1 - 1/k) / (n - 1), whatever the bandwidth.
-"""
+"""Table 1: accuracy, cross entropy, 10 CKCE, 100 JKCE and ECE of networks and of the marginal model on all test rows."""
 
 import numpy as np
 
@@ -13,9 +9,8 @@ from harness.report.shown import label
 SCALES = {"accuracy": 1.0, "cross entropy": 1.0, "CKCE": 10.0, "JKCE": 100.0, "ECE": 1.0}
 
 
-def scale(column: str) -> float:
-    """The factor of a column; 'JKCE, gamma 0.6' has that of JKCE."""
-    return SCALES[column.split(",")[0]]
+def scale(column):
+    return SCALES[column.split(",")[0]]  # 'JKCE, gamma 0.6' has that of JKCE
 
 
 def measured(records, config):
@@ -27,17 +22,19 @@ def measured(records, config):
     return found.drop_duplicates(["model", "column"], keep="last")
 
 
+def both(records, config):
+    printed = items.printed(config, alike=False).rename(columns={"row": "model"})
+    return measured(records, config), printed, list(dict.fromkeys(printed["model"])) or items.labels(config, "problem")
+
+
 def render(records, config):
     """One panel per column of the table: ours full, the paper's open."""
-    found, printed = measured(records, config), items.printed(config, alike=False)
-    models = list(dict.fromkeys(printed["row"])) or items.labels(config, "problem")
+    found, printed, models = both(records, config)
     figure, (axes,) = panels.grid(1, len(SCALES), 0.75 + 0.2 * len(models), sharey=True)
     paper = panels.look(3, filled=False, color="0.4", markersize=5, label="paper")
-    series = (printed.assign(model=printed["row"]), paper), (found, panels.look(0, label="ours"))
     for ax, (column, factor) in zip(axes, SCALES.items()):
-        for frame, style in series:
-            mine = frame[frame["column"].eq(column)]
-            panels.marks(ax, [models.index(m) for m in mine["model"]], mine, "value", None, **style)
+        for frame, style in ((printed, paper), (found, panels.look(0, label="ours"))):
+            panels.named_marks(ax, frame[frame["column"].eq(column)], "model", models, "value", None, **style)
         ax.margins(x=0.12)
         ax.set_title(column + (rf" $\times$ {factor:g}" if factor != 1 else ""))
     panels.name_rows(axes[0], models, 0.6, 0.6)
@@ -48,31 +45,21 @@ def render(records, config):
 
 def table(records, config):
     """Rows model: the paper's number / ours."""
-    printed = items.printed(config, alike=False)
-    ours, theirs = (
-        frame.set_index([name, "column"])["value"] for frame, name in ((measured(records, config), "model"), (printed, "row"))
-    )
-    models = list(dict.fromkeys(printed["row"])) or items.labels(config, "problem")
-    rows = {(model,): {} for model in models}
-    for model in models:
-        for column in dict.fromkeys([*SCALES, *items.labels(config, "estimator")]):
+    found, printed, models = both(records, config)
+    ours, theirs = (frame.set_index(["model", "column"])["value"] for frame in (found, printed))
+    rows = {model: {} for model in models}
+    for column in dict.fromkeys([*SCALES, *items.labels(config, "estimator")]):
+        name = column + (f" x {scale(column):g}" if scale(column) != 1 else "")
+        for model in models:
             mine = items.entry(ours.get((model, column), np.nan)).replace("-0.0000", "0.0000")
-            name = column + (f" x {scale(column):g}" if scale(column) != 1 else "")
-            rows[model,][name] = (f"{theirs[model, column]:.3f} / " if len(printed) else "") + mine
+            rows[model][name] = (f"{theirs[model, column]:.3f} / " if len(printed) else "") + mine
     return items.wide(rows, ["model"], "paper / ours" if len(printed) else "ours, on all rows")
 
 
 def reproduced(records, config):
-    found = measured(records, config)
-    ours = items.numbers(found, "{model}", "{column}", "value", 0.0, np.inf)
-    with_number = set(records.loc[records["status"].eq("ok"), "problem"])
-    lost = records[~records["problem"].isin(with_number)].drop_duplicates("problem")
+    ours = items.exact(measured(records, config), "{model}", "{column}")
+    lost = records[~records["problem"].isin(records.loc[records["status"].eq("ok"), "problem"])].drop_duplicates("problem")
     whys = {label(config, "problem", r.problem): r.reason for r in lost.itertuples()}
-    asked = items.printed(config)["row"]
-    other = (
-        {row: config["reasons"]["imagenet"] for row in asked if row.startswith("ImageNet")}
-        if "imagenet" in config["reasons"]
-        else {}
-    )
-    whys |= dict.fromkeys(asked, config["reasons"]["data"]) if "data" in config["reasons"] else other
-    return metrics.answers([ours], records, config, whys)
+    data, imagenet = (config["reasons"].get(name) for name in ("data", "imagenet"))
+    asked = [row for row in items.printed(config)["row"] if data or (imagenet and row.startswith("ImageNet"))]
+    return metrics.answers([ours], records, config, whys | dict.fromkeys(asked, data or imagenet))

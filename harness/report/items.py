@@ -77,6 +77,12 @@ def diagnostics(records: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(made, index=records.index)
 
 
+def with_diagnostics(frame: pd.DataFrame, *names: str, **renamed: str) -> pd.DataFrame:
+    """The frame with these diagnostics as columns, NaN where an estimate does not have one; renamed: {column: diagnostic}."""
+    columns = {**dict(zip(names, names)), **renamed}
+    return frame.join(diagnostics(frame).reindex(columns=list(columns.values())).set_axis(list(columns), axis=1))
+
+
 def parameters(records: pd.DataFrame, of: str, *names: str) -> pd.DataFrame:
     """The values of these parameters of the records' problems or estimators (`of`: problem, estimator); NaN where one is not
     set; the index is that of the records."""
@@ -191,6 +197,11 @@ def numbers(
     return made.astype({name: float for name in given})
 
 
+def exact(frame: pd.DataFrame, row: str, column: str, value: str = "value", error: str | float = 0.0) -> pd.DataFrame:
+    """`numbers` of values that are not means over replications, with the error that is known of them."""
+    return numbers(frame, row, column, value, error, np.inf)
+
+
 def formatted(frame: pd.DataFrame, text: str) -> list[str]:
     """The text with the columns of every row put in: "{model}, n = {n:,}" -> ["Sine, n = 1,000", ...]."""
     return [text.format_map(row) for row in frame.to_dict("records")]
@@ -210,6 +221,14 @@ def without_number(records: pd.DataFrame, config: Config, row: str, columns: str
         return pd.DataFrame(columns=["row", "column", "why", "keys"])
     grouped = pd.concat(frames, ignore_index=True).groupby(["row", "column"], sort=False)
     return grouped.agg(why=("why", "first"), keys=("key", _together)).reset_index()
+
+
+def whys(records: pd.DataFrame, config: Config, *groups: str) -> dict[Any, str]:
+    """{label: why cells of it gave no number}, the first of its reasons; of several groups, as problem and estimator, by the
+    tuple of labels."""
+    lost = records[~records["status"].eq("ok")].drop_duplicates(list(groups))
+    names = [tuple(label(config, group, getattr(r, group)) for group in groups) for r in lost.itertuples()]
+    return {name if len(groups) > 1 else name[0]: reproduction.why_without(r) for name, r in zip(names, lost.itertuples())}
 
 
 def together(*frames: pd.DataFrame) -> pd.DataFrame:

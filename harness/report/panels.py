@@ -17,6 +17,8 @@ __all__ = [
     "WIDTH",
     "band",
     "curve",
+    "dodged",
+    "dots_and_mean",
     "each",
     "facets",
     "grid",
@@ -26,13 +28,17 @@ __all__ = [
     "look",
     "marks",
     "means",
+    "name_columns",
     "name_rows",
+    "named_marks",
     "nothing",
     "panels",
     "plane",
     "pyplot",
     "rule",
+    "true_values",
     "truth_line",
+    "two_errors",
     "zoom",
 ]
 N_AXIS = "number of samples $n$"
@@ -103,6 +109,79 @@ def marks(ax, at, part: pd.DataFrame, value: str = "mean", error: str | None = "
         bars = {"capsize": 1.5, "elinewidth": 0.8, "linestyle": "none", **how}
         height = np.broadcast_to(np.asarray(at, dtype=float), len(part))
         ax.errorbar(scale * part[value], height, xerr=None if error is None else scale * part[error], **bars)
+
+
+def named_marks(
+    ax, part: pd.DataFrame, by: str, names: Sequence[str], value: str = "mean", error: str | None = "se", **how
+) -> None:
+    """`marks` in the rows that `name_rows` names: that of the frame's column `by`, which is one of `names`, moved down by
+    `shift`; other rows of the frame, and those without a value, are not drawn."""
+    shift = how.pop("shift", 0.0)
+    part = part[part[by].isin(names) & part[value].notna()]
+    marks(ax, [names.index(name) + shift for name in part[by]], part, value, error, **how)
+
+
+def dodged(ax, frame: pd.DataFrame, by: str, names: Sequence[str], series: str, styles: Mapping[str, Mapping], room=0.8) -> float:
+    """`named_marks` of several series, one below the other within `room` of a row.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One mark per row; its column `by` names the row of the panel, its column `series` the series.
+    styles : mapping
+        {series: how it is drawn, as from `look`}.
+
+    Returns
+    -------
+    float
+        Where one more series would stand, below the others: its `shift`.
+    """
+    step = room / (len(styles) + 1)
+    for i, (name, style) in enumerate(styles.items()):
+        named_marks(ax, frame[frame[series].eq(name)], by, names, shift=step * (i + 0.5) - room / 2, **style)
+    return room / 2 - step / 2
+
+
+def true_values(ax, frame: pd.DataFrame, by: str, names: Sequence[str]) -> None:
+    """The frame's column `truth` as an upright stroke in the row of every name."""
+    for i, name in enumerate(names):
+        truth = frame.loc[frame[by].eq(name), "truth"].head(1)
+        ax.vlines(truth, i - 0.45, i + 0.45, color="0.2", linewidth=1.0, zorder=1, label="true value")
+
+
+def dots_and_mean(ax, frame: pd.DataFrame, by: str, names: Sequence[str], value: str = "value") -> None:
+    """The values of every name as dots above each other, with a stroke at their mean; the names are the x axis."""
+    for i, name in enumerate(names):
+        mine, colour = frame.loc[frame[by].eq(name), value], COLOURS[i % len(COLOURS)]
+        ax.plot(np.full(len(mine), i), mine, ".", color=colour, alpha=0.35, markersize=3)
+        ax.plot([i - 0.3, i + 0.3], [mine.mean()] * 2, color=colour, linewidth=1.6)
+    ax.set_xlim(-0.6, len(names) - 0.4)
+    ax.set_xticks(range(len(names)), [name.split()[0] for name in names], rotation=45, ha="right")
+    ax.grid(axis="x", visible=False)
+
+
+def name_columns(ax, names: Sequence[str]) -> None:
+    """The x axis as columns that bear these names, with a pale line between two of them, without ticks."""
+    ax.set_xticks(range(len(names)), names)
+    ax.set_xlim(-0.5, len(names) - 0.5)
+    ax.grid(axis="x", visible=False)
+    ax.tick_params(axis="x", length=0)
+    for x in np.arange(1, len(names)) - 0.5:
+        ax.axvline(x, color="0.88", linewidth=0.6, zorder=0)
+
+
+def two_errors(ax, part: pd.DataFrame, by: str, names: Sequence[str], text: str, **how) -> None:
+    """`named_marks` of the frame's mean and se, and as a pale bar, named `text`, its se_clustered; a row without a mean says that
+    it has no number."""
+    at, pale = how.get("shift", 0.0), {"linewidth": 4.5, "solid_capstyle": "butt", "alpha": 0.3, "label": text}
+    for r in part[part[by].isin(names)].itertuples():
+        height = names.index(getattr(r, by)) + at
+        if r.mean == r.mean:
+            ax.plot([r.mean - r.se_clustered, r.mean + r.se_clustered], [height] * 2, color=how["color"], **pale)
+        else:
+            where = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": 6, "color": "0.45"}
+            ax.text(0.03, height, "no number", **where)
+    named_marks(ax, part, by, names, **how)
 
 
 def name_rows(ax, names: Sequence[str], below: float = 0.5, above: float = 0.5) -> None:

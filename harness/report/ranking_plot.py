@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from harness.report import items, panels
 from harness.report.marks import legend, sample_ticks, say_no_estimate
 from harness.report.rankings import POLICY, of_config, one_estimand
 from harness.report.shown import label
-from harness.report.style import STYLE, figure_size, grid_shape, nothing, pyplot, series_style
+from harness.report.style import COLOURS, STYLE, figure_size, grid_shape, nothing, pyplot, series_style
 
 
 def render(records, config):
@@ -13,7 +16,7 @@ def render(records, config):
     return shares(one_estimand(of_config(records, config), config), config)
 
 
-def shares(table, config, panels=None, per_row=None):
+def shares(table, config, orders=None, per_row=None):
     """Shares of trials in the right order with Wilson intervals: one panel per order and notion, against n, or side by side if
     there is one n.
 
@@ -23,7 +26,7 @@ def shares(table, config, panels=None, per_row=None):
         `harness.report.rankings.score`, one estimand per estimator.
     config : mapping
         The configuration.
-    panels : list of str, optional
+    orders : list of str, optional
         The orders to draw, in order; default all.
     per_row : int, optional
         Panels in a row; default `figure.panels_per_row`.
@@ -32,10 +35,10 @@ def shares(table, config, panels=None, per_row=None):
     if not len(table):
         return nothing()
     several = table["notion"].nunique() > 1
-    panels = [(o, n) for n in dict.fromkeys(table["notion"]) for o in panels or dict.fromkeys(table["order"])]
+    shown = [(o, n) for n in dict.fromkeys(table["notion"]) for o in orders or dict.fromkeys(table["order"])]
     series = [e for e in config["figure"]["estimators"] or list(config["estimator"]) if e in set(table["estimator"])]
     sizes = sorted(table["n"].unique())
-    rows, columns = grid_shape(len(panels), per_row or config["figure"]["panels_per_row"])
+    rows, columns = grid_shape(len(shown), per_row or config["figure"]["panels_per_row"])
     height = (1.75 if len(sizes) > 1 else 0.5 + 0.22 * len(series)) + 0.15 * several
     figure, axes = plt.subplots(
         rows,
@@ -46,7 +49,7 @@ def shares(table, config, panels=None, per_row=None):
         sharey=True,
         layout="constrained",
     )
-    for (order, notion), ax in zip(panels, axes.flat):
+    for (order, notion), ax in zip(shown, axes.flat):
         part = table[table["order"].eq(order) & table["notion"].eq(notion)]
         for i, estimator in enumerate(series):
             line = part[part["estimator"].eq(estimator)].sort_values("n")
@@ -62,20 +65,53 @@ def shares(table, config, panels=None, per_row=None):
             elif len(sizes) == 1:
                 say_no_estimate(ax, 0.5, len(series) - 1 - i, ha="center")
         ax.set_title(order + (f"\n{notion.replace('_', '-')}" if several else ""))
-    for ax in axes.flat[len(panels) :]:
+    for ax in axes.flat[len(shown) :]:
         ax.set_visible(False)
     share = "share of trials in the right order"
-    for i, ax in enumerate(axes.flat[: len(panels)]):
-        if i + columns >= len(panels):
+    for i, ax in enumerate(axes.flat[: len(shown)]):
+        if i + columns >= len(shown):
             ax.set_xlabel("number of samples $n$" if len(sizes) > 1 else share)
             ax.tick_params(labelbottom=True)
     if len(sizes) > 1:
         axes[0, 0].set(xscale="log", ylim=(-0.03, 1.03))
         sample_ticks(axes[0, 0], sizes)
         figure.supylabel(share, fontsize=STYLE["axes.labelsize"])
-        legend(figure, axes.flat[: len(panels)], [label(config, "estimator", e) for e in series], config)
+        legend(figure, axes.flat[: len(shown)], [label(config, "estimator", e) for e in series], config)
     else:
         axes[0, 0].set_yticks(range(len(series)), [label(config, "estimator", e) for e in reversed(series)])
         axes[0, 0].set(xlim=(-0.03, 1.03), ylim=(-0.6, len(series) - 0.4))
     figure.set_label(POLICY)
+    return figure
+
+
+def distributions(trials, full, config, titles):
+    """How the estimates of the trials are distributed: one panel per estimator, a histogram per problem, and dashed its value on
+    all rows.
+
+    Parameters
+    ----------
+    trials, full : DataFrame
+        The values of the trials and those on all rows, of one estimand per estimator, with the labels model and column.
+    config : mapping
+        The configuration.
+    titles : mapping
+        {label of an estimator: title of its panel}.
+    """
+    columns = items.labels(config, "estimator", trials["column"])
+    figure, (axes,) = panels.grid(1, len(columns), 2.5)
+    for ax, column in zip(axes, columns):
+        mine, known = (frame[frame["column"].eq(column)] for frame in (trials, full))
+        edges = np.linspace(*np.quantile(mine["value"], [0.0005, 0.9995]), 41)
+        for i, model in enumerate(items.labels(config, "problem")):
+            part, style = mine[mine["model"].eq(model)]["value"], {"bins": edges, "color": COLOURS[i % len(COLOURS)]}
+            ax.hist(part, histtype="stepfilled", alpha=0.35, linewidth=0.0, label=model, **style)
+            ax.hist(part, histtype="step", linewidth=0.9, **style)
+            for value in known[known["model"].eq(model)]["value"]:
+                ax.axvline(value, color=style["color"], linestyle="--", linewidth=0.9)
+        ax.set_title(titles.get(column, column))
+        ax.set_xlabel(f"estimate on {int(mine['n'].iloc[0])} rows")
+        ax.grid(axis="y", visible=False)
+        ax.set_yticks([])
+        ax.locator_params(axis="x", nbins=4)
+    panels.legend(figure, axes[0])
     return figure

@@ -1,0 +1,90 @@
+"""What tables and figures of the tuned estimators share: our numbers by network, estimator and kind, and the paper's beside."""
+
+import pandas as pd
+
+from harness.report import items
+from harness.report.evaluation import evaluate
+from harness.report.style import COLOURS
+
+BASES = ("15 bins", "bins", "kde", "kkr", "ukkr")
+KINDS = {", corrected": "corrected", ", own split": "corrected, own split"}  # by the end of the label; else as published
+PAPER, PUBLISHED = "paper", "as published"
+PLACE = ["{model}", "{base}"]
+BY = ["problem", "model", "notion", "n", "estimator", "base", "kind"]
+NUMBERS = ["root_risk", "root_risk_se", "rms", "rms_sd", "dropped", "choice", "folds", "cpu_seconds", "truth"]
+LOST = ["q", "1 / (1 - q)", "as published × (1 - q)", "100 × Brier"]
+STYLES = {
+    PAPER: {"color": "0.35", "marker": "D", "markerfacecolor": "white", "markersize": 3.5, "label": PAPER, "shift": -0.3},
+    PUBLISHED: {"color": COLOURS[0], "marker": "o", "markersize": 3.5, "label": PUBLISHED, "shift": -0.1},
+    "corrected": {"color": COLOURS[1], "marker": "s", "markersize": 3.5, "label": "corrected", "shift": 0.1},
+    "corrected, own split": {
+        "color": COLOURS[2], "marker": "v", "markersize": 3.5, "label": "corrected, own split", "shift": 0.3,
+    },
+}  # fmt: skip
+OURS = list(STYLES)[1:]
+
+
+def base_and_kind(name):
+    """'kde, corrected' -> ('kde', 'corrected')."""
+    end = next((end for end in KINDS if name.endswith(end)), "")
+    return name.removesuffix(end), KINDS.get(end, PUBLISHED)
+
+
+def with_base(found):
+    """The frame with the columns base and kind, of its column `column`."""
+    both = [base_and_kind(name) for name in found["column"]]
+    return found.assign(base=[base for base, _ in both], kind=[kind for _, kind in both])
+
+
+def measured(records, config):
+    """One row per network, notion and estimator: model and base (the paper's labels), kind (of STYLES), root_risk
+    and root_risk_se (x 100), rms and rms_sd, dropped (share of points lost as NaN), choice, folds, cpu_seconds; reps averaged."""
+    found = with_base(items.values(records, config, ["rms"]))
+    found = found.rename(columns={"value": "rms"})
+    found = items.with_diagnostics(found, "root_risk", "root_risk_se", "rms_sd", "choice", dropped="dropped_share")
+    found["folds"] = items.parameters(found, "estimator", "folds")["folds"].fillna(5)
+    found = found[found["root_risk"].notna()].astype(dict.fromkeys(NUMBERS, float))
+    found[["root_risk", "root_risk_se"]] *= 100.0
+    grouped = found.groupby(BY, sort=False)
+    return grouped[NUMBERS].mean().assign(keys=grouped["key"].agg(tuple)).reset_index()
+
+
+def summary(records, config):
+    """measured(), and mean values of the estimators that have no folds."""
+    found = measured(records, config).drop(columns="keys")
+    rest = evaluate(records[records["status"].eq("ok") & ~records["estimator"].isin(found["estimator"])])
+    return pd.concat([found, rest[["problem", "notion", "n", "estimator", "estimand", "mean", "cpu_seconds"]]], ignore_index=True)
+
+
+def beside(records, config, value, error, spread=""):
+    """(the paper's numbers, of kind PAPER, and ours, by model, base and kind with mean and se; empty rows of a table for all
+    models and bases that have one, in the paper's order; these bases). spread: the end of the columns that hold the paper's
+    errors; else those are its plus_minus."""
+    theirs = items.printed(config).rename(columns={"row": "model", "column": "base", "value": "mean", "plus_minus": "se"})
+    if spread:
+        errors = theirs.assign(base=theirs["base"].str.removesuffix(spread))[theirs["base"].str.endswith(spread)]
+        theirs = theirs.drop(columns="se").join(errors.set_index(["model", "base"])["mean"].rename("se"), on=["model", "base"])
+    models = items.labels(config, "problem")
+    theirs = theirs[theirs["base"].isin(BASES) & theirs["model"].isin(models)].assign(kind=PAPER)
+    found = measured(records, config).rename(columns={value: "mean", error: "se"})
+    both = pd.concat([frame for frame in (theirs, found) if len(frame)] or [found], ignore_index=True)
+    both = both.reindex(columns=list(dict.fromkeys([*found, *theirs])))
+    have = set(zip(both["model"], both["base"]))
+    rows = {(model, base): {} for model in models for base in BASES if (model, base) in have}
+    return both, rows, [base for base in BASES if base in {base for _, base in rows}]
+
+
+def reproduced(records, config, numbers):
+    """Our as-published numbers {end of the paper's column: column of `measured`}, with no Monte Carlo error, since nothing is
+    drawn; and for the reported rows without a number the reason: that of the cell, or that the network is none of this run."""
+    found = measured(records, config)
+    found = found[found["kind"].eq(PUBLISHED)]
+    ours = items.together(*(items.numbers(found, "{model}", "{base}" + end, of, 0.0, "folds") for end, of in numbers.items()))
+    lost, models = items.whys(records, config, "problem", "estimator"), items.labels(config, "problem")
+    absent = config["reasons"].get("other networks", "the network is none of this run")
+
+    def why(model, column):
+        return lost.get((model, column.split(", ")[0]), "no cell of this run" if model in models else absent)
+
+    asked = items.printed(config)[["item", "row", "column"]]
+    return asked.merge(items.answers(ours, config, why), on=["item", "row", "column"]).assign(error=0.0)
