@@ -59,7 +59,7 @@ def summary(records, config):
 
 
 def marks(ax, part, config, item, column="{column}, {short}"):
-    """What an item reports of the problems and estimators of `part`: grey marks with errors, a little to the right of their n."""
+    """What an item reports of the problems and estimators of `part`: grey marks, a little to the right of their n."""
     found = items.printed(config, item)
     found[["model", "n"]] = found["row"].str.extract(r"^(.*), n = (\d+)$")
     found = found[found["model"].isin(part["model"]) & found["column"].isin(items.formatted(part, column))]
