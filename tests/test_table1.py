@@ -11,8 +11,8 @@ from matplotlib.text import Text
 from experiments.berta2026 import table1
 from harness.common.paths import CONF, EXPERIMENTS
 from harness.errors import BadInputError
-from harness.report.aggregation import group_means, mean_and_errors, shares_of_largest
 from harness.report import reproduction
+from harness.report.aggregation import group_means, mean_and_errors, shares_of_largest
 from harness.runs.records import COLUMNS as RECORD_COLUMNS
 
 TS, ISO = "variational_temperature_berta2026", "variational_isotonic_berta2026"
