@@ -24,7 +24,10 @@ def linear_and_gaussian(gamma: float) -> Kernel:
 
     def kernel(p: np.ndarray) -> np.ndarray:
         vectors = np.column_stack([1.0 - p, p])
-        return vectors @ vectors.T + np.exp(-((p[:, None] - p) ** 2) / gamma**2)  # ||p - q||^2 is twice that of one column
+        gram: np.ndarray = vectors @ vectors.T + np.exp(
+            -((p[:, None] - p) ** 2) / gamma**2
+        )  # ||p - q||^2 is twice that of one column
+        return gram
 
     return kernel
 
@@ -37,7 +40,7 @@ def same(p: np.ndarray) -> np.ndarray:
     >>> same(np.array([0.3, 0.6])).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    return np.equal.outer(p, p).astype(float)
+    return np.asarray(p[:, None] == p, dtype=float)
 
 
 def difference(p: np.ndarray, c: np.ndarray) -> np.ndarray:
