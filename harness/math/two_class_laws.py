@@ -22,9 +22,12 @@ Kernel = Callable[[np.ndarray], np.ndarray]
 def linear_and_gaussian(gamma: float) -> Kernel:
     """Kernel of two-column predictions: p . q + exp(-||p - q||^2 / (2 gamma^2)) (Section 3.2)."""
 
-    def kernel(p):
+    def kernel(p: np.ndarray) -> np.ndarray:
         vectors = np.column_stack([1.0 - p, p])
-        return vectors @ vectors.T + np.exp(-((p[:, None] - p) ** 2) / gamma**2)  # ||p - q||^2 is twice that of one column
+        gram: np.ndarray = vectors @ vectors.T + np.exp(
+            -((p[:, None] - p) ** 2) / gamma**2
+        )  # ||p - q||^2 is twice that of one column
+        return gram
 
     return kernel
 
@@ -37,7 +40,7 @@ def same(p: np.ndarray) -> np.ndarray:
     >>> same(np.array([0.3, 0.6])).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    return (p[:, None] == p).astype(float)
+    return np.asarray(p[:, None] == p, dtype=float)
 
 
 def difference(p: np.ndarray, c: np.ndarray) -> np.ndarray:

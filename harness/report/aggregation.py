@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -205,7 +205,7 @@ def three_ways(long: pd.DataFrame, groupings: Sequence[str], of_clusters: str, p
 def table(numbers: pd.DataFrame, index: Sequence[str], columns: Sequence[str], heading: str) -> pd.DataFrame:
     """The numbers of `three_ways` as a table of texts: 'value ± error (clustered)', beside it the printed paper_value and
     paper_plus_minus, and the numbers of groups behind a row's entries. index: the frame's columns that make the rows."""
-    rows: items.Rows = {}
+    rows: dict[Hashable, dict[str, str]] = {}
     for r in numbers.to_dict("records"):
         row = rows.setdefault(tuple(r[name] for name in index), {})
         digits = 3 if r["column"] == SECONDS else 1
@@ -223,7 +223,7 @@ def keys_of(cells: pd.DataFrame, estimators: Iterable[str], notions: Iterable[Se
     return [tuple(key for one in of for key in known.get((name, one), ())) for name, of in zip(estimators, notions)]
 
 
-def mean_and_errors(values: pd.DataFrame, clusters: Sequence) -> pd.DataFrame:
+def mean_and_errors(values: pd.DataFrame, clusters: Sequence[str]) -> pd.DataFrame:
     """Mean over the groups by estimator, with its standard error for independent groups and for dependent ones.
 
         se = sd / sqrt(N),   cluster_se = sd_g / sqrt(G)
