@@ -137,9 +137,10 @@ class Experiment:
         frame = records.load_records(self.out, keys) if records.part_files(self.out) else records.empty_frame()
         outdated = frame["status"].eq("skipped") & ~frame["key"].isin(self.plan.skips)  # what was missing then is there now
         frame = frame[~outdated].reset_index(drop=True)
-        ids = {c.key: (self.plan.problems[c.problem].id, self.plan.estimators[c.estimator].id) for c in self.plan.cells}
-        for i, column in enumerate(("problem", "estimator")):  # of records under an id of before, today's
-            frame[column] = frame["key"].map({key: names[i] for key, names in ids.items()})
+        if len(frame):  # records that were written under an id of before have today's here
+            cells = {c.key: c for c in self.plan.cells}
+            frame["problem"] = [self.plan.problems[cells[key].problem].id for key in frame["key"]]
+            frame["estimator"] = [self.plan.estimators[cells[key].estimator].id for key in frame["key"]]
         frame.insert(1, "experiment", self.name)
         return frame
 
