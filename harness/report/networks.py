@@ -90,7 +90,7 @@ def in_training(problems: Iterable[str]) -> pd.DataFrame:
         elif "/absent" not in problem:
             raise BadInputError(f"problem {problem!r} is not named <family>/<network>_seed<s>[_epoch<e>][_<layer>][/<part>].")
     names = ["family", "network", "seed", "epoch", "layer", "part"]
-    return pd.DataFrame.from_dict(rows, orient="index", columns=names).rename_axis("problem")
+    return pd.DataFrame(list(rows.values()), pd.Index(list(rows), dtype=str, name="problem"), names)
 
 
 def estimates(records: pd.DataFrame, config: items.Config, notion: str) -> pd.DataFrame:
