@@ -53,7 +53,7 @@ def result(out):
 @pytest.fixture
 def cli(out, capsys, monkeypatch):
     """Call the command line: cli("list", "problems") -> (exit status, standard output, standard error)."""
-    from harness.__main__ import main
+    from harness.commands.run import main
 
     monkeypatch.delenv("CALHARNESS_TRACEBACK", raising=False)
 

@@ -9,9 +9,9 @@ import pytest
 
 import harness
 from harness import list_estimators, list_experiments, list_problems
-from harness.__main__ import COMMANDS
 from harness.commands.completion import candidates
 from harness.commands.info import _meaning
+from harness.commands.run import COMMANDS
 from harness.common.paths import CHECKOUT
 from harness.runs.config import out_folder
 
@@ -153,7 +153,7 @@ def test_completion_in_bash(tmp_path):
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=tmp_path, env=environment)
     assert done.stdout.strip() == "smoke", done.stderr
     code = """import sys
-from harness.__main__ import main
+from harness.commands.run import main
 main(["completion", "words", "1", "calharness", "estimator.binned15."])
 print([name for name in ("numpy", "hydra", "omegaconf", "scipy", "pandas") if name in sys.modules])"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=environment)

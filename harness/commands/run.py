@@ -1,0 +1,396 @@
+"""Command line: calharness [run] OVERRIDES | list | info | plan | status | report | check | doctor | data |
+completion | help."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+COMMANDS = ("run", "list", "info", "plan", "status", "report", "check", "doctor", "data", "completion")
+
+
+def main(argv: list[str] | None = None) -> int:
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    trace = "--traceback" in arguments or os.environ.get("CALHARNESS_TRACEBACK") == "1"
+    arguments = [a for a in arguments if a != "--traceback"]
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    signal.signal(signal.SIGTERM, _stop)  # a scheduler's warning counts as an interruption: what is done is written
+    try:
+        return dispatch(arguments)
+    except BrokenPipeError:  # `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (Exception, KeyboardInterrupt) as error:
+        code = _exit_code(error)
+        if trace or code is None:
+            raise
+        return _say(str(error) or "interrupted", code)
+
+
+def _exit_code(error):
+    """The exit status of an error that is told in a sentence; None for one that is a defect of ours."""
+    from harness.errors import BadInputError
+    from harness.runs.runner import RunInterruptedError, WorkerDiedError
+    from harness.runs.worker import CellFailedError
+
+    codes = (
+        (BadInputError, 2),
+        (OSError, 2),
+        (CellFailedError, 1),
+        (WorkerDiedError, 1),
+        (RunInterruptedError, 130),
+        (KeyboardInterrupt, 130),
+    )
+    return next((code for kind, code in codes if isinstance(error, kind)), None)
+
+
+def dispatch(arguments: list[str]) -> int:
+    if arguments == ["--version"]:
+        from harness.common.version import VERSION
+
+        print(f"calharness {VERSION}")
+        return 0
+    if arguments[:2] == ["completion", "words"]:  # at every tab; --help may be one of the words
+        return completion(arguments[1:])
+    from harness.commands import help as texts
+
+    wanted = texts.asked(arguments, COMMANDS)
+    if wanted is not None:
+        print(texts.text(wanted or None))
+        return 0
+    commands = {
+        "run": run, "list": list_, "info": info, "plan": plan, "status": status, "report": report, "check": check,
+        "doctor": doctor, "data": data, "completion": completion,
+    }  # fmt: skip
+    first, rest = arguments[0], arguments[1:]
+    if first in commands:
+        return commands[first](rest)
+    if "=" not in first and not first.startswith(("-", "+", "~")):
+        raise no_command(first)
+    return run(arguments)
+
+
+def no_command(word):
+    from harness.errors import BadInputError, guess
+    from harness.runs.catalogue import GROUPS
+    from harness.runs.options import ids
+
+    group = next((g for g in GROUPS if word in ids(g)), None)
+    hint = f" (did you mean {group}={word}?)" if group else guess(word, [*COMMANDS, "help"])
+    return BadInputError(f"there is no command {word!r}{hint}; commands are {', '.join(COMMANDS)}, and options are NAME=VALUE.")
+
+
+def list_(arguments: list[str]) -> int:
+    from harness.commands import listing
+
+    return listing.command(arguments)
+
+
+def info(arguments: list[str]) -> int:
+    from harness.commands import info as described
+
+    return described.command(arguments)
+
+
+def completion(arguments: list[str]) -> int:
+    from harness.commands import completion as shell
+
+    return shell.command(arguments)
+
+
+def run(overrides: list[str]) -> int:
+    if any(a.startswith("-") for a in overrides):
+        return _through_hydra(overrides)
+    from harness.runs.config import compose
+
+    return _run_config(compose(overrides))
+
+
+def _run_config(config: dict) -> int:
+    from harness.commands.experiment import Experiment
+
+    experiment = Experiment.of_config(config)
+    if experiment.is_variation:
+        print(f"{experiment.sentence}; its results go to {_short(experiment.folder)}")
+    for note in experiment.notes():
+        print(note)
+    return _compute(experiment, finish=True)
+
+
+def _compute(experiment, finish: bool, later: float = 0.0, name: str | None = None) -> int:
+    """Run what is not recorded, say what came of it, and, with `finish`, draw it. Returns the exit status."""
+    started = time.monotonic()
+    counts = experiment.compute(later=later)
+    frame = experiment.records()
+    print(
+        f"{name or experiment.name}: {counts['cells']:,} cells, {counts['done']:,} done before, {counts['todo']:,} computed, "
+        f"{counts['skipped']:,} skipped, {counts['failed']:,} failed, {time.monotonic() - started:.1f} s"
+    )
+    status = max(_say_failures(frame, counts), int(counts["failed"] > 0))
+    if not finish:
+        return status
+    missing = experiment.missing(frame) - frame.loc[frame["status"].eq("failed"), "key"].nunique()
+    if missing > 0:
+        print(f"  {missing:,} cells of other shards or runs are missing; `calharness report ...` draws once they are there")
+        if experiment.config["shards"] > 1:
+            return int(counts["failed"] > 0)
+    return max(status, _finish(experiment, frame, fresh=counts["todo"] > 0))
+
+
+def _say_failures(frame, counts) -> int:
+    """One line on the cells that failed, if any, and one on those of a refresh that still have an earlier number; the exit
+    status."""
+    failed = frame[frame["status"].eq("failed")]
+    cells = failed["key"].nunique()
+    if cells:
+        print(f"  {cells:,} cells failed, the first with: {_end(failed['reason'].iloc[0])}; they run again with the next run",
+              file=sys.stderr)  # fmt: skip
+    if counts["failed"] > cells:
+        print(f"  {counts['failed'] - cells:,} cells failed when they were computed again, the first with: "
+              f"{_end(counts['reason'])}; what is shown of them was recorded before", file=sys.stderr)  # fmt: skip
+    return int(cells > 0)
+
+
+def _end(reason):
+    return str(reason).strip().splitlines()[-1]
+
+
+def _finish(experiment, frame, fresh: bool) -> int:
+    """Draw a result unless it is drawn already, and print its table. Returns the exit status: 1 where no cell has a number."""
+    from harness.report import missing
+
+    if not experiment.has_numbers(frame):
+        for line in missing.reasons(frame, experiment.shown_config()):
+            print(f"  {line}", file=sys.stderr)
+        print(f"  no cell of {experiment.name} has a number, so no picture is drawn or overwritten", file=sys.stderr)
+        if experiment.paper and not experiment.is_variation and len(frame) and not experiment.is_drawn_at_all():
+            _print_files(experiment, frame)  # the page of a paper's item that says what is missing
+        return 1
+    if fresh or not experiment.is_drawn(frame):
+        _print_files(experiment, frame)
+    else:
+        _print_table(experiment, frame)
+        page = experiment.folder / f"{experiment.stem}.html"
+        print(f"  {'up to date':<14}{_short(page)}, with figure and tables beside it (`calharness report ...` draws them anew)")
+    return 0
+
+
+def _print_table(experiment, frame):
+    """The wide table of a run that is no paper's, if it fits on a screen, and the reasons of what is not in it; of a paper's
+    item, whose table is its page's, the reasons of cells without a number."""
+    from harness.report import missing
+
+    if not experiment.has_numbers(frame):
+        return
+    if experiment.paper and not experiment.is_variation:
+        for line in missing.reasons(frame, experiment.shown_config(), of_table=False):
+            print(f"  {line}")
+        return
+    wide = experiment.wide(frame)
+    if wide.size <= 200:
+        print(f"\n{wide.columns.name}\n{wide.rename_axis(columns=None).to_string()}\n")
+    else:
+        print(f"  {len(wide):,} rows and {len(wide.columns)} columns are too many to be shown here; table and page have them")
+    for line in missing.reasons(frame, experiment.shown_config()):
+        print(f"  {line}")
+
+
+def _print_files(experiment, frame):
+    """Draw and write everything, and say where it is."""
+    from harness.runs.settings import FIGURE_FORMATS
+
+    _print_table(experiment, frame)
+    files, verdicts, notes = experiment.render(frame)
+    for note in notes:
+        print(f"  note: {note}")
+    pictures = [f".{kind}" for kind in FIGURE_FORMATS]
+    for what, ends in (("figure", pictures), ("table", (".csv", ".parquet", ".tex")), ("page", (".html",))):
+        same = [path for path in files if path.suffix in ends and path.stem == experiment.stem]
+        others = f" ({', '.join(path.suffix for path in same[1:])})" if len(same) > 1 else ""
+        print(f"  {what:<14}{_short(same[0])}{others}")
+        if what == "table" and verdicts:
+            compared = [_short(path) for path in files if path.stem.startswith("reproduction")]
+            found = ", ".join(f"{count:,} {verdict}" for verdict, count in verdicts.items() if count)
+            print(f"  {'paper vs ours':<14}{', '.join(compared)}: {found}")
+
+
+def _through_hydra(arguments):
+    import logging
+
+    import hydra
+    from hydra._internal.utils import get_args_parser
+
+    from harness.commands import multirun
+    from harness.common.paths import CONF
+    from harness.runs import hydra_source
+    from harness.runs.config import check_flags, check_known, free_paths, hydra_mistakes, plain
+
+    arguments = check_flags(arguments)
+    hydra_source.register()
+
+    given = get_args_parser().parse_args(arguments)
+    if given.multirun:
+        multirun.current = multirun.Multirun(given.overrides, _finish_job)
+        for experiment in multirun.current.experiments:
+            if experiment.is_variation:
+                print(f"{experiment.sentence}; its results go to {_short(experiment.folder)}")
+    failed = []
+
+    @hydra.main(config_path=str(CONF), config_name="config", version_base="1.3")
+    def job(cfg):
+        from hydra.core.hydra_config import HydraConfig
+
+        own = HydraConfig.get()
+        config = check_known(plain(cfg, own.runtime.choices.get("experiment")))
+        if not given.multirun:
+            failed.append(_run_config(config))
+        else:
+            return _job(config, list(own.overrides.task), own.job.num)
+
+    sys.argv = [sys.argv[0], *free_paths(arguments)]
+    logging.getLogger("hydra").setLevel(logging.WARNING)  # a job says itself that it has run
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # errors reach us whole, to be told in our way
+    try:
+        with hydra_mistakes(arguments):
+            job()
+        return max([*failed, multirun.current.status if multirun.current else 0])
+    finally:
+        multirun.current = None
+
+
+def _job(config, overrides, number):
+    """One job of a multirun: compute its cells; what several jobs add up to is drawn by the process that was called."""
+    from harness.commands import multirun
+    from harness.commands.experiment import Experiment
+    from harness.runs.runner import RunInterruptedError
+
+    experiment = Experiment.of_config(config)
+    going = multirun.current
+    name = going.name(number, overrides) if going else f"job {number + 1} ({', '.join(overrides)})"
+    try:
+        status = _compute(experiment, finish=False, later=going.later(experiment) if going else 0.0, name=name)
+    except RunInterruptedError as said:
+        raise KeyboardInterrupt(str(said)) from None  # an exception would let Hydra start the next job
+    if going:
+        going.ended(experiment, overrides, status)
+    return experiment.rmse() if going is None or going.searches else None  # what a sweeper that searches makes small
+
+
+def _finish_job(experiment) -> int:
+    """Draw what the jobs of a multirun add up to; the exit status."""
+    frame = experiment.records()
+    _say_recorded(experiment, frame)
+    return max(int(frame["status"].eq("failed").any()), _finish(experiment, frame, fresh=False))
+
+
+def _say_recorded(experiment, frame):
+    """How many cells are recorded, and which truths are not."""
+    cells = len(experiment.plan.cells)
+    print(f"{experiment.name}: {cells - experiment.missing(frame):,} of {cells:,} cells are recorded")
+    missing = experiment.missing_truths(frame)
+    if missing:
+        name, pairs = next(iter(missing.items()))
+        which = ", ".join(" ".join(pair) for pair in pairs[:3]) + (" and more" if len(pairs) > 3 else "")
+        others = f" and of {len(missing) - 1:,} more problems" if len(missing) > 1 else ""
+        print(f"  no truth is stored of {name} ({which}){others}: bias and coverage are empty there until it is run again")
+
+
+def plan(overrides: list[str]) -> int:
+    from harness.commands import multirun
+    from harness.commands.experiment import Experiment
+    from harness.runs import runner
+
+    several = [text for text in overrides if text in ("-m", "--multirun")]
+    own = [text for text in overrides if text not in several]
+    for experiment in multirun.results(own) if several else [Experiment.of(own)]:
+        print(f"{experiment.name} in {_short(experiment.out)}, results in {_short(experiment.folder)}")
+        print(runner.describe_plan(experiment.plan, experiment.out))
+    return 0
+
+
+def status(overrides: list[str]) -> int:
+    from harness.commands.doctor import status_text
+
+    print(status_text(_out(overrides)))
+    return 0
+
+
+def report(overrides: list[str]) -> int:
+    from harness.commands import multirun
+    from harness.commands.experiment import Experiment
+
+    several = [text for text in overrides if text in ("-m", "--multirun")]
+    own = [text for text in overrides if text not in several]
+    status = 0
+    for experiment in multirun.results(own) if several else [Experiment.of(own)]:
+        frame = experiment.records()
+        _say_recorded(experiment, frame)
+        if not len(frame):
+            experiment.render(frame)  # says that there is nothing
+        status = max(status, _finish(experiment, frame, fresh=True))
+    return status
+
+
+def check(arguments: list[str]) -> int:
+    from harness.commands import check as contract
+    from harness.errors import BadInputError
+
+    if len(arguments) != 1:
+        raise BadInputError(f"check takes one estimator, problem or calibrator, module.Name or an id, found {len(arguments)}.")
+    findings = contract.check(arguments[0])
+    print(contract.report(findings))
+    return int(any(f.outcome == "failed" for f in findings))
+
+
+def doctor(arguments: list[str]) -> int:
+    from harness.commands.doctor import examine
+    from harness.errors import BadInputError
+    from harness.runs.config import compose, out_folder
+
+    overrides = [a for a in arguments if a != "--compact"]
+    only_out = all(a.startswith("out=") for a in overrides)
+    unknown = [a for a in overrides if a.startswith("-")]
+    if unknown:
+        raise BadInputError(f"doctor has no option {unknown[0]!r}; it takes --compact and overrides NAME=VALUE.")
+    out = _out(overrides) if only_out else out_folder(compose(overrides)["out"])
+    text, problems = examine(out, None if only_out else overrides, compact="--compact" in arguments)
+    print(text)
+    return int(problems > 0)
+
+
+def data(arguments: list[str]) -> int:
+    from harness.commands import data as files
+
+    return files.command(arguments)
+
+
+def _out(overrides) -> Path:
+    from harness.errors import BadInputError
+    from harness.runs.config import compose, out_folder
+
+    wrong = [text for text in overrides if not text.startswith("out=")]
+    if wrong:
+        raise BadInputError(f"{wrong[0]!r} is no option here; only out=DIR is.")
+    folder = out_folder(compose(overrides)["out"] if overrides else None)
+    if overrides and not folder.is_dir():
+        raise BadInputError(f"out is {str(folder)!r}, where there is no folder; give one that a run wrote to.")
+    return folder
+
+
+def _short(path: Path) -> str:
+    """Relative to the working folder where that is shorter."""
+    relative = os.path.relpath(path)
+    return relative if len(relative) < len(str(path)) else str(path)
+
+
+def _say(message, code):
+    print(f"calharness: {message}", file=sys.stderr)
+    return code
+
+
+def _stop(signum, frame):
+    raise KeyboardInterrupt
