@@ -23,6 +23,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from harness import errors
 from harness.common.version import VERSION
 from harness.errors import BadInputError, UndefinedError
 
@@ -56,6 +57,8 @@ _LAZY = {
 
 def __getattr__(name: str) -> Any:
     """A name of __all__, or a module of the package (`harness.math.divergences`), imported when first asked for."""
+    if name in ("BadInput", "Undefined"):  # of version 0.1
+        return getattr(errors, name)
     if name in _LAZY:
         found = getattr(importlib.import_module(_LAZY[name]), name)
     else:

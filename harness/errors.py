@@ -7,6 +7,7 @@ no such number.
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Sequence
 
 
@@ -23,3 +24,12 @@ def guess(word: str, known: Sequence[str]) -> str:
     """The end of a sentence about an unknown word: ' (did you mean ...?)' with the known word closest to it, or nothing."""
     close = difflib.get_close_matches(word, known, n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def __getattr__(name: str) -> type[Exception]:
+    """The errors by the names that they had in version 0.1, with a warning."""
+    renamed: dict[str, type[Exception]] = {"BadInput": BadInputError, "Undefined": UndefinedError}
+    if name not in renamed:
+        raise AttributeError(f"module 'harness.errors' has no attribute {name!r}")
+    warnings.warn(f"{name} is called {renamed[name].__name__} now", DeprecationWarning, stacklevel=2)
+    return renamed[name]

@@ -80,3 +80,9 @@ def test_what_cannot_be_estimated_is_one_sentence(estimator, p, y, notion, says)
 def test_an_estimate_that_does_not_exist_is_undefined():
     with pytest.raises(UndefinedError):
         harness.estimate("kde", [0.3], [1], "binary")
+
+
+@pytest.mark.parametrize(("before", "now"), [("BadInput", BadInputError), ("Undefined", UndefinedError)])
+def test_errors_are_found_by_their_names_of_before(before, now):
+    with pytest.warns(DeprecationWarning, match=f"{before} is called {now.__name__} now"):
+        assert getattr(harness, before) is now

@@ -135,7 +135,6 @@ class EstimatorSpec:
         """One attribute of the estimator, or what holds without it."""
         return _level_of(estimator) if name == "level" else getattr(estimator, name, getattr(cls, name))
 
-
     def out_of_range(self, notion: str, n: int, classes: int) -> str | None:
         """Why the estimator does not take n samples of so many classes under a notion; None where it does."""
         if notion not in self.notions:
