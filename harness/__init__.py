@@ -58,7 +58,8 @@ _LAZY = {
 def __getattr__(name: str) -> Any:
     """A name of __all__, or a module of the package (`harness.math.divergences`), imported when first asked for."""
     if name in ("BadInput", "Undefined"):  # of version 0.1
-        return getattr(errors, name)
+        renamed: Any = getattr(errors, name)
+        return renamed
     if name in _LAZY:
         found = getattr(importlib.import_module(_LAZY[name]), name)
     else:
