@@ -219,4 +219,4 @@ def width_of(name: str) -> float:
     (0.015625, 0.02)
     """
     base, _, exponent = name.removeprefix("h").partition("^")
-    return float(base) ** float(exponent or 1)
+    return float(float(base) ** float(exponent or 1))
