@@ -9,7 +9,7 @@ import pytest
 
 import harness
 from experiments.ciosek2026 import ablations, bound, convergence, coverage, ece, study, tighter
-from experiments.ciosek2026.authors import MeanShift
+from harness.estimators import MeanShift
 from harness.estimators.base import apply
 from harness.estimators.certified.base import ablated
 from harness.report import coverage_plot, items, rates, reproduction
