@@ -9,9 +9,9 @@ import pytest
 
 import harness
 from experiments.ciosek2026 import ablations, bound, convergence, coverage, ece, study, tighter
-from experiments.ciosek2026.authors import MeanShift
+from harness.estimators import MeanShift
 from harness.estimators.base import apply
-from harness.estimators.certified.base import ablated
+from harness.estimators.certified.base import EMPIRICAL, FULL, ablated
 from harness.report import coverage_plot, items, rates, reproduction
 from harness.runs.config import compose
 from harness.runs.options import ids
@@ -234,9 +234,9 @@ def test_a_bound_is_recomputed_from_its_parts(estimator):
     p, y = problem.sample(3000, np.random.default_rng(1))
     e = apply(harness.load_estimator(estimator), p, y, "binary", np.random.default_rng(2), problem)["l1"]
     found = ablated(e.diagnostics, e.level)
-    assert found.pop(ablations.FULL) == pytest.approx(e.high, abs=1e-12)
+    assert found.pop(FULL) == pytest.approx(e.high, abs=1e-12)
     assert len(found) >= 3 and all(value <= e.high + 1e-12 for value in found.values())
-    assert found[ablations.EMPIRICAL] == e.diagnostics["empirical"] < e.high
+    assert found[EMPIRICAL] == e.diagnostics["empirical"] < e.high
 
 
 def test_a_missing_bias_term_loses_coverage_where_windows_erase_the_waves():
@@ -253,7 +253,7 @@ def test_a_missing_bias_term_loses_coverage_where_windows_erase_the_waves():
             rows.append({**row, "diagnostics": json.dumps(e.diagnostics)})
     frame, config = records(rows), configured("ablations")
     found = coverage_plot.without_terms(frame).set_index(["estimator", "variant"])["coverage"]
-    assert found["bv_window_wide", ablations.FULL] == found["bv_window", ablations.FULL] == 1.0
+    assert found["bv_window_wide", FULL] == found["bv_window", FULL] == 1.0
     assert found["bv_window_wide", "without bias"] == 0.0
     table = ablations.table(frame, config)
     assert table.loc[("square12", "BV window, wide", "3,000", "0.95"), "detected"] == "bias"

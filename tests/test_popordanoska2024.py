@@ -9,10 +9,12 @@ from scipy.special import expit, rel_entr
 
 import harness
 from experiments.popordanoska2024 import bias_rate, curves, fig5, table2, table4, table5
-from experiments.popordanoska2024.authors import IsotonicScaled, TruthOfVector, limits
+from experiments.popordanoska2024.authors import IsotonicScaled
 from harness import BadInputError
 from harness.commands.experiment import Experiment
+from harness.estimators import TruthOfVector
 from harness.estimators.base import apply
+from harness.estimators.kernel_limit import limits
 from harness.problems import AbsentFiles, Dirichlet, EachClass, OneClass, Predictions, RecalibratedFiles, Relabelled
 from harness.report import networks, rates, reproduction
 from harness.runs.config import compose
@@ -367,7 +369,7 @@ def test_table_5_ranks_classes_and_measures_their_agreement():
     assert found[found["metric"].eq("CE_KL")]["mean"].to_list() == pytest.approx([1.0, 3.0, 2.0])
     assert found[found["metric"].eq("CE_2^2")]["mean"].to_list() == pytest.approx([300.0, 100.0, 200.0])  # x 1000, as published
     assert found[found["metric"].eq("CE_1")]["rank"].to_list() == [1, 3, 2]
-    alike = table5.agreement(found).loc["PreResNet56"]
+    alike = rates.rank_agreement(found, "network", ["label_of_class"], "metric", "CE_KL").loc["PreResNet56"]
     assert alike["CE_1"] == pytest.approx(1.0) and alike["CE_2^2"] == pytest.approx(-1.0)
     table = table5.table(records(rows, notion="binary"), config)
     assert table.loc[("PreResNet56", "CE_KL"), "class 1"] == "3.00 (3)"

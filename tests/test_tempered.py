@@ -9,9 +9,9 @@ from scipy.integrate import quad
 from scipy.special import betaln, expit, logit
 
 import harness
-from experiments.popordanoska2024.authors import classwise_of_vector
 from harness import BadInputError
 from harness.common.seeds import data_rng
+from harness.estimators.kernel_limit import classwise_of_vector
 from harness.math import estimands
 from harness.problems import Beta, Dirichlet, TemperedDirichlet
 from harness.problems.maps import LogitAffine, Power

@@ -4,7 +4,7 @@ A bound adds worst cases, so most terms can be left out on most problems without
 without it covers less than 1 - delta - 3 standard errors."""
 
 from experiments.ciosek2026 import bounds
-from harness.estimators.certified.base import ALONE, EMPIRICAL, FULL, VARIANTS
+from harness.estimators.certified.base import VARIANTS
 from harness.report import coverage_plot, items, panels
 
 
@@ -28,28 +28,18 @@ def table(records, config):
     coverage over all problems, by bound."""
     found, rows = bounds.named(coverage_plot.without_terms(records), config), {}
     for (function, bound, n, level), part in found.groupby(["function", "bound", "n", "level"], sort=False):
-        rows[function, bound, f"{n:,}", f"{level:g}"] = _row(part, part)
+        rows[function, bound, f"{n:,}", f"{level:g}"] = coverage_plot.variants_entries(part, part)
     for (bound, level), part in found.groupby(["bound", "level"], sort=False):
         lowest = part.loc[part.groupby("variant", sort=False)["coverage"].idxmin()]
-        rows["lowest of all", bound, "–", f"{level:g}"] = _row(lowest, part)
+        rows["lowest of all", bound, "–", f"{level:g}"] = coverage_plot.variants_entries(lowest, part)
     heading = "share of samples whose bound holds the true value, terms left out"
     return items.wide(rows, ["problem", "bound", "n", "level"], heading, (*VARIANTS, "smallest that passes", "detected"))
-
-
-def _row(part, judged):
-    detected = judged.pivot(index=["problem", "n"], columns="variant", values="detected").reindex(columns=[*VARIANTS])
-    seen = detected.eq(True).any()
-    names = [v.removeprefix("without ") for v in VARIANTS if seen[v] and v.startswith("without ")]
-    if (detected[EMPIRICAL].eq(True) & detected[ALONE].eq(False)).any():
-        names.append("transfer (where alone)")
-    row = {r.variant: f"{r.coverage:.4f}" for r in part.itertuples()} | {"smallest that passes": f"{part['least'].min():.4f}"}
-    return row | {"detected": "the bound itself fails" if seen[FULL] else ", ".join(names) or "none"}
 
 
 def reproduced(records, config):
     """Rows '<problem id>, n = <n>, level <level>', columns '<estimator id>, <variant>': coverage. The transfer alone also at
     level 0.5."""
     of_it = (["problem", "estimator", "variant"], "{problem}, n = {n}, level {level:g}", "{estimator}, {variant}")
-    shares = bounds.shares(coverage_plot.without_terms(records), config, *of_it)
-    half = bounds.shares(coverage_plot.without_terms(records, 0.5), {**config, "reasons": {}}, *of_it)
+    shares = coverage_plot.shares(coverage_plot.without_terms(records), *of_it, config["reasons"].get("prototype"))
+    half = coverage_plot.shares(coverage_plot.without_terms(records, 0.5), *of_it)
     return items.answers(items.together(shares, half), config)

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from harness.report import items, rates
@@ -56,15 +55,3 @@ def looks(frame, config) -> dict[str, dict]:
 def measured(records):
     """rates.excess of the L1 records that carry a number."""
     return rates.excess(items.with_number(records, "l1"))
-
-
-def shares(found, config, by, row, column):
-    """Rows of a frame of coverages, with the error of a share, sqrt(c (1 - c) / samples). Where the prototype's numbers are of
-    other problems of the kind, the lowest over n stands beside them, whatever its n, in rows '<problem id>'."""
-    found = found.assign(error=np.sqrt(found["coverage"] * (1.0 - found["coverage"]) / found["samples"]))
-    ours = items.numbers(found, row, column, "coverage", "error", "samples")
-    if "prototype" not in config["reasons"] or not len(found):
-        return ours
-    lowest = found.loc[found.groupby(by, sort=False)["coverage"].idxmin()]
-    of_others = items.numbers(lowest, "{problem}", column, "coverage", None, "samples", config["reasons"]["prototype"])
-    return items.together(ours, of_others)

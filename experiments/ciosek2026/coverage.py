@@ -29,5 +29,6 @@ def table(records, config):
 def reproduced(records, config):
     """Coverage (rows '<problem id>, n = <n>', columns '<estimator id>, coverage') and, in columns '<estimator id>', the mean
     bounds, of the level of this run."""
-    shares = bounds.shares(measured(records), config, ["problem", "estimator"], "{problem}, n = {n}", "{estimator}, coverage")
+    of_it = (["problem", "estimator"], "{problem}, n = {n}", "{estimator}, coverage")
+    shares = coverage_plot.shares(measured(records), *of_it, config["reasons"].get("prototype"))
     return items.answers(items.together(shares, items.numbers_by_id(records, config, "l1")), config)

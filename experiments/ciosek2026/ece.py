@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.ciosek2026 import bounds
-from harness.report import items, panels
+from harness.report import items, panels, rates
 from harness.report.style import COLOURS
 
 FIXED, GROWING = "binned15", "binned, n^(1/3) bins"
@@ -23,11 +23,9 @@ def estimates(records):
 
 
 def intervals(records):
-    """By problem and n: mean ends and coverage of the certified interval to show."""
+    """rates.mean_intervals of the last of INTERVALS that a problem has."""
     found = bounds.measured(records[records["estimator"].isin(INTERVALS)])
-    found = found[found["estimator"].eq(found.groupby("problem")["estimator"].transform("max"))]
-    held = found.assign(covers=found["low"].le(found["truth"]) & found["truth"].le(found["high"]))
-    return held.groupby(["problem", "n"], as_index=False)[["low", "high", "covers"]].mean()
+    return rates.mean_intervals(found[found["estimator"].eq(found.groupby("problem")["estimator"].transform("max"))])
 
 
 def render(records, config):

@@ -3,14 +3,11 @@
 decrease = AUROC of the scores as they are, less that of the perturbed scores of the same rows, mean over the perturbation's
 draws. For networks trained with the perturbation it is less their own perturbed AUROC: what training changes counts too."""
 
-import re
-
 import numpy as np
 import pandas as pd
 
 from harness.math.sech_noise import width_of
-from harness.problems.perturbations import parts_of_id
-from harness.report import items, panels, rates
+from harness.report import items, perturbations, rates
 from harness.report.shown import label
 
 LIMIT = 0.001  # "< 0.001" at h = 2^-6
@@ -28,53 +25,13 @@ NEAREST = {"CIFAR, ViT": "panel == 'cifar10'", "Spam, BERT": "panel == 'mlp' and
 
 
 def curves(records):
-    """By panel, series, training and h: mean decrease over the members of a series (classes, tables or seeds), its error over
-    them (over the draws for one), and `raw`, the AUROC of the scores as they are."""
-    fine = items.with_number(records, "auroc")
-    named = pd.DataFrame(map(parts_of_id, fine["problem"]), fine.index, ["base", "aware", "h"])
-    fine = fine.join(named.astype({"h": float, "aware": bool})).astype({"value": float})
-    raw = items.means(fine[fine["h"].isna()], ["base"]).set_index("base").add_prefix("raw_")
-    found = items.means(fine[fine["h"].notna()], ["base", "aware", "h"]).join(raw, on="base", how="inner")
-    if "keys" in found:
-        found["keys"] = found["keys"] + found["raw_keys"]
-    places = pd.DataFrame([_place(base) for base in found["base"]], found.index, ["panel", "series"])
-    found = found.join(places).assign(decrease=found["raw_mean"] - found["mean"])
-    by = ["panel", "series", "aware", "h"]
-    table = items.means(found, by, "decrease").rename(columns={"reps": "members"})
-    rest = found.groupby(by, sort=False)[["raw_mean", "se"]].mean().reset_index(drop=True)
-    table = table.assign(raw=rest["raw_mean"], se=np.where(table["members"] > 1, table["se"], rest["se"]))
-    return table.sort_values("h", kind="stable")
+    """perturbations.decreases of the AUROC: a series is a data set or network, its members classes, tables or seeds."""
+    return perturbations.decreases(records, "auroc", KINDS, "tabular")
 
 
 def render(records, config):
-    """One panel per kind of predictions; solid: trained with the perturbation, dashed: perturbed afterwards. Below 0.001 the axis
-    is linear."""
-    found = curves(records)
-    drawn = [name for name in PANELS if found["panel"].eq(name).any()]
-    if not drawn:
-        return panels.nothing("there are no predictions to draw; the page says how to get them")
-    figure, axes = panels.panels(len(drawn), 2, 2.55 - 0.6 / -(-len(drawn) // 2), None, sharex=True, sharey=True)
-    for panel, ax in zip(drawn, axes):
-        mine = found[found["panel"].eq(panel)]
-        numbers = {series: i for i, series in enumerate(sorted(mine["series"].unique()))}
-        for (series, aware), part in mine.groupby(["series", "aware"]):
-            full = aware or not mine["aware"].any()
-            look = panels.look(numbers[series], full, "-" if full else (0, (3, 2)), markeredgewidth=0.7)
-            panels.curve(ax, part, "h", label=label(config, "problem", series) if full else None, **look)
-        ax.axhspan(-1.0, LIMIT, color="0.5", alpha=0.12, linewidth=0)
-        for width in (CLAIMED, NOTABLE):
-            ax.axvline(width, color="0.4", linewidth=0.7, linestyle=":")
-        ax.set_title(PANELS[panel])
-        ax.legend(loc="upper left", fontsize=6.5, handlelength=2.2)
-    widths = sorted(found["h"].unique())
-    bottom = 1.5 * min(0.0, (found["mean"] - found["se"].fillna(0.0)).min()) - 1e-4
-    axes[0].set_xscale("log", base=2)
-    axes[0].set_xticks(widths, [f"$2^{{{np.log2(h):g}}}$" for h in widths])
-    axes[0].set_yscale("symlog", linthresh=LIMIT, linscale=0.7)
-    axes[0].set(ylim=(bottom, 0.5), yticks=[t for t in (-0.01, -0.001, 0.0, 0.001, 0.01, 0.1) if t >= bottom])
-    figure.supxlabel("width $h$ of the perturbation", fontsize=8)
-    figure.supylabel("decrease of the AUROC", fontsize=8)
-    return figure
+    """perturbations.figure; dotted the widths 2^-6 and 2^-4."""
+    return perturbations.figure(curves(records), config, PANELS, "decrease of the AUROC", LIMIT, (CLAIMED, NOTABLE))
 
 
 def table(records, config):
@@ -106,9 +63,3 @@ def reproduced(records, config):
         keys = tuple(key for keys in mine.get("keys", ()) for key in keys)
         rows.append((asked.item, asked.row, asked.column, *mean, none or config["reasons"][name], keys))
     return pd.DataFrame(rows, columns=items.ANSWER)
-
-
-def _place(base):
-    """The panel and the series of a base problem's id; its own where it is of no known kind."""
-    found = [read.groupdict() for kind in KINDS if (read := re.fullmatch(kind, base))]
-    return {"panel": "tabular", **found[0]} if found else {"panel": base, "series": base}

@@ -43,20 +43,11 @@ def table(records, config):
     rows = {}
     for (problem, pair), part in ratios(records, config).groupby(["problem", "pair"], sort=False):
         text = " / ".join(bounds.plain(e, config) for e in pair.split(" / "))
-        row = rows[bounds.function(problem, config), text] = {"verdict": verdict(part)}
+        row = rows[bounds.function(problem, config), text] = {"verdict": rates.smaller_on_all(part, FROM, "tighter")}
         for r in part.itertuples():
             row[f"n = {r.n:,}"] = items.entry(r.mean, r.se, 3) + f" (max. {r.largest:.3f})" if r.reps else "both vacuous"
     heading = "ratio of the mean bounds ± jackknife error (largest ratio on one sample)"
     return items.wide(rows, ["function", "derived / paper-style"], heading)
-
-
-def verdict(part) -> str:
-    """'tighter on all N samples' of n >= 10,000, or on how many sizes it is not; part: `ratios` of one function and pair."""
-    large = part[part["n"].ge(FROM) & part["reps"].gt(0)]
-    worse = [f"{n:,}" for n in large.loc[~large["largest"].lt(1.0), "n"]]
-    if worse:
-        return f"not on every sample of n = {', '.join(worse)}"
-    return f"tighter on all {large['reps'].sum():,} samples" if len(large) else "–"
 
 
 def reproduced(records, config):

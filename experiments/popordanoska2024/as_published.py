@@ -29,23 +29,13 @@ def render(records, config):
         height = 0.9 + 2 * (0.35 + 0.19 * len(names))
         figure, axes = panels.facets(found, rows, ("problem", columns), "estimator", [], height, sharey=True)
         for (estimand, problem), ax in axes.items():
-            _side_by_side(ax, found[found["estimand"].eq(estimand) & found["problem"].eq(problem)], names)
+            part = found[found["estimand"].eq(estimand) & found["problem"].eq(problem)]
+            panels.by_size(ax, part, "estimator", names, scale=100)
+            panels.truth_line(ax, part.assign(truth=part["theirs"]), curves.THEIRS, upright=True, scale=100, linestyle=":")
             ax.set_xlabel(curves.SHORT[estimand] + r" $\times$ 100")
             panels.name_rows(ax, list(texts.values()), 0.6, 0.6)
     panels.legend(figure, list(axes.values()))
     return figure
-
-
-def _side_by_side(ax, part, names):
-    """One problem and estimand: a row of marks per estimator, x 100, which says where it has none."""
-    for j, (n, of_n) in enumerate(part.groupby("n")):
-        at = of_n["estimator"].map(names.index) + 0.28 * (j - 0.5)
-        panels.marks(ax, at, of_n, scale=100, **panels.look(j, bool(j), label=f"$n$ = {n:,}"))
-    panels.truth_line(ax, part, upright=True, scale=100)
-    panels.truth_line(ax, part.assign(truth=part["theirs"]), curves.THEIRS, upright=True, scale=100, linestyle=":")
-    for absent in set(names) - set(part["estimator"]):
-        place = {"transform": ax.get_yaxis_transform(), "ha": "right", "va": "center", "fontsize": 6, "color": "0.45"}
-        ax.text(0.98, names.index(absent), "no estimate", **place)
 
 
 def table(records, config):

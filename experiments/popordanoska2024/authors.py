@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
-from scipy.special import expit, gammaln, rel_entr, xlogy
+from scipy.special import xlogy
 
 from harness.calibrators.logits import floored_log, in_columns
 from harness.errors import BadInputError, UndefinedError
@@ -18,8 +17,6 @@ from harness.estimators.dirichlet_kernel import LIKELIHOOD_GRID, check_form
 from harness.math.kernels import LOG_NEGLIGIBLE, PREDICTION_FLOOR, dirichlet_sums, two_columns
 from harness.math.notions import checked, one_hot
 from harness.math.softmax import softmax
-from harness.problems import TemperedDirichlet
-from harness.problems.tempered import SMOOTH, mean_of_sets, sums_over_classes
 
 TEMPERATURES = np.linspace(1e-4, 5.0, 10_000).astype(np.float32).astype(np.float64)
 CLIP = 1e-7  # scores are kept in [CLIP, 1 - CLIP]
@@ -225,83 +222,3 @@ class IsotonicScaled:
 
 def _clipped(p):
     return np.clip(p.astype(np.float32), CLIP, 1.0 - CLIP)
-
-
-def classwise_of_vector(problem, estimand):
-    """What their code takes for the class-wise truth: the mean over classes of d(f_j, C_j), C_j given the whole vector f, where
-    the class-wise notion has E[Y_j given f_j], which knows less: its values are smaller (equal for two classes). estimand:
-    l2_squared or kl, of one column: their l2 is twice the l2_squared here."""
-    if estimand not in ("l2_squared", "kl"):
-        raise BadInputError(f"estimand is {estimand!r}; allowed are l2_squared, kl.")
-    if problem.classes == 2 or problem.truth_power == problem.prediction_power:
-        return problem.truth(estimand, "classwise")
-    parts = sums_over_classes(problem.unnamed())
-    per_set = (parts[estimand] + (parts["kl_rest"] if estimand == "kl" else 0.0)) / problem.classes
-    return mean_of_sets(per_set, SMOOTH)
-
-
-@dataclass(frozen=True)
-class OfTheProblem:
-    """Class-wise numbers of the problem alone, whatever the sample."""
-
-    notions = ("classwise",)
-    estimands = ("kl", "l2_squared")
-    wants = ("problem",)
-    takes_classwise = True
-
-
-@dataclass(frozen=True)
-class TruthOfVector(OfTheProblem):
-    """`classwise_of_vector`, the squared error on two columns, and so twice ours; the diagnostic `error` is that of the
-    quadrature. Undefined but for tempered Dirichlet problems. Popordanoska et al. (2024), Section 7.1."""
-
-    seconds = 0.05
-
-    def __call__(self, p, y, rng=None, problem=None):
-        if not isinstance(problem, TemperedDirichlet):
-            raise UndefinedError("the truth given the whole vector is known for tempered Dirichlet problems alone")
-        found = {}
-        for name, columns in (("kl", 1.0), ("l2_squared", 2.0)):
-            truth = classwise_of_vector(problem, name)
-            found[name] = Estimate(columns * truth.value, diagnostics={"error": columns * truth.error})
-        return found
-
-
-@dataclass(frozen=True)
-class KernelLimit(OfTheProblem):
-    """What the kernel estimator of a fixed bandwidth tends to as n goes to infinity, two classes, on two columns.
-
-    With n, r(g) becomes the smoothed truth r_h(g) = E[k(g; f) C] / E[k(g; f)], so that the direct form tends to
-    E D_F(r_h(f), f) and the form via the risk to that less E <grad F(f), C - r_h(f)>. Gauss quadrature of order 4 over the
-    log-odds of s, whose law for Dir(1, 1) is logistic.
-    """
-
-    form: str
-    bandwidth: float
-
-    def __call__(self, p, y, rng=None, problem=None):
-        if not isinstance(problem, TemperedDirichlet) or problem.classes != 2 or problem.alpha != 1.0:
-            raise UndefinedError("the limit is known for tempered draws of Dir(1, 1) alone")
-        found = limits(problem, self.bandwidth)
-        return {name: Estimate(float(found[self.form, name])) for name in self.estimands}
-
-
-@lru_cache(maxsize=64)
-def limits(problem, bandwidth, panels=600, reach=22.0):
-    """{(form, estimand): limit of `KernelLimit`}."""
-    x, w = np.polynomial.legendre.leggauss(4)
-    edges = np.linspace(-reach, reach, panels + 1)
-    mid, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
-    x, weights = (mid[:, None] + half[:, None] * x).ravel(), (half[:, None] * w).ravel()
-    weights = weights * expit(x) * expit(-x)
-    c, g = expit(problem.truth_power * x), np.clip(expit(problem.prediction_power * x), CLIP, 1 - CLIP)
-    r = np.empty_like(g)
-    constant = -gammaln(g / bandwidth + 1) - gammaln((1 - g) / bandwidth + 1)
-    for rows in np.array_split(np.arange(len(g)), max(1, len(g) ** 2 >> 20)):
-        kernel = np.log(g[rows, None]) * (g / bandwidth) + np.log1p(-g[rows, None]) * ((1 - g) / bandwidth) + constant
-        kernel = np.exp(kernel - kernel.max(axis=1, keepdims=True)) * weights
-        r[rows] = kernel @ c / kernel.sum(axis=1)
-    gradients = {"kl": np.log(g) - np.log1p(-g), "l2_squared": 2 * (2 * g - 1)}
-    direct = {"kl": weights @ (rel_entr(r, g) + rel_entr(1 - r, 1 - g)), "l2_squared": weights @ (2 * (r - g) ** 2)}
-    risk = {name: direct[name] - weights @ ((c - r) * gradient) for name, gradient in gradients.items()}
-    return {(form, name): one[name] for form, one in (("direct", direct), ("risk", risk)) for name in gradients}

@@ -1,6 +1,6 @@
 """The bias of the kernel estimators at a fixed bandwidth h (two classes): c / n towards a limit that is not the true value.
 
-The limits are estimators as well (authors.KernelLimit), of the same form and bandwidth as the one whose limit each is.
+The limits are estimators as well (harness.estimators.KernelLimit), of the same form and bandwidth as the one whose limit each is.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """Figure 4: squared L2 (top) and KL (bottom) calibration error and its relative bias, for 2, 5 and 10 classes.
 
-The class-wise error compares g_j with E[Y_j given g_j]; what the authors take for the truth (authors.TruthOfVector) compares it
+The class-wise error compares g_j with E[Y_j given g_j]; what the authors take for the truth (TruthOfVector) compares it
 with E[Y_j given the whole vector], which is more for more than two classes (Jensen). Relative bias is against the first.
 """
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.popordanoska2024 import curves
-from harness.report import items, networks, panels
+from harness.report import items, networks, panels, rates
 
 summary = curves.summary
 KERNEL, BINS = "kde_popordanoska2024", "classwise_ece_popordanoska2024"
@@ -44,12 +44,6 @@ def printed(config):
     return ranked(found.assign(se=np.nan))
 
 
-def agreement(found):
-    """Spearman's rank correlation of every metric with CE_KL, by network."""
-    wide = found.pivot(index=PLACE, columns="metric", values="rank")
-    return wide.groupby(level="network", sort=False).apply(lambda w: w.corrwith(w["CE_KL"])) if len(wide) else wide
-
-
 def render(records, config):
     """One column per network: the three errors of every class, with its rank above; the printed numbers as open marks."""
     found, theirs = measured(records, config), printed(config)
@@ -79,7 +73,7 @@ def table(records, config):
     """Rows (network, metric): the value of every class with its rank, and Spearman's correlation of the ranks with CE_KL's."""
     rows = {}
     for found, end in ((measured(records, config), ""), (printed(config), ", paper")):
-        alike = agreement(found)
+        alike = rates.rank_agreement(found, "network", ["label_of_class"], "metric", "CE_KL")
         found = found.assign(text=[f"{items.entry(r.mean, r.se, 2)} ({r.rank:.0f})" for r in found.itertuples()])
         found["alike"] = [alike.loc[place] for place in zip(found["network"], found["metric"])]
         key = ("{network}", "{metric}" + end)

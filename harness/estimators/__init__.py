@@ -24,7 +24,9 @@ from harness.estimators.certified import (
 from harness.estimators.ckce import CKCE
 from harness.estimators.dirichlet_kernel import BinningKernel, DirichletKernel
 from harness.estimators.kernel_errors import MMCE, SKCE, UCME, SimplexECE
+from harness.estimators.kernel_limit import KernelLimit, TruthOfVector
 from harness.estimators.kernel_ridge import KernelRidge
+from harness.estimators.mean_shift import MeanShift
 from harness.estimators.neighbours import NeighbourSharpness
 from harness.estimators.reliability_bins import ReliabilityBins
 from harness.estimators.risk_curve import RiskCurve
@@ -50,12 +52,15 @@ __all__ = [
     "Debiased",
     "DirichletKernel",
     "Estimate",
+    "KernelLimit",
     "KernelRidge",
     "LogLossScore",
     "MMCE",
+    "MeanShift",
     "NeighbourSharpness",
     "Oracle",
     "ReliabilityBins",
+    "TruthOfVector",
     "Tuned",
     "RiskCurve",
     "SKCE",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from harness.estimators.certified.base import ALONE, EMPIRICAL, VARIANTS, ablated
+from harness.estimators.certified.base import ALONE, EMPIRICAL, FULL, VARIANTS, ablated
 from harness.report import items, panels, rates
 from harness.report.style import COLOURS, MARKERS
 
@@ -71,6 +71,28 @@ def entries(part: pd.DataFrame) -> dict[str, str]:
     }
 
 
+def shares(found: pd.DataFrame, by: Sequence[str], row: str, column: str, why: str | None = None) -> pd.DataFrame:
+    """`items.numbers` of coverages, with the error of a share, sqrt(c (1 - c) / samples).
+
+    Parameters
+    ----------
+    found : DataFrame
+        As of `rates.coverage` or `without_terms`.
+    by : sequence of str
+        What the lowest coverage is taken by.
+    row, column : str
+        As of `items.numbers`.
+    why : str, optional
+        Why reported coverages are of other problems of the kind: beside them stands the lowest over n, in rows '<problem id>'.
+    """
+    found = found.assign(error=np.sqrt(found["coverage"] * (1.0 - found["coverage"]) / found["samples"]))
+    ours = items.numbers(found, row, column, "coverage", "error", "samples")
+    if why is None or not len(found):
+        return ours
+    lowest = found.loc[found.groupby(list(by), sort=False)["coverage"].idxmin()]
+    return items.together(ours, items.numbers(lowest, "{problem}", column, "coverage", None, "samples", why))
+
+
 def without_terms(records: pd.DataFrame, level: float | None = None) -> pd.DataFrame:
     """How often upper bounds would hold the true value without each of their terms: `rates.coverage` of what `ablated` makes of
     the diagnostics.
@@ -120,3 +142,15 @@ def variants_panel(ax, found: pd.DataFrame, names: Mapping[str, str], variants: 
         ax.axhline(y, color="0.88", linewidth=0.6, zorder=0)
     ax.set_xlim(-0.04, 1.04)
     panels.name_rows(ax, list(names.values()))
+
+
+def variants_entries(part: pd.DataFrame, judged: pd.DataFrame) -> dict[str, str]:
+    """A row of a table: the coverage of every variant in `part`, the smallest that passes, and the terms without which the bound
+    fails somewhere in `judged`, both as of `without_terms`, of one bound and level."""
+    detected = judged.pivot(index=["problem", "n"], columns="variant", values="detected").reindex(columns=[*VARIANTS])
+    seen = detected.eq(True).any()
+    names = [v.removeprefix("without ") for v in VARIANTS if seen[v] and v.startswith("without ")]
+    if (detected[EMPIRICAL].eq(True) & detected[ALONE].eq(False)).any():
+        names.append("transfer (where alone)")
+    row = {r.variant: f"{r.coverage:.4f}" for r in part.itertuples()} | {"smallest that passes": f"{part['least'].min():.4f}"}
+    return row | {"detected": "the bound itself fails" if seen[FULL] else ", ".join(names) or "none"}

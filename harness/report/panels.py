@@ -16,6 +16,7 @@ __all__ = [
     "N_AXIS",
     "WIDTH",
     "band",
+    "by_size",
     "curve",
     "dodged",
     "dots_and_mean",
@@ -140,6 +141,18 @@ def dodged(ax, frame: pd.DataFrame, by: str, names: Sequence[str], series: str, 
     for i, (name, style) in enumerate(styles.items()):
         named_marks(ax, frame[frame[series].eq(name)], by, names, shift=step * (i + 0.5) - room / 2, **style)
     return room / 2 - step / 2
+
+
+def by_size(ax, part: pd.DataFrame, by: str, names: Sequence[str], scale: float = 1.0) -> None:
+    """A row of marks per name, one for each of two sample sizes n, open at the smaller, with the `truth_line`; a name that the
+    frame's column `by` does not have says that there is no estimate."""
+    for j, (n, of_n) in enumerate(part.groupby("n")):
+        at = of_n[by].map(list(names).index) + 0.28 * (j - 0.5)
+        marks(ax, at, of_n, scale=scale, **look(j, bool(j), label=f"$n$ = {n:,}"))
+    truth_line(ax, part, upright=True, scale=scale)
+    for absent in set(names) - set(part[by]):
+        place = {"transform": ax.get_yaxis_transform(), "ha": "right", "va": "center", "fontsize": 6, "color": "0.45"}
+        ax.text(0.98, list(names).index(absent), "no estimate", **place)
 
 
 def true_values(ax, frame: pd.DataFrame, by: str, names: Sequence[str]) -> None:

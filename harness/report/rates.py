@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+
+from harness.report.shown import DASH
 
 
 def log_slope(wide: pd.DataFrame) -> dict[str, float]:
@@ -207,6 +209,62 @@ def paired_ratios(records: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> pd
                 row = {"problem": problem, "n": n, "pair": " / ".join(pair), "vacuous": int(vacuous.sum())}
                 rows.append({**row, "keys": tuple(part["key"]), **ratio_of_means(*wide[~vacuous].to_numpy().T)})
     return pd.DataFrame(rows, columns=["problem", "n", "pair", "vacuous", "keys", "mean", "se", "least", "largest", "reps"])
+
+
+def smaller_on_all(part: pd.DataFrame, from_n: int, word: str = "smaller") -> str:
+    """Whether the first bound of a pair is the smaller one on every sample of at least so many observations, or on which sizes it
+    is not; a dash where there is no such sample.
+
+    Parameters
+    ----------
+    part : DataFrame
+        As of `paired_ratios`, of one problem and pair.
+    from_n : int
+        The least n that counts.
+    word : str
+        What the first is then said to be.
+
+    Examples
+    --------
+    >>> part = pd.DataFrame({"n": [100, 1000], "reps": [4, 4], "largest": [1.2, 0.9]})
+    >>> smaller_on_all(part, 1000), smaller_on_all(part, 100)
+    ('smaller on all 4 samples', 'not on every sample of n = 100')
+    """
+    large = part[part["n"].ge(from_n) & part["reps"].gt(0)]
+    worse = [f"{n:,}" for n in large.loc[~large["largest"].lt(1.0), "n"]]
+    if worse:
+        return f"not on every sample of n = {', '.join(worse)}"
+    return f"{word} on all {large['reps'].sum():,} samples" if len(large) else DASH
+
+
+def mean_intervals(records: pd.DataFrame) -> pd.DataFrame:
+    """By problem and n: the mean ends `low` and `high` of intervals, and `covers`, the share of those that hold the truth."""
+    held = records.assign(covers=records["low"].le(records["truth"]) & records["truth"].le(records["high"]))
+    return held.groupby(["problem", "n"], as_index=False)[["low", "high", "covers"]].mean()
+
+
+def rank_agreement(found: pd.DataFrame, by: str, of: Sequence[str], metric: str, first: str) -> pd.DataFrame:
+    """Spearman's rank correlation of every metric with the metric `first`.
+
+    Parameters
+    ----------
+    found : DataFrame
+        With the column `rank`: of what the columns `of` name, among those of the same metric (column `metric`) and of the same
+        value of `by`.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by `by`, a column per metric.
+
+    Examples
+    --------
+    >>> found = pd.DataFrame({"net": "a", "class": [0, 1] * 2, "metric": ["x", "x", "y", "y"], "rank": [1, 2, 2, 1]})
+    >>> float(rank_agreement(found, "net", ["class"], "metric", "x").loc["a", "y"].round(6))
+    -1.0
+    """
+    wide = found.pivot(index=[by, *of], columns=metric, values="rank")
+    return wide.groupby(level=by, sort=False).apply(lambda w: w.corrwith(w[first])) if len(wide) else wide
 
 
 def below(mean: float, error: float, limit: float) -> str:

@@ -1,0 +1,143 @@
+"""What is known of a tempered Dirichlet problem without a sample: limits of kernel estimators, and a truth that knows more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import expit, gammaln, rel_entr
+
+from harness.errors import BadInputError, UndefinedError
+from harness.estimators.base import Estimate
+from harness.math.kernels import PREDICTION_FLOOR
+from harness.problems.base import Truth
+from harness.problems.tempered import SMOOTH, TemperedDirichlet, mean_of_sets, sums_over_classes
+
+
+@dataclass(frozen=True)
+class _OfTheProblem:
+    """Class-wise numbers of the problem alone, whatever the sample."""
+
+    notions = ("classwise",)
+    estimands = ("kl", "l2_squared")
+    wants = ("problem",)
+    takes_classwise = True
+
+
+@dataclass(frozen=True)
+class KernelLimit(_OfTheProblem):
+    """What the Dirichlet kernel estimator of a fixed bandwidth tends to as n goes to infinity, for two classes.
+
+        direct:  E D_F(r_h(f), f)
+        risk:    E D_F(r_h(f), f) - E <grad F(f), C - r_h(f)>,   r_h(g) = E[k_h(g; f) C] / E[k_h(g; f)]
+
+    Parameters
+    ----------
+    form : str
+        direct or risk.
+    bandwidth : float
+        h, positive.
+
+    Notes
+    -----
+    The leave-one-out regression r(g) tends to the smoothed truth r_h(g), so that the limit is not the calibration error. The
+    squared error is of both columns, (1 - f, f), and so twice that of one. Gauss quadrature of order 4 over the log-odds of s,
+    whose law for Dir(1, 1) is logistic. UndefinedError but for tempered draws of Dir(1, 1). Its cost does not depend on n.
+
+    Examples
+    --------
+    >>> from harness.problems import TemperedDirichlet
+    >>> problem = TemperedDirichlet(2, truth_power=1.0, prediction_power=2.0)
+    >>> round(KernelLimit("direct", 0.01)(None, None, problem=problem)["kl"].value, 6)
+    0.058169
+
+    References
+    ----------
+    popordanoska2024, equations (9) and (14).
+    """
+
+    form: str
+    bandwidth: float
+
+    def __call__(self, p, y, rng=None, problem=None):
+        if not isinstance(problem, TemperedDirichlet) or problem.classes != 2 or problem.alpha != 1.0:
+            raise UndefinedError("the limit is known for tempered draws of Dir(1, 1) alone")
+        found = limits(problem, self.bandwidth)
+        return {name: Estimate(float(found[self.form, name])) for name in self.estimands}
+
+
+@lru_cache(maxsize=64)
+def limits(problem: TemperedDirichlet, bandwidth: float, panels: int = 600, reach: float = 22.0) -> dict[tuple[str, str], float]:
+    """{(form, estimand): limit of `KernelLimit`}, by quadrature over so many panels of the log-odds in [-reach, reach]."""
+    x, w = np.polynomial.legendre.leggauss(4)
+    edges = np.linspace(-reach, reach, panels + 1)
+    mid, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
+    x, weights = (mid[:, None] + half[:, None] * x).ravel(), (half[:, None] * w).ravel()
+    weights = weights * expit(x) * expit(-x)
+    c, g = expit(problem.truth_power * x), np.clip(expit(problem.prediction_power * x), PREDICTION_FLOOR, 1 - PREDICTION_FLOOR)
+    r = np.empty_like(g)
+    constant = -gammaln(g / bandwidth + 1) - gammaln((1 - g) / bandwidth + 1)
+    for rows in np.array_split(np.arange(len(g)), max(1, len(g) ** 2 >> 20)):
+        kernel = np.log(g[rows, None]) * (g / bandwidth) + np.log1p(-g[rows, None]) * ((1 - g) / bandwidth) + constant
+        kernel = np.exp(kernel - kernel.max(axis=1, keepdims=True)) * weights
+        r[rows] = kernel @ c / kernel.sum(axis=1)
+    gradients = {"kl": np.log(g) - np.log1p(-g), "l2_squared": 2 * (2 * g - 1)}
+    direct = {"kl": weights @ (rel_entr(r, g) + rel_entr(1 - r, 1 - g)), "l2_squared": weights @ (2 * (r - g) ** 2)}
+    risk = {name: direct[name] - weights @ ((c - r) * gradient) for name, gradient in gradients.items()}
+    return {(form, name): one[name] for form, one in (("direct", direct), ("risk", risk)) for name in gradients}
+
+
+@dataclass(frozen=True)
+class TruthOfVector(_OfTheProblem):
+    """The class-wise error against the conditional mean that knows the whole vector of predictions, in place of one column.
+
+        (1 / k) sum_j E d(f_j, C_j),   C_j = P(Y = j given f)
+
+    Notes
+    -----
+    The class-wise notion has E[Y_j given f_j], which knows less, so that its errors are smaller (equal for two classes). The
+    squared error is of both columns, (1 - f_j, f_j), and so twice that of one. The diagnostic `error` is that of the quadrature.
+    UndefinedError but for tempered Dirichlet problems. Its cost does not depend on n.
+
+    Examples
+    --------
+    >>> from harness.problems import TemperedDirichlet
+    >>> problem = TemperedDirichlet(2, truth_power=1.0, prediction_power=2.0)
+    >>> round(TruthOfVector()(None, None, problem=problem)["l2_squared"].value, 6)
+    0.022861
+
+    References
+    ----------
+    popordanoska2024, Section 7.1, where this is the ground truth.
+    """
+
+    seconds = 0.05
+
+    def __call__(self, p, y, rng=None, problem=None):
+        if not isinstance(problem, TemperedDirichlet):
+            raise UndefinedError("the truth given the whole vector is known for tempered Dirichlet problems alone")
+        found = {}
+        for name, columns in (("kl", 1.0), ("l2_squared", 2.0)):
+            truth = classwise_of_vector(problem, name)
+            found[name] = Estimate(columns * truth.value, diagnostics={"error": columns * truth.error})
+        return found
+
+
+def classwise_of_vector(problem: TemperedDirichlet, estimand: str) -> Truth:
+    """The number of `TruthOfVector` on one column.
+
+    Parameters
+    ----------
+    problem : TemperedDirichlet
+        Of any number of classes.
+    estimand : str
+        l2_squared or kl.
+    """
+    if estimand not in ("l2_squared", "kl"):
+        raise BadInputError(f"estimand is {estimand!r}; allowed are l2_squared, kl.")
+    if problem.classes == 2 or problem.truth_power == problem.prediction_power:
+        return problem.truth(estimand, "classwise")
+    parts = sums_over_classes(problem.unnamed())
+    per_set = (parts[estimand] + (parts["kl_rest"] if estimand == "kl" else 0.0)) / problem.classes
+    return mean_of_sets(per_set, SMOOTH)
