@@ -171,7 +171,7 @@ def two_class_nodes():
 def test_an_infinite_bandwidth_leaves_the_mean_outcome():
     """r = 1/2 everywhere: direct KL is E KL(1/2 || f), and via the risk the log-loss less log 2."""
     problem, weights, f, c = two_class_nodes()
-    found = limits(problem, 1e7)
+    found = limits(problem.truth_power, problem.prediction_power, 1e7)
     direct = weights @ (rel_entr(0.5, f) + rel_entr(0.5, 1 - f))
     loss = weights @ -(c * np.log(f) + (1 - c) * np.log1p(-f))
     assert found["direct", "kl"] == pytest.approx(direct, rel=1e-5)
@@ -184,7 +184,7 @@ def test_an_infinite_bandwidth_leaves_the_mean_outcome():
 def test_limits_close_in_on_the_truth_from_both_sides_as_the_bandwidth_falls():
     problem = harness.load_problem("simplex2_popordanoska2024")
     truth = problem.truth("kl", "classwise").value
-    found = [limits(problem, h, 400) for h in (0.05, 0.01, 0.002)]
+    found = [limits(problem.truth_power, problem.prediction_power, h, 400) for h in (0.05, 0.01, 0.002)]
     direct, risk = ([one[form, "kl"] for one in found] for form in ("direct", "risk"))
     assert direct == sorted(direct) and direct[-1] < truth < risk[-1] and risk == sorted(risk, reverse=True)
     assert direct[1] == pytest.approx(0.0288, abs=0.001) and risk[1] == pytest.approx(0.0489, abs=0.001)  # fits to samples
@@ -195,7 +195,8 @@ def test_the_law_is_c_over_n_about_the_limit():
     config = compose([f"experiment={PAPER}_bias_rate"])
     name = "kde_direct_b01_popordanoska2024"
     problem = "simplex2_popordanoska2024"
-    limit = limits(harness.load_problem(problem), 0.01)["direct", "kl"]
+    of = harness.load_problem(problem)
+    limit = limits(of.truth_power, of.prediction_power, 0.01)["direct", "kl"]
     rows = [(problem, name, "kl", limit + 5 / n + d, n, r) for n in (100, 400) for r, d in enumerate((-0.001, 0.001))]
     rows += [(problem, "limit_direct_b01_popordanoska2024", "kl", limit, n, r) for n in (100, 400) for r in (0, 1)]
     found = bias_rate.measured(records(rows), config)

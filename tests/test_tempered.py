@@ -11,7 +11,6 @@ from scipy.special import betaln, expit, logit
 import harness
 from harness import BadInputError
 from harness.common.seeds import data_rng
-from harness.estimators.kernel_limit import classwise_of_vector
 from harness.math import estimands
 from harness.problems import Beta, Dirichlet, TemperedDirichlet
 from harness.problems.maps import LogitAffine, Power
@@ -30,7 +29,7 @@ def gaps(problem, rows):
     """(distance of the truths, their common error, row, our truth)"""
     for row in rows:
         name, notion = row["estimand"], row["notion"]
-        truth = classwise_of_vector(problem, name) if notion == "of_vector" else problem.truth(name, notion)
+        truth = problem.truth_of_vector(name) if notion == "of_vector" else problem.truth(name, notion)
         yield abs(truth.value - float(row["value"])), np.hypot(truth.error, float(row["se"] or 0.0)), row, truth
 
 
@@ -145,7 +144,7 @@ def test_equal_powers_are_calibrated_but_neither_refined_nor_sharp():
     for notion in problem.notions:
         for name in estimands.names(notion):
             assert (problem.truth(name, notion).value == 0) == (name not in estimands.SCORES), (notion, name)
-    assert classwise_of_vector(problem, "kl").value == 0
+    assert problem.truth_of_vector("kl").value == 0
     for name, notion, value in (
         ("refinement_l2_squared", "canonical", 1 / 2),
         ("sharpness_l2_squared", "canonical", 1 / 6),
@@ -159,9 +158,9 @@ def test_equal_powers_are_calibrated_but_neither_refined_nor_sharp():
 def test_the_conditional_mean_knows_less_than_the_whole_vector():
     problem = harness.load_problem("simplex3_popordanoska2024")
     for name in ("l2_squared", "kl"):
-        assert problem.truth(name, "classwise").value < 0.99 * classwise_of_vector(problem, name).value
+        assert problem.truth(name, "classwise").value < 0.99 * problem.truth_of_vector(name).value
     whole = problem.truth("l2_squared", "canonical")
-    assert classwise_of_vector(problem, "l2_squared").value == pytest.approx(whole.value / 3, rel=1e-14)
+    assert problem.truth_of_vector("l2_squared").value == pytest.approx(whole.value / 3, rel=1e-14)
 
 
 # Samples
@@ -300,7 +299,7 @@ def test_the_notions_that_a_run_takes_by_default_do_not_identify_the_problem():
         (lambda: TemperedDirichlet(3, 1.0, 1.0, -1.0), ["prediction_power=-1.0", "positive"]),
         (lambda: TemperedDirichlet(3, default_notions=("binary",)), ["('binary',)", "canonical, top_label, classwise"]),
         (lambda: TemperedDirichlet(3).truth("ece"), ["'ece'", "l2_squared"]),
-        (lambda: classwise_of_vector(TemperedDirichlet(3), "l1"), ["'l1'", "l2_squared, kl"]),
+        (lambda: TemperedDirichlet(3).truth_of_vector("l1"), ["'l1'", "l2_squared, kl"]),
     ],
 )
 def test_impossible_parameters_are_refused(make, words):

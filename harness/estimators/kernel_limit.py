@@ -8,11 +8,9 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import expit, gammaln, rel_entr
 
-from harness.errors import BadInputError, UndefinedError
+from harness.errors import UndefinedError
 from harness.estimators.base import Estimate
 from harness.math.kernels import PREDICTION_FLOOR
-from harness.problems.base import Truth
-from harness.problems.tempered import SMOOTH, TemperedDirichlet, mean_of_sets, sums_over_classes
 
 
 @dataclass(frozen=True)
@@ -61,21 +59,23 @@ class KernelLimit(_OfTheProblem):
     bandwidth: float
 
     def __call__(self, p, y, rng=None, problem=None):
-        if not isinstance(problem, TemperedDirichlet) or problem.classes != 2 or problem.alpha != 1.0:
+        if not hasattr(problem, "prediction_power") or problem.classes != 2 or problem.alpha != 1.0:
             raise UndefinedError("the limit is known for tempered draws of Dir(1, 1) alone")
-        found = limits(problem, self.bandwidth)
+        found = limits(problem.truth_power, problem.prediction_power, self.bandwidth)
         return {name: Estimate(float(found[self.form, name])) for name in self.estimands}
 
 
 @lru_cache(maxsize=64)
-def limits(problem: TemperedDirichlet, bandwidth: float, panels: int = 600, reach: float = 22.0) -> dict[tuple[str, str], float]:
+def limits(
+    truth_power: float, prediction_power: float, bandwidth: float, panels: int = 600, reach: float = 22.0
+) -> dict[tuple[str, str], float]:
     """{(form, estimand): limit of `KernelLimit`}, by quadrature over so many panels of the log-odds in [-reach, reach]."""
     x, w = np.polynomial.legendre.leggauss(4)
     edges = np.linspace(-reach, reach, panels + 1)
     mid, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
     x, weights = (mid[:, None] + half[:, None] * x).ravel(), (half[:, None] * w).ravel()
     weights = weights * expit(x) * expit(-x)
-    c, g = expit(problem.truth_power * x), np.clip(expit(problem.prediction_power * x), PREDICTION_FLOOR, 1 - PREDICTION_FLOOR)
+    c, g = expit(truth_power * x), np.clip(expit(prediction_power * x), PREDICTION_FLOOR, 1 - PREDICTION_FLOOR)
     r = np.empty_like(g)
     constant = -gammaln(g / bandwidth + 1) - gammaln((1 - g) / bandwidth + 1)
     for rows in np.array_split(np.arange(len(g)), max(1, len(g) ** 2 >> 20)):
@@ -115,29 +115,10 @@ class TruthOfVector(_OfTheProblem):
     seconds = 0.05
 
     def __call__(self, p, y, rng=None, problem=None):
-        if not isinstance(problem, TemperedDirichlet):
+        if not hasattr(problem, "truth_of_vector"):
             raise UndefinedError("the truth given the whole vector is known for tempered Dirichlet problems alone")
         found = {}
         for name, columns in (("kl", 1.0), ("l2_squared", 2.0)):
-            truth = classwise_of_vector(problem, name)
+            truth = problem.truth_of_vector(name)
             found[name] = Estimate(columns * truth.value, diagnostics={"error": columns * truth.error})
         return found
-
-
-def classwise_of_vector(problem: TemperedDirichlet, estimand: str) -> Truth:
-    """The number of `TruthOfVector` on one column.
-
-    Parameters
-    ----------
-    problem : TemperedDirichlet
-        Of any number of classes.
-    estimand : str
-        l2_squared or kl.
-    """
-    if estimand not in ("l2_squared", "kl"):
-        raise BadInputError(f"estimand is {estimand!r}; allowed are l2_squared, kl.")
-    if problem.classes == 2 or problem.truth_power == problem.prediction_power:
-        return problem.truth(estimand, "classwise")
-    parts = sums_over_classes(problem.unnamed())
-    per_set = (parts[estimand] + (parts["kl_rest"] if estimand == "kl" else 0.0)) / problem.classes
-    return mean_of_sets(per_set, SMOOTH)

@@ -128,6 +128,31 @@ class TemperedDirichlet(Generated):
             return _two_classes(self.unnamed(), estimand, notion)
         return _truths(self.unnamed(), notion, () if estimand in estimands.names(notion) else (estimand,))[estimand]
 
+    def truth_of_vector(self, estimand: str) -> Truth:
+        """The mean over classes of E d(f_j, C_j) with C_j = P(Y = j given f), f the whole vector, which knows more than f_j.
+
+        Parameters
+        ----------
+        estimand : {"l2_squared", "kl"}
+            Of one column.
+
+        Raises
+        ------
+        BadInputError
+            On another estimand.
+
+        References
+        ----------
+        popordanoska2024, Section 7.1, where this is the class-wise ground truth.
+        """
+        if estimand not in ("l2_squared", "kl"):
+            raise BadInputError(f"estimand is {estimand!r}; allowed are l2_squared, kl.")
+        if self.classes == 2 or self.truth_power == self.prediction_power:
+            return self.truth(estimand, "classwise")
+        parts = sums_over_classes(self.unnamed())
+        per_set = (parts[estimand] + (parts["kl_rest"] if estimand == "kl" else 0.0)) / self.classes
+        return mean_of_sets(per_set, SMOOTH)
+
     def unnamed(self):
         """The problem without its default notions, so that truths are computed once."""
         return type(self)(self.classes, self.alpha, self.truth_power, self.prediction_power)
