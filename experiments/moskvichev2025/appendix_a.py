@@ -2,7 +2,7 @@
 against p, the paper's formulas (that of ECE has p and 1 - p exchanged), and what the estimator's ridge makes of CKCE."""
 
 from experiments.moskvichev2025 import metrics
-from experiments.moskvichev2025.authors import SIZES
+from harness.estimators.population_metrics import SIZES
 from harness.report import items, panels
 from harness.report.style import COLOURS
 

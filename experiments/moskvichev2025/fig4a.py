@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import expit
 
 from experiments.moskvichev2025 import metrics
-from experiments.moskvichev2025.authors import GAMMA, RIDGES
+from harness.estimators.population_metrics import GAMMA, RIDGES
 from harness.report import items, panels
 from harness.report.style import COLOURS
 

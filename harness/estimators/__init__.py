@@ -5,7 +5,7 @@ p (n,) with y in {0, 1} for the scalar notions (classwise: once per class, avera
 for canonical. Its class attributes are its properties: `base.EstimatorSpec` lists them, and what holds where one is left out.
 """
 
-from harness.estimators.accuracy import Accuracy
+from harness.estimators.accuracy import Accuracy, SaturatedShare
 from harness.estimators.anchors import Brier, LogLossScore, Oracle
 from harness.estimators.auroc import Auroc
 from harness.estimators.base import Estimate
@@ -26,7 +26,9 @@ from harness.estimators.dirichlet_kernel import BinningKernel, DirichletKernel
 from harness.estimators.kernel_errors import MMCE, SKCE, UCME, SimplexECE
 from harness.estimators.kernel_ridge import KernelRidge
 from harness.estimators.neighbours import NeighbourSharpness
-from harness.estimators.reliability_bins import ReliabilityBins
+from harness.estimators.population_metrics import PopulationMetrics
+from harness.estimators.posterior_points import PosteriorPoints
+from harness.estimators.reliability_bins import FirstClassBins, ReliabilityBins
 from harness.estimators.risk_curve import RiskCurve
 from harness.estimators.tuned import Tuned
 from harness.estimators.variational import Variational, paired_difference
@@ -50,15 +52,19 @@ __all__ = [
     "Debiased",
     "DirichletKernel",
     "Estimate",
+    "FirstClassBins",
     "KernelRidge",
     "LogLossScore",
     "MMCE",
     "NeighbourSharpness",
     "Oracle",
+    "PopulationMetrics",
+    "PosteriorPoints",
     "ReliabilityBins",
     "Tuned",
     "RiskCurve",
     "SKCE",
+    "SaturatedShare",
     "SimplexECE",
     "UCME",
     "Variational",
