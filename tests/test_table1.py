@@ -11,7 +11,7 @@ from matplotlib.text import Text
 from experiments.berta2026 import table1
 from harness.common.paths import CONF, EXPERIMENTS
 from harness.errors import BadInputError
-from harness.report import reproduction
+from harness.report import aggregation, reproduction
 from harness.report.aggregation import group_means, mean_and_errors, shares_of_largest
 from harness.runs.records import COLUMNS as RECORD_COLUMNS
 
