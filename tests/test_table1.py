@@ -301,7 +301,7 @@ def test_the_papers_own_groups_are_judged(monkeypatch):
     monkeypatch.setattr(table1, "GROUPS", {"binary": 2, "canonical": 0})
     fewer = compared(two_groups()).loc[("TS", "binary L1 (%)")]
     assert fewer["reason"] == "ours is relative to the largest of 2 classifiers, theirs of 10"
-    monkeypatch.setattr(table1, "_with_numbers", lambda cells, reference: range(10))
+    monkeypatch.setattr(aggregation, "with_numbers", lambda cells, reference: range(10))
     row = compared(two_groups()).loc[("TS", "binary L1 (%)")]
     assert row["verdict"] == "within error" and row["reps"] == 2
 
