@@ -9,10 +9,10 @@ import pytest
 
 import harness
 from experiments.gruber2025 import estimates, fig1, risk_table, runtime, tuned
-from experiments.gruber2025.authors import SaturatedShare
 from harness import BadInputError
 from harness.commands.experiment import Experiment
 from harness.common.paths import EXPERIMENTS
+from harness.estimators import SaturatedShare
 from harness.estimators.risk_curve import candidate, risk_name
 from harness.report import reproduction
 from harness.runs.config import compose

@@ -10,12 +10,13 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 
-from experiments.moskvichev2025 import appendix_a, authors
+from experiments.moskvichev2025 import appendix_a
 from harness import load_estimator, load_problem, reduce
 from harness.commands.experiment import Experiment
 from harness.common.paths import EXPERIMENTS
+from harness.estimators import FirstClassBins, PopulationMetrics, population_metrics
 from harness.math import two_class_laws
-from harness.problems import CovariateShift, Points
+from harness.problems import CovariateShift, Points, UniformModel
 from harness.report import reproduction
 from harness.runs.config import compose
 
@@ -34,7 +35,7 @@ def test_bins_of_the_reliability_diagram(model, power):
     p = rng.dirichlet([1.0, 1.0], 1000)
     y = (rng.random(1000) > p[:, 0]).astype(int)
     q = p**power / (p**power).sum(axis=1, keepdims=True)
-    held = authors.BinsOfFirstClass()(q, y)["l1"].diagnostics
+    held = FirstClassBins()(q, y)["l1"].diagnostics
     golden = [row for row in rows("fig1_bins_seed0.csv") if row["model"] == model]
     for ours, theirs, error in (("count", "count", 0.0), ("mean", "conf", 1e-12), ("share", "acc", 1e-12)):
         assert np.allclose([float(r[theirs]) for r in golden], [held[f"0/{b}/{ours}"] for b in range(10)], rtol=0.0, atol=error)
@@ -43,7 +44,7 @@ def test_bins_of_the_reliability_diagram(model, power):
 def exact(p):
     """The population values of Appendix A, as a cell has them."""
     law = Points((p, 1.0 - p), (0.3, 0.6), (0.5, 0.5))
-    return authors.PopulationMetrics()(np.full((9, 2), 0.5), np.zeros(9, dtype=int), problem=law)["l1"].diagnostics
+    return PopulationMetrics()(np.full((9, 2), 0.5), np.zeros(9, dtype=int), problem=law)["l1"].diagnostics
 
 
 @pytest.mark.parametrize("p", [0.05, 0.3, 0.5, 0.95])
@@ -76,10 +77,10 @@ def test_population_values_are_limits_of_the_estimators():
     for location in (-0.5, 0.3):
         shift = CovariateShift(location)
         q, y = reduce(*shift.sample(60_000, np.random.default_rng(1)), "canonical")
-        limits = authors.PopulationMetrics()(q, y, problem=shift)["l1"]
+        limits = PopulationMetrics()(q, y, problem=shift)["l1"]
         found = load_estimator("ckce", gamma=0.5, ridge=0.1)(q, y)["ckce"].value
         assert found == pytest.approx(limits.diagnostics["CKCE, ridge 0.1"], rel=0.08)
-        x, w = shift.nodes(authors.PIECES, authors.THIRDS)
+        x, w = shift.nodes(population_metrics.PIECES, population_metrics.THIRDS)
         limit = two_class_laws.jkce(w, expit(5 * x), expit(x), two_class_laws.linear_and_gaussian(0.5))
         assert load_estimator("skce", gamma=0.5)(q, y)["skce"].value == pytest.approx(limit, rel=0.08)
         assert load_estimator("simplex_ece")(q, y)["l1"].value == pytest.approx(limits.diagnostics["ECE, thirds"], rel=0.08)
@@ -97,7 +98,7 @@ def test_median_distance_of_a_law_on_two_points():
 @pytest.mark.parametrize(("n", "k", "printed"), [(4, 2, None), (10_000, 10, -0.0099), (600, 100, None)])
 def test_the_marginal_model_of_table_1(n, k, printed):
     """By the sum over pairs, k(f, f) = 1/k + 1: (||sum r||^2 - sum ||r||^2) (1 + 1/k) / (n (n - 1)) with sum r = 0."""
-    p, y = authors.UniformModel(k, n).sample(n, np.random.default_rng(0))
+    p, y = UniformModel(k, n).sample(n, np.random.default_rng(0))
     closed = {"accuracy": 1.0 / k, "logloss": np.log(k), "skce": -(1.0 + 1.0 / k) * (1.0 - 1.0 / k) / (n - 1)}
     for estimator in ("accuracy", "logloss", "skce"):
         assert load_estimator(estimator)(p, y)[estimator].value == pytest.approx(closed[estimator], rel=1e-9)

@@ -11,7 +11,7 @@ from matplotlib.text import Text
 from experiments.berta2026 import table1
 from harness.common.paths import CONF, EXPERIMENTS
 from harness.errors import BadInputError
-from harness.report import reproduction
+from harness.report import aggregation, reproduction
 from harness.report.aggregation import group_means, mean_and_errors, shares_of_largest
 from harness.runs.records import COLUMNS as RECORD_COLUMNS
 
@@ -301,7 +301,7 @@ def test_the_papers_own_groups_are_judged(monkeypatch):
     monkeypatch.setattr(table1, "GROUPS", {"binary": 2, "canonical": 0})
     fewer = compared(two_groups()).loc[("TS", "binary L1 (%)")]
     assert fewer["reason"] == "ours is relative to the largest of 2 classifiers, theirs of 10"
-    monkeypatch.setattr(table1, "_with_numbers", lambda cells, reference: range(10))
+    monkeypatch.setattr(aggregation, "with_numbers", lambda cells, reference: range(10))
     row = compared(two_groups()).loc[("TS", "binary L1 (%)")]
     assert row["verdict"] == "within error" and row["reps"] == 2
 

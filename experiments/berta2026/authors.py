@@ -239,24 +239,3 @@ class LightGBM(_BoostingScheme, calibrators.LightGBM):
     def datasets(self, data, whole, held_out):
         learned = data(~held_out)
         return learned, data(held_out, learned)
-
-
-@dataclass(frozen=True)
-class FirstPredictions:
-    """The first predictions f of a sample and the true probabilities c there, the points of Figure 2: diagnostics `f <i>` and
-    `c <i>`; l2_squared is the mean of (f - c)^2 over them."""
-
-    count: int = 500
-
-    notions = ("binary",)
-    estimands = ("l2_squared",)
-    determinism = "exact"
-    revision = 1
-    wants = ("problem",)
-    needs_posterior = True
-
-    def __call__(self, p, y, rng=None, problem=None):
-        f = np.asarray(p[: self.count])
-        c = problem.posterior(f)
-        points = {f"{name} {i}": float(v) for name, values in (("f", f), ("c", c)) for i, v in enumerate(values)}
-        return {"l2_squared": Estimate(float(((f - c) ** 2).mean()), diagnostics=points)}

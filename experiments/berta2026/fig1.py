@@ -1,11 +1,8 @@
 """Figure 1: isotonic recalibration with and without cross-validation, and equal-mass binning, on three binary problems (L1)."""
 
-from harness.report import items
-from harness.report.plots import convergence
+from harness.report import items, plots
 
-
-def render(records, config):
-    return convergence(records, config)
+render = plots.convergence
 
 
 def reproduced(records, config):

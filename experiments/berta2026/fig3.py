@@ -1,11 +1,8 @@
 """Figure 3: isotonic recalibration and k-means binning on Dirichlet predictions with 3 and 10 classes (L2)."""
 
-from harness.report import items
-from harness.report.plots import convergence
+from harness.report import items, plots
 
-
-def render(records, config):
-    return convergence(records, config)
+render = plots.convergence
 
 
 def reproduced(records, config):

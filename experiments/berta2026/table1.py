@@ -117,22 +117,16 @@ def _unlike(cells, reference, column):
             return f"ours is over {mine} groups, the paper's over {GROUPS[notion]} (before small errors are left out)"
     if column == TIME:
         return None
-    ten, here = _printed()["row"].nunique(), len(_with_numbers(cells, reference))
+    ten, here = _printed()["row"].nunique(), len(aggregation.with_numbers(cells, reference))
     if here < ten:
         return f"ours is relative to the largest of {here} classifiers, theirs of {ten}"
     of_notion = cells[cells["notion"].eq(COLUMNS[column][0])]
-    means = aggregation.group_means(of_notion.assign(value=of_notion[COLUMNS[column][1]]), BY[PAPER]).reindex(columns=reference)
-    short = int(means.isna().any(axis=1).sum())
+    short = aggregation.incomplete_groups(of_notion, COLUMNS[column][1], BY[PAPER], reference)
     return f"in {short} groups ours is relative to the largest of fewer than {ten} classifiers" if short else None
 
 
 def _largest(cells, reference, notion):
     return aggregation.largest_means(cells[cells["notion"].eq(notion)], PRIMARY[notion], BY[PAPER], reference)
-
-
-def _with_numbers(cells, reference):
-    found = set(cells.dropna(subset=TIME)["estimator"])
-    return [name for name in reference if name in found]
 
 
 def _counts(records, config):
@@ -142,7 +136,7 @@ def _counts(records, config):
     texts = [f"{name} {(of > LEAST).sum()} of {len(of)}" for name, of in largest.items()]
     small = records.loc[records["n"].le(SMALLEST), "problem"].nunique()
     left_out = f"\n{small} tasks with at most {SMALLEST} samples left out" if small else ""
-    classifiers = len(_with_numbers(cells, reference))
+    classifiers = len(aggregation.with_numbers(cells, reference))
     return f"groups with an error above {LEAST}: {', '.join(texts)}; largest of {classifiers} classifiers{left_out}"
 
 

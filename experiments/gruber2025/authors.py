@@ -184,20 +184,3 @@ def _risk_of_finite(u, products):
     if seen.sum() < 2:
         return np.nan
     return risk(u[seen], ResidualGram(products.features[seen], products.core))
-
-
-@dataclass(frozen=True)
-class SaturatedShare:
-    """The accuracy under the top-label notion, and as the diagnostic `saturated_share` the share of the confidences that float32
-    rounds to 1: the points that their kernel estimator drops."""
-
-    notions = ("top_label",)
-    estimands = ("accuracy",)
-    determinism = "exact"
-    revision = 1
-    null_bias = 1.0
-
-    def __call__(self, p, y, rng=None):
-        p, y = checked(p, y)
-        share = float((p.astype(np.float32) == 1.0).mean())
-        return {"accuracy": Estimate(float(y.mean()), diagnostics={"saturated_share": share})}

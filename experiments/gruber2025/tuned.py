@@ -2,16 +2,13 @@
 
 import pandas as pd
 
-from harness.report import items
-from harness.report.evaluation import evaluate
+from harness.report import items, tuned_numbers
 from harness.report.style import COLOURS
 
 BASES = ("15 bins", "bins", "kde", "kkr", "ukkr")
 KINDS = {", corrected": "corrected", ", own split": "corrected, own split"}  # by the end of the label; else as published
 PAPER, PUBLISHED = "paper", "as published"
 PLACE = ["{model}", "{base}"]
-BY = ["problem", "model", "notion", "n", "estimator", "base", "kind"]
-NUMBERS = ["root_risk", "root_risk_se", "rms", "rms_sd", "dropped", "choice", "folds", "cpu_seconds", "truth"]
 LOST = ["q", "1 / (1 - q)", "as published × (1 - q)", "100 × Brier"]
 STYLES = {
     PAPER: {"color": "0.35", "marker": "D", "markerfacecolor": "white", "markersize": 3.5, "label": PAPER, "shift": -0.3},
@@ -37,23 +34,13 @@ def with_base(found):
 
 
 def measured(records, config):
-    """One row per network, notion and estimator: model and base (the paper's labels), kind (of STYLES), root_risk
-    and root_risk_se (x 100), rms and rms_sd, dropped (share of points lost as NaN), choice, folds, cpu_seconds; reps averaged."""
-    found = with_base(items.values(records, config, ["rms"]))
-    found = found.rename(columns={"value": "rms"})
-    found = items.with_diagnostics(found, "root_risk", "root_risk_se", "rms_sd", "choice", dropped="dropped_share")
-    found["folds"] = items.parameters(found, "estimator", "folds")["folds"].fillna(5)
-    found = found[found["root_risk"].notna()].astype(dict.fromkeys(NUMBERS, float))
-    found[["root_risk", "root_risk_se"]] *= 100.0
-    grouped = found.groupby(BY, sort=False)
-    return grouped[NUMBERS].mean().assign(keys=grouped["key"].agg(tuple)).reset_index()
+    """tuned_numbers.measured() by network and estimator with base (the paper's label) and kind (of STYLES)."""
+    return tuned_numbers.measured(with_base(items.values(records, config, ["rms"])), ["base", "kind"])
 
 
 def summary(records, config):
     """measured(), and mean values of the estimators that have no folds."""
-    found = measured(records, config).drop(columns="keys")
-    rest = evaluate(records[records["status"].eq("ok") & ~records["estimator"].isin(found["estimator"])])
-    return pd.concat([found, rest[["problem", "notion", "n", "estimator", "estimand", "mean", "cpu_seconds"]]], ignore_index=True)
+    return tuned_numbers.with_others(measured(records, config), records)
 
 
 def beside(records, config, value, error, spread=""):

@@ -2,7 +2,7 @@
 against p, the paper's formulas (that of ECE has p and 1 - p exchanged), and what the estimator's ridge makes of CKCE."""
 
 from experiments.moskvichev2025 import metrics
-from experiments.moskvichev2025.authors import SIZES
+from harness.estimators.population_metrics import SIZES
 from harness.report import items, panels
 from harness.report.style import COLOURS
 
@@ -10,7 +10,7 @@ METRICS, FORMULA, RIDGE = ("CKCE", "JKCE", "ECE"), "ECE, paper's formula", "CKCE
 
 
 def exact(records):
-    return _with_p(metrics.population(records, weights="weights"))
+    return _with_p(items.by_diagnostic(records, "population", weights="weights"))
 
 
 def printed(config):
@@ -31,14 +31,14 @@ def render(records, config):
     known, means, formulas = exact(records), estimates(records, config), printed(config)
     figure, ((left, right),) = panels.grid(1, 2, 2.9)
     for i, metric in enumerate(METRICS):
-        metrics.line(left, formulas, metric, "p", **panels.look(i, filled=False))
-        metrics.line(left, known, metric, "p", color=COLOURS[i], label=metric)
+        panels.column_line(left, formulas, metric, "p", **panels.look(i, filled=False))
+        panels.column_line(left, known, metric, "p", color=COLOURS[i], label=metric)
     left.plot([], [], **panels.look(0, filled=False, label="paper's formula") | {"color": "0.4"})
     left.set(title="exact values, no ridge", xlabel="$p = P(x = 0)$", ylim=(0, 0.5))
     left.legend(ncols=2, loc="upper center")
-    metrics.line(right, known, "CKCE", "p", color="0.2", linestyle="--", label="no ridge")
+    panels.column_line(right, known, "CKCE", "p", color="0.2", linestyle="--", label="no ridge")
     for i, n in enumerate(SIZES):
-        metrics.line(right, known, RIDGE.format(n), "p", color=COLOURS[i], label=rf"$n = 10^{{{len(str(n)) - 1}}}$")
+        panels.column_line(right, known, RIDGE.format(n), "p", color=COLOURS[i], label=rf"$n = 10^{{{len(str(n)) - 1}}}$")
         mine = means[means["column"].eq("CKCE, 1{p = q}") & means["n"].eq(n)]
         panels.curve(right, mine, "p", error="sd", linestyle="none", marker="o", color=COLOURS[i])
     right.set(title=r"CKCE with the ridge $n^{-1/4}$; marks: estimates", xlabel="$p = P(x = 0)$", ylim=(0, 0.16))

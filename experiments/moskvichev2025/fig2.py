@@ -17,7 +17,7 @@ def render(records, config):
 
 def reproduced(records, config):
     """Shares ('true < over, n = 20') and mean estimates ('true, n = 20')."""
-    shares, means = metrics.shares(scored(records, config), records, config), metrics.values(records, config)
+    shares, means = rankings.numbers(scored(records, config), records, config), metrics.values(records, config)
     means = items.means(means, ["model", "n", "column"])
     ours = [
         items.numbers(shares, "{order}, n = {n}", "{column}", "share", "error", "trials"),

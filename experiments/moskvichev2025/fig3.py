@@ -18,7 +18,7 @@ def scored(records, config):
     marginal = tuple(p for p in config["problem"] if label(config, "problem", p) == MARGINAL)
     others = tuple(p for p in config["problem"] if p not in marginal)
     first = rankings.one_estimand(rankings.score(trials, {FIRST: (marginal, others)}), config).assign(row=FIRST)
-    return metrics.shares(pd.concat([frame for frame in (found, first) if len(frame)] or [found]), trials, config)
+    return rankings.numbers(pd.concat([frame for frame in (found, first) if len(frame)] or [found]), trials, config)
 
 
 def both(records, config):

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import expit
 
 from experiments.moskvichev2025 import metrics
-from experiments.moskvichev2025.authors import GAMMA, RIDGES
+from harness.estimators.population_metrics import GAMMA, RIDGES
 from harness.report import items, panels
 from harness.report.style import COLOURS
 
@@ -19,7 +19,7 @@ SYMBOLS = {"gamma sqhalf": r"$\gamma^2$ = med $d^2$ / 2", "gamma sq": r"$\gamma$
 def curves(records, config):
     """(population values, means, single values) by alpha and column."""
     found = metrics.values(records, config, "location").rename(columns={"location": "alpha"}).sort_values("alpha")
-    return metrics.population(records, **SHIFT), items.means(found, ["alpha", "column"]), found
+    return items.by_diagnostic(records, "population", **SHIFT), items.means(found, ["alpha", "column"]), found
 
 
 def render(records, config):
@@ -30,12 +30,12 @@ def render(records, config):
     setting, drawn, exact, estimated = axes.flat
     _setting(setting, known)
     for i, (metric, limit) in enumerate(METRICS.items()):
-        metrics.line(drawn, found[found["rep"].eq(found["rep"].min())], metric, "alpha", alpha=0.45, **panels.look(i))
-        metrics.line(drawn, means, metric, "alpha", "mean", color=COLOURS[i], label=metric)
-        metrics.line(drawn, known, limit, "alpha", color=COLOURS[i], linestyle="--", linewidth=0.9)
+        panels.column_line(drawn, found[found["rep"].eq(found["rep"].min())], metric, "alpha", alpha=0.45, **panels.look(i))
+        panels.column_line(drawn, means, metric, "alpha", "mean", color=COLOURS[i], label=metric)
+        panels.column_line(drawn, known, limit, "alpha", color=COLOURS[i], linestyle="--", linewidth=0.9)
     for i, ridge in enumerate(RIDGES):
         text = rf"$\lambda$ = {ridge:g}" if ridge >= 0.01 else rf"$\lambda = 10^{{{int(np.log10(ridge))}}}$"
-        metrics.line(exact, known, f"CKCE, ridge {ridge:g}", "alpha", color=COLOURS[i], label=text)
+        panels.column_line(exact, known, f"CKCE, ridge {ridge:g}", "alpha", color=COLOURS[i], label=text)
     for i, column in enumerate(c for c in items.labels(config, "estimator", means["column"]) if c.startswith("CKCE")):
         how = {"color": COLOURS[i % 8], "label": _symbols(column.removeprefix("CKCE, ")), "capsize": 0.0}
         panels.curve(estimated, means[means["column"].eq(column)], "alpha", **how)
@@ -74,16 +74,13 @@ def table(records, config):
     for column in items.labels(config, "estimator", means["column"]):
         line = means[means["column"].eq(column)]
         noise = 100 * (line["sd"] / line["mean"].abs()).mean()
-        rows["estimates (mean)", column] = {**_range(line, "mean"), "sd of one draw, %": items.entry(noise, digits=0)}
+        rows["estimates (mean)", column] = {
+            **items.extremes(line, "mean", "alpha"),
+            "sd of one draw, %": items.entry(noise, digits=0),
+        }
     for column, line in known.groupby("column", sort=False):
-        rows["population", column.replace("ridge", f"gamma {GAMMA:g}, ridge")] = _range(line, "value")
+        rows["population", column.replace("ridge", f"gamma {GAMMA:g}, ridge")] = items.extremes(line, "value", "alpha")
     return items.wide(rows, ["", "metric"], "over the locations: smallest, largest, and their ratio")
-
-
-def _range(line, name):
-    (low, at_low), (high, at_high) = (line.loc[where, [name, "alpha"]] for where in (line[name].idxmin(), line[name].idxmax()))
-    ends = {"smallest": f"{low:.4g}", "at": f"{at_low:+.2f}", "largest": f"{high:.4g}", "at ": f"{at_high:+.2f}"}
-    return {**ends, "largest / smallest": f"{high / low:.3g}" if low > 0 else "–"}
 
 
 def reproduced(records, config):

@@ -5,11 +5,11 @@
 
 import numpy as np
 
-from harness.report import items, panels
+from harness.report import items, panels, rankings
 from harness.report.shown import label
 
 NAME = r"^[^/]+/(?P<network>.+?)(?:_seed(?P<seed>\d+))?_brightness(?P<percent>[+-]\d+)$"
-SHOWN = {"ckce": "CKCE", "skce": "JKCE"}
+SHOWN, BY = {"ckce": "CKCE", "skce": "JKCE"}, ("network", "percent")
 
 
 def measured(records, config):
@@ -54,16 +54,13 @@ def table(records, config):
             low, high, percent = line["mean"].min(), line["mean"].max(), line["percent"]
             shown = line[percent.isin([percent.min(), 0.0, percent.max()])]
             items.entries(shown, ["{title}", "{network}"], "{percent:+g} %", text=entry, into=rows)
-            ratio, smaller = f"{high / low:.2f}" if low > 0 else "–", f"{_smaller(mine, network)} of {len(line)}"
+            ratio, smaller = (
+                f"{high / low:.2f}" if low > 0 else "–",
+                f"{rankings.times_smallest(mine, network, *BY)} of {len(line)}",
+            )
             rows[title, network] |= {"largest / smallest": ratio, "smaller than the others at": smaller}
     heading = "mean ± standard error over the seeds; the last column counts levels of the means"
     return items.wide(rows, ["estimator", "network"], heading, none="none: there are no predictions")
-
-
-def _smaller(lines, network):
-    """The number of levels at which the network's mean is smaller than every other's."""
-    wide = lines.pivot(index="percent", columns="network", values="mean").dropna()
-    return int((wide[network] < wide.drop(columns=network).min(axis=1)).sum()) if wide.shape[1] > 1 else 0
 
 
 def reproduced(records, config):
@@ -73,7 +70,9 @@ def reproduced(records, config):
     mine = [lines[lines["title"].eq(column)] for column in asked["column"]]
     several = lines["network"].nunique() > 1
     return asked.assign(
-        value=[_smaller(part, lines["network"].iloc[0]) if several and len(part) else np.nan for part in mine],
+        value=[
+            rankings.times_smallest(part, lines["network"].iloc[0], *BY) if several and len(part) else np.nan for part in mine
+        ],
         error=0.0,
         reps=[part["reps"].max() if len(part) else 0 for part in mine],
         why=config["reasons"].get("data") or items.first_reason(records),

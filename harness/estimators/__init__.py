@@ -5,7 +5,7 @@ p (n,) with y in {0, 1} for the scalar notions (classwise: once per class, avera
 for canonical. Its class attributes are its properties: `base.EstimatorSpec` lists them, and what holds where one is left out.
 """
 
-from harness.estimators.accuracy import Accuracy
+from harness.estimators.accuracy import Accuracy, SaturatedShare
 from harness.estimators.anchors import Brier, LogLossScore, Oracle
 from harness.estimators.auroc import Auroc
 from harness.estimators.base import Estimate
@@ -28,43 +28,49 @@ from harness.estimators.kernel_limit import KernelLimit, TruthOfVector
 from harness.estimators.kernel_ridge import KernelRidge
 from harness.estimators.mean_shift import MeanShift
 from harness.estimators.neighbours import NeighbourSharpness
-from harness.estimators.reliability_bins import ReliabilityBins
+from harness.estimators.population_metrics import PopulationMetrics
+from harness.estimators.posterior_points import PosteriorPoints
+from harness.estimators.reliability_bins import FirstClassBins, ReliabilityBins
 from harness.estimators.risk_curve import RiskCurve
 from harness.estimators.tuned import Tuned
 from harness.estimators.variational import Variational, paired_difference
 
 __all__ = [
-    "TVKfold",
-    "TVInsample",
-    "NWKfold",
-    "NWJensen",
-    "LowerPreq",
-    "LipBkt",
-    "CertifiedInterval",
-    "BVWindow",
     "Accuracy",
     "Auroc",
+    "BVWindow",
     "Binned",
     "BinningKernel",
     "Bootstrap",
     "Brier",
     "CKCE",
+    "CertifiedInterval",
     "Debiased",
     "DirichletKernel",
     "Estimate",
+    "FirstClassBins",
     "KernelLimit",
     "KernelRidge",
+    "LipBkt",
     "LogLossScore",
+    "LowerPreq",
     "MMCE",
     "MeanShift",
+    "NWJensen",
+    "NWKfold",
     "NeighbourSharpness",
     "Oracle",
+    "PopulationMetrics",
+    "PosteriorPoints",
     "ReliabilityBins",
-    "TruthOfVector",
-    "Tuned",
     "RiskCurve",
     "SKCE",
+    "SaturatedShare",
     "SimplexECE",
+    "TVInsample",
+    "TVKfold",
+    "TruthOfVector",
+    "Tuned",
     "UCME",
     "Variational",
     "paired_difference",

@@ -46,3 +46,34 @@ class Accuracy:
             return {"accuracy": Estimate(float(y.mean()))}
         named = p > 0.5 if p.ndim == 1 else p.argmax(axis=1)
         return {"accuracy": Estimate(float((named == y).mean()))}
+
+
+@dataclass(frozen=True)
+class SaturatedShare:
+    """The accuracy under the top-label notion, with the share of the confidences that float32 rounds to 1.
+
+        accuracy = mean y,  saturated_share = mean 1{float32(p) = 1}
+
+    Notes
+    -----
+    Estimand: P(argmax f = Y), unbiased. The diagnostic `saturated_share` is the share of the points that a Dirichlet kernel has
+    no density at, and that an estimator without clipping drops. Cost O(n).
+
+    Examples
+    --------
+    >>> found = SaturatedShare()(np.array([0.6, 1.0 - 1e-9]), np.array([1, 1]))["accuracy"]
+    >>> found.value, found.diagnostics["saturated_share"]
+    (1.0, 0.5)
+    """
+
+    notions = ("top_label",)
+    estimands = ("accuracy",)
+    determinism = "exact"
+    revision = 1
+    null_bias = 1.0
+
+    def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
+        """The accuracy of confidences p (n,) for outcomes y (n,), which say whether the predicted label was right."""
+        p, y = checked(p, y)
+        share = float((p.astype(np.float32) == 1.0).mean())
+        return {"accuracy": Estimate(float(y.mean()), diagnostics={"saturated_share": share})}

@@ -63,3 +63,32 @@ class ReliabilityBins:
             for b, *values in zip(used, count[used], mean, share):
                 diagnostics |= {f"{j}/{b}/{name}": float(v) for name, v in zip(("count", "mean", "share"), values)}
         return {"l1": Estimate(float(np.mean(errors)), diagnostics=diagnostics)}
+
+
+@dataclass(frozen=True)
+class FirstClassBins(ReliabilityBins):
+    """`ReliabilityBins` of the probability of class 0, in place of every class of a vector.
+
+    Parameters
+    ----------
+    bins : int
+        Number of bins (a, b] of equal width; 0 belongs to the first.
+
+    Notes
+    -----
+    Estimand: l1 of the first coordinate. Bias and diagnostics as of `ReliabilityBins`. Cost O(n).
+
+    Examples
+    --------
+    >>> found = FirstClassBins()(np.array([[0.95, 0.05], [0.35, 0.65]]), np.array([0, 1]))["l1"]
+    >>> round(found.value, 4), found.diagnostics["0/9/share"]
+    (0.2, 1.0)
+    """
+
+    bins: int = 10
+
+    notions = ("canonical",)
+
+    def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
+        """The error of the first column of predictions p (n, k) for labels y (n,)."""
+        return super().__call__(p[:, 0], y == 0)

@@ -38,6 +38,7 @@ from harness.problems.transforms.recalibrated import Recalibrated
 from harness.problems.transforms.recalibrated_files import RecalibratedFiles
 from harness.problems.transforms.relabelled import EachClass, OneClass, Relabelled
 from harness.problems.transforms.shift import CovariateShift, CovariateShifts, Points
+from harness.problems.uniform_model import UniformModel
 
 __all__ = [
     "AbsentFiles",
@@ -65,4 +66,5 @@ __all__ = [
     "Truth",
     "TwoNormals",
     "Uniform",
+    "UniformModel",
 ]

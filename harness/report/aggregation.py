@@ -103,6 +103,18 @@ def largest_means(cells: pd.DataFrame, estimand: str, by: list[str], reference: 
     return means.reindex(columns=reference).max(axis=1).dropna()
 
 
+def incomplete_groups(cells: pd.DataFrame, estimand: str, by: list[str], reference: list[str]) -> int:
+    """The number of groups in which one of the `reference` estimators has no mean, as of `group_means`."""
+    means = group_means(cells.assign(value=cells[estimand]), by)
+    return int(means.reindex(columns=reference).isna().any(axis=1).sum())
+
+
+def with_numbers(cells: pd.DataFrame, reference: Iterable[str]) -> list[str]:
+    """Those of the `reference` estimators that have a number in one of the cells."""
+    found = set(cells.dropna(subset=SECONDS)["estimator"])
+    return [name for name in reference if name in found]
+
+
 def shares_of_largest(means: pd.DataFrame, reference: list[str]) -> pd.DataFrame:
     """Means in percent of the largest one of their group (berta2026, Table 1).
 

@@ -83,6 +83,30 @@ def with_diagnostics(frame: pd.DataFrame, *names: str, **renamed: str) -> pd.Dat
     return frame.join(diagnostics(frame).reindex(columns=list(columns.values())).set_axis(list(columns), axis=1))
 
 
+def by_diagnostic(records: pd.DataFrame, estimator: str, **named: str) -> pd.DataFrame:
+    """The diagnostics of one estimator at the largest n, one row per problem and diagnostic.
+
+    Parameters
+    ----------
+    records : DataFrame
+        As of `harness.load_records`.
+    estimator : str
+        The estimator's id.
+    named : str
+        {column: parameter of the problem} of the parameters that become columns; the rows are in the order of the first.
+
+    Returns
+    -------
+    DataFrame
+        The columns `named`; key, of the cell; column, the name of the diagnostic; value.
+    """
+    held = with_number(records[records["estimator"].eq(estimator)])
+    held = held[held["n"].eq(held["n"].max())].drop_duplicates("problem")
+    found = parameters(held, "problem", *named.values()).set_axis(list(named), axis=1).assign(key=held["key"])
+    known = found.join(diagnostics(held)).melt([*named, "key"], var_name="column")
+    return known.sort_values(next(iter(named)), kind="stable", ignore_index=True)
+
+
 def parameters(records: pd.DataFrame, of: str, *names: str) -> pd.DataFrame:
     """The values of these parameters of the records' problems or estimators (`of`: problem, estimator); NaN where one is not
     set; the index is that of the records."""
@@ -354,6 +378,19 @@ def entry(value: float, error: float = np.nan, digits: int = 4) -> str:
     if value != value:
         return DASH
     return f"{value:.{digits}f}" + (f" ± {error:.{digits}f}" if error == error else "")
+
+
+def extremes(frame: pd.DataFrame, value: str, at: str) -> dict[str, str]:
+    """A row of a table: the smallest and largest `value` of the frame, where in its column `at` they are, and their ratio.
+
+    Examples
+    --------
+    >>> extremes(pd.DataFrame({"x": [-1.0, 1.0], "mean": [0.1, 0.3]}), "mean", "x")
+    {'smallest': '0.1', 'at': '-1.00', 'largest': '0.3', 'at ': '+1.00', 'largest / smallest': '3'}
+    """
+    (low, at_low), (high, at_high) = (frame.loc[i, [value, at]] for i in (frame[value].idxmin(), frame[value].idxmax()))
+    ends = {"smallest": f"{low:.4g}", "at": f"{at_low:+.2f}", "largest": f"{high:.4g}", "at ": f"{at_high:+.2f}"}
+    return {**ends, "largest / smallest": f"{high / low:.3g}" if low > 0 else DASH}
 
 
 def entries(

@@ -103,6 +103,12 @@ def curve(ax, part: pd.DataFrame, x: str = "n", value: str = "mean", error: str 
         ax.set_xscale("log")
 
 
+def column_line(ax, frame: pd.DataFrame, column: str, x: str, value: str = "value", **how) -> None:
+    """The frame's rows whose `column` is this one as a plain line over the frame's column `x`; `how` goes to plot."""
+    mine = frame[frame["column"].eq(column)]
+    ax.plot(mine[x], mine[value], **how)
+
+
 def marks(ax, at, part: pd.DataFrame, value: str = "mean", error: str | None = "se", scale: float = 1.0, **how) -> None:
     """Marks with horizontal error bars: the frame's columns `value` and `error` times `scale`, at the height `at` (one, or one
     per row); nothing where it is empty. `how` goes to errorbar, as from `look(i, filled=False, label=...)`."""

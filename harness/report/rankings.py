@@ -22,6 +22,7 @@ POLICY = (
     "values are no order. A trial without a number for one of the models counts as not ordered; the table says how many. "
     "An order that is given, or by true values, is asked of every estimator, also of those that measure something else."
 )
+Z95 = 1.959963984540054  # the quantile of the normal distribution for 95 %
 TRIED = ("ok", "undefined", "failed")  # the statuses of cells that make a trial
 ALL_MODELS = "all"
 GROUP = ["notion", "n", "estimator", "estimand"]
@@ -34,7 +35,7 @@ def by_value(values: dict) -> tuple:
     return tuple(tuple(model for model, value in values.items() if value == least) for least in ordered)
 
 
-def wilson(successes, trials, z: float = 1.959963984540054):
+def wilson(successes, trials, z: float = Z95):
     """Wilson's interval of a share, of s successes in n trials:
 
         (s + z^2/2 -+ z sqrt(s (n - s) / n + z^2/4)) / (n + z^2)
@@ -171,6 +172,22 @@ def one_estimand(table, config):
     wanted = (as_list(config["figure"]["estimand"]) or ["l1"])[0]
     chosen = {name: wanted if (part == wanted).any() else part.iloc[0] for name, part in table.groupby("estimator")["estimand"]}
     return table[table["estimand"].eq(table["estimator"].map(chosen))]
+
+
+def numbers(scored, records, config):
+    """`score` with what `harness.report.items.numbers` takes: `column`, the estimator's label, the `keys` of all cells of the
+    estimator in `records`, and `error`, the half width of the Wilson interval in standard errors, which is never 0."""
+    cells = records.drop_duplicates("key").groupby(["notion", "n", "estimator"])["key"].agg(tuple)
+    keys = [cells[r.notion, r.n, r.estimator] for r in scored.itertuples()]
+    columns = [label(config, "estimator", name) for name in scored["estimator"]]
+    return scored.assign(column=columns, keys=keys, error=(scored["high"] - scored["low"]) / (2.0 * Z95))
+
+
+def times_smallest(frame, of, by: str, at: str, value: str = "mean") -> int:
+    """At how many of the places `at` the series `of` (in the frame's column `by`) has a smaller value than every other; 0 where
+    there is no other. Places at which a series has no value do not count."""
+    wide = frame.pivot(index=at, columns=by, values=value).dropna()
+    return int((wide[of] < wide.drop(columns=of).min(axis=1)).sum()) if wide.shape[1] > 1 else 0
 
 
 def summary(records, config):
