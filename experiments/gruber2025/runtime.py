@@ -14,12 +14,12 @@ SHORT, RATIO = "{:.3g}".format, "{:,g}".format
 def seconds(records, config):
     """cpu_seconds by model, base and kind; and the sum over the estimators of a kind, where all of them have run."""
     fine = with_base(items.values(records, config).drop_duplicates("key"))
-    found = items.means(fine[fine["base"].isin(BASES)], ["model", "base", "kind"], "cpu_seconds")
-    found = found.rename(columns={"mean": "cpu_seconds"}).drop(columns=["sd", "reps", "se"])
+    means = items.means(fine[fine["base"].isin(BASES)], ["model", "base", "kind"], "cpu_seconds")
+    found = means.drop(columns=["sd", "reps", "se"]).rename(columns={"mean": "cpu_seconds"})
     grouped = found[found["base"].ne(BASES[0])].groupby(["model", "kind"])
     total = grouped.agg(cpu_seconds=("cpu_seconds", "sum"), parts=("base", "size"), keys=("keys", "sum")).reset_index()
-    total = total[total["parts"].eq(len(BASES) - 1)].assign(base=TOTAL)
-    return pd.concat([found, total[found.columns]], ignore_index=True)
+    whole = total[total["parts"].eq(len(BASES) - 1)].assign(base=TOTAL)[found.columns]
+    return pd.concat([found, whole], ignore_index=True)
 
 
 def render(records, config):
@@ -42,21 +42,19 @@ def render(records, config):
 def table(records, config):
     """Rows estimator: the paper's seconds, ours (mean over the networks at hand), and multiples of the plug-in on 15 bins."""
     cost = seconds(records, config)
-    mean = cost.groupby(["kind", "base"])["cpu_seconds"].mean()
-    published, corrected = (mean.reindex([(kind, row) for row in ROWS]).droplevel(0) for kind in (PUBLISHED, "corrected"))
+    mean = cost.groupby(["kind", "base"])["cpu_seconds"].mean().unstack("kind").reindex(ROWS, columns=[PUBLISHED, "corrected"])
     theirs = items.printed(config).set_index("row")["value"]
-    ratios = [(of / of[BASES[0]]).map("{:.2g}".format).astype(float) for of in (theirs, published)]
+    ratios = [(of / of[BASES[0]]).map("{:.2g}".format).astype(float) for of in (theirs, mean[PUBLISHED])]
     columns = {
-        "paper (wall-clock)": theirs.map(SHORT), "paper / 15 bins": ratios[0].map(RATIO), PUBLISHED: published.map(SHORT),
-        "corrected": corrected.map(SHORT), "as published / 15 bins": ratios[1].map(RATIO),
+        "paper (wall-clock)": theirs.map(SHORT), "paper / 15 bins": ratios[0].map(RATIO), PUBLISHED: mean[PUBLISHED].map(SHORT),
+        "corrected": mean["corrected"].map(SHORT), "as published / 15 bins": ratios[1].map(RATIO),
     }  # fmt: skip
     rows = pd.DataFrame(columns).replace("nan", DASH).loc[ROWS].to_dict("index")
-    networks = ", ".join(dict.fromkeys(cost["model"])) or "none"
-    return items.wide(rows, ["estimator"], f"seconds per network; ours: CPU seconds, mean over {networks}")
+    heading = "seconds per network; ours: CPU seconds, mean over " + (", ".join(dict.fromkeys(cost["model"])) or "none")
+    return items.wide(rows, ["estimator"], heading)
 
 
 def reproduced(records, config):
     """Our seconds beside theirs, of other hardware and so not judged."""
-    cost = seconds(records, config)
-    found = items.means(cost[cost["kind"].eq(PUBLISHED)], ["base"], "cpu_seconds")
+    found = items.means(seconds(records, config).loc[lambda cost: cost["kind"].eq(PUBLISHED)], ["base"], "cpu_seconds")
     return items.answers(items.numbers(found, "{base}", "seconds", why=config["reasons"]["seconds"]), config)
