@@ -75,6 +75,19 @@ test_library_errors.py::test_the_top_class_is_over_confident_where_it_exceeds_th
 test_tabrepo.py::test_a_family_through_the_command_line
 test_figures.py::test_caption_says_what_is_drawn
 test_doctests.py::test_examples_run[harness.calibrators.boosting]
+test_records.py::test_reading_computes_no_truths
+test_records.py::test_records_without_diagnostics_stay_readable
+test_check.py::test_own_estimators_keep_the_contract[skce_median_with_diagonal]
+test_check.py::test_own_estimators_keep_the_contract[ckce_median_with_diagonal]
+test_check.py::test_own_estimators_keep_the_contract[skce_median_of_positive]
+test_check.py::test_own_estimators_keep_the_contract[ckce_median_of_positive]
+test_tempered.py::test_the_conditional_mean_knows_less_than_the_whole_vector
+test_sweeps.py::test_new_parameters_are_swept_with_a_plus
+test_outputs.py::test_the_experiment_as_configured_fills_the_ledger
+test_outputs.py::test_the_same_numbers_drawn_elsewhere_are_the_same_bytes
+test_run.py::test_same_values_for_any_engine_workers_and_order
+test_own_code.py::test_workers_that_are_used_again_run_the_new_code
+test_cli.py::test_report_draws_again_without_computing
 """.split("\n")[1:-1]
 
 
