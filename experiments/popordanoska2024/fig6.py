@@ -28,7 +28,7 @@ def measured(records, config):
     found = networks.estimates(records, config, "binary")
     loss, split = of(found, "logloss").set_index("problem")["value"], set(of(found, "refinement_kl")["column"])
     alone = of(found, "kl")[lambda f: ~f["column"].isin(split)]
-    rest = alone.assign(estimand="refinement_kl", value=alone["problem"].map(loss) - alone["value"])
+    rest = alone.assign(estimand="refinement_kl", value=alone["problem"].map(loss).astype(float) - alone["value"])
     return pd.concat([found, rest.dropna(subset="value")], ignore_index=True)
 
 
