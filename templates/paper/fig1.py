@@ -1,6 +1,6 @@
 """A template of a paper's item: experiments/<paper>/fig1.py. It draws and compares; records alone say what the numbers are."""
 
-from harness.report import reproduction
+from harness.report import items
 from harness.report.plots import convergence
 
 
@@ -11,4 +11,4 @@ def render(records, config):
 
 def reproduced(records, config):
     """Our numbers beside those of reported.csv: item, row, column, value, error, reps."""
-    return reproduction.convergence_numbers(records, config, "l1")
+    return items.convergence_numbers(records, config, "l1")
