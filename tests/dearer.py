@@ -88,6 +88,17 @@ test_outputs.py::test_the_same_numbers_drawn_elsewhere_are_the_same_bytes
 test_run.py::test_same_values_for_any_engine_workers_and_order
 test_own_code.py::test_workers_that_are_used_again_run_the_new_code
 test_cli.py::test_report_draws_again_without_computing
+test_check.py::test_own_estimators_keep_the_contract[ckce_median_squared]
+test_check.py::test_own_estimators_keep_the_contract[skce_median_squared]
+test_check.py::test_own_estimators_keep_the_contract[ckce_sqrt_half_median_squared]
+test_check.py::test_own_estimators_keep_the_contract[skce_sqrt_half_median_squared]
+test_own_code.py::test_a_changed_helper_is_another_estimator_and_its_new_code_runs[through another]
+test_own_code.py::test_a_changed_helper_is_another_estimator_and_its_new_code_runs[inside a function]
+test_golden_gruber2025.py::test_one_fit_and_one_setting[ukkr_fit CCE-K100]
+test_tempered.py::test_conditional_truths_equal_brute_force[simplex3_popordanoska2024]
+test_library_errors.py::test_the_top_class_is_over_confident_where_it_exceeds_the_truth[overconfident]
+test_popordanoska2024_training.py::test_on_mnist_the_papers_curves_are_drawn_and_judged
+test_run.py::test_own_estimator_runs_against_all_and_only_it_is_computed
 """.split("\n")[1:-1]
 
 
