@@ -89,7 +89,7 @@ def test_one_large_sample_finds_the_truth_and_the_exact_curve():
     problem = harness.load_problem("simplex5_gruber2025")
     p, y = problem.sample(50_000, np.random.default_rng(3))
     found = harness.load_estimator("risk_curve")(p, y, None, problem)["l2_squared"]
-    _, exact = fig1.reported("fig1_population")
+    _, exact = fig1.exact_risk()
     risks = [found.diagnostics[risk_name(t)] for t in harness.load_estimator("risk_curve").exponents()]
     np.testing.assert_allclose(risks, exact, rtol=0.025)
     assert abs(np.log2(found.diagnostics["theta"])) < 0.11
@@ -98,7 +98,7 @@ def test_one_large_sample_finds_the_truth_and_the_exact_curve():
 
 def test_the_exact_curve_has_its_least_value_at_1_and_a_second_valley():
     """R(1) = (B^2 - CE^4) / 4 with Brier score B = 0.196626895962; at theta = 0.3 v is 0 and the risk B^2 / 4."""
-    (theta, exact), brier = fig1.reported("fig1_population"), 0.19662689596185
+    (theta, exact), brier = fig1.exact_risk(), 0.19662689596185
     assert theta[exact.argmin()] == pytest.approx(1.0)
     assert exact.min() == pytest.approx((brier**2 - TRUTH**2) / 4, rel=2e-4)  # the file is good to 1e-4
     np.testing.assert_allclose(exact[(0.29 <= theta) & (theta <= 0.31)], brier**2 / 4, rtol=2e-4)
