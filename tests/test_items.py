@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.report import items, panels
+from harness.report import items, panels, worded
 
 CONFIG = {
     "labels": {"problem": {"a": "A"}, "estimator": {"e": "E"}},
@@ -76,12 +76,12 @@ def test_numbers_answers_and_reasons():
 
 
 def test_tables_of_texts():
-    rows = items.entries(items.evaluated(records(), CONFIG), ["{model}", "{n:,}"], "{column}", digits=2)
+    rows = worded.entries(items.evaluated(records(), CONFIG), ["{model}", "{n:,}"], "{column}", digits=2)
     truths = {"value": "truth", "error": None, "scale": 100}
-    items.entries(items.evaluated(records(), CONFIG), ["{model}", "{n:,}"], "truth", **truths, into=rows)
-    table = items.wide(rows, ["problem", "n"], "l1: mean", first=["truth", "absent"])
+    worded.entries(items.evaluated(records(), CONFIG), ["{model}", "{n:,}"], "truth", **truths, into=rows)
+    table = worded.wide(rows, ["problem", "n"], "l1: mean", first=["truth", "absent"])
     assert table.columns.tolist() == ["truth", "E", "f"] and table.iloc[0].tolist() == ["30.0000", "0.30 ± 0.15", "0.50"]
-    none = items.wide({}, ["problem", "n"], "l1")
+    none = worded.wide({}, ["problem", "n"], "l1")
     assert none.iloc[0, 0] == "none: no cell gave a number" and none.index.nlevels == 2
 
 

@@ -12,7 +12,7 @@ from scipy.stats import dirichlet as dirichlet_law
 from harness.errors import BadInputError, UndefinedError
 from harness.math import kernels
 from harness.math.kernels import dirichlet_sums, pivoted_cholesky, rbf, two_columns
-from harness.math.risk import ResidualGram, residuals, risk, risk_linear
+from harness.math.risk import ResidualGram, residuals, risk
 
 
 def by_hand(u, h):
@@ -24,7 +24,6 @@ def test_two_samples():
     u = np.array([[0.5], [-0.25]])
     v = np.array([[0.1], [0.2]])
     assert risk(u, ResidualGram(v)) == pytest.approx((0.5 * -0.25 - 0.1 * 0.2) ** 2)
-    assert risk_linear(u, ResidualGram(v)) == pytest.approx(risk(u, ResidualGram(v)))
 
 
 def test_three_samples_with_a_core_that_is_not_positive():
@@ -58,27 +57,20 @@ def test_blocks_do_not_depend_on_their_size(monkeypatch):
 
 
 def test_fewer_than_two_samples_have_no_pair():
-    for function in (risk, risk_linear):
-        with pytest.raises(UndefinedError, match="pairs"):
-            function(np.ones((1, 1)), ResidualGram(np.ones((1, 1))))
+    with pytest.raises(UndefinedError, match="pairs"):
+        risk(np.ones((1, 1)), ResidualGram(np.ones((1, 1))))
 
 
-def test_the_linear_form_is_over_disjoint_pairs():
-    u, v = np.arange(1.0, 6.0)[:, None], np.zeros((5, 1))
-    assert risk_linear(u, ResidualGram(v)) == pytest.approx(((1 * 2) ** 2 + (3 * 4) ** 2) / 2)  # the fifth has no partner
-
-
-def test_both_forms_are_unbiased():
+def test_the_risk_is_unbiased():
     """u in {-1, 1} with P(1) = 0.7, h = 0.1: E (u u' - h)^2 = 1 - 2 * 0.16 * 0.1 + 0.01."""
     rng = np.random.default_rng(3)
     truth = 1 - 2 * 0.4**2 * 0.1 + 0.01
-    for function in (risk, risk_linear):
-        found = []
-        for _ in range(2000):
-            u = np.where(rng.random(10) < 0.7, 1.0, -1.0)[:, None]
-            found.append(function(u, ResidualGram(np.full((10, 1), math.sqrt(0.1)))))
-        error = np.std(found, ddof=1) / math.sqrt(len(found))
-        assert abs(np.mean(found) - truth) < 4 * error
+    found = []
+    for _ in range(2000):
+        u = np.where(rng.random(10) < 0.7, 1.0, -1.0)[:, None]
+        found.append(risk(u, ResidualGram(np.full((10, 1), math.sqrt(0.1)))))
+    error = np.std(found, ddof=1) / math.sqrt(len(found))
+    assert abs(np.mean(found) - truth) < 4 * error
 
 
 def test_the_least_risk_is_at_the_truth():

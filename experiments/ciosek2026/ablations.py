@@ -5,7 +5,7 @@ without it covers less than 1 - delta - 3 standard errors."""
 
 from experiments.ciosek2026 import bounds
 from harness.estimators.certified.base import VARIANTS
-from harness.report import coverage_plot, items, panels
+from harness.report import coverage_plot, items, panels, worded
 
 
 def render(records, config):
@@ -33,7 +33,7 @@ def table(records, config):
         lowest = part.loc[part.groupby("variant", sort=False)["coverage"].idxmin()]
         rows["lowest of all", bound, "–", f"{level:g}"] = coverage_plot.variants_entries(lowest, part)
     heading = "share of samples whose bound holds the true value, terms left out"
-    return items.wide(rows, ["problem", "bound", "n", "level"], heading, (*VARIANTS, "smallest that passes", "detected"))
+    return worded.wide(rows, ["problem", "bound", "n", "level"], heading, (*VARIANTS, "smallest that passes", "detected"))
 
 
 def reproduced(records, config):

@@ -2,7 +2,7 @@
 Beside it E|S - S0| (`mean_shift`): by up to it the perturbation changes the error itself; at most 4 G / pi h = 1.166 h."""
 
 from experiments.ciosek2026 import bounds
-from harness.report import items, panels
+from harness.report import items, panels, worded
 
 AT, SHIFT, PAPER_STYLE = 10_000_000, "mean_shift", "nw_kfold_first_order"
 
@@ -39,13 +39,13 @@ def table(records, config):
     """By problem and bound: mean bound at every n, the true value, h, E|S - S0| and 1.166 h."""
     found, moved = measured(records)
     means = bounds.named(items.means(found, ["problem", "estimator", "truth", "n"]).sort_values("n"), config)
-    rows = items.entries(means, ("{function}", "{bound}"), "n = {n:,}")
+    rows = worded.entries(means, ("{function}", "{bound}"), "n = {n:,}")
     for r in means.drop_duplicates(["problem", "estimator"]).itertuples():
         distance, h = moved.loc[r.problem]
-        rows[r.function, r.bound] |= {"true value": items.entry(r.truth), "h": f"{h:.6g}" if h == h else "–"}
-        rows[r.function, r.bound] |= {"E|S - S0|": items.entry(distance), "1.166 h": items.entry(1.16624361 * h)}
+        rows[r.function, r.bound] |= {"true value": worded.entry(r.truth), "h": f"{h:.6g}" if h == h else "–"}
+        rows[r.function, r.bound] |= {"E|S - S0|": worded.entry(distance), "1.166 h": worded.entry(1.16624361 * h)}
     heading = "mean bound ± standard error over the samples, level 95 %"
-    return items.wide(rows, ["predictions", "bound"], heading, items.size_columns(found))
+    return worded.wide(rows, ["predictions", "bound"], heading, worded.size_columns(found))
 
 
 def reproduced(records, config):

@@ -2,7 +2,7 @@
 terms: what this can and cannot tell is in `ablations`."""
 
 from experiments.ciosek2026 import bounds
-from harness.report import coverage_plot, items, rates
+from harness.report import coverage_plot, items, rates, worded
 
 
 def measured(records):
@@ -23,7 +23,7 @@ def table(records, config):
     parts = found.groupby(["function", "bound", found["level"].map("{:g}".format)], sort=False)
     rows = {key: coverage_plot.entries(part) for key, part in parts}
     heading = "share of samples whose bound holds the true value"
-    return items.wide(rows, ["problem", "bound", "level"], heading, items.size_columns(found))
+    return worded.wide(rows, ["problem", "bound", "level"], heading, worded.size_columns(found))
 
 
 def reproduced(records, config):

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from harness.math.sech_noise import width_of
-from harness.report import items, perturbations, rates
+from harness.report import items, perturbations, rates, worded
 from harness.report.shown import label
 
 LIMIT = 0.001  # "< 0.001" at h = 2^-6
@@ -48,7 +48,7 @@ def table(records, config):
     rows = {key: rows[key] for key in sorted(rows, key=lambda key: (order.index(key[0]), key))}
     rows = rows or {("–", "–", "–"): {"AUROC": "none: there are no predictions"}}
     heading = "decrease of the AUROC: mean ± standard error over classes, tables or seeds"
-    return items.wide(rows, ["predictions", "of", "trained"], heading, ["AUROC", *widths])
+    return worded.wide(rows, ["predictions", "of", "trained"], heading, ["AUROC", *widths])
 
 
 def reproduced(records, config):

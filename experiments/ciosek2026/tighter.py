@@ -3,7 +3,7 @@
 import pandas as pd
 
 from experiments.ciosek2026 import bounds
-from harness.report import items, panels, rates
+from harness.report import items, panels, rates, worded
 from harness.report.style import COLOURS
 
 FROM = 10_000  # the claim is for n from here on
@@ -45,9 +45,9 @@ def table(records, config):
         text = " / ".join(bounds.plain(e, config) for e in pair.split(" / "))
         row = rows[bounds.function(problem, config), text] = {"verdict": rates.smaller_on_all(part, FROM, "tighter")}
         for r in part.itertuples():
-            row[f"n = {r.n:,}"] = items.entry(r.mean, r.se, 3) + f" (max. {r.largest:.3f})" if r.reps else "both vacuous"
+            row[f"n = {r.n:,}"] = worded.entry(r.mean, r.se, 3) + f" (max. {r.largest:.3f})" if r.reps else "both vacuous"
     heading = "ratio of the mean bounds ± jackknife error (largest ratio on one sample)"
-    return items.wide(rows, ["function", "derived / paper-style"], heading)
+    return worded.wide(rows, ["function", "derived / paper-style"], heading)
 
 
 def reproduced(records, config):

@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments.gruber2025 import tuned
 from experiments.gruber2025.tuned import BASES, OURS, PAPER, PLACE, PUBLISHED, beside, summary
-from harness.report import items, panels
+from harness.report import items, panels, worded
 
 __all__ = ["render", "reproduced", "summary", "table"]
 SPREAD = ", standard deviation"
@@ -46,11 +46,11 @@ def table(records, config):
     """Rows (network, estimator): the paper's point; ours as published and corrected, +- standard deviation over the folds; the
     published kde times sqrt(1 - q), which is left if the points that it drops count as calibrated (q: of the test part)."""
     both, rows, _ = beside(records, config, "rms", "rms_sd", SPREAD)
-    items.entries(both.assign(se=both["se"].where(both["kind"].ne(PAPER))), PLACE, "{kind}", into=rows)
+    worded.entries(both.assign(se=both["se"].where(both["kind"].ne(PAPER))), PLACE, "{kind}", into=rows)
     lost = both[both["base"].eq("kde") & both["kind"].eq(PUBLISHED) & both["dropped"].gt(0.0)]
-    items.entries(lost.assign(left=lost["mean"] * np.sqrt(1 - lost["dropped"])), PLACE, LEFT, "left", None, into=rows)
+    worded.entries(lost.assign(left=lost["mean"] * np.sqrt(1 - lost["dropped"])), PLACE, LEFT, "left", None, into=rows)
     heading = "root mean squared calibration error: mean over folds of the root ± standard deviation over folds"
-    return items.wide(rows, ["network", "estimator"], heading, [PAPER, *OURS, LEFT])
+    return worded.wide(rows, ["network", "estimator"], heading, [PAPER, *OURS, LEFT])
 
 
 def reproduced(records, config):

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from harness.common.paths import EXPERIMENTS
-from harness.report import items, reproduction
+from harness.report import items, reproduction, worded
 from harness.report.risk_curve_plot import RISK, curves, draw, sd
 from harness.report.shown import label
 
@@ -39,7 +39,7 @@ def table(records, config):
     for name, (t, risk, se) in held.items():
         best, left = risk.argmin(), risk[t < 0.3].argmin()
         at = {"risk there": best, **{row: _nearest(t, x) for row, x in places.items()}}
-        texts = {row: items.entry(risk[i], np.nan if se is None else se[i], 6) for row, i in at.items()}
+        texts = {row: worded.entry(risk[i], np.nan if se is None else se[i], 6) for row, i in at.items()}
         texts = {"theta of the smallest mean risk": f"{t[best]:.4g}", **texts}
         for row, text in {**texts, "theta of the local minimum below 0.3": f"{t[left]:.4g}"}.items():
             rows.setdefault(row, {})[name] = text
@@ -49,8 +49,8 @@ def table(records, config):
     rows["largest |mean - exact| in standard errors"] = {CODE: "0.6", ours: f"{worst:.2g}"}
     fine = items.with_number(records)
     truth, value = fine["truth"].iloc[0], items.means(fine, ["estimator"]).iloc[0][["mean", "se"]]
-    rows["squared calibration error"] = {EXACT: items.entry(truth, digits=6), ours: items.entry(*value, 6)}
-    return items.wide(rows, ["quantity"], "mean ± standard error over the repetitions", held)
+    rows["squared calibration error"] = {EXACT: worded.entry(truth, digits=6), ours: worded.entry(*value, 6)}
+    return worded.wide(rows, ["quantity"], "mean ± standard error over the repetitions", held)
 
 
 def _nearest(thetas, at):

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from experiments.gruber2025.tuned import BASES, PAPER, PUBLISHED, STYLES, with_base
-from harness.report import items, panels
+from harness.report import items, panels, worded
 from harness.report.shown import DASH
 
 TOTAL = "all of them"
@@ -51,7 +51,7 @@ def table(records, config):
     }  # fmt: skip
     rows = pd.DataFrame(columns).replace("nan", DASH).loc[ROWS].to_dict("index")
     heading = "seconds per network; ours: CPU seconds, mean over " + (", ".join(dict.fromkeys(cost["model"])) or "none")
-    return items.wide(rows, ["estimator"], heading)
+    return worded.wide(rows, ["estimator"], heading)
 
 
 def reproduced(records, config):

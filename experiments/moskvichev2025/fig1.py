@@ -4,7 +4,7 @@ replication, with their CKCE; beside it what all three metrics, of which the pap
 import numpy as np
 
 from experiments.moskvichev2025 import metrics
-from harness.report import items, panels
+from harness.report import items, panels, worded
 from harness.report.shown import label
 from harness.report.style import COLOURS
 
@@ -35,11 +35,11 @@ def render(records, config):
 def table(records, config):
     """Rows model: mean +- standard deviation over the replications, and the first replication, by metric."""
     found = metrics.values(records, config)
-    rows = items.entries(items.means(found, ["model", "column"]), ["{model}"], "{column}", error="sd")
+    rows = worded.entries(items.means(found, ["model", "column"]), ["{model}"], "{column}", error="sd")
     first = found[found["rep"].eq(found["rep"].min())]
-    rows = items.entries(first, ["{model}"], "{column}, drawn", "value", None, into=rows)
+    rows = worded.entries(first, ["{model}"], "{column}, drawn", "value", None, into=rows)
     columns = [column + end for column in items.labels(config, "estimator") for end in ("", ", drawn")]
-    return items.wide(rows, ["model"], "mean ± standard deviation over the replications", columns)
+    return worded.wide(rows, ["model"], "mean ± standard deviation over the replications", columns)
 
 
 def reproduced(records, config):

@@ -4,7 +4,7 @@ four as it does on all images."""
 import pandas as pd
 
 from experiments.moskvichev2025 import metrics
-from harness.report import items, panels, ranking_plot, rankings
+from harness.report import items, panels, ranking_plot, rankings, worded
 from harness.report.shown import label
 
 summary = rankings.summary
@@ -44,14 +44,14 @@ def table(records, config):
     def share(r):
         return rankings.entry(r) + (f", {r.incomplete} without a number" if r.incomplete else "")
 
-    rows = items.entries(scored(records, config), ["{row}", "share of trials"], "{column}", text=share)
+    rows = worded.entries(scored(records, config), ["{row}", "share of trials"], "{column}", text=share)
     trials, full = both(records, config)
     for model in items.labels(config, "problem"):
         here, there = (frame[frame["model"].eq(model)] for frame in (full, items.means(trials, ["model", "n", "column"])))
-        items.entries(here, ["{model}", "all rows"], "{column}", "value", None, 5, into=rows)
-        items.entries(there, ["{model}", "n = {n}"], "{column}", "mean", "sd", 5, into=rows)
+        worded.entries(here, ["{model}", "all rows"], "{column}", "value", None, 5, into=rows)
+        worded.entries(there, ["{model}", "n = {n}"], "{column}", "mean", "sd", 5, into=rows)
     heading = "share of trials [95 % Wilson interval]; estimates: mean ± standard deviation"
-    return items.wide(rows, ["", "rows"], heading, items.labels(config, "estimator"))
+    return worded.wide(rows, ["", "rows"], heading, items.labels(config, "estimator"))
 
 
 def reproduced(records, config):

@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from experiments.moskvichev2025 import metrics
 from harness.estimators.population_metrics import GAMMA, RIDGES
-from harness.report import items, panels
+from harness.report import items, panels, worded
 from harness.report.style import COLOURS
 
 METRICS = {"CKCE": "CKCE", "JKCE": "JKCE", "ECE": "ECE, thirds"}  # {metric: what it converges to}
@@ -75,12 +75,12 @@ def table(records, config):
         line = means[means["column"].eq(column)]
         noise = 100 * (line["sd"] / line["mean"].abs()).mean()
         rows["estimates (mean)", column] = {
-            **items.extremes(line, "mean", "alpha"),
-            "sd of one draw, %": items.entry(noise, digits=0),
+            **worded.extremes(line, "mean", "alpha"),
+            "sd of one draw, %": worded.entry(noise, digits=0),
         }
     for column, line in known.groupby("column", sort=False):
-        rows["population", column.replace("ridge", f"gamma {GAMMA:g}, ridge")] = items.extremes(line, "value", "alpha")
-    return items.wide(rows, ["", "metric"], "over the locations: smallest, largest, and their ratio")
+        rows["population", column.replace("ridge", f"gamma {GAMMA:g}, ridge")] = worded.extremes(line, "value", "alpha")
+    return worded.wide(rows, ["", "metric"], "over the locations: smallest, largest, and their ratio")
 
 
 def reproduced(records, config):

@@ -5,7 +5,7 @@
 
 import numpy as np
 
-from harness.report import items, panels, rankings
+from harness.report import items, panels, rankings, worded
 from harness.report.shown import label
 
 NAME = r"^[^/]+/(?P<network>.+?)(?:_seed(?P<seed>\d+))?_brightness(?P<percent>[+-]\d+)$"
@@ -53,14 +53,14 @@ def table(records, config):
         for network, line in mine.groupby("network", sort=False):
             low, high, percent = line["mean"].min(), line["mean"].max(), line["percent"]
             shown = line[percent.isin([percent.min(), 0.0, percent.max()])]
-            items.entries(shown, ["{title}", "{network}"], "{percent:+g} %", text=entry, into=rows)
+            worded.entries(shown, ["{title}", "{network}"], "{percent:+g} %", text=entry, into=rows)
             ratio, smaller = (
                 f"{high / low:.2f}" if low > 0 else "–",
                 f"{rankings.times_smallest(mine, network, *BY)} of {len(line)}",
             )
             rows[title, network] |= {"largest / smallest": ratio, "smaller than the others at": smaller}
     heading = "mean ± standard error over the seeds; the last column counts levels of the means"
-    return items.wide(rows, ["estimator", "network"], heading, none="none: there are no predictions")
+    return worded.wide(rows, ["estimator", "network"], heading, none="none: there are no predictions")
 
 
 def reproduced(records, config):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from experiments.moskvichev2025 import metrics
-from harness.report import items, panels
+from harness.report import items, panels, worded
 from harness.report.shown import label
 
 SCALES = {"accuracy": 1.0, "cross entropy": 1.0, "CKCE": 10.0, "JKCE": 100.0, "ECE": 1.0}
@@ -51,9 +51,9 @@ def table(records, config):
     for column in dict.fromkeys([*SCALES, *items.labels(config, "estimator")]):
         name = column + (f" x {scale(column):g}" if scale(column) != 1 else "")
         for model in models:
-            mine = items.entry(ours.get((model, column), np.nan)).replace("-0.0000", "0.0000")
+            mine = worded.entry(ours.get((model, column), np.nan)).replace("-0.0000", "0.0000")
             rows[model][name] = (f"{theirs[model, column]:.3f} / " if len(printed) else "") + mine
-    return items.wide(rows, ["model"], "paper / ours" if len(printed) else "ours, on all rows")
+    return worded.wide(rows, ["model"], "paper / ours" if len(printed) else "ours, on all rows")
 
 
 def reproduced(records, config):

@@ -5,7 +5,7 @@ well, where from 500 samples on bins do better than the kernel.
 """
 
 from experiments.popordanoska2024 import curves
-from harness.report import items, panels, rates
+from harness.report import items, panels, rates, worded
 from harness.report.shown import label
 
 summary = curves.summary
@@ -56,12 +56,12 @@ def table(records, config):
     shown = {f"{{column}}{suffix}": ("mean", "se")}
     if which == "fig2c":
         shown = {"{column}, bias": ("bias", "se"), "{column}, %": ("relative", "relative_se", 0)}
-    rows = items.columns(found, ("model", "n"), {f"true value{suffix}": ("truth", None), **shown})
+    rows = worded.columns(found, ("model", "n"), {f"true value{suffix}": ("truth", None), **shown})
     for column, (estimand, first, second) in CONTESTS[which].items():
         fine = curves.in_two_columns(items.with_number(records, estimand))
         for (problem, n), d in rates.gap(fine, first, second).iterrows():
-            rows[label(config, "problem", problem), n][column] = items.entry(d["gap"], d["se"])
-    return items.wide(rows, ["problem", "n"], "kl: mean ± standard error; squared L2 on two columns")
+            rows[label(config, "problem", problem), n][column] = worded.entry(d["gap"], d["se"])
+    return worded.wide(rows, ["problem", "n"], "kl: mean ± standard error; squared L2 on two columns")
 
 
 def reproduced(records, config):

@@ -9,7 +9,7 @@ import numpy as np
 from experiments.popordanoska2024 import curves
 from experiments.popordanoska2024.curves import THEIRS
 from experiments.popordanoska2024.fig2 import DIRECT, RISK
-from harness.report import items, panels
+from harness.report import items, panels, worded
 
 summary = curves.summary
 ROWS = ("l2_squared", "kl")
@@ -51,7 +51,7 @@ def table(records, config):
         "{column}, bias %": ("relative", "relative_se", 0),
     }
     heading = "kl and l2_squared (two columns): mean ± standard error; relative bias against the true value"
-    return items.wide(items.columns(found, ("short", "model", "n"), shown), ["estimand", "problem", "n"], heading)
+    return worded.wide(worded.columns(found, ("short", "model", "n"), shown), ["estimand", "problem", "n"], heading)
 
 
 def reproduced(records, config):

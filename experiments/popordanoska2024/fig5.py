@@ -7,7 +7,7 @@ data, whose truth is known, the bias against the estimator's own last value vani
 import pandas as pd
 
 from experiments.popordanoska2024 import curves
-from harness.report import items, networks, panels
+from harness.report import items, networks, panels, worded
 
 summary = curves.summary
 RISK = "kde_popordanoska2024"
@@ -61,7 +61,7 @@ def table(records, config):
         "{short}, % from own last": ("drift", "drift_se", 1),
         "{short}, % from truth": ("relative", "relative_se", 0),
     }
-    rows = items.columns(found, ("{model}", "{column}", "n"), shown)
+    rows = worded.columns(found, ("{model}", "{column}", "n"), shown)
     heading = "kl and squared L2 (two columns): mean ± standard error over random orders of the images"
     return networks.wide(rows, ["problem", "estimator", "n"], heading if rows else "kl: no number")
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from harness.report import items, networks, panels, rates
+from harness.report import items, networks, panels, rates, worded
 
 FAR = 1.6  # snapshots with more than that times the least error, of either kind, are outside of the axes
 ERROR, LEVELS = "100 − accuracy (%)", ["estimator", "epoch"]
@@ -40,8 +40,8 @@ def render(records, config):
 def table(records, config):
     """Rows (estimator, epoch): validation error and calibration error, mean +- standard error over the seeds, and the front."""
     found, key = snapshots(records, config), ("{column}", "{epoch:g}")
-    rows = items.columns(found, key, {ERROR: ("error", "error_se", 2), "KL calibration error": ("ce", "ce_se")})
-    items.entries(found, key, "Pareto optimal", text=lambda r: "yes" if r.front else "–", into=rows)
+    rows = worded.columns(found, key, {ERROR: ("error", "error_se", 2), "KL calibration error": ("ce", "ce_se")})
+    worded.entries(found, key, "Pareto optimal", text=lambda r: "yes" if r.front else "–", into=rows)
     return networks.wide(rows, LEVELS, "validation: kl, mean ± standard error over the seeds")
 
 

@@ -3,7 +3,7 @@
 NLL and Brier score are of the whole vector (canonical notion), so the mean of -log p_y and of sum_j (p_j - 1{y = j})^2.
 """
 
-from harness.report import items, networks, panels
+from harness.report import items, networks, panels, worded
 
 COLUMNS = {"accuracy": "Accuracy", "logloss": "NLL", "brier": "Brier"}
 AXIS = {"accuracy": "100 - accuracy (%)", "logloss": r"NLL $\times$ 100", "brier": r"Brier $\times$ 100"}
@@ -45,10 +45,10 @@ def render(records, config):
 def table(records, config):
     """Rows (network, method, variant): the three scores, the printed ones beside them where the networks are the paper's."""
     found, without = measured(records, config)
-    rows = items.entries(found, networks.INDEX, "{column}", digits=2)
-    items.entries(without, networks.INDEX, "{column}", text=lambda r: f"undefined ({r.seeds})", into=rows)
+    rows = worded.entries(found, networks.INDEX, "{column}", digits=2)
+    worded.entries(without, networks.INDEX, "{column}", text=lambda r: f"undefined ({r.seeds})", into=rows)
     paper = networks.printed(config, "table4")
-    items.entries(paper, networks.INDEX, "{column}, paper", "value", "plus_minus", 2, into=rows)
+    worded.entries(paper, networks.INDEX, "{column}, paper", "value", "plus_minus", 2, into=rows)
     heading = "accuracy, NLL and Brier score, x 100: mean ± standard error over seeds"
     return networks.of_methods(rows, config, heading, [c for name in COLUMNS.values() for c in (name, f"{name}, paper")])
 

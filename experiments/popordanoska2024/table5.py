@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.popordanoska2024 import curves
-from harness.report import items, networks, panels, rates
+from harness.report import items, networks, panels, rates, worded
 
 summary = curves.summary
 KERNEL, BINS = "kde_popordanoska2024", "classwise_ece_popordanoska2024"
@@ -74,15 +74,18 @@ def table(records, config):
     rows = {}
     for found, end in ((measured(records, config), ""), (printed(config), ", paper")):
         alike = rates.rank_agreement(found, "network", ["label_of_class"], "metric", "CE_KL")
-        found = found.assign(text=[f"{items.entry(r.mean, r.se, 2)} ({r.rank:.0f})" for r in found.itertuples()])
+        found = found.assign(text=[f"{worded.entry(r.mean, r.se, 2)} ({r.rank:.0f})" for r in found.itertuples()])
         found["alike"] = [alike.loc[place] for place in zip(found["network"], found["metric"])]
         key = ("{network}", "{metric}" + end)
-        items.entries(found, key, "class {label_of_class}", text=lambda r: r.text, into=rows)
-        items.entries(found, key, "ranks as CE_KL", "alike", None, 2, into=rows)
+        worded.entries(found, key, "class {label_of_class}", text=lambda r: r.text, into=rows)
+        worded.entries(found, key, "ranks as CE_KL", "alike", None, 2, into=rows)
     columns = [*sorted({c for row in rows.values() for c in row if c.startswith("class")}), "ranks as CE_KL"]
     order = networks.in_order([network for network, _ in rows], config)
     rows = dict(sorted(rows.items(), key=lambda row: order.index(row[0][0])))
-    return items.wide(rows, ["network", "metric"], "error of each class (rank): CE_KL x 100, CE_2^2 x 1000, CE_1 x 1000", columns)
+    heading = "error of each class (rank): CE_KL x 100, CE_2^2 x 1000, CE_1 x 1000"
+    return worded.wide(rows, ["network", "metric"], heading, columns)
+        rows, ["network", "metric"], "error of each class (rank): CE_KL x 100, CE_2^2 x 1000, CE_1 x 1000", columns
+    )
 
 
 def reproduced(records, config):

@@ -60,17 +60,6 @@ def risk(u, products: ResidualGram) -> float:
     return float((total - on_diagonal @ on_diagonal) / (n * (n - 1)))
 
 
-def risk_linear(u, products: ResidualGram) -> float:
-    """Mean of (<u_i, u_j> - h(p_i, p_j))^2 over the disjoint pairs (0, 1), (2, 3), ...: the same expectation in O(n), with more
-    spread, and dependent on the order of the samples (gruber2025, Section 3, after Theorem 3)."""
-    n = len(u) // 2 * 2
-    if n < 2:
-        raise UndefinedError(f"the risk is over pairs of samples, and there is {len(u)}")
-    first, second = slice(0, n, 2), slice(1, n, 2)
-    h = np.einsum("ij,ij->i", products.weighted(first), products.features[second])
-    return float(((np.einsum("ij,ij->i", u[first], u[second]) - h) ** 2).mean())
-
-
 def _by_moments(u, weighted, features):
     """sum over all i, j of (<u_i, u_j> - h_ij)^2, h = W F': ||U'U||^2 - 2 tr(U'W F'U) + tr(F'W F'W)."""
     uu, fw = u.T @ u, features.T @ weighted

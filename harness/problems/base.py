@@ -175,11 +175,6 @@ class ProblemSpec:
         found: float | None = self._get("perturbation", None)
         return found
 
-    @cached_property
-    def declares_perturbation(self) -> bool:
-        """Whether the problem says anything of a perturbation: that it knows of none is something said."""
-        return hasattr(self.problem, "perturbation")
-
 
 class Generated:
     """The base of a problem that is drawn from a law, as often as wanted, its scores unperturbed."""

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from harness.errors import BadInputError
-from harness.report import items
+from harness.report import items, worded
 from harness.report.shown import label
 
 CELL = ["sample", "estimator"]
@@ -222,11 +222,11 @@ def table(numbers: pd.DataFrame, index: Sequence[str], columns: Sequence[str], h
         row = rows.setdefault(tuple(r[name] for name in index), {})
         digits = 3 if r["column"] == SECONDS else 1
         clustered = f" ({r['clustered']:.{digits}f})" if r["clustered"] == r["clustered"] else ""
-        row[r["column"]] = items.entry(r["value"], r["error"], digits) + clustered
-        row[f"{r['column']}, paper"] = items.entry(r["paper_value"], r["paper_plus_minus"], 1)
+        row[r["column"]] = worded.entry(r["value"], r["error"], digits) + clustered
+        row[f"{r['column']}, paper"] = worded.entry(r["paper_value"], r["paper_plus_minus"], 1)
         row["groups"] = f"{row['groups']} / {r['number']}" if "groups" in row else str(r["number"])
     first = [name for column in columns for name in (column, f"{column}, paper")]
-    return items.wide(rows, index, heading, [*first, "groups"])
+    return worded.wide(rows, index, heading, [*first, "groups"])
 
 
 def keys_of(cells: pd.DataFrame, estimators: Iterable[str], notions: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 
-from harness.report import items, panels, rates
+from harness.report import panels, rates, worded
 from harness.report.style import COLOURS
 
 
@@ -65,9 +65,9 @@ def figure(found: pd.DataFrame, bins: int, per_row: int = 5):
     return figure
 
 
-def table(found: pd.DataFrame) -> items.Rows:
+def table(found: pd.DataFrame) -> worded.Rows:
     """Texts by (network, class): share of the class, its mean prediction, and the L1 error over the bins."""
-    rows: items.Rows = {}
+    rows: worded.Rows = {}
     for (network, j), part in found.groupby(["network", "class"], sort=False):
         weight, gap = part["count"] / part["count"].sum(), (part["mean"] - part["share"]).abs()
         values = {"share": part["share"], "mean prediction": part["mean"], "L1 error": gap}

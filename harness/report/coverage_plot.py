@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from harness.estimators.certified.base import ALONE, EMPIRICAL, FULL, VARIANTS, ablated
-from harness.report import items, panels, rates
+from harness.report import items, panels, rates, worded
 from harness.report.style import COLOURS, MARKERS
 
 LOOKS = {v: {"marker": MARKERS[i % 8], "color": COLOURS[i % 8]} for i, v in enumerate(VARIANTS)}
@@ -66,7 +66,7 @@ def entries(part: pd.DataFrame) -> dict[str, str]:
         "verdict": f"fails at n = {', '.join(f'{n:,}' for n in failed)}" if len(failed) else "covers",
         "closest margin": f"{part['margin'].min():.5f}",
         "vacuous": ", ".join(f"{x:.3g}" for x in part["vacuous"]) if part["vacuous"].any() else "–",
-        "CE": items.entry(last["truth"]),
+        "CE": worded.entry(last["truth"]),
         "mean bound at the largest n": " to ".join(f"{x:.4f}" for x in (last["low"], last["high"]) if x == x),
     }
 

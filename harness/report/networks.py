@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from harness.errors import BadInputError
-from harness.report import items, panels
+from harness.report import items, panels, worded
 from harness.report.shown import label
 
 METHODS = ("none", "isotonic", "temperature", "relabelled")
@@ -55,12 +55,12 @@ def printed(config: items.Config, item: str) -> pd.DataFrame:
     return found.assign(network=parts[0], method=parts[1], variant=np.where(parts[1].eq("none"), "", THEIRS))
 
 
-def of_methods(rows: items.Rows, config: items.Config, heading: str, first: Iterable[str] = ()) -> pd.DataFrame:
+def of_methods(rows: worded.Rows, config: items.Config, heading: str, first: Iterable[str] = ()) -> pd.DataFrame:
     """The table of texts by INDEX: networks as configured, methods in the order of METHODS, published ones first."""
     networks = in_order([key[0] for key in rows], config)
     keys = sorted(rows, key=lambda key: (networks.index(key[0]), METHODS.index(key[1]), key[2] == OURS))
     columns = [*first, *(c for row in rows.values() for c in row)]
-    return items.wide({key: rows[key] for key in keys}, ["network", "method", "recalibration"], heading, columns)
+    return worded.wide({key: rows[key] for key in keys}, ["network", "method", "recalibration"], heading, columns)
 
 
 def marks(
@@ -107,7 +107,7 @@ def of(found: pd.DataFrame, estimand: str, **parts: Any) -> pd.DataFrame:
     return found
 
 
-def wide(rows: items.Rows, levels: Sequence[str], heading: str, first: Iterable[str] = ()) -> pd.DataFrame:
-    """items.wide, which says so where there are no files."""
-    made = items.wide(rows, levels, heading, first, "none: there are no files")
+def wide(rows: worded.Rows, levels: Sequence[str], heading: str, first: Iterable[str] = ()) -> pd.DataFrame:
+    """worded.wide, which says so where there are no files."""
+    made = worded.wide(rows, levels, heading, first, "none: there are no files")
     return made if len(levels) > 1 else made.set_axis(made.index.get_level_values(0))
