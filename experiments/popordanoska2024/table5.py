@@ -84,8 +84,6 @@ def table(records, config):
     rows = dict(sorted(rows.items(), key=lambda row: order.index(row[0][0])))
     heading = "error of each class (rank): CE_KL x 100, CE_2^2 x 1000, CE_1 x 1000"
     return worded.wide(rows, ["network", "metric"], heading, columns)
-        rows, ["network", "metric"], "error of each class (rank): CE_KL x 100, CE_2^2 x 1000, CE_1 x 1000", columns
-    )
 
 
 def reproduced(records, config):
