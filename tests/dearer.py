@@ -20,7 +20,6 @@ test_check_problems.py::test_own_calibrators_keep_the_contract[CatBoost]
 test_ciosek2026_items.py::test_bounds_that_assume_a_variation_are_told_one_that_is_true
 test_ciosek2026_items.py::test_every_experiment_composes_and_finds_its_reported_items
 test_ciosek2026_items.py::test_nothing_to_draw_is_a_figure_that_says_so
-test_boosting.py::test_estimates_equal_the_authors[ws_catboost(InitLogit)-mc3_cal_n1000_s0]
 test_check.py::test_own_estimators_of_few_trees_keep_the_contract[variational_lightgbm_ws]
 test_check.py::test_own_estimators_keep_the_contract[ucme]
 test_check.py::test_own_estimators_keep_the_contract[variational_partition_insample]
@@ -137,8 +136,12 @@ test_gruber2025_items.py::test_without_any_file_the_papers_numbers_stand_alone[r
 test_popordanoska2024_training.py::test_without_files_an_experiment_says_how_to_get_them[popordanoska2024_fig3]
 test_popordanoska2024_training.py::test_figure_3_end_to_end
 test_sweeps.py::test_experiments_and_sizes_by_multirun_are_results_not_sweeps
-test_bounds.py::test_lower_bounds_cover[dirichlet3_calibrated-QuickIsotonic]
 test_variational.py::test_vectors_are_bounded_too
+test_variational.py::test_published_runs_come_back
+test_golden_gruber2025.py::test_their_whole_pipeline
+test_boosting.py::test_estimates_equal_the_authors
+test_bounds.py::test_lower_bounds_cover
+test_cli.py::test_plan_knows_the_past
 """.split("\n")[1:-1]
 
 
