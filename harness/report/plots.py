@@ -11,6 +11,7 @@ from harness.report.marks import KIND_NAMES, arrow, fit_texts, legend, marks, sa
 from harness.report.reproduction import TRUTH
 from harness.report.shown import figure_estimands, label
 from harness.report.style import COLOURS, ESTIMAND_NAMES, MARKERS, WIDTH, figure_size, grid_shape, nothing, pale, pyplot  # noqa: F401
+from harness.runs.records import has_number
 from harness.runs.settings import as_list
 
 MAX_PANELS = 40
@@ -90,7 +91,7 @@ def side_by_side(records, config):
     figure, axes = plt.subplots(
         rows, columns, figsize=figure_size(config, height), squeeze=False, sharey=True, layout="constrained"
     )
-    fine = records[records["status"].eq("ok")]
+    fine = records[has_number(records)]
     for panel, place in zip(panels, places):
         ax, part, dots = axes[place], _of(table, panel), _of(fine, panel)
         for i, estimator in enumerate(series):
@@ -173,7 +174,7 @@ def caption(records, config) -> str:
 def _prepared(records, config):
     """(evaluated estimates, panels (estimand, problem, notion) in their order, estimators in theirs)."""
     estimands = figure_estimands(records, config)
-    fine = records[records["estimand"].isin(estimands) & records["status"].eq("ok")]
+    fine = records[records["estimand"].isin(estimands) & has_number(records)]
     table = evaluate(fine, config.get("files", ()))
     order = {problem: i for i, problem in enumerate(config["problem"])}
     seen = list(dict.fromkeys(zip(records["problem"], records["notion"])))
