@@ -32,16 +32,9 @@ def render(records, config):
         mine, distance = found[found["problem"].eq(problem)], moved["value"][problem]
         panels.means(ax, mine, bounds.looks(mine, config), "value")
         none = means[means["problem"].eq(problem) & means["mean"].eq(0.0)]
-        on_edge = {
-            "marker": "v",
-            "linestyle": "none",
-            "color": "black",
-            "markerfacecolor": "white",
-            "clip_on": False,
-            "zorder": 6,
-        }
+        on_edge = {"linestyle": "none", "color": "black", "markerfacecolor": "white", "clip_on": False, "zorder": 6}
         if len(none):  # an empty line that is not clipped has no extent to lay out
-            ax.plot(none["n"], np.full(len(none), bottom), label="lower bound, 0", **on_edge)
+            ax.plot(none["n"], np.full(len(none), bottom), label="lower bound, 0", marker="v", **on_edge)
         ax.set_yscale("log", nonpositive="mask")
         ax.set_ylim(bottom, 1.3)
         panels.truth_line(ax, mine[mine["truth"].gt(0)])
