@@ -38,8 +38,8 @@ def statistics(records, config) -> dict[str, claims.Statistic]:
         **of_bounds(rising[rising["problem"].isin(FOUR) & rising["estimator"].isin(PAPERS)]),
         **of_ece(ece.estimates(of("ciosek2026_ece"))),
         **of_auroc(of("ciosek2026_perturbation")),
-        "0.02 is reached at n = 10^7": largest(rising, CALIBRATED, NW, bound.AT, "simulated scores, 64 samples"),
-        "0.02 needs n = 10^7": largest(rising, CALIBRATED, "nw_jensen", LARGE, "a bound of ours under the paper's assumption"),
+        "0.02 is reached at ten million samples": largest(rising, CALIBRATED, NW, bound.AT, "simulated scores, 64 samples"),
+        "0.02 needs ten million samples": largest(rising, CALIBRATED, "nw_jensen", LARGE, "a bound of ours under the paper's assumption"),
         "0.02 can be reached on networks on ImageNet": largest(
             of("ciosek2026_bound_offline"), None, "lower_preq", ALL_ROWS, "64 perturbations of all rows of each file"
         ),
@@ -76,14 +76,14 @@ def lowest_coverage(found, estimators):
 
 def derivative(weights, outcomes, order, why):
     """The largest derivative of eta near a score, in units of h, by central differences to about 1e-6, over original scores d h
-    below, at and d h above it, d up to 4, that have these weights given the score."""
+    below, at and d h above it, d up to 3, that have these weights given the score."""
     x, step, most = np.linspace(-1.0, 1.0, 401)[:, None], 1e-3, 0.0
-    for d in np.linspace(0.5, 4.0, 36):
+    for d in np.linspace(0.5, 3.0, 26):
         places = np.array([-d, 0.0, d])
         up, at, down = (_eta(x + move, places, np.array(weights) * np.cosh(places), outcomes) for move in (step, 0.0, -step))
         change = (up - down) / (2.0 * step) if order == 1 else (up - 2.0 * at + down) / step**2
         most = max(most, np.abs(change).max())
-    return claims.exact(most, 1e-6, (), claims.OURS, f"original scores up to 4 h away; {why}")
+    return claims.exact(most, 1e-6, (), claims.OURS, f"original scores up to 3 h away; {why}")
 
 
 def _eta(x, places, weights, outcomes):
