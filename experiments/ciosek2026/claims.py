@@ -39,7 +39,7 @@ def statistics(records, config) -> dict[str, claims.Statistic]:
         **of_ece(ece.estimates(of("ciosek2026_ece"))),
         **of_auroc(of("ciosek2026_perturbation")),
         "0.02 is reached at ten million samples": largest(rising, CALIBRATED, NW, bound.AT, "simulated scores, 64 samples"),
-        "0.02 needs ten million samples": largest(rising, CALIBRATED, "nw_jensen", LARGE, "a bound of ours under the paper's assumption"),
+        "0.02 needs ten million samples": largest(rising, CALIBRATED, "nw_jensen", LARGE, "derived under the paper's assumption"),
         "0.02 can be reached on networks on ImageNet": largest(
             of("ciosek2026_bound_offline"), None, "lower_preq", ALL_ROWS, "64 perturbations of all rows of each file"
         ),

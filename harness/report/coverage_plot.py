@@ -9,15 +9,12 @@ import pandas as pd
 
 from harness.estimators.certified.base import ALONE, EMPIRICAL, FULL, VARIANTS, ablated
 from harness.report import items, panels, rates, worded
-from harness.report.style import COLOURS, MARKERS
-
-LOOKS = {v: {"marker": MARKERS[i % 8], "color": COLOURS[i % 8]} for i, v in enumerate(VARIANTS)}
-LOOKS[ALONE], LOOKS[EMPIRICAL] = ({"marker": m, "color": "0.35", "markerfacecolor": "white"} for m in "o^")
+from harness.report.style import COLOURS, pale, pyplot
 
 
 def figure(found: pd.DataFrame, names: Mapping[str, str], problems: Sequence[str]):
-    """Left: by how much bounds hold the true value, for every estimator, n (colour) and problem: the closest of all samples, and a
-    line from it to the mean; left of 0 a sample is not covered. Right: the smallest coverage over the problems, as numbers.
+    """Left: by how much bounds hold the true value, for every estimator, n (colour) and problem: the closest of all samples, and
+    a line from it to the mean; left of 0 a sample is not covered. Right: the smallest coverage over the problems, as numbers.
 
     Parameters
     ----------
@@ -136,7 +133,8 @@ def without_terms(records: pd.DataFrame, level: float | None = None) -> pd.DataF
 
 
 def variants_panel(ax, found: pd.DataFrame, names: Mapping[str, str], variants: Sequence[str]) -> None:
-    """Coverage of every bound as it is and without each of its terms; dotted: the smallest that passes.
+    """Coverage of every bound as it is and without each of its terms, as numbers in fields: orange where it is too small to pass,
+    blue where it passes, white where a bound has no such term.
 
     Parameters
     ----------
@@ -145,19 +143,21 @@ def variants_panel(ax, found: pd.DataFrame, names: Mapping[str, str], variants: 
     names : mapping
         {id of an estimator: its name}, in the order of the rows; others are not drawn.
     variants : sequence of str
-        Those to be drawn, from the top of a row to its end.
+        The columns, in this order.
     """
     rows = list(names)
-    found = found[found["estimator"].isin(rows)]
-    for i, variant in enumerate(variants):
-        part = found[found["variant"].eq(variant)]
-        at = part["estimator"].map(rows.index) + 0.7 * ((i + 0.5) / len(variants) - 0.5)
-        ax.plot(part["coverage"], at, linestyle="none", markersize=4, label=variant, **LOOKS[variant])
-    for x in found["least"].unique():
-        ax.axvline(x, color="0.2", linestyle=":", linewidth=0.9)
-    for y in np.arange(1, len(rows)) - 0.5:
-        ax.axhline(y, color="0.88", linewidth=0.6, zorder=0)
-    ax.set_xlim(-0.04, 1.04)
+    for r in found[found["estimator"].isin(rows) & found["variant"].isin(variants)].itertuples():
+        at = list(variants).index(r.variant), rows.index(r.estimator)
+        colour = pale(COLOURS[1], 0.35 + 0.4 * (1.0 - r.coverage)) if r.detected else pale(COLOURS[0], 0.16)
+        ax.add_patch(pyplot().Rectangle((at[0] - 0.47, at[1] - 0.45), 0.94, 0.9, color=colour, linewidth=0))
+        text = "1" if r.coverage == 1.0 else "0" if r.coverage == 0.0 else f"{np.floor(1e3 * r.coverage) / 1e3:.3f}".lstrip("0")
+        weight = "bold" if r.detected else "normal"
+        ax.text(*at, text, ha="center", va="center", fontsize=6.5, weight=weight)
+    ax.set_xticks(range(len(variants)), variants, rotation=35, ha="right", rotation_mode="anchor", fontsize=6.5)
+    ax.set_xlim(-0.5, len(variants) - 0.5)
+    ax.grid(visible=False)
+    ax.tick_params(axis="x", length=0)
+    ax.spines[["left", "bottom"]].set_visible(False)
     panels.name_rows(ax, list(names.values()))
 
 
