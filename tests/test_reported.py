@@ -189,6 +189,12 @@ def test_a_claim_without_a_statistic_is_not_reproducible_here(paper):
     assert found["reason"].to_list() == ["no network", "this experiment does not compute it"]
 
 
+def test_what_is_not_said_is_none(paper):
+    """NaN is true, and would be printed."""
+    found = judged(paper, ("x", 2.0, 0.0), ("w", 3.0, 0.1)).loc[["x", "w"]]
+    assert found["reason"].to_list() == found["where"].to_list() == [None, None]
+
+
 def test_printed_numbers_are_counted_apart(paper):
     found = judged(paper, ("x", 2.0, 0.0), ("y", 0.0, 0.0), ("w", 3.0, 0.1))
     counted = reproduction.counts_by_source(found)
