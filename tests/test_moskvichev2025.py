@@ -116,7 +116,7 @@ def test_accuracies_are_those_of_published_confidences():
     assert load_estimator("accuracy")(p, y, None, notion="top_label")["accuracy"].value == pytest.approx(0.9242)
 
 
-LABELLED = ["fig1", "fig2", "fig2_sqhalf", "fig3", "fig3_offline_a", "fig3_offline_b", "fig4a"]
+LABELLED = ["fig1", "fig2", "fig2_sqhalf", "fig3", "fig3_offline", "fig4a"]
 
 
 @pytest.mark.parametrize("name", LABELLED)
@@ -196,5 +196,5 @@ def test_files_that_are_absent_leave_a_reason_in_every_row(out, monkeypatch):
 def test_networks_end_to_end(out):
     if not os.environ.get("CALHARNESS_DATA"):
         pytest.skip("CALHARNESS_DATA is not set")
-    table, _ = run("fig3_offline_a", "reps=20")
+    table, _ = run("fig3_offline", "reps=20")
     assert table["verdict"].ne("differs").all() and table["ours"].notna().all()
