@@ -35,7 +35,7 @@ def render(records, config):
         for i, network in enumerate(dict.fromkeys(lines["network"])):
             panels.curve(ax, mine[mine["network"].eq(network)], "percent", **panels.look(i, line="-", label=network))
         ax.axvline(0.0, color="0.45", linewidth=0.8, linestyle=":", zorder=0)
-        ax.set(title=title, xlabel="brightness (%)")
+        ax.set(xlabel="change of brightness (%)", ylabel=title)
         ax.set_ylim(min(0.0, 1.1 * mine["mean"].min()), None)
     panels.legend(figure, axes[0])
     return figure
