@@ -35,7 +35,7 @@ def render(records, config):
         panels.column_line(left, known, metric, "p", color=COLOURS[i], label=metric)
     left.plot([], [], **panels.look(0, filled=False, label="paper's formula") | {"color": "0.4"})
     left.set(title="exact values, no ridge", xlabel="$p = P(x = 0)$", ylabel="calibration error", ylim=(0, 0.5))
-    left.text(0.78, 0.2, "paper: ECE = 0.4 – 0.2 p", ha="right", fontsize=6.5, color=COLOURS[2])
+    left.text(0.78, 0.2, "paper: ECE = 0.4 - 0.2 p", ha="right", fontsize=6.5, color=COLOURS[2])
     left.text(0.7, 0.37, "exact: ECE = 0.2 + 0.2 p", ha="right", fontsize=6.5, color=COLOURS[2])
     left.legend(ncols=2, loc="upper center")
     panels.column_line(right, known, "CKCE", "p", color="0.2", linestyle="--", label="no ridge")

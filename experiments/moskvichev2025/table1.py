@@ -23,7 +23,7 @@ def measured(records, config):
 
 
 def both(records, config):
-    """Our values, the paper's, and the models of the rows: those of the paper, which are the same, or ours and then the paper's."""
+    """Our values, the paper's, and the models of the rows: those of both, or, of other networks, ours and then the paper's."""
     found, printed = measured(records, config), items.printed(config).rename(columns={"row": "model"})
     theirs = list(dict.fromkeys(printed["model"]))
     if not config["reasons"].get("data"):
@@ -40,7 +40,7 @@ def beside(found, printed):
 
 
 def render(records, config):
-    """One panel per column of the table: ours full, the paper's open; where the two differ at the printed digits, both numbers."""
+    """One panel per column of the table: ours full, the paper's open; both numbers where they differ at the printed digits."""
     found, printed, models = both(records, config)
     pairs = beside(found, printed)
     figure, (axes,) = panels.grid(1, len(SCALES), 0.75 + 0.2 * len(models), sharey=True)
