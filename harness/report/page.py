@@ -1,5 +1,5 @@
-"""One self-contained HTML page per experiment: what the paper asks, figure, paper against ours, tables, what is missing, and where
-it comes from."""
+"""One self-contained HTML page per experiment: what the paper asks, figure, paper against ours, tables, what is missing, and
+where it all comes from."""
 
 from __future__ import annotations
 
@@ -16,31 +16,18 @@ from harness.report import glossary, missing, papers, reproduction
 from harness.report.style import ESTIMAND_NAMES
 from harness.runs import sweeps, variations
 
-VERDICTS = {
-    "identical": "equal to the reported number to its printed precision, or to 1e-9",
-    "within error": "the difference is within what both Monte Carlo errors explain (0.1 % two-sided, Welch)",
-    "differs": "the difference is larger than that",
-    "no test": "it would have been an agreement, but one that says nothing: more than half of the value itself would still have been "
-    "accepted, or 0 is compared with 0",
-    "not reproducible here": "there is no number of ours, or none that can be judged, for the reason given",
-    "holds": "the whole 99 % interval of the statistic is on the side that the paper claims",
-    "fails": "the whole 99 % interval is on the other side",
-    "undecided": "the 99 % interval has both sides in it",
-}
 TONES = {
     "identical": "good", "holds": "good", "within error": "fair", "differs": "bad", "fails": "bad", "no test": "open",
     "undecided": "open", "not reproducible here": "none",
 }  # fmt: skip
-OF_THE_PAPER = ("printed", "authors' data", "read off a figure")
 RECOMPUTED = ("recomputed by authors' code", "recomputed by independent code")
-CLAIM = "claim"
 SOURCES = {
     "printed": "stands in the paper's text or tables",
     "authors' data": "a file that the authors published",
     "read off a figure": "measured in the paper's figure, to the precision of the reading",
     "recomputed by authors' code": "not in the paper: the authors' published code, run again",
     "recomputed by independent code": "not in the paper: code written from the paper by others than the authors and this project",
-    CLAIM: "a sentence of the paper",
+    reproduction.CLAIM: "a sentence of the paper",
 }
 KEPT_IN_GIT = (".csv", ".png", ".svg", ".html")  # of a paper's results; the other files are there after a run
 MAX_ROWS = 5000  # rows of paper against ours on the page; reproduction.csv holds all
@@ -73,43 +60,38 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
     statuses["missing"] = experiment.missing(records)
     found = missing.without_number(records) + ([] if config["item"] or config["ranking"] else missing.dashes(records, config))
     paper = papers.find(experiment.paper)
-    page = (
-        environment()
-        .get_template("report.html.j2")
-        .render(
-            title=config["title"] or experiment.name,
-            name=experiment.name,
-            stamp=experiment.stamp(records),
-            version=VERSION,
-            paper=paper,
-            place=_place(experiment, paper, config),
-            own=own,
-            svg=inline(svg.read_text(), "caption"),
-            diagrams=[
-                (t, c, inline(next(f for f in drawn if f.suffix == ".svg").read_text(), f"caption{i}"))
-                for i, (t, c, drawn) in enumerate(diagrams, 1)
-            ],
-            notes=experiment.notes(),
-            heading=_plain(wide.columns.name),
-            caption=caption,
-            table=_wide_table(wide, config),
-            parts=_parts(compared, experiment.paper, paper) if compared is not None else [],
-            verdict_meanings=_used(VERDICTS, compared, "verdict"),
-            source_meanings=_used(SOURCES, compared, "source"),
-            tones=TONES,
-            statuses={status: int(count) for status, count in statuses.items() if count},
-            reasons=missing.causes(found, config),
-            differs=[(path, *(variations.brief(value, 4000) for value in pair)) for path, pair in experiment.differs.items()],
-            experiment_id=config["experiment"],
-            swept=_swept(experiment.plan),
-            names=glossary.entries(config) if experiment.paper else [],
-            links=[(os.path.relpath(f, path.parent), f.name) for f in files if own or f.suffix in KEPT_IN_GIT],
-            seed=config["seed"],
-            cells=records["key"].nunique(),
-            configuration=json.dumps(
-                {k: v for k, v in experiment.page_config().items() if k not in ("labels", "figure")}, indent=1
-            ),
-        )
+    template = environment().get_template("report.html.j2")
+    page = template.render(
+        title=config["title"] or experiment.name,
+        name=experiment.name,
+        stamp=experiment.stamp(records),
+        version=VERSION,
+        paper=paper,
+        place=_place(experiment, paper, config),
+        own=own,
+        svg=inline(svg.read_text(), "caption"),
+        diagrams=[
+            (t, c, inline(next(f for f in drawn if f.suffix == ".svg").read_text(), f"caption{i}"))
+            for i, (t, c, drawn) in enumerate(diagrams, 1)
+        ],
+        notes=experiment.notes(),
+        heading=_plain(wide.columns.name),
+        caption=caption,
+        table=_wide_table(wide, config),
+        parts=_parts(compared, experiment.paper, paper) if compared is not None else [],
+        verdict_meanings=_used(reproduction.VERDICTS, compared, "verdict"),
+        source_meanings=_used(SOURCES, compared, "source"),
+        tones=TONES,
+        statuses={status: int(count) for status, count in statuses.items() if count},
+        reasons=missing.causes(found, config),
+        differs=[(path, *(variations.brief(value, 4000) for value in pair)) for path, pair in experiment.differs.items()],
+        experiment_id=config["experiment"],
+        swept=_swept(experiment.plan),
+        names=glossary.entries(config) if experiment.paper else [],
+        links=[(os.path.relpath(f, path.parent), f.name) for f in files if own or f.suffix in KEPT_IN_GIT],
+        seed=config["seed"],
+        cells=records["key"].nunique(),
+        configuration=json.dumps({k: v for k, v in experiment.page_config().items() if k not in ("labels", "figure")}, indent=1),
     )
     with whole_file(path) as temporary:
         temporary.write_text(page)
@@ -163,14 +145,14 @@ def _parts(compared, paper_id, paper):
     if "source" not in compared:
         compared = compared.assign(source="")
     places = reproduction.reported(paper_id, list(dict.fromkeys(compared["item"])))
-    places = places.set_index(reproduction.KEY)[[c for c in ("place", "quote") if c in places]]
+    places = places.set_index(reproduction.KEY)[[c for c in ("place", "quote", "precision") if c in places]]
     compared = compared.drop(columns=[c for c in places if c in compared]).join(places, on=reproduction.KEY)
-    recomputed, claims = compared["source"].isin(RECOMPUTED), compared["source"].eq(CLAIM)
+    recomputed, claims = compared["source"].isin(RECOMPUTED), compared["source"].eq(reproduction.CLAIM)
     name = (lambda item: paper.items[item].name if paper and item in paper.items else item) if paper_id else str
     described = (
-        ("What the paper concludes", "Each sentence of the paper, the statistic that it is tested by, and what came out.", "claims", claims),
+        ("What the paper concludes", "Each sentence, the statistic that tests it, and what came out.", "claims", claims),
         ("Paper against ours", "The paper's own numbers alone.", "compared", ~recomputed & ~claims),
-        ("Against recomputed numbers", "These do not stand in the paper: its figures and formulas computed anew by somebody else.",
+        ("Against recomputed numbers", "Not in the paper: its figures and formulas, computed anew by somebody else.",
          "recomputed", recomputed),
     )  # fmt: skip
     return [_part(title, words, key, compared[rows], name) for title, words, key, rows in described if rows.any()]
@@ -184,7 +166,8 @@ def _part(title, words, key, compared, item_name):
         row["mark"] = marks.get(_said(row.get("reason")), "")
         row["item_name"] = item_name(row["item"])
         row["place"], row["quote"] = _said(row.get("place")), _said(row.get("quote"))
-        row["where"], row["tested"] = _said(row.get("where")), _said(row.get("tested"))
+        row["where"], row["said"] = _said(row.get("where")), _said(row.get("reason"))
+        row["reported_text"] = amount(_rounded(row["reported"], row.get("precision")), row["plus_minus"])
         row["power_text"] = _share(row.get("power"))
     counts = [
         (source, {v: n for v, n in reproduction.counts(part).items() if n})
@@ -197,6 +180,13 @@ def _part(title, words, key, compared, item_name):
         "title": title, "words": words, "id": key, "claims": key == "claims", "counts": counts, "rows": rows, "shown": shown,
         "shared": shared, "causes": causes, "total": len(compared),
     }  # fmt: skip
+
+
+def _rounded(value, precision):
+    """The value with the decimals that it was printed with, as a text, where they are known (precision 0.01: two)."""
+    if value != value or not precision or precision != precision or precision > 1:
+        return value
+    return f"{value:.{round(-math.log10(precision))}f}"
 
 
 def _telling_columns(rows):
@@ -314,7 +304,8 @@ def number(value, digits=4):
 def amount(value, error, digits=6):
     """'0.0713 ± 0.0021': a number with its error, where it has one; a dash for none."""
     text = number(value, digits)
-    return text if error is None or error != error or not error or text == "–" else f"{text} ± {number(error, 2)}"
+    known = error is not None and error == error and error > 0 and text != "–"
+    return f"{text} ± {error:#.2g}".rstrip(".") if known and math.isfinite(error) else text
 
 
 def breakable(text):

@@ -93,7 +93,7 @@ def find(name: str | None) -> Paper | None:
 
 
 def read(name: str) -> Paper:
-    """The paper of this id. Raises BadInputError, in one sentence with the place, on whatever its paper.yaml lacks or has wrong."""
+    """The paper of this id. Raises BadInputError, one sentence with the place, on what its paper.yaml lacks or has wrong."""
     import yaml
 
     path = EXPERIMENTS / name / "paper.yaml"
