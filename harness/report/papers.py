@@ -135,11 +135,6 @@ def _item(name: str, given: Any, where: str) -> Item:
     own = given["experiments"]
     if not isinstance(own, list) or not own or not all(isinstance(one, str) for one in own):
         raise BadInputError(f"{where}.experiments is {own!r}; a list of experiments, the item's page first, is needed.")
-    unknown = [one for one in own if one not in options.ids("experiment")]
-    if unknown:
-        raise BadInputError(
-            f"{where}.experiments has {unknown[0]!r}{guess(unknown[0], options.ids('experiment'))}; there is none."
-        )
     said = {key: " ".join(given[key].split()) if given.get(key) else None for key in ("needs", "command")}
     return Item(name, given["name"], " ".join(given["about"].split()), tuple(own), given["how"], said["needs"], said["command"])
 
@@ -177,6 +172,19 @@ def _known(held: Any, needed: tuple[str, ...], more: tuple[str, ...], where: str
 def _text(value: Any, where: str) -> None:
     if not isinstance(value, str) or not value.strip():
         raise BadInputError(f"{where} is {value!r}; a text is needed.")
+
+
+def check(paper: Paper) -> None:
+    """Raises BadInputError where an item names an experiment that there is not, or one of another paper. Reading a paper.yaml
+    does not ask for that: a page of one experiment does not depend on the others."""
+    known = options.ids("experiment")
+    for item in paper.items.values():
+        for name in item.experiments:
+            where = f"experiments/{paper.id}/paper.yaml: items.{item.id}.experiments has {name!r}"
+            if name not in known:
+                raise BadInputError(f"{where}{guess(name, known)}; there is no such experiment.")
+            if (of := options.option("experiment", name).config.get("paper")) != paper.id:
+                raise BadInputError(f"{where}, which is of {of or 'no paper'}.")
 
 
 def page(paper: Paper, item: Item, folder: Path) -> Path | None:
