@@ -28,7 +28,8 @@ KEYS = {
 def command(arguments: list[str]) -> int:
     """`list` says how many ids there are of each group; `list NAMES [WORD | KEY=VALUE ...] [--all]` prints a line for each id
     that has all the words in its id or description and all the properties. Variants of a paper are hidden, unless --all is given
-    or a word names their ending. `list papers [WORD ...]` prints the papers, with the items that have all the words. Raises BadInputError on anything unknown and where nothing matches."""
+    or a word names their ending. `list papers [WORD ...]` prints the papers, with the items that have all the words. Raises
+    BadInputError on anything unknown and where nothing matches."""
     everything = "--all" in arguments
     flags = [text for text in arguments if text.startswith("-") and text != "--all"]
     if flags:
@@ -129,7 +130,7 @@ def _said_of(paper, item, found, folder: Path) -> Iterator[str]:
     if item.command:
         yield f"command: {item.command}"
     page = papers.page(paper, item, folder)
-    yield f"page: {os.path.relpath(page)}" if page else "page: not drawn yet"
+    yield f"page: {min(str(page), os.path.relpath(page), key=len)}" if page else "page: not drawn yet"
 
 
 def _wrapped(first: str, texts, indent: str) -> Iterator[str]:
