@@ -33,10 +33,10 @@ def once(found, experiments=None):
 
 def by_source(found) -> dict[str, dict[str, int]]:
     """{source: {verdict: rows}} of what there is; a file of before, without sources, has one that is called reported."""
-    counted = reproduction.counts_by_source(found)
-    without = found[found["source"].isna() | found["source"].eq("")]
-    held = {verdict: count for verdict, count in reproduction.counts(without).items() if count}
-    return counted | ({"reported": held} if held else {})
+    sources, verdicts = found["source"].fillna("").replace("", "reported"), list(reproduction.VERDICTS)
+    counted = {(source, verdict): int(n) for (source, verdict), n in found.groupby([sources, "verdict"]).size().items()}
+    order = [source for source in (*reproduction.SOURCES, "reported") if source in set(sources)]
+    return {source: {v: counted[source, v] for v in verdicts if (source, v) in counted} for source in order}
 
 
 def printed_and_others(found) -> dict[str, dict[str, int]]:

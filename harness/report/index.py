@@ -148,10 +148,10 @@ def _thumbnail(path, width):
     from PIL import Image
 
     with Image.open(path) as picture:
-        picture.thumbnail((width, width), Image.Resampling.LANCZOS, reducing_gap=2.0)
-        whole = picture.convert("RGBA")
-    flat = Image.new("RGB", whole.size, "white")
-    flat.paste(whole, mask=whole.getchannel("A"))
+        small = picture.reduce(max(min(picture.size) // (2 * width), 1)).convert("RGBA")
+    flat = Image.new("RGB", small.size, "white")
+    flat.paste(small, mask=small.getchannel("A"))
+    flat.thumbnail((width, width), Image.Resampling.LANCZOS)
     held = io.BytesIO()
-    flat.quantize(64, dither=Image.Dither.NONE).save(held, "PNG", optimize=True)
+    flat.quantize(64, dither=Image.Dither.NONE).save(held, "PNG")
     return f"data:image/png;base64,{base64.b64encode(held.getvalue()).decode()}", *flat.size
