@@ -82,6 +82,7 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
         verdict_meanings=_used(reproduction.VERDICTS, compared, "verdict"),
         source_meanings=_used(SOURCES, compared, "source"),
         tones=TONES,
+        inf=math.inf,
         statuses={status: int(count) for status, count in statuses.items() if count},
         reasons=missing.causes(found, config),
         differs=[(path, *(variations.brief(value, 4000) for value in pair)) for path, pair in experiment.differs.items()],
@@ -167,7 +168,7 @@ def _part(title, words, key, compared, item_name):
         row["item_name"] = item_name(row["item"])
         row["place"], row["quote"] = _said(row.get("place")), _said(row.get("quote"))
         row["where"], row["said"] = _said(row.get("where")), _said(row.get("reason"))
-        row["reported_text"] = amount(_rounded(row["reported"], row.get("precision")), row["plus_minus"])
+        row["reported_text"] = _as_printed(row["reported"], row["plus_minus"], row.get("precision"))
         row["power_text"] = _share(row.get("power"))
     counts = [
         (source, {v: n for v, n in reproduction.counts(part).items() if n})
@@ -182,11 +183,14 @@ def _part(title, words, key, compared, item_name):
     }  # fmt: skip
 
 
-def _rounded(value, precision):
-    """The value with the decimals that it was printed with, as a text, where they are known (precision 0.01: two)."""
+def _as_printed(value, error, precision) -> str:
+    """'20.66 ± 0.40': number and error with the decimals that they were printed with, where these are known (precision 0.01: two)."""
     if value != value or not precision or precision != precision or precision > 1:
-        return value
-    return f"{value:.{round(-math.log10(precision))}f}"
+        return amount(value, error)
+    decimals = round(-math.log10(precision))
+    text = f"{value:.{decimals}f}"
+    alike = error == error and error > 0 and abs(round(error, decimals) - error) < 1e-9
+    return f"{text} ± {error:.{decimals}f}" if alike else amount(text, error)
 
 
 def _telling_columns(rows):
@@ -245,11 +249,11 @@ def _wide_table(wide, config):
         index = index if isinstance(index, tuple) else (index,)
         rows.append((index, ["" if cell is None or cell != cell else str(cell) for cell in cells], index[0] != last))
         last = index[0]
+    names = {i for i in range(wide.index.nlevels) if any(len(str(index[i])) > 9 for index, _, _ in rows)}
     texts = {i for i in range(len(wide.columns)) if any(len(cells[i]) > 28 for _, cells, _ in rows)}
     columns = [" ".join(map(str, c)) if isinstance(c, tuple) else str(c) for c in wide.columns]
     return {
-        "levels": wide.index.names, "columns": columns, "rows": rows, "texts": texts, "explained": explained,
-        "several": len(columns) + len(wide.index.names) > 9,
+        "levels": wide.index.names, "columns": columns, "rows": rows, "texts": texts, "names": names, "explained": explained,
     }  # fmt: skip
 
 
@@ -309,10 +313,11 @@ def amount(value, error, digits=6):
 
 
 def breakable(text):
-    """The text, where an id may be broken after _ and before (, and a number is not parted from its error."""
+    """The text, where an id may be broken after _, a number is not parted from its error, and `this` is code."""
     from markupsafe import Markup, escape
 
     said = str(escape(str(text)))
     said = re.sub(r"(± |\[|≤ |≥ )", lambda found: found[1].replace(" ", "\N{NO-BREAK SPACE}"), said)
     said = re.sub(r"(?<=\w)(_+)(?=\w)", r"\1<wbr>", said)
+    said = re.sub(r"`([^`]+)`", r"<code>\1</code>", said)
     return Markup(said)
