@@ -107,6 +107,7 @@ def judged(paper, *rows, item="table1", reasons=None, **more):
         ("x", 3.1, 1.02 / T, "differs", 0.51),
         ("y", 0.0, 0.0, "no test", np.inf),
         ("y", 0.01, 0.1, "no test", np.inf),
+        ("y", 0.1, 0.1, "no test", np.inf),
         ("y", 9.0, 0.1, "differs", np.inf),
         ("x", 2.5, np.nan, "not reproducible here", np.nan),
         ("x", np.nan, np.nan, "not reproducible here", np.nan),
@@ -117,9 +118,11 @@ def test_an_agreement_that_would_have_accepted_more_than_half_is_no_test(paper, 
     found = judged(paper, (row, value, error)).loc[(row, "number")]
     assert found["verdict"] == verdict and found["power"] == pytest.approx(power, rel=1e-5, nan_ok=True)
     if verdict == "no test":
-        assert found["reason"] == (
-            "0 is compared with 0" if value == 0 else "more than half of the reported number would have been accepted"
-        )
+        why = {
+            "x": "more than half of the reported number",
+            "y": "0 is compared with 0" if value < 0.05 else "the reported number is 0",
+        }
+        assert found["reason"].startswith(why[row])
 
 
 def test_on_the_same_draws_the_power_is_that_of_equality(paper):
@@ -184,6 +187,12 @@ def test_a_claim_without_a_statistic_is_not_reproducible_here(paper):
     found = judged(paper, {"row": "more", "column": "mean", "value": np.nan, "error": np.nan, "why": "no network"}, item="claims")
     assert set(found["verdict"]) == {"not reproducible here"}
     assert found["reason"].to_list() == ["no network", "this experiment does not compute it"]
+
+
+def test_what_is_not_said_is_none(paper):
+    """NaN is true, and would be printed."""
+    found = judged(paper, ("x", 2.0, 0.0), ("w", 3.0, 0.1)).loc[["x", "w"]]
+    assert found["reason"].to_list() == found["where"].to_list() == [None, None]
 
 
 def test_printed_numbers_are_counted_apart(paper):
