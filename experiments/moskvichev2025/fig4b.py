@@ -63,6 +63,7 @@ def table(records, config):
     if rows and config["reasons"].get("data"):
         for r in items.printed(config).itertuples():
             rows[r.column, "the paper's ViT, by its text"] = {COUNTED: f"{r.value:g} of 11"}
+        rows = dict(sorted(rows.items(), key=lambda row: list(SHOWN.values()).index(row[0][0])))
     heading = "mean ± standard error over the seeds; the last column counts levels of the means"
     return worded.wide(rows, ["estimator", "network"], heading, none="none: there are no predictions")
 
