@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.report.marks import legend, sample_ticks, say_no_estimate
+from harness.report.marks import legend, say_no_estimate
 from harness.report.rankings import POLICY, of_config, one_estimand
 from harness.report.shown import label
 from harness.report.style import COLOURS, STYLE, figure_size, grid_shape, nothing, pyplot, series_style
@@ -73,7 +73,7 @@ def shares(table, config, orders=None, per_row=None):
             ax.tick_params(labelbottom=True)
     if len(sizes) > 1:
         axes[0, 0].set(xscale="log", ylim=(-0.03, 1.03))
-        sample_ticks(axes[0, 0], sizes)
+        _sizes(axes[0, 0], sizes)
         figure.supylabel(share, fontsize=STYLE["axes.labelsize"])
         legend(figure, axes.flat[: len(shown)], [label(config, "estimator", e) for e in series], config)
     else:
@@ -81,6 +81,19 @@ def shares(table, config, orders=None, per_row=None):
         axes[0, 0].set(xlim=(-0.03, 1.03), ylim=(-0.6, len(series) - 0.4))
     figure.set_label(POLICY)
     return figure
+
+
+def _sizes(ax, sizes):
+    """The sample sizes as ticks, those labelled that are twice the last labelled one or nearly so."""
+    from matplotlib.ticker import FixedLocator, NullFormatter
+
+    shown = [sizes[0]]
+    for n in sizes:
+        if n >= 1.9 * shown[-1]:
+            shown.append(n)
+    ax.set_xticks(shown, [f"{n:,}" for n in shown])
+    ax.xaxis.set_minor_locator(FixedLocator([n for n in sizes if n not in shown]))
+    ax.xaxis.set_minor_formatter(NullFormatter())
 
 
 def histograms(ax, trials, full, models):
