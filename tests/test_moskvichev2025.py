@@ -210,6 +210,8 @@ def test_the_toy_models_claims_are_sums():
     ratio = shrunk.max() / shrunk.min()
     assert found["CKCE without a ridge ignores the marginal law"].value == pytest.approx(1.0)
     assert found["CKCE as estimated ignores the marginal law"].value == pytest.approx(ratio)
+    jkce = 0.08 * p**2 + 0.02 * (1 - p) ** 2
+    assert found["CKCE depends less on the marginal law than JKCE"].value == pytest.approx(ratio / (jkce.max() / jkce.min()))
     assert found["CKCE depends less on the marginal law than ECE"].value == pytest.approx(ratio / (0.39 / 0.21))
 
 

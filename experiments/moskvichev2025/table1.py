@@ -34,7 +34,7 @@ def both(records, config):
     return found, printed, [*items.labels(config, "problem"), *beside.values()]
 
 
-def beside(found, printed):
+def pairs_of(found, printed):
     """The paper's values with ours, and whether ours rounds to another number than the printed one."""
     pairs = printed.merge(found[["model", "column", "value"]], on=["model", "column"], suffixes=("", "_ours"))
     return pairs.assign(differs=(pairs["value"] - pairs["value_ours"]).abs().gt(pairs["precision"] / 2 + 1e-9))
@@ -43,7 +43,7 @@ def beside(found, printed):
 def render(records, config):
     """One panel per column of the table: ours full, the paper's open; both numbers where they differ at the printed digits."""
     found, printed, models = both(records, config)
-    pairs = beside(found, printed)
+    pairs = pairs_of(found, printed)
     figure, (axes,) = panels.grid(1, len(SCALES), 0.75 + 0.2 * len(models), sharey=True)
     paper = panels.look(3, filled=False, color="0.4", markersize=5, label="paper")
     for ax, (column, factor) in zip(axes, SCALES.items()):
