@@ -11,7 +11,7 @@ from experiments.gruber2025.tuned import BASES, OURS, PAPER, PLACE, PUBLISHED, b
 from harness.report import items, panels, worded
 
 __all__ = ["render", "reproduced", "summary", "table"]
-SPREAD = ", standard deviation"
+SPREAD = " (standard deviation)"
 LEFT = "as published × √(1 - q)"
 OPEN = "paper (open, read from its figure)"
 SHOWN = {PUBLISHED: (PAPER, PUBLISHED), "corrected, on the same split": ("corrected",)}

@@ -9,7 +9,7 @@ from experiments.gruber2025.tuned import LOST, OURS, PLACE, PUBLISHED, STYLES, b
 from harness.report import items, panels, worded
 
 __all__ = ["render", "reproduced", "summary", "table"]
-ERROR = ", standard error"
+ERROR = " (standard error)"
 RISK = ("root_risk", "root_risk_se")
 
 

@@ -71,7 +71,7 @@ def reproduced(records, config, numbers):
     absent = config["reasons"].get("other networks", "the network is none of this run")
 
     def why(model, column):
-        return lost.get((model, column.split(", ")[0]), "no cell of this run" if model in models else absent)
+        return lost.get((model, column.split(" (")[0]), "no cell of this run" if model in models else absent)
 
     asked = items.printed(config)[["item", "row", "column"]]
     return asked.merge(items.answers(ours, config, why), on=["item", "row", "column"]).assign(error=0.0)
