@@ -13,12 +13,12 @@ ERROR = " (standard error)"
 RISK = ("root_risk", "root_risk_se")
 REFERENCES = ("bins", "ukkr")
 SHOWN = (PAPER, PUBLISHED, "corrected")  # other splits have other levels
-LINEAR, TICKS = 0.1, (-10.0, -1.0, -0.1, 0.0, 0.1, 1.0, 10.0)
+LINEAR, TICKS, NAMED = 0.01, (-10.0, -1.0, -0.1, -0.01, 0.0, 0.01, 0.1, 1.0, 10.0), (-10.0, -0.1, 0.0, 0.1, 10.0)
 
 
 def render(records, config):
     """One panel per network on one scale: root risk x 100 less that of the same kind's tuned bins (ukkr in tables without
-    bins), whose own value and standard error over the folds, as published, stand below the name. Linear to 0.1, then
+    bins), whose own value and standard error over the folds, as published, stand below the name. Linear to 0.01, then
     logarithmic: estimators differ by hundredths, a kernel that drops its saturated points by several units. A network whose file
     is absent shows the paper's numbers alone."""
     both, _, bases = beside(records, config, *RISK)
@@ -46,10 +46,12 @@ def render(records, config):
         panels.name_rows(ax, bases)
         ax.set_xscale("symlog", linthresh=LINEAR)
     low, high = both.loc[both["kind"].isin(SHOWN), "gap"].agg(["min", "max"])
-    ticks = [t for t in TICKS if t in (-LINEAR, 0.0, LINEAR) or 1.5 * low < t < 1.5 * high]
-    axes[0].set_xlim(min(-1.3 * LINEAR, 1.6 * low), max(1.3 * LINEAR, 1.6 * high))
+    left, right = min(-0.12, 1.6 * low), max(0.12, 1.6 * high)
+    ticks = [t for t in TICKS if left < t < right]
+    named = NAMED if 10.0 in ticks else (*NAMED, 1.0)
+    axes[0].set_xlim(left, right)
     for ax in axes:
-        ax.set_xticks(ticks, [f"{t:g}" for t in ticks])
+        ax.set_xticks(ticks, [f"{t:g}" if t in named else "" for t in ticks])
         ax.set_xticks([], minor=True)
         ax.tick_params(labelsize=6.5)
     figure.supxlabel(f"root of the cross-validated risk × 100, less that of {of}", fontsize=8)
