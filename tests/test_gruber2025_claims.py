@@ -51,6 +51,7 @@ def test_ranks_and_shares_count_networks():
     assert own.dominance(found).value == 1.0 and own.least(found, "kde").value == 1.0
     assert own.spread(found).value == pytest.approx(0.05 / 0.1)
     assert own.agreement(found).value == pytest.approx(0.098 / 0.079)
+    assert own.ranks(found).value == pytest.approx(((5 - 3) + (3 - 5)) / 2)
     away = np.abs(np.array(ESTIMATES) - 0.092)
     by_hand = np.mean([pd.Series(roots).corr(pd.Series(away), method="spearman") for roots in (ROOTS, ROOTS[::-1])])
     assert own.marks(found).value == pytest.approx(by_hand)
