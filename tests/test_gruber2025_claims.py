@@ -50,7 +50,7 @@ def test_ranks_and_shares_count_networks():
     assert own.better(found, "ukkr", "bins", "two").value == 0.5
     assert own.dominance(found).value == 1.0 and own.least(found, "kde").value == 1.0
     assert own.spread(found).value == pytest.approx(0.05 / 0.1)
-    assert own.agreement(found).value == pytest.approx(0.098 / 0.079)
+    assert own.agreement(found).value == pytest.approx(0.098 / 0.091)
     assert own.ranks(found).value == pytest.approx(((5 - 3) + (3 - 5)) / 2)
     away = np.abs(np.array(ESTIMATES) - 0.092)
     by_hand = np.mean([pd.Series(roots).corr(pd.Series(away), method="spearman") for roots in (ROOTS, ROOTS[::-1])])
@@ -60,6 +60,8 @@ def test_ranks_and_shares_count_networks():
 def test_a_network_without_all_estimators_is_left_out():
     partial = cells(*network("a", ROOTS, ESTIMATES), *network("b", ROOTS[:2], ESTIMATES[:2]))
     assert own.spread(own.of_variant(partial, own.CORRECTED)).cells == 1
+    without_kde = own.of_variant(cells(*network("b", ROOTS[:2], ESTIMATES[:2])), own.CORRECTED)
+    assert all(np.isnan(made.value) for made in (own.spread(without_kde), own.worst(without_kde), own.dominance(without_kde)))
 
 
 def test_the_printed_tables_answer_by_themselves():
