@@ -282,7 +282,7 @@ class Experiment:
             figure = draw(shown, config)
             summary = getattr(view, "summary", tables.summary)(shown, config)
             wide = getattr(view, "table", tables.wide)(shown, config)
-            if item:
+            if item and config["compare"]:
                 have = {*self.plan.estimators, *frame["estimator"], *(e for one in self.others for e in one.plan.estimators)}
                 computed = {label(config, "estimator", e) for e in have} | {reproduction.TRUTH}
                 asked = (config["compare"], config["reasons"], computed, config["same_draws_as_paper"])

@@ -38,8 +38,8 @@ def checked(config: dict[str, Any]) -> dict[str, Any]:
             raise BadInputError(f"{name} is {value!r}; it becomes a file name: letters, digits, '_', '-' and '.' are allowed.")
         if value in ("records", "truths", "runs"):
             raise BadInputError(f"{name} is {value!r}, the folder of the {value} themselves; choose another.")
-    if config["item"] and not (config["paper"] and config["compare"]):
-        raise BadInputError(f"item is {config['item']!r}, but paper or compare is not given; an item belongs to an experiment.")
+    if config["item"] and not config["paper"]:
+        raise BadInputError(f"item is {config['item']!r}, but paper is not given; an item belongs to an experiment.")
     resamples = config["bootstrap"]
     whole = isinstance(resamples, int) and not isinstance(resamples, bool)
     if resamples is not None and not (whole and (resamples == 0 or resamples >= 20)):
