@@ -24,21 +24,22 @@ def measured(records, config):
 
 
 def render(records, config):
-    """Networks by each score, on a logarithmic axis, a mark per method (ours open); of the accuracy, what it lacks to 100 %."""
-    found = measured(records, config)[0].assign(row=0)
-    if not len(found):
-        return panels.nothing("the networks are not here: the page has the printed numbers and how to get them")
+    """Networks by each score, on a logarithmic axis, a mark per method; the printed numbers as open marks. Of the accuracy, what it
+    lacks to 100 %."""
+    found, paper = measured(records, config)[0], networks.printed(config, "table4")
     found["mean"] = found["mean"].where(found["estimand"].ne("accuracy"), 100 - found["mean"])
-    names, columns = networks.in_order(found["network"], config), ("estimand", AXIS)
-    figure, axes = panels.facets(found, ("row", {0: ""}), columns, "row", [], 1.0 + 0.26 * len(names), "", sharey=True)
-    for (_, estimand), ax in axes.items():
-        part = found[found["estimand"].eq(estimand)]
-        networks.marks(ax, part, names)
-        ax.set_xscale("log")
+    paper["value"] = paper["value"].where(paper["column"].ne("Accuracy"), 100 - paper["value"])
+    names = networks.rows_of(found, paper, config)
+    figure, axes = panels.grid(1, len(COLUMNS), 0.9 + 0.27 * len(names), sharey=True)
+    for ax, (estimand, column) in zip(axes.flat, COLUMNS.items()):
+        ours, theirs = found[found["estimand"].eq(estimand)], paper[paper["column"].eq(column)]
+        networks.marks(ax, ours, theirs, names, networks.METHODS[:3])
+        ax.set(xscale="log", xlabel=AXIS[estimand])
         ax.minorticks_off()
-        ticks = [t for t in TICKS if 0.8 * part["mean"].min() <= t <= 1.25 * part["mean"].max()]
+        drawn = [*ours["mean"], *theirs["value"]]
+        ticks = [t for t in TICKS if 0.8 * min(drawn) <= t <= 1.25 * max(drawn)]
         ax.set_xticks(ticks, [str(t) for t in ticks])
-    panels.legend(figure, list(axes.values()), columns=3)
+    panels.legend(figure, axes, columns=4, last=[networks.OPEN])
     return figure
 
 
