@@ -166,9 +166,9 @@ class Experiment:
         done = set(frame.loc[frame["status"].isin(records.FINISHED), "key"])
         return sum(cell.key not in done for cell in self.plan.cells)
 
-    def render(self, frame) -> tuple[list[Path], dict[str, int], list[str]]:
-        """Draw and write everything people look at; returns the files, the page last, the number of rows per verdict, and
-        sentences on what the reader should know. Nothing is drawn, and nothing overwritten, where there is no number."""
+    def render(self, frame) -> tuple[list[Path], dict[str, dict[str, int]], list[str]]:
+        """Draw and write everything people look at; returns the files, the page last, the number of rows by source and verdict,
+        and sentences on what the reader should know. Nothing is drawn, and nothing overwritten, where there is no number."""
         from harness.report import figure_files, reproduction, tables
         from harness.report import page as report
 
@@ -202,7 +202,7 @@ class Experiment:
                 files += drawn
             page = self.folder / f"{self.stem}.html"
             files.append(report.save(self, frame, files, wide, compared, page, self._caption(figure), diagrams))
-        return files, reproduction.counts(compared) if compared is not None else {}, notes
+        return files, reproduction.counts_by_source(compared) if compared is not None else {}, notes
 
     def _caption(self, figure) -> str:
         """What the figure says of itself, or the experiment's own words where they are of it, or all that there are."""

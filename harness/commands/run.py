@@ -213,8 +213,10 @@ def _print_files(experiment, frame):
         others = f" ({', '.join(path.suffix for path in same[1:])})" if len(same) > 1 else ""
         print(f"  {what:<14}{_short(same[0])}{others}")
         if what == "table" and verdicts:
+            from harness.report.reproduction import said
+
             compared = [_short(path) for path in files if path.stem.startswith("reproduction")]
-            found = ", ".join(f"{count:,} {verdict}" for verdict, count in verdicts.items() if count)
+            found = "; ".join(f"{source}: {said(held)}" for source, held in verdicts.items())
             print(f"  {'paper vs ours':<14}{', '.join(compared)}: {found}")
 
 

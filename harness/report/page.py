@@ -15,12 +15,6 @@ from harness.report import missing, reproduction
 from harness.report.style import ESTIMAND_NAMES
 from harness.runs import sweeps, variations
 
-VERDICTS = {
-    "identical": "equal to the reported number to its printed precision, or to 1e-9",
-    "within error": "the difference is within what both Monte Carlo errors explain (0.1 % two-sided, Welch)",
-    "differs": "the difference is larger than that",
-    "not reproducible here": "there is no number of ours, or none that can be judged, for the reason given",
-}
 KEPT_IN_GIT = (".csv", ".png", ".svg", ".html")  # of a paper's results; the other files are there after a run
 MAX_ROWS = 5000  # rows of paper against ours on the page; reproduction.csv holds all
 
@@ -72,7 +66,7 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
         explained=compared is not None and bool(compared["reason"].notna().any()),
         compared_total=len(compared) if compared is not None else 0,
         verdicts=reproduction.counts(compared) if compared is not None else {},
-        meaning=VERDICTS,
+        meaning=reproduction.VERDICTS,
         statuses={status: int(count) for status, count in statuses.items() if count},
         reasons=missing.without_number(records)
         + ([] if config["item"] or config["ranking"] else missing.dashes(records, config)),
@@ -106,7 +100,7 @@ def _telling_first(compared):
     """All rows, or the first MAX_ROWS of them in the order differs, within error, identical, not reproducible here."""
     if len(compared) <= MAX_ROWS:
         return compared
-    rank = compared["verdict"].map({"differs": 0, "within error": 1, "identical": 2, "not reproducible here": 3})
+    rank = compared["verdict"].map({"differs": 0, "no test": 1, "within error": 1, "identical": 2, "not reproducible here": 3})
     return compared.loc[rank.sort_values(kind="stable").index[:MAX_ROWS]]
 
 

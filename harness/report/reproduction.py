@@ -1,16 +1,29 @@
 """Paper against ours: every reported number with ours beside it and a verdict.
 
 experiments/<paper>/reported.csv (and reported_runs.parquet, for authors' per-run values) are typed data with the columns
-item, row, column, value, unit, plus_minus (standard error), reps, precision (1 unit of the last printed digit; 0 = full).
+item, row, column, value, unit, plus_minus (standard error), reps, precision (1 unit of the last printed digit; 0 = full), source
+(where the number comes from, one of SOURCES) and, where known, place (in the paper) and quote (of a claim).
 
-verdict
+A column '<column> (standard error)' is the printed standard error of that column's number, and answered by the error of ours.
+A row of source `claim` is something that the paper concludes: its value is a threshold, its unit above or below, and ours is a
+statistic with an interval (harness.report.claims).
+
+power is half the width of what would have been accepted as agreement, relative to the reported number: 0.02 is a test to 2 %. It
+is there where a number was judged, and infinite where the reported number is 0.
+
+verdict of a number
     identical               |ours - reported| <= precision / 2 + 1e-9
     within error            |difference| <= t * sqrt(plus_minus^2 + error^2), t the two-sided 0.1 % quantile of Student's t with
                             Welch's degrees of freedom: one in a thousand true reproductions is called different
                             (never given where both sides are of the same random draws: there only equality agrees)
     differs                 otherwise
+    no test                 one of the two first, but of no worth: power is above 0.5, or the reported number is 0
     not reproducible here   we have no number, or one of something else (other data, other hardware), or one replication and so
                             no error to judge by; the reason is given
+verdict of a claim
+    holds                   the whole interval of our statistic is on the claimed side of the threshold
+    fails                   it is on the other side, the threshold included
+    undecided               the threshold is inside
 """
 
 from __future__ import annotations
@@ -25,7 +38,34 @@ from harness.common.writing import whole_file
 from harness.errors import BadInputError
 
 KEY = ["item", "row", "column"]
-COLUMNS = [*KEY, "unit", "reported", "plus_minus", "ours", "error", "reps", "difference", "z", "verdict", "reason", "cells", "of"]
+COLUMNS = [
+    *KEY, "source", "unit", "reported", "plus_minus", "ours", "error", "low", "high", "reps", "difference", "z", "power",
+    "verdict", "reason", "where", "cells", "of",
+]  # fmt: skip
+PRINTED, CLAIM = "printed", "claim"
+SOURCES = (
+    PRINTED,
+    "authors' data",
+    "read off a figure",
+    "recomputed by authors' code",
+    "recomputed by independent code",
+    CLAIM,
+)
+SIDES = ("above", "below")
+STANDARD_ERROR, STANDARD_DEVIATION = " (standard error)", " (standard deviation)"
+VERDICTS = {
+    "identical": "equal to the reported number to its printed precision, or to 1e-9",
+    "within error": "the difference is within what both Monte Carlo errors explain (0.1 % two-sided, Welch)",
+    "differs": "the difference is larger than that",
+    "no test": "an agreement of no worth: more than half of the reported number would have been accepted, or that number is 0",
+    "holds": "the whole 99 % interval of our statistic is on the claimed side of the threshold",
+    "fails": "the whole 99 % interval of our statistic is on the other side of the threshold",
+    "undecided": "the 99 % interval of our statistic has the threshold inside",
+    "not reproducible here": "there is no number of ours, or none that can be judged, for the reason given",
+}
+AGREEMENTS = ("identical", "within error")
+LARGEST_POWER = 0.5  # a test that accepts more, relative to the reported number, is none
+OPTIONAL = ("why", "keys", "low", "high", "where")  # columns of our answers that are there where they are needed
 NUMBERS = ["value", "plus_minus", "reps", "precision"]  # columns of reported.csv
 DIFFERS_BELOW = 0.001  # the two-sided probability, under equality, of a difference that is called one
 TRUTH = "True value"
@@ -60,7 +100,7 @@ def _read(path, reader):
         raise BadInputError(
             f"{path} cannot be read ({type(error).__name__}: {str(error).splitlines()[0][:120]}); {mend}."
         ) from error
-    absent = [name for name in (*KEY, *NUMBERS, "unit") if name not in frame]
+    absent = [name for name in (*KEY, *NUMBERS, "unit", "source") if name not in frame]
     if absent:
         raise BadInputError(f"{path} lacks the column{'s' if len(absent) > 1 else ''} {', '.join(absent)}; {mend}.")
     texts = [name for name in NUMBERS if frame[name].dtype.kind not in "fiu"]
@@ -70,7 +110,27 @@ def _read(path, reader):
     twice = frame.duplicated(KEY)
     if twice.any():
         raise BadInputError(f"{path} holds {frame.loc[twice, KEY].iloc[0].tolist()} twice; {mend}.")
-    return frame
+    unknown = frame.loc[~frame["source"].isin(SOURCES), "source"]
+    if len(unknown):
+        found = repr(unknown.iloc[0]) if isinstance(unknown.iloc[0], str) else "nothing"
+        raise BadInputError(f"{path} holds {found} in the column source, which takes {', '.join(SOURCES)}; {mend}.")
+    wrong = _mistake_of_a_claim(frame[frame["source"].eq(CLAIM)])
+    if wrong:
+        raise BadInputError(f"{path} holds a claim {wrong}; {mend}.")
+    return frame.reindex(columns=list(dict.fromkeys([*frame, "place", "quote"])))
+
+
+def _mistake_of_a_claim(claims):
+    """What is wrong with the first of these rows that is not sound; None where all are."""
+    for claim in claims.itertuples():
+        quote = getattr(claim, "quote", None)
+        if claim.unit not in SIDES:
+            return f"({claim.row}) whose unit is {claim.unit!r}, which takes {' or '.join(SIDES)}"
+        if claim.value != claim.value:
+            return f"({claim.row}) without a threshold in the column value"
+        if not isinstance(quote, str) or not quote.strip() or len(quote.splitlines()) > 1:
+            return f"({claim.row}) without the paper's words, one line in the column quote"
+    return None
 
 
 def _is_number(value):
@@ -90,7 +150,9 @@ def compare(ours, paper: str, items, reasons=None, computed=(), same_draws_as_pa
         Columns item, row, column, value, error, reps, and, where needed, why and keys (harness.report.items makes them). `why`
         in a row without a value is the reason that there is none. In a row with a value it says that our number is of something
         else than the reported one (other data, other hardware), for which reason it is shown without a verdict. `keys` are those
-        of the cells that the number is made of.
+        of the cells that the number is made of. Answers to claims have low, high and where besides, and `why` says what was
+        compared (harness.report.claims makes them). A reported standard error that has no number here is answered by the error
+        of our number, with error / sqrt(2 (reps - 1)) as its own error.
     paper : str
         The paper's id.
     items : list of str
@@ -107,26 +169,62 @@ def compare(ours, paper: str, items, reasons=None, computed=(), same_draws_as_pa
     Returns
     -------
     DataFrame
-        COLUMNS, one row per reported number, and `keys`. `cells` is the number of cells that ours is made of and `of` names them:
-        problem, notion, n and estimator, with a * for what differs between them.
+        COLUMNS, one row per reported number, and `keys`. low, high and where are those of claims. `cells` is the number of cells
+        that ours is made of and `of` names them: problem, notion, n and estimator, with a * for what differs between them.
     """
     frame = reported(paper, items).rename(columns={"value": "reported", "reps": "reported_reps"})
     twice = ours.duplicated(KEY)
     if twice.any():
         raise BadInputError(f"two of our numbers answer to {ours.loc[twice, KEY].iloc[0].tolist()}; the labels must be unique.")
-    given = {name: ours[name] if name in ours else None for name in ("why", "keys")}
-    frame = frame.merge(ours.rename(columns={"value": "ours"}).assign(**given), on=KEY, how="left", validate="one_to_one")
-    frame = frame.astype({name: float for name in ("ours", "error", "reps")})  # also where there is no number at all
+    ours = ours.reindex(columns=[*KEY, "value", "error", "reps", *OPTIONAL])
+    ours = _with_standard_errors(ours, frame[KEY]).rename(columns={"value": "ours"})
+    frame = frame.merge(ours, on=KEY, how="left", validate="one_to_one")
+    frame = frame.astype(
+        {name: float for name in ("ours", "error", "reps", "low", "high")}
+    )  # also where there is no number at all
     frame["difference"] = frame["ours"] - frame["reported"]
     spread = np.hypot(frame["plus_minus"].fillna(0.0), frame["error"].fillna(0.0))
     frame["z"] = np.where((spread > 1e-12) & frame["error"].notna(), frame["difference"] / spread.where(spread > 0), np.nan)
-    frame["verdict"] = _verdicts(frame, spread * (not same_draws_as_paper))
-    frame.loc[frame["why"].notna(), ["verdict", "z"]] = ["not reproducible here", np.nan]
+    claim = frame["source"].eq(CLAIM)
+    accepted = _accepted(frame, spread * (not same_draws_as_paper))
+    frame["verdict"] = np.where(claim, _verdicts_of_claims(frame), _verdicts(frame, accepted))
+    frame.loc[frame["why"].notna() & ~claim, "verdict"] = "not reproducible here"
+    judged = frame["verdict"].ne("not reproducible here") & ~claim
+    with np.errstate(divide="ignore"):
+        frame["power"] = (accepted / frame["reported"].abs()).where(judged)
+    frame.loc[claim | frame["why"].notna(), "z"] = np.nan
     frame["reason"] = [_reason(row, reasons or {}, computed, same_draws_as_paper) for row in frame.itertuples()]
     frame["keys"] = [tuple(keys) if isinstance(keys, (tuple, list)) else () for keys in frame["keys"]]
     frame["cells"] = [len(keys) for keys in frame["keys"]]
     frame["of"] = _names_of_cells(frame["keys"], records)
     return frame[[*COLUMNS, "keys"]]
+
+
+def _with_standard_errors(ours, asked):
+    """Our answers, and for each reported standard error that has no number among them the error of our number, or why there is
+    none."""
+    import pandas as pd
+
+    asked = asked[asked["column"].str.endswith(STANDARD_ERROR)]
+    numbered = set(ours.loc[ours["value"].notna(), KEY].itertuples(index=False, name=None))
+    asked = asked[[key not in numbered for key in asked.itertuples(index=False, name=None)]]
+    if not len(asked) or not len(ours):
+        return ours
+    made = asked.assign(column=asked["column"].str.removesuffix(STANDARD_ERROR)).merge(ours, on=KEY)
+    number, error, reps = (made[name].astype(float) for name in ("value", "error", "reps"))
+    reason = np.select(
+        [number.isna(), error.isna() | (reps <= 1), np.isinf(reps), reps.isna()],
+        [None, "one replication has no standard error", "our number is no mean over replications and has no standard error",
+         "the number of replications behind our standard error is not known"],
+        None,
+    )  # fmt: skip
+    has_none = number.isna() | error.isna() | (reps <= 1) | np.isinf(reps)
+    made["why"] = made["why"].where(made["why"].notna(), pd.Series(reason, index=made.index, dtype=object))
+    made["value"] = error.mask(has_none)
+    made["error"] = (error / np.sqrt(2 * (reps - 1).clip(lower=1))).mask(has_none)
+    made["column"] += STANDARD_ERROR
+    made = made[made["value"].notna() | made["why"].notna()]
+    return pd.concat([made, ours], ignore_index=True).drop_duplicates(KEY, ignore_index=True) if len(made) else ours
 
 
 def _names_of_cells(many_keys, records):
@@ -153,10 +251,16 @@ def _glob(names: set[str]) -> str:
 
 
 def _reason(row, reasons, computed, same_draws_as_paper):
+    column = row.column.removesuffix(STANDARD_ERROR).removesuffix(STANDARD_DEVIATION)
+    if row.source == CLAIM and row.ours == row.ours:
+        return row.why if isinstance(row.why, str) else None
     if row.verdict == "differs" and same_draws_as_paper and row.reps != row.reported_reps:
         return f"their mean is over {row.reported_reps:g} runs, ours over {row.reps:g}"
     if row.verdict == "differs":
-        return reasons.get(row.column)
+        return reasons.get(row.column, reasons.get(column))
+    if row.verdict == "no test":
+        both = row.reported == 0 and row.ours == 0
+        return "0 is compared with 0" if both else "more than half of the reported number would have been accepted"
     if row.verdict != "not reproducible here":
         return None
     if row.reported != row.reported:
@@ -165,10 +269,15 @@ def _reason(row, reasons, computed, same_draws_as_paper):
         return row.why
     if row.ours == row.ours:
         return "one replication has no Monte Carlo error to judge by"
-    return reasons.get(row.column, "not part of this run" if row.column in computed else "this experiment does not compute it")
+    known = {row.column, column} & set(computed)
+    return reasons.get(row.column, reasons.get(column)) or (
+        "not part of this run" if known else "this experiment does not compute it"
+    )
 
 
-def _verdicts(frame, spread):
+def _accepted(frame, spread):
+    """The largest |ours - reported| that agrees; `spread` is the standard error of the difference, 0 where only equality does.
+    Without an error of ours it is equality as well."""
     from scipy.special import stdtrit
 
     a2, b2 = frame["plus_minus"].fillna(0.0) ** 2, frame["error"].fillna(0.0) ** 2
@@ -176,20 +285,56 @@ def _verdicts(frame, spread):
     with np.errstate(divide="ignore", invalid="ignore"):
         dof = (a2 + b2) ** 2 / (a2**2 / dof_a + b2**2 / dof_b)
     allowed = stdtrit(np.clip(dof.fillna(1e6), 1.0, 1e6), 1 - DIFFERS_BELOW / 2) * spread
+    return np.maximum(_equal(frame), allowed.where(frame["error"].notna(), 0.0))
+
+
+def _equal(frame):
+    return frame["precision"].fillna(0.0) / 2 + 1e-9
+
+
+def _verdicts(frame, accepted):
     size = frame["difference"].abs()
     none, one_rep = frame["ours"].isna() | frame["reported"].isna(), frame["error"].isna()
+    with np.errstate(divide="ignore"):
+        worthless = (accepted / frame["reported"].abs()).round(3) > LARGEST_POWER
+    equal = size <= _equal(frame)
     return np.select(
-        [none, size <= frame["precision"] / 2 + 1e-9, one_rep, size <= allowed],
-        ["not reproducible here", "identical", "not reproducible here", "within error"],
+        [none, one_rep & ~equal, worthless & (size <= accepted), equal, size <= accepted],
+        ["not reproducible here", "not reproducible here", "no test", "identical", "within error"],
         "differs",
     )
 
 
+def _verdicts_of_claims(frame):
+    above = frame["unit"].eq("above")
+    holds = (frame["low"] > frame["reported"]).where(above, frame["high"] < frame["reported"])
+    fails = (frame["high"] <= frame["reported"]).where(above, frame["low"] >= frame["reported"])
+    return np.select([frame["ours"].isna(), holds, fails], ["not reproducible here", "holds", "fails"], "undecided")
+
+
 def counts(compared) -> dict[str, int]:
-    """Number of rows per verdict, in the order of the docstring."""
-    order = ("identical", "within error", "differs", "not reproducible here")
+    """Number of rows per verdict, in the order of VERDICTS."""
     found = compared["verdict"].value_counts()
-    return {verdict: int(found.get(verdict, 0)) for verdict in order}
+    return {verdict: int(found.get(verdict, 0)) for verdict in VERDICTS}
+
+
+def counts_by_source(compared) -> dict[str, dict[str, int]]:
+    """{source: {verdict: number of rows}}, in the orders of SOURCES and VERDICTS, of what there is."""
+    found = {source: counts(compared[compared["source"].eq(source)]) for source in SOURCES}
+    kept = {source: {verdict: count for verdict, count in held.items() if count} for source, held in found.items()}
+    return {source: held for source, held in kept.items() if held}
+
+
+def said(verdicts) -> str:
+    """{verdict: count} as a text.
+
+    Examples
+    --------
+    >>> said({"identical": 12, "differs": 3, "no test": 0})
+    '12 identical, 3 differ'
+    """
+    many = {"differs": "differ", "holds": "hold", "fails": "fail"}
+    return ", ".join(f"{n:,} {many.get(verdict, verdict) if n > 1 else verdict}" for verdict, n in verdicts.items() if n)
 
 
 def save(compared, experiment: str, folder: Path) -> list[Path]:
@@ -215,7 +360,7 @@ def _replace_rows(rows, experiment, path):
     rows = rows.assign(experiment=experiment)[["experiment", *rows]]
     if path.is_file():
         others = pd.read_csv(path) if as_csv else pd.read_parquet(path)
-        others = others[others["experiment"] != experiment]
+        others = others.reindex(columns=list(rows))[others["experiment"] != experiment]
         rows = pd.concat([others, rows], ignore_index=True) if len(others) else rows
     rows = rows.sort_values(["experiment"], kind="stable")
     with whole_file(path) as temporary:
@@ -228,5 +373,5 @@ def _replace_rows(rows, experiment, path):
 
 def why_without(record) -> str:
     """Why a record holds no number: its status and the last line of its reason."""
-    last = str(record.reason or "").strip().splitlines()[-1:]
-    return f"{record.status}: {last[0][:200]}" if last else record.status
+    last = record.reason.strip().splitlines()[-1:] if isinstance(record.reason, str) else []
+    return f"{record.status}: {last[0]}" if last else record.status
