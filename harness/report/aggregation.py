@@ -10,6 +10,7 @@ import pandas as pd
 from harness.errors import BadInputError
 from harness.report import items, worded
 from harness.report.shown import label
+from harness.runs.records import has_number
 
 CELL = ["sample", "estimator"]
 ERRORS = ["groups", "mean", "se", "clusters", "se_clustered", "cluster_mean", "cluster_se"]
@@ -47,7 +48,7 @@ def cells_of(records: pd.DataFrame, config: items.Config, estimands: Iterable[st
         absent = [name for name in parameters if row[name] is None or row[name] != row[name]]
         if absent:
             raise BadInputError(f"problem {row['problem']!r} has no {', '.join(absent)}; the table is over tasks that have them.")
-    fine = records[records["status"].eq("ok")]
+    fine = records[has_number(records)]
     values = fine.pivot(index="key", columns="estimand", values="value").reindex(columns=list(estimands))
     cells = records.drop_duplicates("key")[["key", "problem", "notion", "n", "rep", "estimator", "seconds"]]
     cells = cells.merge(known, on="problem").join(values, on="key")

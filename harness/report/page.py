@@ -14,6 +14,7 @@ from harness.common.writing import whole_file
 from harness.report import missing, reproduction
 from harness.report.style import ESTIMAND_NAMES
 from harness.runs import sweeps, variations
+from harness.runs.records import has_number
 
 KEPT_IN_GIT = (".csv", ".png", ".svg", ".html")  # of a paper's results; the other files are there after a run
 MAX_ROWS = 5000  # rows of paper against ours on the page; reproduction.csv holds all
@@ -45,7 +46,7 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
     svg = next(f for f in files if f.suffix == ".svg")
     config = experiment.shown_config()
     own = experiment.is_variation or not experiment.paper
-    best = records.assign(other=records["status"].ne("ok")).sort_values("other", kind="stable").drop_duplicates("key")
+    best = records.assign(other=~has_number(records)).sort_values("other", kind="stable").drop_duplicates("key")
     statuses = best["status"].value_counts().to_dict()  # a cell with one number is ok, whatever its others are
     statuses["missing"] = experiment.missing(records)
     page = environment.get_template("report.html.j2").render(
