@@ -71,7 +71,11 @@ def of_printed_tables(records, config):
     alike = rates.rank_agreement(five, "network", ["label_of_class"], "metric", "CE_KL")
     return {
         "temperature is better in KL, printed": claims.exact(
-            kl, 0, (), PAPER, "Table 2, twelve networks; the exception is VGG16BN on CIFAR-10, 1.38 against 1.36, within its errors"
+            kl,
+            0,
+            (),
+            PAPER,
+            "Table 2, twelve networks; the exception is VGG16BN on CIFAR-10, 1.38 against 1.36, within its errors",
         ),
         "isotonic is better in squared L2, printed": claims.exact(square, 0, (), PAPER, "Table 2's changes, twelve networks"),
         "isotonic may harm KL": claims.exact(harmed, 0, (), PAPER, "Table 2, six networks on CIFAR-100"),
@@ -180,7 +184,10 @@ def of_recalibration(records, config):
     fine = recalibrated(curves.in_two_columns(items.with_number(mine[mine["estimator"].eq(table2.PUBLISHED)])), own, 100)
     better = {"temperature is better in KL": ("kl", "isotonic", "temperature")}
     better["isotonic is better in squared L2"] = ("l2_squared", "temperature", "isotonic")
-    said = {"digits": "six networks, a value per seed", "CIFAR-10": "five networks that are nearly calibrated, a value per network"}
+    said = {
+        "digits": "six networks, a value per seed",
+        "CIFAR-10": "five networks that are nearly calibrated, a value per network",
+    }
     for claim, (estimand, worse, good) in better.items():
         for data, by in (("digits", "seed"), ("CIFAR-10", "network")):
             found[f"{claim}, {data}"] = change(fine, estimand, data, worse, good, by, f"x 100, {said[data]}", "table2_offline")
@@ -240,6 +247,8 @@ def of_training(records, config):
         why = "five networks on digits, validation images, as published, from the epoch of the least log-loss to the last"
         found[only] = claims.of_mean(changes["refinement"], changes["keys"], OURS, why)
         found[grows] = claims.of_mean(changes["error"], changes["keys"], OURS, why)
-        why = "five networks on digits, validation images, as published; the log-loss goes on to fall after CE_KL has begun to rise"
+        why = (
+            "five networks on digits, validation images, as published; the log-loss goes on to fall after CE_KL has begun to rise"
+        )
         found[stop] = claims.of_difference(changes["least loss"], changes["least error"], changes["keys"], OURS, why)
     return found

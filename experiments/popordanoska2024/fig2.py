@@ -36,7 +36,10 @@ def render(records, config):
         "fig2b": (("problem", problems), "estimator", estimators, "mean", "{column}, {short}"),
         "fig2c": (("estimator", estimators), "problem", problems, "bias", "{column}, bias of {short}"),
     }[which]
-    rows, how = ("row", {0: "bias of KL calibration error (nats)" if which == "fig2c" else "calibration error"}), {"value": value, "log": True, "zorder": 3}
+    rows, how = (
+        ("row", {0: "bias of KL calibration error (nats)" if which == "fig2c" else "calibration error"}),
+        {"value": value, "log": True, "zorder": 3},
+    )
     more = {"truth": which != "fig2c", "how": how, "sharey": which != "fig2a"}
     looks, apart = None, None
     if which == "fig2c":  # three lines that lie close: side by side, with the marks of the authors' code in their colours

@@ -46,7 +46,9 @@ def render(records, config):
         panels.lines(ax, drawn[drawn["column"].eq(name)], "layer", {"output": "whole network", **HIDDEN}, "epoch", markersize=2.5)
         of_panel = ["accuracy"] if name == ACCURACY else list(HIDDEN) if name == columns[0] else []
         for what, line in paper[paper["what"].isin(of_panel)].groupby("what"):
-            look = panels.look(1 + list(HIDDEN).index(what) if what in HIDDEN else 0, line=":", label=PAPER if what in HIDDEN else None, zorder=1)
+            look = panels.look(
+                1 + list(HIDDEN).index(what) if what in HIDDEN else 0, line=":", label=PAPER if what in HIDDEN else None, zorder=1
+            )
             panels.curve(ax, line, "epoch", "value", None, **look | {"marker": ""})
         ax.set(title=name, ylim=(0, 100) if name == ACCURACY else (0, 0.95))
         ax.set_xlim(right=1.04 * drawn["epoch"].max())

@@ -32,6 +32,8 @@ def render(records, config):
     """Networks by KL and by squared L2, by the published estimator, a mark per method; the printed numbers as open marks."""
     found, paper = measured(records, config), networks.printed(config, "table2")
     found = found[found["estimator"].eq(PUBLISHED)]
+    if not len(found):
+        return panels.nothing(networks.NO_FILES)
     names = networks.rows_of(found, paper, config)
     figure, axes = panels.grid(1, len(AXIS), 0.9 + 0.27 * len(names), sharey=True)
     for ax, (metric, text) in zip(axes.flat, AXIS.items()):

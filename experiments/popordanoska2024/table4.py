@@ -27,6 +27,8 @@ def render(records, config):
     """Networks by each score, on a logarithmic axis, a mark per method; the printed numbers as open marks. Of the accuracy, what it
     lacks to 100 %."""
     found, paper = measured(records, config)[0], networks.printed(config, "table4")
+    if not len(found):
+        return panels.nothing(networks.NO_FILES)
     found["mean"] = found["mean"].where(found["estimand"].ne("accuracy"), 100 - found["mean"])
     paper["value"] = paper["value"].where(paper["column"].ne("Accuracy"), 100 - paper["value"])
     names = networks.rows_of(found, paper, config)

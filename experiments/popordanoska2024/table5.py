@@ -51,6 +51,8 @@ def render(records, config):
     network of ours that is most like the paper's."""
     found, theirs = measured(records, config), printed(config)
     found, have = found[found["published"].eq(True)], set(found["network"])
+    if not len(found):
+        return panels.nothing(networks.NO_FILES)
     theirs["network"] = [LIKE[name] if LIKE.get(name) in have else name for name in theirs["network"]]
     names = networks.in_order([*found["network"], *theirs["network"]], config)
     drawn = pd.concat([found.assign(of=OURS), theirs.assign(of=PAPERS, label_of_class=theirs["label_of_class"] + 0.25)])
