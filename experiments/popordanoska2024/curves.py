@@ -59,8 +59,8 @@ def summary(records, config):
 
 
 def marks(ax, part, config, item, column="{column}, {short}", looks=None, apart=None):
-    """What an item reports of the problems and estimators of `part`: open marks, a little to the right of their n, grey ones, or by
-    `looks`, {label of a problem: what its marks have of their own}; `apart`, {label: factor of n}."""
+    """What an item reports of the problems and estimators of `part`: open grey marks, a little to the right of their n; or by
+    `looks`, {label of a problem: what its marks have of their own}, and `apart`, {label: factor of n}."""
     found = items.printed(config, item)
     found[["model", "n"]] = found["row"].str.extract(r"^(.*), n = (\d+)$")
     found = found[found["model"].isin(part["model"]) & found["column"].isin(items.formatted(part, column))]

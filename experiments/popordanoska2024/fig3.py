@@ -29,8 +29,8 @@ def measured(records, config):
 
 
 def render(records, config):
-    """Accuracy, one panel per estimator. Mean and standard error over the seeds; dotted: the paper's one network, at as many steps
-    of gradient descent."""
+    """Accuracy, one panel per estimator. Mean and standard error over the seeds; dotted: the paper's one network, at as many
+    steps of gradient descent."""
     _, sharpness, accuracy = measured(records, config)
     if not len(sharpness):
         return panels.nothing(networks.NO_FILES)

@@ -24,8 +24,8 @@ def measured(records, config):
 
 
 def render(records, config):
-    """Networks by each score, on a logarithmic axis, a mark per method; the printed numbers as open marks. Of the accuracy, what it
-    lacks to 100 %."""
+    """Networks by each score, on a logarithmic axis, a mark per method; the printed numbers as open marks. Of the accuracy, what
+    it lacks to 100 %."""
     found, paper = measured(records, config)[0], networks.printed(config, "table4")
     if not len(found):
         return panels.nothing(networks.NO_FILES)

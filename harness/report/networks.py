@@ -52,8 +52,8 @@ def in_order(names: Iterable[str], config: items.Config) -> list[str]:
 
 
 def printed(config: items.Config, item: str) -> pd.DataFrame:
-    """The printed numbers of an item with network, method and variant, also where ours are of other networks; the printed standard
-    errors are in `plus_minus`."""
+    """The printed numbers of an item with network, method and variant, also where ours are of other networks; the printed
+    standard errors are in `plus_minus`."""
     found = items.printed(config, item)
     found = found[~found["column"].str.endswith("(standard error)")]
     parts = found["row"].str.rsplit(", ", n=1, expand=True).reindex(columns=[0, 1])
@@ -69,7 +69,7 @@ def of_methods(rows: worded.Rows, config: items.Config, heading: str, first: Ite
 
 
 def rows_of(found: pd.DataFrame, paper: pd.DataFrame, config: items.Config) -> list[str]:
-    """The networks of both frames, of one data set (what a label begins with, up to the comma) together, the paper's after ours."""
+    """The networks of both frames, those of one data set (what labels begin with, up to the comma) together, the paper's last."""
     names = [*in_order(found["network"], config), *dict.fromkeys(paper["network"] + PAPERS)]
     sets = list(dict.fromkeys(name.split(", ")[0] for name in names))
     return sorted(names, key=lambda name: sets.index(name.split(", ")[0]))
