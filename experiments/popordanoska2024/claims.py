@@ -90,7 +90,7 @@ def of_printed_curves(records, config):
     """Figure 3's networks, from the authors' notebook."""
     printed = reproduction.reported(PAPER_ID, ["fig3_printed"]).set_index("row")["value"]
     ends = [printed[f"L2 sharpness of {layer}, epoch 30"] for layer in ("the output", "layer 4")]
-    why = "what the authors' notebook prints after the last epoch: the output, which Figure 3 leaves out, and the layer before it"
+    why = "the authors' notebook, last epoch; Figure 3 leaves the output out, and the theorem forbids it: what fails is the estimate"
     return {"sharpness falls up to the output": claims.exact(ends[0] - ends[1], 0, (), PAPER, why)}
 
 
