@@ -7,6 +7,7 @@ from experiments.moskvichev2025 import metrics
 from harness.report import items, panels, worded
 from harness.report.shown import label
 from harness.report.style import COLOURS
+from harness.runs.records import has_number
 
 
 def render(records, config):
@@ -17,7 +18,7 @@ def render(records, config):
     columns = items.labels(config, "estimator", found.loc[found["estimator"].isin(items.chosen(config, found)), "column"])
     figure, (axes,) = panels.grid(1, 1 + len(columns), 2.7, width_ratios=[2.0, *[1.0] * len(columns)])
     axes[0].plot([0, 1], [0, 1], color="0.2", linestyle="--", linewidth=1.0, zorder=1)
-    first = records[records["rep"].eq(found["rep"].min()) & records["status"].eq("ok")]
+    first = records[records["rep"].eq(found["rep"].min()) & has_number(records)]
     for i, name in enumerate(config["problem"]):
         drawn, ckce = (first[first["problem"].eq(name) & first["estimator"].eq(e)] for e in ("bins", "ckce"))
         text = label(config, "problem", name) + "".join(f", CKCE {value:.4f}" for value in ckce["value"])

@@ -5,6 +5,7 @@ import numpy as np
 from experiments.moskvichev2025 import metrics
 from harness.report import items, panels, worded
 from harness.report.shown import label
+from harness.runs.records import has_number
 
 SCALES = {"accuracy": 1.0, "cross entropy": 1.0, "CKCE": 10.0, "JKCE": 100.0, "ECE": 1.0}
 
@@ -58,7 +59,7 @@ def table(records, config):
 
 def reproduced(records, config):
     ours = items.exact(measured(records, config), "{model}", "{column}")
-    lost = records[~records["problem"].isin(records.loc[records["status"].eq("ok"), "problem"])].drop_duplicates("problem")
+    lost = records[~records["problem"].isin(records.loc[has_number(records), "problem"])].drop_duplicates("problem")
     whys = {label(config, "problem", r.problem): r.reason for r in lost.itertuples()}
     data, imagenet = (config["reasons"].get(name) for name in ("data", "imagenet"))
     asked = [row for row in items.printed(config)["row"] if data or (imagenet and row.startswith("ImageNet"))]

@@ -8,6 +8,7 @@ import pandas as pd
 
 from experiments.popordanoska2024 import curves
 from harness.report import items, panels, worded
+from harness.runs.records import has_number
 
 summary = curves.summary
 FORMS = {"direct": "Direct", "risk": "Via risk"}
@@ -76,7 +77,7 @@ def reproduced(records, config):
     found, of_it = measured(records, config), "h = {bandwidth:g}, n = {n}"
     refined = found["estimand"].str.startswith("refinement")
     found = found.assign(of=found["of"].mask(refined, "Refinement"))[~refined | found["form"].eq("direct")]
-    lost = _with_settings(records[~records["status"].eq("ok")], config)
+    lost = _with_settings(records[~has_number(records)], config)
     columns = [f"{{of}}, {name}" for name in curves.SHORT.values()]
     ours = items.together(items.numbers(found, of_it, "{of}, {name}"), items.without_number(lost, config, of_it, columns))
     return items.answers(ours, config)

@@ -95,12 +95,12 @@ def _named(known, name) -> list[Pack]:
 
 def _own_checksum(pack):
     """The checksum of a file that is there and has no published one."""
-    return f"  sha256 {sha256(folder() / pack.path)}" if pack.sha256 is None and _state(pack) == "present" else ""
+    return f"  sha256 {sha256(pack.at(folder()))}" if pack.sha256 is None and _state(pack) == "present" else ""
 
 
 def _state(pack):
     base = os.environ.get("CALHARNESS_DATA")
-    return "present" if base and (Path(base) / pack.path).is_file() else "absent"
+    return "present" if (pack.is_shipped or base) and pack.at(Path(base or "")).is_file() else "absent"
 
 
 def fetch_tabrepo(arguments: list[str]) -> int:

@@ -128,9 +128,7 @@ def _missing(out, overrides, lines):
     frame = experiment.records()
     missing = experiment.missing(frame)
     state = {status: int(n) for status, n in frame.drop_duplicates("key")["status"].value_counts().items()}
-    lines.append(
-        f"  {experiment.name}: {len(experiment.plan.cells):,} cells planned, recorded {state or 'none'}, {missing:,} missing"
-    )
+    lines.append(f"  {experiment.name}: {len(experiment.cells):,} cells planned, recorded {state or 'none'}, {missing:,} missing")
     if missing:
         lines.append("  PROBLEM  cells are missing; run the experiment again to compute them")
     return int(missing > 0)

@@ -18,8 +18,8 @@ from harness.common.version import VERSION
 from harness.errors import BadInputError
 from harness.estimators.base import EstimatorSpec
 from harness.problems.base import ProblemSpec
+from harness.runs import imported, others, records, runner, sweeps, variations
 from harness.runs import plan as planning
-from harness.runs import records, runner, sweeps, variations
 from harness.runs.config import compose, out_folder
 from harness.runs.settings import as_list
 
@@ -32,13 +32,15 @@ SOURCES = (".py", ".j2", ".csv", ".parquet", ".yaml")  # what a drawing depends 
 @dataclass(frozen=True)
 class Experiment:
     """A configuration with its plan. `stem` names the result files, `folder` is where they go. `differs` is what the run changes
-    in its experiment, {path: (as configured, here)}; `configured_points` are those of a sweep that the experiment itself is."""
+    in its experiment, {path: (as configured, here)}; `configured_points` are those of a sweep that the experiment itself is;
+    `others` are the experiments whose records it uses, as they are configured."""
 
     config: dict
     plan: planning.Plan
     out: Path
     differs: dict = field(default_factory=dict)
     configured_points: list = field(default_factory=list)
+    others: tuple = ()
 
     @classmethod
     def of(cls, overrides: list[str]) -> Experiment:
@@ -48,6 +50,12 @@ class Experiment:
     @classmethod
     def of_config(cls, config: dict, points: list | None = None) -> Experiment:
         """Plan a composed configuration; or the points of a sweep over it, pairs (values by path, configuration)."""
+        here = {name: config[name] for name in variations.OPERATIONAL if name in config and name != "experiment"}
+        configs = [{**variations.as_configured({"experiment": name}), **here} for name in others.experiments(config)]
+        return cls._planned(config, points, tuple(cls._planned(one) for one in configs))
+
+    @classmethod
+    def _planned(cls, config: dict, points: list | None = None, named: tuple = ()) -> Experiment:
         reference = variations.as_configured(config)
         swept = {path for values, _ in points or () for path in values}
         differs = {path: pair for path, pair in variations.differences(config, reference).items() if path not in swept}
@@ -58,10 +66,20 @@ class Experiment:
             config = {**config, "figure": {**config["figure"], "estimators": None}}  # those of the run, not the experiment's
         points = sweeps.points(config) if points is None and config["sweep"] else points
         plan = planning.plan(config) if points is None else planning.union(config, points)
-        if not reference or "figure.estimand" in differs:  # that of an experiment is a wish: its variations show what they have
-            planning.check_estimands("figure.estimand", config["figure"]["estimand"], plan.estimators)
+        if plan.estimators and (not reference or "figure.estimand" in differs):  # of an experiment it is a wish: its variations
+            planning.check_estimands("figure.estimand", config["figure"]["estimand"], plan.estimators)  # show what they have
         own = sweeps.points(reference) if reference and reference["sweep"] else []
-        return cls(config, plan, out_folder(config["out"]), differs, [values for values, _ in own])
+        return cls(config, plan, out_folder(config["out"]), differs, [values for values, _ in own], named)
+
+    @property
+    def family(self) -> tuple[Experiment, ...]:
+        """The experiment and those whose records it uses."""
+        return (self, *self.others)
+
+    @property
+    def cells(self) -> set[str]:
+        """The keys of all cells whose records it uses, its own and those of others."""
+        return {cell.key for one in self.family for cell in one.plan.cells}
 
     @property
     def name(self) -> str:
@@ -123,7 +141,28 @@ class Experiment:
         return digest(json.dumps([own, self.plan.points], sort_keys=True, default=str))[:8]
 
     def compute(self, quiet: bool = False, later: float = 0.0) -> dict:
-        """Run what no record holds, and compute the truths of what was estimated; returns the counts of `runner.execute`."""
+        """Run what no record holds, of this experiment and of those whose records it uses, and compute the truths of what was
+        estimated; returns the counts of `runner.execute`, summed."""
+        counts: dict = {}
+        expected = [one.expected_seconds() if self.others else 0.0 for one in self.family]
+        for position, one in enumerate(self.family):
+            found = one._compute(quiet, later + sum(expected[position + 1 :]))
+            added = {name: counts.get(name, 0) + count for name, count in found.items() if name != "reason"}
+            counts = {**found, **counts, **added}
+        return counts
+
+    def expected_seconds(self, without: set[str] = frozenset()) -> float:
+        """Wall seconds that its own cells should take that no record holds, those `without` aside."""
+        if not self.plan.cells:
+            return 0.0
+        groups, _ = runner.pending(self.plan, self.out)
+        left_out = without | self.plan.skips.keys()
+        todo = [[cell for cell in group if cell.key not in left_out] for group in groups.values()]
+        return runner.expected_seconds(todo, runner.Costs(self.plan, self.out), runner.worker_count(self.plan.config))
+
+    def _compute(self, quiet, later):
+        for source in self.sources:
+            source.record(self.out)
         counts = runner.execute(self.plan, quiet, later)
         keys = [[one.key for one in chosen.values()] for chosen in (self.plan.problems, self.plan.estimators)]
         given = records.estimated(self.out, *keys)
@@ -132,7 +171,20 @@ class Experiment:
         return counts
 
     def records(self) -> pd.DataFrame:
-        """The records of this plan's cells, best attempt each, with the truths that are stored. Nothing is computed."""
+        """The records of this plan's cells, best attempt each, with the truths that are stored, those of the experiments that
+        `records_of` names, and those from outside. The column `experiment` says whose a row is. Nothing is computed."""
+        import pandas as pd
+
+        frames = [frame for one in self.family for frame in (one._computed(), *(s.records(one.name) for s in one.sources))]
+        filled = [frame for frame in frames if len(frame)]
+        return pd.concat(filled, ignore_index=True) if len(filled) > 1 else (filled or frames)[0]
+
+    @property
+    def sources(self) -> list[imported.Source]:
+        """Where its records from outside come from."""
+        return [imported.Source(**one) for one in self.config["records_from"]]
+
+    def _computed(self):
         keys = [c.key for c in self.plan.cells]
         frame = records.load_records(self.out, keys) if records.part_files(self.out) else records.empty_frame()
         outdated = frame["status"].eq("skipped") & ~frame["key"].isin(self.plan.skips)  # what was missing then is there now
@@ -146,6 +198,9 @@ class Experiment:
 
     def missing_truths(self, frame) -> dict[str, list[tuple[str, str]]]:
         """{problem: [(notion, estimand)]} of truths that no run has computed yet, of what was estimated in `frame`."""
+        return {name: pairs for one in self.family for name, pairs in one._missing_truths(frame).items()}
+
+    def _missing_truths(self, frame):
         seen = frame[frame["estimand"].notna()].drop_duplicates(["problem_key", "notion", "estimand"])
         given = list(zip(seen["problem_key"], seen["notion"], seen["estimand"]))
         wanted = {name: (one, self._wanted_truths(given, one)) for name, one in self.plan.problems.items()}
@@ -162,9 +217,8 @@ class Experiment:
         return wanted
 
     def missing(self, frame) -> int:
-        """Planned cells that have no finished record."""
-        done = set(frame.loc[frame["status"].isin(records.FINISHED), "key"])
-        return sum(cell.key not in done for cell in self.plan.cells)
+        """Planned cells, of the experiments whose records it uses too, that have no finished record."""
+        return len(self.cells - set(frame.loc[frame["status"].isin(records.FINISHED), "key"]))
 
     def render(self, frame) -> tuple[list[Path], dict[str, dict[str, int]], list[str]]:
         """Draw and write everything people look at; returns the files, the page last, the number of rows by source and verdict,
@@ -229,7 +283,8 @@ class Experiment:
             summary = getattr(view, "summary", tables.summary)(shown, config)
             wide = getattr(view, "table", tables.wide)(shown, config)
             if item:
-                computed = {label(config, "estimator", e) for e in self.plan.estimators} | {reproduction.TRUTH}
+                have = {*self.plan.estimators, *frame["estimator"], *(e for one in self.others for e in one.plan.estimators)}
+                computed = {label(config, "estimator", e) for e in have} | {reproduction.TRUTH}
                 asked = (config["compare"], config["reasons"], computed, config["same_draws_as_paper"])
                 compared = reproduction.compare(item.reproduced(frame, config), self.paper, *asked, records=frame)
         except Exception as error:
@@ -321,18 +376,19 @@ class Experiment:
         """The configuration for what draws: also with `files`, [(problem, n)] whose replications are no samples, as they share
         rows of a file, and `subsets`, those of them with fewer rows than the file has. To a paper or a ranking its files are the
         population, and only all rows are no sample."""
-        held = {name for name, problem in self.plan.problems.items() if ProblemSpec.of(problem.object).rows_of_a_file}
         population = self.paper or self.config["ranking"]
-        drawn = set() if population else {(c.problem, c.n) for c in self.plan.cells if c.problem in held}
         ids = {True: set(), False: set()}
-        for name, n in drawn | self.plan.all_rows:
-            ids[(name, n) in self.plan.all_rows].add((self.plan.problems[name].id, n))
+        for plan in (one.plan for one in self.family):
+            held = {name for name, problem in plan.problems.items() if ProblemSpec.of(problem.object).rows_of_a_file}
+            drawn = set() if population else {(c.problem, c.n) for c in plan.cells if c.problem in held}
+            for name, n in drawn | plan.all_rows:
+                ids[(name, n) in plan.all_rows].add((plan.problems[name].id, n))
         return {**self.config, "files": sorted(ids[True] | ids[False]), "subsets": sorted(ids[False])}
 
     @staticmethod
     def has_numbers(frame) -> bool:
         """Whether any cell gave one."""
-        return bool(frame["status"].eq("ok").any())
+        return bool(records.has_number(frame).any())
 
     def is_drawn_at_all(self) -> bool:
         """Whether there is a picture of this result, of whatever records."""
@@ -344,7 +400,8 @@ class Experiment:
         import numpy as np
         import pandas as pd
 
-        named = frame[["key", "estimand", "status", "kind"]].fillna("").astype(str)
+        whose = ["experiment"] if self.others else []
+        named = frame[["key", "estimand", "status", "kind", *whose]].fillna("").astype(str)
         values = frame[["value", "low", "high", "truth", "truth_error"]].astype(float)
         with np.errstate(divide="ignore", invalid="ignore"):
             place = 10.0 ** (11 - np.floor(np.log10(values.abs().where(values.ne(0.0), 1.0))))

@@ -48,8 +48,8 @@ class Multirun:
 
     def later(self, experiment: Experiment) -> float:
         """Expected seconds of the cells of all jobs that this one does not compute."""
-        mine = {cell.key for cell in runner.of_shard(experiment.plan)}
-        return sum(_expected(one, mine) for one in self.experiments)
+        mine = _of_shard(experiment)
+        return sum(part.expected_seconds(mine) for one in self.experiments for part in one.family)
 
     def ended(self, experiment: Experiment, overrides: list[str], status: int):
         """Note a job that has ended, and draw the results that it has completed."""
@@ -57,9 +57,9 @@ class Multirun:
         if self.searches:
             own = [text for text in overrides if text not in self.constant]
             self.tried.append(({text.partition("=")[0].lstrip("+"): _value(text) for text in own}, experiment.config))
-        self.computed |= {cell.key for cell in runner.of_shard(experiment.plan)}
+        self.computed |= _of_shard(experiment)
         for position, result in enumerate(self.experiments):
-            if position not in self.drawn and all(cell.key in self.computed for cell in result.plan.cells):
+            if position not in self.drawn and result.cells <= self.computed:
                 self._draw(position)
 
     def draw_rest(self):
@@ -201,8 +201,5 @@ def _value(override):
     return plain(OverridesParser.create().parse_override(override).value())
 
 
-def _expected(experiment, without):
-    groups, _ = runner.pending(experiment.plan, experiment.out)
-    costs = runner.Costs(experiment.plan, experiment.out)
-    todo = [[c for c in group if c.key not in without and c.key not in experiment.plan.skips] for group in groups.values()]
-    return runner.expected_seconds(todo, costs, runner.worker_count(experiment.plan.config))
+def _of_shard(experiment):
+    return {cell.key for one in experiment.family for cell in runner.of_shard(one.plan)}

@@ -294,7 +294,7 @@ def _finish_job(experiment) -> int:
 
 def _say_recorded(experiment, frame):
     """How many cells are recorded, and which truths are not."""
-    cells = len(experiment.plan.cells)
+    cells = len(experiment.cells)
     print(f"{experiment.name}: {cells - experiment.missing(frame):,} of {cells:,} cells are recorded")
     missing = experiment.missing_truths(frame)
     if missing:
@@ -313,7 +313,13 @@ def plan(overrides: list[str]) -> int:
     own = [text for text in overrides if text not in several]
     for experiment in multirun.results(own) if several else [Experiment.of(own)]:
         print(f"{experiment.name} in {_short(experiment.out)}, results in {_short(experiment.folder)}")
-        print(runner.describe_plan(experiment.plan, experiment.out))
+        for one in experiment.family:
+            if experiment.others and one.plan.cells:
+                print(f"{'of its own' if one is experiment else f'of {one.name}, whose records it uses'}:")
+            if one.plan.cells:
+                print(runner.describe_plan(one.plan, one.out))
+            for source in one.sources:
+                print(f"records from outside: {source.described()}")
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from harness.runs.records import SUMMARY_COLUMNS
+from harness.runs.records import SUMMARY_COLUMNS, has_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +67,7 @@ def evaluate(records: pd.DataFrame, files: Iterable[tuple[str, int]] = (), apart
         return pd.DataFrame(columns=[*apart, *SUMMARY_COLUMNS])
     frame = records.copy()
     frame["estimand"] = frame["estimand"].fillna("")
-    fine = frame["status"].eq("ok")
+    fine = has_number(frame)
     numbers = frame[fine].copy()
     numbers["error"] = numbers["value"] - numbers["truth"]
     numbers["squared"] = numbers["error"] ** 2
@@ -91,10 +91,10 @@ def evaluate(records: pd.DataFrame, files: Iterable[tuple[str, int]] = (), apart
         high=("high", "mean"),
         kind=("kind", "first"),
         cpu_seconds=("cpu_seconds", "mean"),
+        status=("status", "first"),
     )
     table["rmse"] = np.sqrt(table["rmse"])
     table.insert(2, "se", table["sd"] / np.sqrt(table["reps"]))
-    table["status"] = "ok"
     table["cells"] = table["reps"]
     undefined = frame[frame["status"].eq("undefined") & frame["estimand"].ne("")].groupby(by).size()
     table["undefined"] = undefined.reindex(table.index).fillna(0).astype(int)

@@ -27,6 +27,7 @@ from harness.report.evaluation import GROUP, evaluate
 from harness.report.shown import label
 from harness.runs import provenance
 from harness.runs.config import out_folder
+from harness.runs.records import has_number
 
 Config = Mapping[str, Any]
 ANSWER = ["item", "row", "column", "value", "error", "reps", "why", "keys"]
@@ -52,7 +53,7 @@ def with_number(
     notion : str, optional
         Only this notion.
     """
-    fine = records[records["status"].eq("ok")]
+    fine = records[has_number(records)]
     for column, wanted in (("estimand", estimands), ("notion", notion), ("kind", kinds)):
         if wanted is not None:
             fine = fine[fine[column].isin([wanted] if isinstance(wanted, str) else list(wanted))]
@@ -235,7 +236,7 @@ def without_number(records: pd.DataFrame, config: Config, row: str, columns: str
     """Why cells gave no number: rows (row, column, why, keys), one per place in the table, named as in `numbers`; the formats
     are over the columns of the records and the labels `model` and `column`. A list of columns stands for what each cell would
     have given."""
-    lost = labelled(records[~records["status"].eq("ok")], config)
+    lost = labelled(records[~has_number(records)], config)
     whys = [reproduction.why_without(r) for r in lost.itertuples()]
     frames = [
         pd.DataFrame({"row": formatted(lost, row), "column": formatted(lost, column), "why": whys, "key": list(lost["key"])})
@@ -250,7 +251,7 @@ def without_number(records: pd.DataFrame, config: Config, row: str, columns: str
 def whys(records: pd.DataFrame, config: Config, *groups: str) -> dict[Any, str]:
     """{label: why cells of it gave no number}, the first of its reasons; of several groups, as problem and estimator, by the
     tuple of labels."""
-    lost = records[~records["status"].eq("ok")].drop_duplicates(list(groups))
+    lost = records[~has_number(records)].drop_duplicates(list(groups))
     names = [tuple(label(config, group, getattr(r, group)) for group in groups) for r in lost.itertuples()]
     return {name if len(groups) > 1 else name[0]: reproduction.why_without(r) for name, r in zip(names, lost.itertuples())}
 
@@ -332,7 +333,7 @@ def joined(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
 
 def first_reason(records: pd.DataFrame) -> str | None:
     """Why the first cell without a number has none; None where all have one."""
-    lost = records[~records["status"].eq("ok")]
+    lost = records[~has_number(records)]
     return reproduction.why_without(lost.iloc[0]) if len(lost) else None
 
 

@@ -127,7 +127,7 @@ def legend(figure, axes, order, config=None, table=None, upright=True, ends_of_p
     width, height = figure.get_size_inches() * figure.dpi
     renderer = figure.canvas.get_renderer()
     for font in (STYLE["legend.fontsize"], 6.5, 5.5, 4.5, 3.5):
-        for columns in range(min(4, len(texts)), 0, -1):
+        for columns in range(min(5, len(texts)), 0, -1):
             options = {"ncols": columns, "fontsize": font, "handlelength": 2.2, "columnspacing": 1.2, "handler_map": with_caps}
             drawn = figure.legend(handles, texts, loc="outside upper center", **options)
             box = drawn.get_window_extent(renderer)

@@ -6,11 +6,12 @@ from harness.report.evaluation import are_of, evaluate
 from harness.report.reproduction import last_line
 from harness.report.shown import DASH, estimators, label, shown_estimands
 from harness.report.tables import entries_of
+from harness.runs.records import WITH_NUMBER, has_number
 
 
 def without_number(records) -> list[tuple[str, str, int, str]]:
     """[(status, estimator, cells, reason)] of all cells that gave no number, and of undefined estimates."""
-    without = records[~records["status"].eq("ok")]
+    without = records[~has_number(records)]
     if not len(without):
         return []
     grouped = without.assign(short=without["reason"].map(last_line)).groupby(["status", "estimator", "short"], sort=True)
@@ -28,9 +29,9 @@ def dashes(records, config) -> list[tuple[str, str, int, str]]:
     gives: dict[tuple, dict] = {}
     for key, estimator, r in entries_of(frame, shown, levels, {"labels": {}}):
         places.setdefault(key, {})[estimator] = places.get(key, {}).get(estimator) or r is not None
-        truths[key] = truths.get(key, False) or (r is not None and r["status"] == "ok" and r["truth"] == r["truth"])
-        numbers |= {key} if r is not None and r["status"] == "ok" else set()
-    for r in frame[frame["status"].eq("ok")].itertuples():
+        truths[key] = truths.get(key, False) or (r is not None and r["status"] in WITH_NUMBER and r["truth"] == r["truth"])
+        numbers |= {key} if r is not None and r["status"] in WITH_NUMBER else set()
+    for r in frame[has_number(frame)].itertuples():
         gives.setdefault((r.problem, r.notion, r.n, r.estimator), {})[r.estimand] = None
     found: dict[tuple, int] = {}
     for (problem, notion, estimand, n), there in places.items():
@@ -72,7 +73,7 @@ def reasons(records, config, of_table: bool = True) -> list[str]:
     found += [] if whole else dashes(records, config)
     said = [_line(status, names, reason, count) for status, names, count, reason in causes(found, config)]
     on_file = pd.Series(are_of(records, config.get("files", ())), index=records.index, dtype=bool)
-    of_files = records[shown & on_file & records["status"].eq("ok")]
+    of_files = records[shown & on_file & has_number(records)]
     both = of_files[of_files["kind"].eq("point") & of_files["low"].notna() & of_files["high"].notna()]
     beside = both[(both["value"] < both["low"]) | (both["value"] > both["high"])]
     if len(beside):

@@ -15,6 +15,7 @@ from harness.common.writing import whole_file
 from harness.report import glossary, missing, papers, reproduction
 from harness.report.style import ESTIMAND_NAMES
 from harness.runs import sweeps, variations
+from harness.runs.records import has_number
 
 TONES = {
     "identical": "good", "holds": "good", "within error": "fair", "differs": "bad", "fails": "bad", "no test": "open",
@@ -55,7 +56,7 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
     svg = next(f for f in files if f.suffix == ".svg")
     config = experiment.shown_config()
     own = experiment.is_variation or not experiment.paper
-    best = records.assign(other=records["status"].ne("ok")).sort_values("other", kind="stable").drop_duplicates("key")
+    best = records.assign(other=~has_number(records)).sort_values("other", kind="stable").drop_duplicates("key")
     statuses = best["status"].value_counts().to_dict()  # a cell with one number is ok, whatever its others are
     statuses["missing"] = experiment.missing(records)
     found = missing.without_number(records) + ([] if config["item"] or config["ranking"] else missing.dashes(records, config))

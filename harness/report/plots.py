@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from harness.math.notions import NOTIONS
-from harness.report import captions
+from harness.report import captions, papers_points
 from harness.report.evaluation import evaluate
 from harness.report.marks import KIND_NAMES, arrow, fit_texts, legend, marks, sample_ticks, say_no_estimate, spacing, truth_line
+from harness.report.reproduction import TRUTH
 from harness.report.shown import figure_estimands, label
 from harness.report.style import COLOURS, ESTIMAND_NAMES, MARKERS, WIDTH, figure_size, grid_shape, nothing, pale, pyplot  # noqa: F401
+from harness.runs.records import has_number
 from harness.runs.settings import as_list
 
 MAX_PANELS = 40
@@ -29,7 +31,7 @@ def _view(records):
 
 def convergence(records, config):
     """One panel per problem, notion and estimand: mean +- standard error over the reps against n (log axis); truth dashed, with
-    its error as a band."""
+    its error as a band; the paper's own points, where its reported numbers have them, as open marks."""
     plt = pyplot()
     table, panels, series = _prepared(records, config)
     if not series:
@@ -45,6 +47,7 @@ def convergence(records, config):
     )
     sizes = sorted(table["n"].unique())
     aside = spacing(table, series, sizes, config)
+    theirs = {name: papers_points.against_n(records, config, name) for name in dict.fromkeys(panel[0] for panel in panels)}
     for panel, place in zip(panels, places):
         ax, part = axes[place], _of(table, panel)
         for i, estimator in enumerate(series):
@@ -53,6 +56,9 @@ def convergence(records, config):
                 of_kind = line[line["kind"] == kind]
                 at = of_kind["n"] * aside ** (i - (len(series) - 1) / 2)
                 marks(ax, kind, at, of_kind, i, config, upright=True, name=label(config, "estimator", estimator))
+            points = theirs[panel[0]]
+            points = points[points["problem"].eq(panel[1]) & points["estimator"].eq(estimator)]
+            papers_points.draw(ax, points[points["n"].isin(sizes)], i, bool(config.get("same_draws_as_paper")))
         truth_line(ax, part, horizontal=True)
         ax.set_xscale("log")
         sample_ticks(ax, sizes)
@@ -65,9 +71,11 @@ def convergence(records, config):
             axes[row, column].set_xlabel("number of samples $n$")
             axes[row, column].tick_params(labelbottom=True)
     names = [label(config, "estimator", e) for e in series]
-    legend(figure, [axes[place] for place in places], names, config, table)
+    legend(figure, [axes[place] for place in places], [*names, papers_points.TEXT], config, table)
     fit_texts(figure, axes, config)
-    figure.set_label(captions.of_figure(table[table["estimator"].isin(series)], config, "convergence"))
+    said = captions.of_figure(table[table["estimator"].isin(series)], config, "convergence")
+    points = next((found for found in theirs.values() if len(found)), next(iter(theirs.values())))
+    figure.set_label(" ".join([said, papers_points.caption(points, config)]).strip())
     return figure
 
 
@@ -83,7 +91,7 @@ def side_by_side(records, config):
     figure, axes = plt.subplots(
         rows, columns, figsize=figure_size(config, height), squeeze=False, sharey=True, layout="constrained"
     )
-    fine = records[records["status"].eq("ok")]
+    fine = records[has_number(records)]
     for panel, place in zip(panels, places):
         ax, part, dots = axes[place], _of(table, panel), _of(fine, panel)
         for i, estimator in enumerate(series):
@@ -166,7 +174,7 @@ def caption(records, config) -> str:
 def _prepared(records, config):
     """(evaluated estimates, panels (estimand, problem, notion) in their order, estimators in theirs)."""
     estimands = figure_estimands(records, config)
-    fine = records[records["estimand"].isin(estimands) & records["status"].eq("ok")]
+    fine = records[records["estimand"].isin(estimands) & has_number(records)]
     table = evaluate(fine, config.get("files", ()))
     order = {problem: i for i, problem in enumerate(config["problem"])}
     seen = list(dict.fromkeys(zip(records["problem"], records["notion"])))
@@ -174,7 +182,9 @@ def _prepared(records, config):
     with_numbers = set(zip(table["estimand"], table["problem"], table["notion"]))
     panels = [(e, *p) for e in estimands for p in ranked if (e, *p) in with_numbers]
     have = dict.fromkeys(table["estimator"])
-    chosen = as_list(config["figure"]["estimators"]) or [*config["estimator"], *(e for e in have if e not in config["estimator"])]
+    known = set(table["problem"]) == set(table.loc[table["truth"].notna(), "problem"])  # a line of its own: drawn once
+    drawn = [e for e in config["estimator"] if not (known and label(config, "estimator", e) == TRUTH)]
+    chosen = as_list(config["figure"]["estimators"]) or [*drawn, *(e for e in have if e not in config["estimator"])]
     return table, panels, [e for e in chosen if e in have]
 
 

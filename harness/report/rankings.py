@@ -14,7 +14,7 @@ from __future__ import annotations
 from harness.errors import BadInputError
 from harness.report.shown import label
 from harness.runs.config import out_folder
-from harness.runs.records import read_truths
+from harness.runs.records import WITH_NUMBER, has_number, read_truths
 from harness.runs.settings import as_list, checked_ranking, levels
 
 POLICY = (
@@ -23,7 +23,7 @@ POLICY = (
     "An order that is given, or by true values, is asked of every estimator, also of those that measure something else."
 )
 Z95 = 1.959963984540054  # the quantile of the normal distribution for 95 %
-TRIED = ("ok", "undefined", "failed")  # the statuses of cells that make a trial
+TRIED = (*WITH_NUMBER, "undefined", "failed")  # the statuses of cells that make a trial
 ALL_MODELS = "all"
 GROUP = ["notion", "n", "estimator", "estimand"]
 COLUMNS = ["order", *GROUP, "successes", "trials", "incomplete", "share", "low", "high", "models"]
@@ -102,7 +102,7 @@ def score(records, orders: dict):
         tried = keys.notna()
         names = list(dict.fromkeys(part.loc[part["estimand"].notna(), "estimand"])) or [""]
         for estimand in names:
-            fine = part[part["estimand"].eq(estimand) & part["status"].eq("ok")]
+            fine = part[part["estimand"].eq(estimand) & has_number(part)]
             values = fine.pivot(index="rep", columns="problem", values="value")
             for name, order in orders.items():
                 if isinstance(order, dict):
@@ -125,7 +125,7 @@ def score(records, orders: dict):
 
 def own_orders(records) -> dict:
     """{(notion, estimator, estimand): order} by the values in `records`, which hold one cell per model."""
-    fine = records[records["status"].eq("ok")]
+    fine = records[has_number(records)]
     wanted = set(records["problem"])
     found = {}
     for key, part in fine.groupby(["notion", "estimator", "estimand"], sort=False):

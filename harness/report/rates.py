@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from harness.report.shown import DASH
+from harness.runs.records import has_number
 
 
 def log_slope(wide: pd.DataFrame) -> dict[str, float]:
@@ -141,7 +142,7 @@ def coverage(records: pd.DataFrame, *more: str) -> pd.DataFrame:
         no number), least (`least_coverage`) and passes.
     """
     by = ["problem", "estimator", "n", "level", *more]
-    fine = records[records["status"].eq("ok") & records["kind"].isin(["upper", "lower", "interval"]) & records["truth"].notna()]
+    fine = records[has_number(records) & records["kind"].isin(["upper", "lower", "interval"]) & records["truth"].notna()]
     margin = np.minimum(fine["high"].fillna(np.inf) - fine["truth"], fine["truth"] - fine["low"].fillna(-np.inf))
     fine = fine.assign(margin=margin, covered=margin >= -fine["truth_error"].fillna(0.0))
     fine["vacuous"] = fine["high"].fillna(1.0).ge(1.0 - 1e-9) & fine["low"].fillna(0.0).le(0.0)
@@ -149,7 +150,7 @@ def coverage(records: pd.DataFrame, *more: str) -> pd.DataFrame:
         samples=("covered", "size"), coverage=("covered", "mean"), margin=("margin", "min"), truth=("truth", "first"),
         low=("low", "mean"), high=("high", "mean"), vacuous=("vacuous", "mean"), keys=("key", tuple),
     ).reset_index()  # fmt: skip
-    without = records[records["status"].ne("ok")].drop_duplicates("key").groupby(by[:3]).size()
+    without = records[~has_number(records)].drop_duplicates("key").groupby(by[:3]).size()
     table["without"] = [int(without.get(key, 0)) for key in zip(table["problem"], table["estimator"], table["n"])]
     table["least"] = least_coverage(table["level"], table["samples"])
     return table.assign(passes=table["coverage"] >= table["least"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.runs.records import has_number
 from harness.runs.settings import as_list
 
 DASH = "–"
@@ -16,7 +17,7 @@ def label(config, group: str, name: str) -> str:
 def shown_estimands(records, config) -> list[str]:
     """The estimands of the wide table: those of the configuration's `estimand` that were estimated; where it is null that of the
     figure."""
-    have = set(records.loc[records["status"].eq("ok"), "estimand"])
+    have = set(records.loc[has_number(records), "estimand"])
     chosen = list(dict.fromkeys(str(name) for name in as_list(config.get("estimand"))))
     return [name for name in chosen if name in have] or chosen[:1] or _of_figure(records, config)
 
@@ -31,7 +32,7 @@ def figure_estimands(records, config) -> list[str]:
 
 
 def _of_figure(records, config):
-    have = records.loc[records["status"].eq("ok"), "estimand"]
+    have = records.loc[has_number(records), "estimand"]
     wanted = [str(name) for name in as_list(config["figure"]["estimand"])] or ["l1"]
     return [name for name in wanted if (have == name).any()] or (wanted[:1] if len(have) == 0 else [have.value_counts().index[0]])
 

@@ -15,6 +15,7 @@ from harness.report.shown import figure_estimands, label
 from harness.report.style import COLOURS, ESTIMAND_NAMES, WIDTH, pyplot, series_style
 from harness.report.sweep_tables import are_numbers, comparable
 from harness.runs import sweeps
+from harness.runs.records import has_number
 
 PANEL_VALUES = 4  # a second parameter with more values than these is the other axis of a heat map
 LOGARITHMIC_FROM = 20.0  # values whose largest is this many times their smallest are on a logarithmic axis
@@ -28,7 +29,7 @@ def render(results, records, config):
     plt = pyplot()
     estimands = figure_estimands(records, config)
     frame = results.rows(records[records["estimand"].isin(estimands)], config)
-    frame = frame[frame["status"].eq("ok")]
+    frame = frame[has_number(frame)]
     chosen = config["figure"]["estimators"]
     frame = frame[frame["estimator"].isin(chosen)] if chosen and len(frame) else frame
     axes = _axes(results, frame)

@@ -8,6 +8,7 @@ from harness.common.writing import whole_file
 from harness.report.evaluation import are_of, evaluate
 from harness.report.latex import latex
 from harness.report.shown import DASH, OWN_RANDOMNESS, estimators, label, shown_estimands
+from harness.runs.records import WITH_NUMBER, has_number
 
 BOUNDS = {"upper": "≤ ", "lower": "≥ "}
 SMALLEST_SPREAD = 1e-12  # a smaller one is rounding of equal numbers
@@ -57,7 +58,7 @@ def wide(records, config, apart=()):
     rows: dict[tuple, dict] = {}
     for key, estimator, r in entries_of(frame, shown, levels, config):
         entry = rows.setdefault(key, {})
-        if r is not None and r["status"] == "ok":
+        if r is not None and r["status"] in WITH_NUMBER:
             entry[label(config, "estimator", estimator)] = _entry(r, (r["problem"], r["n"]) in files)
             if r["truth"] == r["truth"]:
                 entry["truth"] = f"{r['truth']:.4f}"
@@ -76,7 +77,7 @@ def wide(records, config, apart=()):
     table = table.sort_index(
         level=list(range(len(levels))), key=lambda level: level.map(ranks[level.name]) if level.name in ranks else level
     )
-    of = frame[frame["status"].eq("ok") & frame["estimand"].isin(shown)]
+    of = frame[has_number(frame) & frame["estimand"].isin(shown)]
     name = ("" if len(shown) > 1 else f"{shown[0]}: ") + _entries_are(of, files, config.get("subsets", ()))
     table.columns.name = name.replace("[interval]", f"[{_level(records, shown)}interval]")
     return table
@@ -84,7 +85,7 @@ def wide(records, config, apart=()):
 
 def _level(records, shown):
     """'95% ' where all intervals of the shown estimands are of that level."""
-    both = records["low"].notna() & records["high"].notna() & records["status"].eq("ok") & records["estimand"].isin(shown)
+    both = records["low"].notna() & records["high"].notna() & has_number(records) & records["estimand"].isin(shown)
     levels = records.loc[both, "level"].unique() if "level" in records else []
     return f"{100 * levels[0]:g}% " if len(levels) == 1 and levels[0] == levels[0] else ""
 

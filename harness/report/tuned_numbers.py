@@ -8,6 +8,7 @@ import pandas as pd
 
 from harness.report import items
 from harness.report.evaluation import evaluate
+from harness.runs.records import has_number
 
 BY = ["problem", "model", "notion", "n", "estimator"]
 NUMBERS = ["root_risk", "root_risk_se", "rms", "rms_sd", "dropped", "choice", "folds", "cpu_seconds", "truth"]
@@ -42,6 +43,6 @@ def measured(found: pd.DataFrame, more: Sequence[str] = ()) -> pd.DataFrame:
 
 def with_others(found: pd.DataFrame, records: pd.DataFrame) -> pd.DataFrame:
     """`measured`, and below it the mean values of the estimators in `records` that it does not have."""
-    rest = evaluate(records[records["status"].eq("ok") & ~records["estimator"].isin(found["estimator"])])
+    rest = evaluate(records[has_number(records) & ~records["estimator"].isin(found["estimator"])])
     rest = rest[["problem", "notion", "n", "estimator", "estimand", "mean", "cpu_seconds"]]
     return pd.concat([found.drop(columns="keys"), rest], ignore_index=True)

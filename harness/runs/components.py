@@ -127,7 +127,7 @@ def _build(value: Any, where: str) -> Any:
         return value
     if "_target_" not in value:
         return {k: _build(v, where) for k, v in value.items()}
-    target = _import(value["_target_"], where)
+    target = imported(value["_target_"], where)
     given = {k: _build(v, where) for k, v in value.items() if k != "_target_"}
     if not inspect.isclass(target):
         return functools.partial(target, **given) if given else target
@@ -150,7 +150,8 @@ def _build(value: Any, where: str) -> Any:
         raise BadInputError(f"{where}: {value['_target_']} cannot be made of {given} ({said(error)}).") from error
 
 
-def _import(path: Any, where: str) -> Any:
+def imported(path: Any, where: str) -> Any:
+    """What the dotted path module.Name stands for; `where` begins the sentence of the BadInputError if nothing."""
     module, _, name = str(path).rpartition(".")
     if not module:
         raise BadInputError(f"{where}: _target_ is {path!r}; it must be module.Name.")
@@ -212,7 +213,7 @@ def strangers_sources(config: Any) -> list[str]:
     found: set[str] = set()
     for target in targets(config):
         module = target.rpartition(".")[0]
-        defined_in = getattr(_import(target, "_target_"), "__module__", None) or module
+        defined_in = getattr(imported(target, "_target_"), "__module__", None) or module
         for name in {module, defined_in}:
             if not ours(name):
                 found |= set(sources(name))

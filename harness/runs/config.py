@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from harness.common.paths import CHECKOUT, CONF
 from harness.errors import BadInputError, guess
-from harness.runs import catalogue, mistakes
+from harness.runs import catalogue, mistakes, others
 from harness.runs.catalogue import defaults, setting_names
 from harness.runs.options import GROUPS, ids
 
@@ -63,7 +63,9 @@ def plain(composed: Any, experiment: str | None) -> dict[str, Any]:
     own = OmegaConf.masked_copy(composed, [key for key in composed if key != "hydra"])
     empty: dict[str, Any] = {"problem": {}, "estimator": {}}  # Hydra leaves a group out of which nothing is selected
     chosen: Any = OmegaConf.to_container(own, resolve=True)
-    return {**empty, **chosen, "experiment": experiment}
+    config = {**empty, **chosen, "experiment": experiment}
+    uses_others = not config["problem"] and (config.get("records_of") or config.get("records_from"))
+    return {**config, "estimator": {}} if uses_others else config  # the estimators that a run has by default are not of it
 
 
 def free_paths(overrides: list[str]) -> list[str]:
@@ -188,6 +190,7 @@ def _check_kinds(config: dict[str, Any]) -> None:
     compare = config["compare"]
     if compare is not None and not (isinstance(compare, list) and all(isinstance(item, str) for item in compare)):
         raise BadInputError(f"compare is {compare!r}; a list of items of reported.csv is needed, as compare=[fig1].")
+    others.check(config)
 
 
 def _check_mapping(name: str, found: Any, default: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from harness.errors import BadInputError
 from harness.estimators.base import EstimatorSpec
 from harness.math.notions import NOTIONS
 from harness.problems.base import ProblemSpec, members_of
-from harness.runs import contract, settings, sweeps
+from harness.runs import contract, others, settings, sweeps
 from harness.runs.components import Component, component, configured
 from harness.runs.settings import as_list
 
@@ -97,6 +97,8 @@ def union(config: dict[str, Any], points: list[tuple[dict[str, Any], dict[str, A
 
 
 def _plan(config: dict[str, Any]) -> Plan:
+    if others.without_cells(config):
+        return Plan(settings.checked(config), {}, {}, [], {})
     problems = _chosen("problem", config.get("problem"))
     plain = _chosen("estimator", config.get("estimator"))
     settings.checked(config)

@@ -5,7 +5,8 @@
 <out>/runs/<run id>.json              provenance
 
 status: ok | skipped (outside the estimator's range) | failed (it raised) | undefined (no finite number for this sample) |
-interrupted (the machine stopped first). Finished are ok, skipped and undefined; the others run again.
+interrupted (the machine stopped first). Finished are ok, skipped and undefined; the others run again. Records from outside are
+`imported`, or undefined; they stand beside those of a folder (harness.runs.imported), not in it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from harness.runs.components import Component
 
 FINISHED = ("ok", "skipped", "undefined")
+WITH_NUMBER = ("ok", "imported")  # the statuses of records that hold a number
 COLUMNS = {
     "key": "str", "problem": "str", "problem_key": "str", "problem_parameters": "str", "notion": "str", "n": "int", "rep": "int",
     "estimator": "str", "estimator_key": "str", "estimator_parameters": "str", "seed": "int", "estimand": "str",
@@ -226,8 +228,13 @@ def load_records(path: Path | str, keys: Iterable[str] | None = None) -> pd.Data
             frame[name] = None
     frame = frame[list(COLUMNS)]
     for name, kind in COLUMNS.items():
-        frame[name] = frame[name].astype(_dtype(kind))
+        frame[name] = frame[name].astype(dtype(kind))
     return with_truth(frame, out)
+
+
+def has_number(records: pd.DataFrame) -> pd.Series:
+    """Of every row whether it holds a number, computed or imported."""
+    return records["status"].isin(WITH_NUMBER)
 
 
 def empty_frame() -> pd.DataFrame:
@@ -235,10 +242,10 @@ def empty_frame() -> pd.DataFrame:
     import pandas as pd
 
     kinds = {**COLUMNS, "truth": "float", "truth_error": "float"}
-    return pd.DataFrame({name: pd.Series(dtype=_dtype(kind)) for name, kind in kinds.items()})
+    return pd.DataFrame({name: pd.Series(dtype=dtype(kind)) for name, kind in kinds.items()})
 
 
-def _dtype(kind: str) -> Any:
+def dtype(kind: str) -> Any:
     return {"str": "object", "int": "int64", "float": "float64"}[kind]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import yaml
 
 from harness.common.data_files import FOLDER_FILES, sha256
-from harness.common.paths import PACKS
+from harness.common.paths import EXPERIMENTS, PACKS
 from harness.errors import BadInputError
 from harness.sources.download import download
 
@@ -23,7 +23,8 @@ NAME_WIDTH = 40  # of names in listings
 class Pack:
     """One file: path below CALHARNESS_DATA, urls tried in order (none = not published as such; how to get it is in `note`).
     sha256 None: no checksum is known; the file that the user puts there is taken, and its checksum shown. Files of predictions
-    say how many `rows` (of the test part) and `classes` they hold, so that problems without the file know what they lack."""
+    say how many `rows` (of the test part) and `classes` they hold, so that problems without the file know what they lack. A path
+    below experiments/ is of a file that comes with the package; `repository` and `commit` are where its content is from."""
 
     name: str
     path: str
@@ -37,6 +38,17 @@ class Pack:
     rows: int | None = None
     validation_rows: int | None = None
     classes: int | None = None
+    repository: str = ""
+    commit: str = ""
+
+    @property
+    def is_shipped(self) -> bool:
+        """Whether the file comes with the package."""
+        return self.path.startswith("experiments/")
+
+    def at(self, base: Path | None) -> Path:
+        """Where the file lies, below `base` unless it comes with the package."""
+        return EXPERIMENTS.parent / self.path if self.is_shipped or base is None else base / self.path
 
     @property
     def how(self) -> str:
@@ -88,7 +100,7 @@ def verify(chosen: list[Pack], base: Path) -> int:
     """Print one line per pack; 1 if a file that is there has another checksum, else 0."""
     wrong = 0
     for pack in chosen:
-        path = base / pack.path
+        path = pack.at(base)
         if not path.is_file():
             print(f"{pack.name:<{NAME_WIDTH}}absent     {path}")
             continue
@@ -103,7 +115,7 @@ def verify(chosen: list[Pack], base: Path) -> int:
 
 def fetch(pack: Pack, base: Path) -> Path:
     """Download a pack unless it is there; resumes a partial file; keeps it only if its sha256 matches."""
-    path = base / pack.path
+    path = pack.at(base)
     if path.is_file():
         found = sha256(path)
         if pack.sha256 in (None, found):
