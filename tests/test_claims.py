@@ -153,6 +153,8 @@ def test_figure_and_tables_are_written(statistics, tmp_path):
 
 def test_the_figure_names_every_claim_within_its_margins(statistics):
     """Shaded is the claimed side, to the right in every row; the marks of the verdicts differ in form and colour."""
+    statistics["the area falls little"] = claims.of_quantity(0.00251, 0.001000558, 0.00346123, ["b"])
+    statistics["kde is an outlier"] = claims.exact(0.00123, 0.0001234, (), claims.PAPER)
     figure = claims.figure(statistics, CONFIG)
     assert "1 holds, 1 fails, 1 undecided, 1 not reproducible here" in figure.get_label()
     (ax,) = figure.axes

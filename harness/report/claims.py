@@ -307,7 +307,8 @@ def figure(statistics: Mapping[str, Statistic], config: Config):
         return nothing("no claim could be tested; the page says why")
     scale = font_scale(config)
     texts = [(_wrapped(r.row, 43 / scale), _wrapped(r.column, 50 / scale)) for r in found.itertuples()]
-    lines = [max(2.6, len(name) + len(words) + 0.6) for name, words in texts]
+    numbers = [_right_words(r, scale) for r in found.itertuples()]
+    lines = [max(2.6 + 0.9 * said.count("\n"), len(name) + len(words) + 0.6) for (name, words), said in zip(texts, numbers)]
     edges = np.concatenate([[0.0], np.cumsum(lines)])
     inch = 0.125 * scale  # of a line of text
     height = inch * edges[-1] + 0.85
@@ -320,10 +321,10 @@ def figure(statistics: Mapping[str, Statistic], config: Config):
     middles = (edges[:-1] + edges[1:]) / 2
     for y in edges[1:-1]:
         ax.axhline(y, xmin=-1.2, xmax=2.2, color="0.88", linewidth=0.6, clip_on=False, zorder=0)
-    for r, y, (name, words) in zip(found.itertuples(), middles, texts):
+    for r, y, (name, words), said in zip(found.itertuples(), middles, texts, numbers):
         _row(ax, r, y)
         _left(ax, y, name, words)
-        _right(ax, r, y, scale)
+        _right(ax, r, y, said)
     ax.set(xlim=(-1.25, 1.25), ylim=(edges[-1], 0), yticks=[], xticks=[-1, -0.5, 0, 0.5, 1])
     ax.grid(axis="y", visible=False)
     ax.spines["left"].set_visible(False)
@@ -370,11 +371,17 @@ def _left(ax, y, name, words):
     ax.text(-1.17, start + len(name), "\n".join(words), va="top", fontsize=6.5, color="0.4", **block)
 
 
-def _right(ax, r, y, scale):
-    at = {"transform": ax.get_yaxis_transform(), "ha": "left", "fontsize": 7, "linespacing": 1.15}
+def _right_words(r, scale):
+    """'0.02 [0.01, 0.03], claimed > 0', on two lines where it is too long for one."""
     claimed = f"claimed {SAID_SIDES[r.unit]} {_number(r.reported, 6)}"
-    found = ", ".join(part for part in (_found(r), claimed) if part)
-    ax.text(1.04, y - 0.1, found if len(found) * scale < 44 else found.replace(", claimed", "\nclaimed"), va="bottom", **at)
+    said = ", ".join(part for part in (_found(r), claimed) if part)
+    return said if len(said) * scale <= 41 else said.replace(", claimed", "\nclaimed")
+
+
+def _right(ax, r, y, said):
+    at = {"transform": ax.get_yaxis_transform(), "ha": "left", "fontsize": 7, "linespacing": 1.15}
+    middle = y + 0.45 * said.count("\n")
+    ax.text(1.04, middle - 0.1, said, va="bottom", **at)
     verdict = f"{SYMBOLS[r.verdict]} {r.verdict}" if r.verdict in SYMBOLS else r.verdict
     on = f", on {'our data' if r.where == OURS else r.where}" if isinstance(r.where, str) else ""
-    ax.text(1.04, y + 0.1, verdict + on, va="top", color=LOOKS.get(r.verdict, {"color": "0.4"})["color"], **at)
+    ax.text(1.04, middle + 0.1, verdict + on, va="top", color=LOOKS.get(r.verdict, {"color": "0.4"})["color"], **at)

@@ -122,6 +122,9 @@ def _read(path, reader):
 
 def _mistake_of_a_claim(claims):
     """What is wrong with the first of these rows that is not sound; None where all are."""
+    twice = claims.loc[claims.duplicated(["item", "row"]), "row"]
+    if len(twice):
+        return f"({twice.iloc[0]}) twice, whose names must be unique"
     for claim in claims.itertuples():
         quote = getattr(claim, "quote", None)
         if claim.unit not in SIDES:
