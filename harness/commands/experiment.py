@@ -26,7 +26,7 @@ from harness.runs.settings import as_list
 if TYPE_CHECKING:
     import pandas as pd
 
-SOURCES = (".py", ".j2", ".csv", ".parquet")  # what a drawing depends on
+SOURCES = (".py", ".j2", ".csv", ".parquet", ".yaml")  # what a drawing depends on
 
 
 @dataclass(frozen=True)
