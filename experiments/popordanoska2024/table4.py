@@ -23,19 +23,25 @@ def measured(records, config):
     return items.means(found[found["seeds"].isna()], BY), without
 
 
+def printed(config):
+    """The printed numbers of the item that the experiment compares with."""
+    return networks.printed(config, config["compare"][0])
+
+
 def render(records, config):
     """Networks by each score, on a logarithmic axis, a mark per method; the printed numbers as open marks. Of the accuracy, what
     it lacks to 100 %."""
-    found, paper = measured(records, config)[0], networks.printed(config, "table4")
+    found, paper = measured(records, config)[0], printed(config)
     if not len(found):
         return panels.nothing(networks.NO_FILES)
     found["mean"] = found["mean"].where(found["estimand"].ne("accuracy"), 100 - found["mean"])
     paper["value"] = paper["value"].where(paper["column"].ne("Accuracy"), 100 - paper["value"])
-    names = networks.rows_of(found, paper, config)
-    figure, axes = panels.grid(1, len(COLUMNS), 0.9 + 0.27 * len(names), sharey=True)
-    for ax, (estimand, column) in zip(axes.flat, COLUMNS.items()):
+    names, methods = networks.rows_of(found, paper, config), list(dict.fromkeys(paper["method"]))
+    columns = {estimand: column for estimand, column in COLUMNS.items() if estimand in set(found["estimand"])}
+    figure, axes = panels.grid(1, len(columns), 0.9 + 0.27 * len(names), sharey=True)
+    for ax, (estimand, column) in zip(axes.flat, columns.items()):
         ours, theirs = found[found["estimand"].eq(estimand)], paper[paper["column"].eq(column)]
-        networks.marks(ax, ours, theirs, names, networks.METHODS[:3])
+        networks.marks(ax, ours, theirs, names, methods)
         ax.set(xscale="log", xlabel=AXIS[estimand])
         ax.minorticks_off()
         drawn = [*ours["mean"], *theirs["value"]]
@@ -50,10 +56,11 @@ def table(records, config):
     found, without = measured(records, config)
     rows = worded.entries(found, networks.INDEX, "{column}", digits=2)
     worded.entries(without, networks.INDEX, "{column}", text=lambda r: f"undefined ({r.seeds})", into=rows)
-    paper = networks.printed(config, "table4")
+    paper = printed(config)
     worded.entries(paper, networks.INDEX, "{column}, paper", "value", "plus_minus", 2, into=rows)
+    known = list(dict.fromkeys(paper["column"]))
     heading = "accuracy, NLL and Brier score, x 100: mean ± standard error over seeds"
-    return networks.of_methods(rows, config, heading, [c for name in COLUMNS.values() for c in (name, f"{name}, paper")])
+    return networks.of_methods(rows, config, heading, [c for name in known for c in (name, f"{name}, paper")])
 
 
 def reproduced(records, config):
