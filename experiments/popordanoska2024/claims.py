@@ -90,7 +90,7 @@ def of_printed_curves(records, config):
     """Figure 3's networks, from the authors' notebook."""
     printed = reproduction.reported(PAPER_ID, ["fig3_printed"]).set_index("row")["value"]
     ends = [printed[f"L2 sharpness of {layer}, epoch 30"] for layer in ("the output", "layer 4")]
-    why = "the authors' notebook, last epoch; Figure 3 leaves the output out, and the theorem forbids it: what fails is the estimate"
+    why = "the authors' notebook, last epoch; Figure 3 leaves the output out. By the theorem it cannot be: the estimate fails"
     return {"sharpness falls up to the output": claims.exact(ends[0] - ends[1], 0, (), PAPER, why)}
 
 
@@ -113,10 +113,15 @@ def of_simulations(records, config):
     why = "via the risk, n = 10,000, the number of classes with the largest bias, ten; 10 % is our reading of reliable"
     found["reliable whatever the number of classes"] = relative(last, "fig2b", why)
     mine, own = part(records, config, "fig5_offline")
-    few = curves.numbers(mine, own)
-    few = few[few["estimator"].eq(fig5.RISK) & few["estimand"].eq("kl") & few["n"].eq(500) & few["truth"].notna()]
+    few = fig5.measured(mine, own)
+    few_last = few["n"].max()  # of which there is no distance
+    few = few[few["estimator"].eq(fig5.RISK) & few["estimand"].eq("kl") & few["n"].eq(500)]
     why = "simulated data with ten classes, h = 0.02, against the true value; the paper's truth is the estimate on all images"
-    found["close to the truth with a few hundred points"] = relative(few, "fig5_offline", why)
+    found["close to the truth with a few hundred points"] = relative(few[few["truth"].notna()], "fig5_offline", why)
+    few = few[few["truth"].isna() & few["n"].lt(few_last)]
+    why = "three networks on CIFAR-10, h = 0.02, a value per network: the mean of five orders of the images"
+    own_value = claims.of_mean(few["drift"].abs(), few["keys"], OURS, why) if len(few) else absent("fig5_offline")
+    found["close to the estimate on all images with a few hundred points"] = own_value
     return found
 
 

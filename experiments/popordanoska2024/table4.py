@@ -29,8 +29,8 @@ def printed(config):
 
 
 def render(records, config):
-    """Networks by each score, on a logarithmic axis, a mark per method; the printed numbers as open marks. Of the accuracy, what
-    it lacks to 100 %."""
+    """Networks by each score, of several on logarithmic axes, a mark per method; the printed numbers as open
+    marks. Of the accuracy, what it lacks to 100 %."""
     found, paper = measured(records, config)[0], printed(config)
     if not len(found):
         return panels.nothing(networks.NO_FILES)
@@ -42,7 +42,10 @@ def render(records, config):
     for ax, (estimand, column) in zip(axes.flat, columns.items()):
         ours, theirs = found[found["estimand"].eq(estimand)], paper[paper["column"].eq(column)]
         networks.marks(ax, ours, theirs, names, methods)
-        ax.set(xscale="log", xlabel=AXIS[estimand])
+        ax.set_xlabel(AXIS[estimand])
+        if len(columns) == 1:
+            continue
+        ax.set_xscale("log")
         ax.minorticks_off()
         drawn = [*ours["mean"], *theirs["value"]]
         ticks = [t for t in TICKS if 0.8 * min(drawn) <= t <= 1.25 * max(drawn)]
