@@ -41,11 +41,9 @@ def render(records, config):
         {"value": value, "log": True, "zorder": 3},
     )
     more = {"truth": which != "fig2c", "how": how, "sharey": which != "fig2a"}
-    looks, apart = None, None
-    if which == "fig2c":  # three lines that lie close: side by side, with the marks of the authors' code in their colours
-        apart = {label(config, "problem", name): factor for name, factor in zip(problems, APART)}
-        found["n"] = found["n"] * found["model"].map(apart)
-        looks = {label(config, "problem", name): panels.look(i, False, label=OPEN) for i, name in enumerate(problems)}
+    looks = {label(config, by, name): panels.look(i, False, label=OPEN, linestyle="none") for i, name in enumerate(names)}
+    apart = dict(zip(looks, APART)) if which == "fig2c" else {}  # three lines that lie close: side by side
+    found["n"] = found["n"] * found["model"].map(apart).fillna(1.0)
     figure, axes = panels.facets(found, rows, columns, by, names, 2.5 + 0.5 * (which == "fig2c"), **more)
     for (_, name), ax in axes.items():
         part = found[found[columns[0]].eq(name) & found["estimator"].isin(shown)]
@@ -54,7 +52,7 @@ def render(records, config):
             panels.rule(ax, 0.0)
         else:
             ax.set_ylim(bottom=0.0)
-    panels.legend(figure, list(axes.values()), columns=5, last=[curves.AGAIN, OPEN])
+    panels.legend(figure, list(axes.values()), columns=5, last=[OPEN])
     return figure
 
 
