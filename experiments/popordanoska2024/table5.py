@@ -55,7 +55,7 @@ def render(records, config):
         return panels.nothing(networks.NO_FILES)
     theirs["network"] = [LIKE[name] if LIKE.get(name) in have else name for name in theirs["network"]]
     names = networks.in_order([*found["network"], *theirs["network"]], config)
-    drawn = pd.concat([found.assign(of=OURS), theirs.assign(of=PAPERS, label_of_class=theirs["label_of_class"] + 0.25)])
+    drawn = pd.concat([found.assign(of=OURS), theirs.assign(of=PAPERS, label_of_class=theirs["label_of_class"] + 0.35)])
     looks = {OURS: {"label": OURS}, PAPERS: {"label": PAPERS, "mfc": "white"}}
     how = {"x": "label_of_class", "linestyle": "none", "markersize": 3.5}
     more = {"xlabel": "class", "how": how, "sharex": True, "sharey": "row"}
@@ -63,8 +63,8 @@ def render(records, config):
     figure, axes = panels.facets(drawn, ("metric", AXIS), ("network", titles), "of", looks, 5.0, **more)
     for (metric, network), ax in axes.items():
         for r in found[found["network"].eq(network) & found["metric"].eq(metric)].fillna({"se": 0.0}).itertuples():
-            how = {"textcoords": "offset points", "ha": "center", "fontsize": 6, "color": "0.35"}
-            ax.annotate(f"{r.rank:.0f}", (r.label_of_class, r.mean + r.se), (0, 4), **how)
+            how = {"textcoords": "offset points", "ha": "right", "fontsize": 6, "color": "0.35"}
+            ax.annotate(f"{r.rank:.0f}", (r.label_of_class, r.mean + r.se), (2, 3.5), **how)
         ax.margins(y=0.2)
         ax.set_ylim(bottom=0.0)
         ax.set_xticks(range(10))
