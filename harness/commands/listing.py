@@ -118,13 +118,13 @@ def _has(wanted: list[str], head: str, item) -> bool:
 
 def _said_of(paper, item, found, folder: Path) -> Iterator[str]:
     """What is printed of an item: what it shows, how it was run, what came out, what is missing, and its page."""
-    from harness.report import counted, papers
+    from harness.report import counted, papers, reproduction
 
     yield item.about
     yield f"run: {item.how}"
     if found is not None:
         for source, counts in counted.by_source(counted.once(found, item.experiments)).items():
-            yield f"{source}: {counted.said(counts)}"
+            yield f"{source}: {reproduction.said(counts)}"
     if item.needs:
         yield f"missing: {item.needs}"
     if item.command:

@@ -201,6 +201,7 @@ def _print_table(experiment, frame):
 
 def _print_files(experiment, frame):
     """Draw and write everything, and say where it is."""
+    from harness.report import index
     from harness.runs.settings import FIGURE_FORMATS
 
     _print_table(experiment, frame)
@@ -218,6 +219,8 @@ def _print_files(experiment, frame):
             compared = [_short(path) for path in files if path.stem.startswith("reproduction")]
             found = "; ".join(f"{source}: {said(held)}" for source, held in verdicts.items())
             print(f"  {'paper vs ours':<14}{', '.join(compared)}: {found}")
+    if experiment.paper and not experiment.is_variation:
+        print(f"  {'all results':<14}{_short(index.save(experiment.out))}")
 
 
 def _through_hydra(arguments):

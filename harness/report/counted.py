@@ -44,9 +44,3 @@ def printed_and_others(found) -> dict[str, dict[str, int]]:
     printed, claims = found["source"].eq(reproduction.PRINTED), found["source"].eq(reproduction.CLAIM)
     parts = {"printed": found[printed], "others": found[~printed & ~claims]}
     return {name: {v: n for v, n in reproduction.counts(part).items() if n} for name, part in parts.items()}
-
-
-def said(counts: dict[str, int]) -> str:
-    """'12 identical, 3 differ' of {verdict: count}."""
-    many = {"differs": "differ", "holds": "hold", "fails": "fail"}
-    return ", ".join(f"{n:,} {many.get(verdict, verdict) if n > 1 else verdict}" for verdict, n in counts.items())

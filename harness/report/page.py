@@ -185,7 +185,7 @@ def _part(title, words, key, compared, item_name):
 
 
 def _as_printed(value, error, precision) -> str:
-    """'20.66 ± 0.40': number and error with the decimals that they were printed with, where these are known (precision 0.01: two)."""
+    """'20.66 ± 0.40': with the decimals that number and error were printed with, where these are known (precision 0.01: two)."""
     if value != value or not precision or precision != precision or precision > 1:
         return amount(value, error)
     decimals = round(-math.log10(precision))
