@@ -213,15 +213,11 @@ def _print_files(experiment, frame):
         others = f" ({', '.join(path.suffix for path in same[1:])})" if len(same) > 1 else ""
         print(f"  {what:<14}{_short(same[0])}{others}")
         if what == "table" and verdicts:
+            from harness.report.reproduction import said
+
             compared = [_short(path) for path in files if path.stem.startswith("reproduction")]
-            found = "; ".join(f"{source}: {_counted(held)}" for source, held in verdicts.items())
+            found = "; ".join(f"{source}: {said(held)}" for source, held in verdicts.items())
             print(f"  {'paper vs ours':<14}{', '.join(compared)}: {found}")
-
-
-def _counted(verdicts):
-    """'12 identical, 3 differ' of {verdict: count}."""
-    many = {"differs": "differ", "holds": "hold", "fails": "fail"}
-    return ", ".join(f"{n:,} {many.get(verdict, verdict) if n > 1 else verdict}" for verdict, n in verdicts.items())
 
 
 def _through_hydra(arguments):

@@ -58,10 +58,10 @@ VERDICTS = {
     "within error": "the difference is within what both Monte Carlo errors explain (0.1 % two-sided, Welch)",
     "differs": "the difference is larger than that",
     "no test": "an agreement of no worth: more than half of the reported number would have been accepted, or that number is 0",
-    "not reproducible here": "there is no number of ours, or none that can be judged, for the reason given",
     "holds": "the whole 99 % interval of our statistic is on the claimed side of the threshold",
     "fails": "the whole 99 % interval of our statistic is on the other side of the threshold",
     "undecided": "the 99 % interval of our statistic has the threshold inside",
+    "not reproducible here": "there is no number of ours, or none that can be judged, for the reason given",
 }
 AGREEMENTS = ("identical", "within error")
 LARGEST_POWER = 0.5  # a test that accepts more, relative to the reported number, is none
@@ -323,6 +323,18 @@ def counts_by_source(compared) -> dict[str, dict[str, int]]:
     found = {source: counts(compared[compared["source"].eq(source)]) for source in SOURCES}
     kept = {source: {verdict: count for verdict, count in held.items() if count} for source, held in found.items()}
     return {source: held for source, held in kept.items() if held}
+
+
+def said(verdicts) -> str:
+    """{verdict: count} as a text.
+
+    Examples
+    --------
+    >>> said({"identical": 12, "differs": 3, "no test": 0})
+    '12 identical, 3 differ'
+    """
+    many = {"differs": "differ", "holds": "hold", "fails": "fail"}
+    return ", ".join(f"{n:,} {many.get(verdict, verdict) if n > 1 else verdict}" for verdict, n in verdicts.items() if n)
 
 
 def save(compared, experiment: str, folder: Path) -> list[Path]:
