@@ -115,7 +115,7 @@ def test_figure_1_end_to_end(out, result, cli, monkeypatch):
     assert code == 0, err
     (compared,) = (out / "variations").glob("*/reproduction.csv")
     table = pd.read_csv(compared)
-    assert len(table) == 270 and table["verdict"].isin(["identical", "within error"]).mean() > 0.9
+    assert len(table) == 270 and table["verdict"].isin(["identical", "within error", "no test"]).mean() > 0.9
     assert result(".png").stat().st_size > 20_000
     assert "theta of the smallest mean risk" in result(".tex").read_text()
 

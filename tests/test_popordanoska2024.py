@@ -394,7 +394,7 @@ def test_a_truth_that_is_the_last_estimate_leaves_no_bias():
     found = fig5.measured(records(rows).assign(truth=np.nan), config).set_index(["estimand", "n"])["drift"]
     assert found["kl", 10000] == 0.0 and found["kl", 100] == pytest.approx(50.0)
     ours = reproduction.compare(fig5.reproduced(records(rows).assign(truth=np.nan), config), PAPER, ["fig5"])
-    assert ours["verdict"].to_list() == ["identical", "identical"]
+    assert ours["verdict"].to_list() == ["no test", "no test"]  # 0 against 0
 
 
 @pytest.mark.parametrize("item", ["fig2a", *(pytest.param(item, marks=pytest.mark.slow) for item in ("fig2c", "fig4"))])

@@ -164,7 +164,7 @@ def test_on_mnist_the_papers_curves_are_drawn_and_judged(nets, out):
     compared = reproduction.compare(fig3.reproduced(found, experiment.config), "popordanoska2024", ["fig3", "fig3_printed"])
     judged = compared[compared["ours"].notna() & compared["reported"].notna()]
     assert (
-        set(judged["verdict"]) <= {"identical", "within error", "differs"} and len(judged) == 2 + 6 + 9
+        set(judged["verdict"]) <= {"identical", "within error", "differs", "no test"} and len(judged) == 2 + 6 + 9
     )  # layer 3 is hidden at both epochs
     assert compared.loc[compared["ours"].isna() & compared["reported"].notna(), "reason"].eq("no file holds it").all()
 

@@ -17,7 +17,7 @@ verdict of a number
                             Welch's degrees of freedom: one in a thousand true reproductions is called different
                             (never given where both sides are of the same random draws: there only equality agrees)
     differs                 otherwise
-    no test                 one of the two first, but of no worth: power is above 0.5, or the reported number is 0
+    no test                 one of the two first, but of no worth: power is above 0.5 (to three digits), or the reported number 0
     not reproducible here   we have no number, or one of something else (other data, other hardware), or one replication and so
                             no error to judge by; the reason is given
 verdict of a claim
@@ -259,8 +259,10 @@ def _reason(row, reasons, computed, same_draws_as_paper):
     if row.verdict == "differs":
         return reasons.get(row.column, reasons.get(column))
     if row.verdict == "no test":
-        both = row.reported == 0 and row.ours == 0
-        return "0 is compared with 0" if both else "more than half of the reported number would have been accepted"
+        if row.reported == 0:
+            equal = abs(row.ours) <= row.precision / 2 + 1e-9
+            return "0 is compared with 0" if equal else "the reported number is 0, of which any difference is more than half"
+        return "more than half of the reported number would have been accepted"
     if row.verdict != "not reproducible here":
         return None
     if row.reported != row.reported:
