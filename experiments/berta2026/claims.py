@@ -73,13 +73,13 @@ def of_figures(fig1: pd.DataFrame, fig3: pd.DataFrame) -> dict[str, Statistic]:
         "cross-validation gives a lower bound, multiclass": mean_of(three, CV),
         "isotonic regression in sample overestimates": mean_of(one, IN_SAMPLE),
         "binned ECE overestimates": mean_of(one, ECE),
-        "binning overestimates many multiclass samples": mean_of(mis_3[mis_3["n"].eq(MANY)], CELLS_15),
+        "binning overestimates at n = 10,000, multiclass": mean_of(mis_3[mis_3["n"].eq(MANY)], CELLS_15),
         "so does binning with the text's 30 cells": mean_of(mis_3[mis_3["n"].eq(MANY)], CELLS_30),
         "binning is wrong on calibrated predictions, CV is not": nearer(calibrated_3, CV, CELLS_15),
         "closer to the truth than binning, binary": nearer(mis_1, CV, ECE),
-        "the same at n = 10,000, binary": nearer(mis_1[mis_1["n"].eq(MANY)], CV, ECE),
+        "closer than binning at n = 10,000, binary": nearer(mis_1[mis_1["n"].eq(MANY)], CV, ECE),
         "closer to the truth than binning, multiclass": nearer(mis_3, CV, CELLS_15),
-        "the same at n = 10,000, multiclass": nearer(mis_3[mis_3["n"].eq(MANY)], CV, CELLS_15),
+        "closer than binning at n = 10,000, multiclass": nearer(mis_3[mis_3["n"].eq(MANY)], CV, CELLS_15),
     }
     for name, frames in larger.items():
         first, second = (per_replication(frame, IN_SAMPLE) for frame in frames)
