@@ -116,11 +116,11 @@ def nearer(found: pd.DataFrame, ours: str, other: str) -> Statistic:
     """The mean over replications of |error of the other| - |error of ours|, on the same samples."""
     far = found.assign(size=found["error"].abs())
     first, second = per_replication(far, other, "size"), per_replication(far, ours, "size")
-    both = first.join(second, lsuffix="_other", how="inner")
+    both = first.add_prefix("other_").join(second, how="inner")
     if not len(both):
         return claims.untested(f"{ours} and {other} have no sample in common")
-    keys = [*both["keys_other"], *both["keys"]]
-    return claims.of_difference(both["error_other"], both["error"], keys, claims.OURS, _compared([found], len(both)))
+    keys = [*both["other_keys"], *both["keys"]]
+    return claims.of_difference(both["other_error"], both["error"], keys, claims.OURS, _compared([found], len(both)))
 
 
 def _compared(frames, reps):

@@ -5,15 +5,13 @@ import pandas as pd
 from harness.report import items, reproduction
 from harness.report.shown import label
 
-NOT_COMPUTED = (
-    "not computed: running the experiment again computes what is missing (NOTES.md has the commands, the cheap ones first)"
-)
+NOT_COMPUTED = "not computed: running the experiment computes what is missing (NOTES.md has the commands, cheap ones first)"
 WEIGHTS = "not computed: it needs weights that no package has"
 OF_WEIGHTS = ("variational_tabpfn_berta2026", "variational_tabicl_berta2026")
 
 
 def reproduced(records, config, estimand):
-    """`items.convergence_numbers`; a number of a classifier of this experiment that no record holds is said to be not computed."""
+    """`items.convergence_numbers`; a number of this experiment's classifiers that no record holds is said to be not computed."""
     ours = items.convergence_numbers(records, config, estimand)
     if not config["same_draws_as_paper"]:
         return ours
