@@ -79,6 +79,26 @@ def test_a_number_with_its_error_has_the_normal_interval():
         claims.exact(1.0, -0.1, (), claims.OURS)
 
 
+def test_the_worst_of_many_has_an_interval_of_its_own():
+    """Of 20 coverages of 0.95 the smallest is below it by chance; at the level of each of 20 its interval holds 0.95."""
+    held = np.random.default_rng(0).binomial(200, 0.95, size=20)
+    parts = [claims.of_share(k, 200, [f"k{i}"], claims.PAPER, f"setting {i}", claims.among(20)) for i, k in enumerate(held)]
+    worst = claims.smallest(parts)
+    assert worst.value == held.min() / 200 and worst.low < 0.95 <= worst.high and worst.cells == 4000
+    assert worst.why == f"setting {held.argmin()}" and len(worst.keys) == 20 and worst.where == claims.PAPER
+    most = claims.largest([*parts, claims.untested("no file"), claims.exact(2.0, 0.0, (), claims.OURS)])
+    assert most.value == most.high == 2.0 and most.where == claims.OURS
+    assert np.isnan(claims.smallest([claims.untested("no file")]).value)
+    assert claims.among(1) == pytest.approx(claims.LEVEL)
+
+
+def test_enough_digits_are_shown_to_see_the_side(paper):
+    """0.0009996 is below 0.001, which three digits would hide."""
+    name = "the area falls little"
+    found = claims.table({name: claims.exact(0.0009996, 0.0, (), claims.OURS)}, CONFIG).loc[name]
+    assert found["found, with its 99 % interval"] == "0.0009996" and found["verdict"] == "holds"
+
+
 @pytest.mark.parametrize(
     ("given", "says"),
     [
@@ -133,6 +153,8 @@ def test_figure_and_tables_are_written(statistics, tmp_path):
 
 def test_the_figure_names_every_claim_within_its_margins(statistics):
     """Shaded is the claimed side, to the right in every row; the marks of the verdicts differ in form and colour."""
+    statistics["the area falls little"] = claims.of_quantity(0.00251, 0.001000558, 0.00346123, ["b"])
+    statistics["kde is an outlier"] = claims.exact(0.00123, 0.0001234, (), claims.PAPER)
     figure = claims.figure(statistics, CONFIG)
     assert "1 holds, 1 fails, 1 undecided, 1 not reproducible here" in figure.get_label()
     (ax,) = figure.axes

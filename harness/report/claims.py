@@ -97,9 +97,22 @@ def _flat(keys) -> tuple[str, ...]:
 # Values -> statistics
 
 
-def of_mean(values: Iterable[float], keys: Iterable, where: str, why: str | None = None) -> Statistic:
+def among(parts: int) -> float:
+    """The level of the intervals of each of so many parts, of which `smallest` or `largest` takes one: by Bonferroni's inequality
+    all hold at once at LEVEL. The worst of many is an extreme by chance as well.
+
+    Examples
+    --------
+    >>> round(among(10), 6)
+    0.999
+    """
+    return 1.0 - (1.0 - LEVEL) / max(parts, 1)
+
+
+def of_mean(values: Iterable[float], keys: Iterable, where: str, why: str | None = None, level: float = LEVEL) -> Statistic:
     """The mean of independent values, with Student's t interval mean +- t sd / sqrt(N) of N - 1 degrees of freedom. Values that
-    are NaN are left out; one value decides nothing, its interval is infinite.
+    are NaN are left out; one value decides nothing, its interval is infinite. `level` is that of the interval, see `among`.
+    Equal values have an interval without width: what is right or wrong in each trial is a share (`of_share`).
 
     Examples
     --------
@@ -112,22 +125,27 @@ def of_mean(values: Iterable[float], keys: Iterable, where: str, why: str | None
     held = held[~np.isnan(held)]
     if not len(held):
         return untested(why or "no cell gave a number to compare", keys)
-    half = t.ppf((1 + LEVEL) / 2, len(held) - 1) * held.std(ddof=1) / np.sqrt(len(held)) if len(held) > 1 else np.inf
+    half = t.ppf((1 + level) / 2, len(held) - 1) * held.std(ddof=1) / np.sqrt(len(held)) if len(held) > 1 else np.inf
     mean = held.mean()
     return Statistic(mean, mean - half, mean + half, where, keys, why, len(held))
 
 
 def of_difference(
-    first: Iterable[float], second: Iterable[float], keys: Iterable, where: str, why: str | None = None
+    first: Iterable[float],
+    second: Iterable[float],
+    keys: Iterable,
+    where: str,
+    why: str | None = None,
+    level: float = LEVEL,
 ) -> Statistic:
     """The mean of the paired differences first - second, as `of_mean`; a pair without a number on one side is left out."""
     pair = [np.asarray(list(values), dtype=float) for values in (first, second)]
     if len(pair[0]) != len(pair[1]):
         raise BadInputError(f"first has {len(pair[0])} values and second {len(pair[1])}; pairs are needed.")
-    return of_mean(pair[0] - pair[1], keys, where, why)
+    return of_mean(pair[0] - pair[1], keys, where, why, level)
 
 
-def of_share(successes: int, trials: int, keys: Iterable, where: str, why: str | None = None) -> Statistic:
+def of_share(successes: int, trials: int, keys: Iterable, where: str, why: str | None = None, level: float = LEVEL) -> Statistic:
     """The share of successes in independent trials, with the interval of Clopper and Pearson (1934).
 
     Examples
@@ -142,19 +160,19 @@ def of_share(successes: int, trials: int, keys: Iterable, where: str, why: str |
         raise BadInputError(f"successes is {successes} of {trials} trials; 0 to {trials} are possible.")
     if not trials:
         return untested(why or "no cell gave a number to compare", keys)
-    tail = (1 - LEVEL) / 2
+    tail = (1 - level) / 2
     low = beta.ppf(tail, successes, trials - successes + 1) if successes else 0.0
     high = beta.ppf(1 - tail, successes + 1, trials - successes) if successes < trials else 1.0
     return Statistic(successes / trials, low, high, where, keys, why, trials)
 
 
-def exact(value: float, error: float, keys: Iterable, where: str, why: str | None = None) -> Statistic:
+def exact(value: float, error: float, keys: Iterable, where: str, why: str | None = None, level: float = LEVEL) -> Statistic:
     """A number with a known standard error, and the interval of the normal law; error 0 for an exact number."""
     from scipy.stats import norm
 
     if not (error >= 0 and value == value):
         raise BadInputError(f"the number is {value} +- {error}; a number and an error of 0 or more are needed.")
-    half = norm.ppf((1 + LEVEL) / 2) * error
+    half = norm.ppf((1 + level) / 2) * error
     return Statistic(value, value - half, value + half, where, keys, why)
 
 
@@ -163,6 +181,38 @@ def of_quantity(
 ) -> Statistic:
     """Any other quantity with an interval of LEVEL that is known already, as of a bootstrap."""
     return Statistic(estimate, low, high, where, keys, why)
+
+
+def smallest(parts: Iterable[Statistic], why: str | None = None) -> Statistic:
+    """The smallest of several statistics, as the lowest coverage of many settings: from the smallest lower end to the smallest
+    upper end, which is an interval of LEVEL where those of the parts are made at the level `among(number of parts)`. Parts
+    without a number are left out; `why` is by default that of the smallest.
+
+    Examples
+    --------
+    >>> parts = [of_quantity(2.0, 1.0, 3.0), of_quantity(2.5, 0.5, 9.0)]
+    >>> found = smallest(parts)
+    >>> found.value, found.low, found.high
+    (2.0, 0.5, 3.0)
+    """
+    return _extreme(min, parts, why)
+
+
+def largest(parts: Iterable[Statistic], why: str | None = None) -> Statistic:
+    """The largest of several statistics, as `smallest`."""
+    return _extreme(max, parts, why)
+
+
+def _extreme(extreme, parts, why):
+    parts = list(parts)
+    held = [part for part in parts if part.value == part.value]
+    if not held:
+        return untested(why or next((part.why for part in parts if part.why), "no cell gave a number to compare"))
+    ends = [extreme(getattr(part, name) for part in held) for name in ("value", "low", "high")]
+    where = PAPER if all(part.where == PAPER for part in held) else OURS
+    keys = [key for part in held for key in part.keys]
+    said = why or next(part.why for part in held if part.value == ends[0])
+    return Statistic(*ends, where, keys, said, sum(part.cells for part in held))
 
 
 def untested(why: str, keys: Iterable = ()) -> Statistic:
@@ -218,7 +268,7 @@ def table(statistics: Mapping[str, Statistic], config: Config) -> pd.DataFrame:
         rows[r.row] = {
             "the paper says": f"“{r.quote}”" + (f" ({r.place})" if isinstance(r.place, str) else ""),
             "statistic": r.column,
-            "claimed": f"{SAID_SIDES[r.unit]} {_number(r.reported)}",
+            "claimed": f"{SAID_SIDES[r.unit]} {_number(r.reported, 6)}",
             "found, with its 99 % interval": _found(r) or DASH,
             "verdict": r.verdict,
             "on": r.where if isinstance(r.where, str) else DASH,
@@ -231,15 +281,22 @@ def table(statistics: Mapping[str, Statistic], config: Config) -> pd.DataFrame:
 def _found(r):
     if r.ours != r.ours:
         return ""
-    exactly = r.low == r.high
-    return _number(r.ours) + ("" if exactly else f" [{_number(r.low)}, {_number(r.high)}]")
+    digits = _digits(r)
+    ends = "" if r.low == r.high else f" [{_number(r.low, digits)}, {_number(r.high, digits)}]"
+    return _number(r.ours, digits) + ends
 
 
-def _number(value):
-    """Three significant digits, a true minus, and ∞."""
+def _digits(r):
+    """Significant digits, three or as many more as it takes to see on which side of the threshold value and interval are."""
+    numbers = [x for x in (r.ours, r.low, r.high) if np.isfinite(x) and x != r.reported]
+    return next((d for d in range(3, 13) if all(float(f"{x:.{d}g}") != r.reported for x in numbers)), 12)
+
+
+def _number(value, digits=3):
+    """Significant digits, a true minus, and ∞."""
     if np.isinf(value):
         return "∞" if value > 0 else "−∞"
-    return f"{value:.3g}".replace("-", "−")
+    return f"{value:.{digits}g}".replace("-", "−")
 
 
 def figure(statistics: Mapping[str, Statistic], config: Config):
@@ -249,8 +306,9 @@ def figure(statistics: Mapping[str, Statistic], config: Config):
     if not found["ours"].notna().any():
         return nothing("no claim could be tested; the page says why")
     scale = font_scale(config)
-    texts = [(textwrap.wrap(r.row, int(40 / scale)), textwrap.wrap(r.column, int(46 / scale))) for r in found.itertuples()]
-    lines = [max(2.6, len(name) + len(words) + 0.6) for name, words in texts]
+    texts = [(_wrapped(r.row, 43 / scale), _wrapped(r.column, 50 / scale)) for r in found.itertuples()]
+    numbers = [_right_words(r, scale) for r in found.itertuples()]
+    lines = [max(2.6 + 0.9 * said.count("\n"), len(name) + len(words) + 0.6) for (name, words), said in zip(texts, numbers)]
     edges = np.concatenate([[0.0], np.cumsum(lines)])
     inch = 0.125 * scale  # of a line of text
     height = inch * edges[-1] + 0.85
@@ -263,10 +321,10 @@ def figure(statistics: Mapping[str, Statistic], config: Config):
     middles = (edges[:-1] + edges[1:]) / 2
     for y in edges[1:-1]:
         ax.axhline(y, xmin=-1.2, xmax=2.2, color="0.88", linewidth=0.6, clip_on=False, zorder=0)
-    for r, y, (name, words) in zip(found.itertuples(), middles, texts):
+    for r, y, (name, words), said in zip(found.itertuples(), middles, texts, numbers):
         _row(ax, r, y)
         _left(ax, y, name, words)
-        _right(ax, r, y, scale)
+        _right(ax, r, y, said)
     ax.set(xlim=(-1.25, 1.25), ylim=(edges[-1], 0), yticks=[], xticks=[-1, -0.5, 0, 0.5, 1])
     ax.grid(axis="y", visible=False)
     ax.spines["left"].set_visible(False)
@@ -281,6 +339,10 @@ def figure(statistics: Mapping[str, Statistic], config: Config):
         "the claim holds. A claim holds where the whole interval is there, and fails where all of it is on the other side."
     )
     return made
+
+
+def _wrapped(text, width):
+    return textwrap.wrap(text, int(width), break_on_hyphens=False)
 
 
 def _row(ax, r, y):
@@ -309,11 +371,17 @@ def _left(ax, y, name, words):
     ax.text(-1.17, start + len(name), "\n".join(words), va="top", fontsize=6.5, color="0.4", **block)
 
 
-def _right(ax, r, y, scale):
+def _right_words(r, scale):
+    """'0.02 [0.01, 0.03], claimed > 0', on two lines where it is too long for one."""
+    claimed = f"claimed {SAID_SIDES[r.unit]} {_number(r.reported, 6)}"
+    said = ", ".join(part for part in (_found(r), claimed) if part)
+    return said if len(said) * scale <= 41 else said.replace(", claimed", "\nclaimed")
+
+
+def _right(ax, r, y, said):
     at = {"transform": ax.get_yaxis_transform(), "ha": "left", "fontsize": 7, "linespacing": 1.15}
-    claimed = f"claimed {SAID_SIDES[r.unit]} {_number(r.reported)}"
-    found = ", ".join(part for part in (_found(r), claimed) if part)
-    ax.text(1.04, y - 0.1, found if len(found) * scale < 44 else found.replace(", claimed", "\nclaimed"), va="bottom", **at)
+    middle = y + 0.45 * said.count("\n")
+    ax.text(1.04, middle - 0.1, said, va="bottom", **at)
     verdict = f"{SYMBOLS[r.verdict]} {r.verdict}" if r.verdict in SYMBOLS else r.verdict
     on = f", on {'our data' if r.where == OURS else r.where}" if isinstance(r.where, str) else ""
-    ax.text(1.04, y + 0.1, verdict + on, va="top", color=LOOKS.get(r.verdict, {"color": "0.4"})["color"], **at)
+    ax.text(1.04, middle + 0.1, verdict + on, va="top", color=LOOKS.get(r.verdict, {"color": "0.4"})["color"], **at)

@@ -122,6 +122,9 @@ def _read(path, reader):
 
 def _mistake_of_a_claim(claims):
     """What is wrong with the first of these rows that is not sound; None where all are."""
+    twice = claims.loc[claims.duplicated(["item", "row"]), "row"]
+    if len(twice):
+        return f"({twice.iloc[0]}) twice, whose names must be unique"
     for claim in claims.itertuples():
         quote = getattr(claim, "quote", None)
         if claim.unit not in SIDES:
@@ -172,6 +175,8 @@ def compare(ours, paper: str, items, reasons=None, computed=(), same_draws_as_pa
         COLUMNS, one row per reported number, and `keys`. low, high and where are those of claims. `cells` is the number of cells
         that ours is made of and `of` names them: problem, notion, n and estimator, with a * for what differs between them.
     """
+    import pandas as pd
+
     frame = reported(paper, items).rename(columns={"value": "reported", "reps": "reported_reps"})
     twice = ours.duplicated(KEY)
     if twice.any():
@@ -179,9 +184,8 @@ def compare(ours, paper: str, items, reasons=None, computed=(), same_draws_as_pa
     ours = ours.reindex(columns=[*KEY, "value", "error", "reps", *OPTIONAL])
     ours = _with_standard_errors(ours, frame[KEY]).rename(columns={"value": "ours"})
     frame = frame.merge(ours, on=KEY, how="left", validate="one_to_one")
-    frame = frame.astype(
-        {name: float for name in ("ours", "error", "reps", "low", "high")}
-    )  # also where there is no number at all
+    numbers = ("ours", "error", "reps", "low", "high")
+    frame = frame.astype({name: float for name in numbers})  # also where there is no number at all
     frame["difference"] = frame["ours"] - frame["reported"]
     spread = np.hypot(frame["plus_minus"].fillna(0.0), frame["error"].fillna(0.0))
     frame["z"] = np.where((spread > 1e-12) & frame["error"].notna(), frame["difference"] / spread.where(spread > 0), np.nan)
@@ -193,7 +197,9 @@ def compare(ours, paper: str, items, reasons=None, computed=(), same_draws_as_pa
     with np.errstate(divide="ignore"):
         frame["power"] = (accepted / frame["reported"].abs()).where(judged)
     frame.loc[claim | frame["why"].notna(), "z"] = np.nan
-    frame["reason"] = [_reason(row, reasons or {}, computed, same_draws_as_paper) for row in frame.itertuples()]
+    why = [_reason(row, reasons or {}, computed, same_draws_as_paper) for row in frame.itertuples()]
+    frame["reason"] = pd.Series(why, index=frame.index, dtype=object)  # None where there is none, never NaN
+    frame["where"] = frame["where"].astype(object).where(frame["where"].notna(), None)
     frame["keys"] = [tuple(keys) if isinstance(keys, (tuple, list)) else () for keys in frame["keys"]]
     frame["cells"] = [len(keys) for keys in frame["keys"]]
     frame["of"] = _names_of_cells(frame["keys"], records)
