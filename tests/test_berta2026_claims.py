@@ -105,12 +105,6 @@ def test_the_size_of_a_difference_has_no_negative_end():
     assert (claims.absolute(below).low, claims.absolute(below).high, claims.absolute(below).value) == (0.5, 3.0, 1.0)
 
 
-def test_the_least_of_several_has_the_least_of_their_ends():
-    parts = [claims.claims.of_quantity(value, low, high, ["k"], PAPER) for value, low, high in ((2, 1, 3), (1.5, -1, 4))]
-    found = claims.least(parts)
-    assert (found.value, found.low, found.high, found.keys) == (1.5, -1.0, 3.0, ("k",))
-
-
 @pytest.fixture(scope="module")
 def table():
     """Warm-started trees recover all of the squared errors, those from scratch half, TS between; foundation models most."""

@@ -7,6 +7,7 @@ one are not, since a small sample is the beginning of a larger one. The errors o
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -149,19 +150,10 @@ def of_parts(records: pd.DataFrame) -> dict[str, Statistic]:
     over, truth, keys = part(CENTRED, "l1_over")
     found["the over-confident part is the true error"] = claims.of_mean(over / truth, keys, claims.OURS, said)
     shares = [part(MIXED, name) for name in ("l1_over", "l1_under")]
-    parts = [claims.of_mean(value / truth, keys, claims.OURS, said) for value, truth, keys in shares]
-    found["over- and under-confidence are separated"] = least(parts)
+    level = claims.among(len(shares))
+    parts = [claims.of_mean(value / truth, keys, claims.OURS, said, level) for value, truth, keys in shares]
+    found["over- and under-confidence are separated"] = claims.smallest(parts)
     return found
-
-
-def least(parts: list[Statistic]) -> Statistic:
-    """The smallest of several statistics, in the interval from the smallest lower to the smallest upper end."""
-    smallest = min(parts, key=lambda one: one.value)
-    if any(one.value != one.value for one in parts):
-        return next(one for one in parts if one.value != one.value)
-    ends = [min(getattr(one, end) for one in parts) for end in ("low", "high")]
-    keys = [key for one in parts for key in one.keys]
-    return claims.of_quantity(smallest.value, *ends, keys, smallest.where, smallest.why)
 
 
 # Table 1
@@ -189,7 +181,7 @@ def of_shares(records: pd.DataFrame) -> dict[str, Statistic]:
     found["foundation models recover most"] = smallest_lead(tables, FOUNDATION, [*TREE_BASED, *SIMPLE])
     others = [name for name in (*TREE_BASED, *SIMPLE) if name != "WS CatBoost"]
     found["warm-started CatBoost is the best without a GPU"] = smallest_lead(tables, ["WS CatBoost"], others)
-    return {name: _with_keys(one, keys) for name, one in found.items()}
+    return {name: replace(one, keys=keys) for name, one in found.items()}
 
 
 def shares_of(records: pd.DataFrame) -> tuple[dict[str, pd.DataFrame], tuple[str, ...]]:
@@ -208,7 +200,7 @@ def difference(first: list[str], second: list[str]) -> dict[str, float]:
 
 
 def contrast(
-    tables: Mapping[str, pd.DataFrame], weights: Mapping[str, float], columns: list[str], comparisons: int = 1
+    tables: Mapping[str, pd.DataFrame], weights: Mapping[str, float], columns: list[str], level: float = claims.LEVEL
 ) -> Statistic:
     """A weighted sum of classifiers' percentages, averaged over columns, with its interval clustered by data set.
 
@@ -216,8 +208,7 @@ def contrast(
         variance = sum over the kinds of task of G / (G - 1) sum_g (sum over columns, groups in g, of (x - mean) / (N columns))^2
 
     Binary and multiclass data sets are different ones, so that their clusters are independent; of Student's t the degrees of
-    freedom are those of the smaller number of clusters. `comparisons` is the number of statistics of which the smallest is
-    reported (Bonferroni).
+    freedom are those of the smaller number of clusters.
     """
     from scipy.stats import t
 
@@ -230,27 +221,26 @@ def contrast(
         parts[notion] = parts[notion].add(of, fill_value=0.0) if notion in parts else of
     variance = sum(len(part) / (len(part) - 1) * (part**2).sum() for part in parts.values())
     clusters = min(map(len, parts.values()))
-    half = t.ppf(1 - (1 - claims.LEVEL) / 2 / comparisons, clusters - 1) * np.sqrt(variance)
-    groups = " + ".join(f"{len(tables[column])}" for column in columns)
-    said = f"{groups} groups (data set, model) of {' + '.join(str(len(part)) for part in parts.values())} data sets"
-    return claims.of_quantity(estimate, estimate - half, estimate + half, (), claims.PAPER, said)
+    half = t.ppf((1 + level) / 2, clusters - 1) * np.sqrt(variance)
+    counts = " + ".join(f"{len(tables[column])}" for column in columns)
+    said = f"{counts} groups (data set, model) of {' + '.join(str(len(part)) for part in parts.values())} data sets"
+    groups = sum(len(tables[column]) for column in columns)
+    return Statistic(estimate, estimate - half, estimate + half, claims.PAPER, (), said, groups)
 
 
 def smallest_lead(tables, leaders: list[str], others: list[str]) -> Statistic:
     """The smallest lead, in the mean of the four percentages, of one of these classifiers over one of the others."""
     pairs = [difference([one], [other]) for one in leaders for other in others]
-    return least([contrast(tables, weights, [*table1.COLUMNS], len(pairs)) for weights in pairs])
+    level = claims.among(len(pairs))
+    parts = [contrast(tables, weights, [*table1.COLUMNS], level) for weights in pairs]
+    return replace(claims.smallest(parts), cells=parts[0].cells)
 
 
 def absolute(one: Statistic) -> Statistic:
     """The size of a difference: an interval with 0 inside begins at 0."""
     ends = sorted(abs(end) for end in (one.low, one.high))
     low = 0.0 if one.low <= 0.0 <= one.high else ends[0]
-    return claims.of_quantity(abs(one.value), low, ends[1], one.keys, one.where, one.why)
-
-
-def _with_keys(one, keys):
-    return Statistic(one.value, one.low, one.high, one.where, keys, one.why)
+    return replace(one, value=abs(one.value), low=low, high=ends[1])
 
 
 def counted(records: pd.DataFrame) -> pd.DataFrame:
