@@ -6,6 +6,7 @@ group's largest; average over the groups. Seconds are per 1,000 samples, over al
 """
 
 import numpy as np
+import pandas as pd
 
 from harness.errors import BadInputError
 from harness.report import aggregation, items, panels, reproduction
@@ -22,15 +23,25 @@ SMALLEST = 300  # tasks with at most that many samples are left out
 LEAST = 0.02  # groups whose largest primary error is at most that are left out
 GROUPS = {"binary": 696, "canonical": 241}  # the paper's, before that filter
 PAPER, MEANS, APART = "as in the paper", "mean of dataset means", "folds apart"
+PARTITIONS = "partitions apart"  # mean of the tables of single replications +- its standard error over these
 BY = {PAPER: ["dataset", "config"], APART: ["dataset", "fold", "config"]}
 
 
 def render(records, config):
     """The four percentages: dot and thin bar mean +- standard error over the groups, pale bar the error clustered by data set,
     open diamond the paper's value with its error."""
-    found, theirs = summary(records, config).query("grouping == @PAPER"), _printed()
+    found = summary(records, config).query("grouping == @PAPER")
     names = list(dict.fromkeys(found["classifier"]))
     figure, (axes,) = panels.grid(1, len(COLUMNS), 0.95 + 0.27 * len(names), sharex=True, sharey=True)
+    texts = percentages(axes, found, names, "paper, on its own data" if set(COLUMNS) & set(config["reasons"]) else "paper")
+    figure.supxlabel("% of the largest estimate\n" + counts(records, config), fontsize=7, color="0.25")
+    panels.legend(figure, axes, 3, texts, texts=texts)
+    return figure
+
+
+def percentages(axes, found, names, paper):
+    """The four panels of a summary's rows, one grouping, with the paper's numbers beside; the texts of the legend by label."""
+    theirs = printed()
     look = panels.look(3, filled=False, label="paper", capsize=0.0, shift=0.22) | {"color": COLOURS[1]}
     own = panels.look(0, label="ours", shift=-0.18, capsize=0.0, elinewidth=0.9)
     for ax, column in zip(axes, COLUMNS):
@@ -40,11 +51,7 @@ def render(records, config):
         right = max(100.0, ax.get_xlim()[1])
         ax.set(title=column, xticks=np.arange(0.0, right + 1.0, 25.0), xlim=(0.0, right))
         panels.name_rows(ax, names, 0.55, 0.6)
-    figure.supxlabel("% of the largest estimate\n" + _counts(records, config), fontsize=7, color="0.25")
-    paper = "paper, on its own data" if set(COLUMNS) & set(config["reasons"]) else "paper"
-    texts = {"ours": "ours ± standard error over groups", "clustered error": "± error clustered by data set", "paper": paper}
-    panels.legend(figure, axes, 3, texts, texts=texts)
-    return figure
+    return {"ours": "ours ± standard error over groups", "clustered error": "± error clustered by data set", "paper": paper}
 
 
 def measured(records, config):
@@ -55,7 +62,7 @@ def measured(records, config):
             f"no cell has a binary or canonical notion and more than {SMALLEST} samples; Table 1 is of such only."
         )
     cells = aggregation.cells_of(used, config, ["l1", "l2", "l2_squared"], BY[APART])
-    reference = [name for name in dict.fromkeys(_printed()["row"]) if name in set(cells["estimator"])]
+    reference = [name for name in dict.fromkeys(printed()["row"]) if name in set(cells["estimator"])]
     if not reference:
         raise BadInputError("no estimator of this run is one of Table 1's classifiers, whose largest estimate is its 100 %.")
     return cells, reference
@@ -67,7 +74,19 @@ def summary(records, config):
     cells, reference = measured(records, config)
     names = [label(config, "estimator", e) for e in config["estimator"] if e in set(records["estimator"])]
     tables = {grouping: aggregation.shares(cells, COLUMNS, PRIMARY, by, reference, LEAST) for grouping, by in BY.items()}
-    return aggregation.ranked(tables, names, "dataset", COLUMNS).rename(columns={"estimator": "classifier"})
+    ranked = aggregation.ranked(tables, names, "dataset", COLUMNS)
+    reps = cells["rep"].unique()
+    if len(reps) > 1 and cells.groupby(BY[APART])["rep"].nunique().eq(len(reps)).all():
+        alone = [aggregation.shares(cells[cells["rep"].eq(r)], COLUMNS, PRIMARY, BY[PAPER], reference, LEAST) for r in reps]
+        ranked = pd.concat([ranked, _over_partitions(alone, list(dict.fromkeys(ranked["estimator"])))], ignore_index=True)
+    return ranked.rename(columns={"estimator": "classifier"})
+
+
+def _over_partitions(tables, names):
+    """Mean of the tables of single partitions with its standard error over these; `groups` counts the partitions."""
+    means = pd.concat([aggregation.over_groups(of, names, "dataset") for of in tables])
+    found = means.groupby(["estimator", "column"], sort=False)["mean"].agg(groups="count", mean="mean", se="sem").reset_index()
+    return found.assign(grouping=PARTITIONS).reindex(columns=["grouping", "estimator", "column", *aggregation.ERRORS])
 
 
 def _three_ways(records, config):
@@ -96,28 +115,28 @@ def reproduced(records, config):
         other[r.column] or r.short if r.number else lost.get(r.classifier, "no group has its estimates in full")
         for r in ours.itertuples()
     ]
-    ours["keys"] = aggregation.keys_of(cells, ours["classifier"], map(_notions, ours["column"]))
+    ours["keys"] = aggregation.keys_of(cells, ours["classifier"], map(notions, ours["column"]))
     full = ours["classifier"] + ", " + ours["grouping"].replace(PAPER, "unrounded")
-    printed = {
+    of_item = {
         "table1": ours.assign(row=ours["classifier"])[ours["grouping"].eq(PAPER)],
         "table1_sensitivity": ours.assign(row=full),
     }
-    return items.joined([printed[item].rename(columns={"number": "reps"}).assign(item=item) for item in config["compare"]])
+    return items.joined([of_item[item].rename(columns={"number": "reps"}).assign(item=item) for item in config["compare"]])
 
 
-def _notions(column):
+def notions(column):
     return list(PRIMARY) if column == TIME else [COLUMNS[column][0]]
 
 
 def _unlike(cells, reference, column):
     """Why a column of ours is of something else than the paper's, or None."""
-    for notion in _notions(column):
+    for notion in notions(column):
         mine = len(_largest(cells, reference, notion))
         if mine < GROUPS[notion]:
             return f"ours is over {mine} groups, the paper's over {GROUPS[notion]} (before small errors are left out)"
     if column == TIME:
         return None
-    ten, here = _printed()["row"].nunique(), len(aggregation.with_numbers(cells, reference))
+    ten, here = printed()["row"].nunique(), len(aggregation.with_numbers(cells, reference))
     if here < ten:
         return f"ours is relative to the largest of {here} classifiers, theirs of {ten}"
     of_notion = cells[cells["notion"].eq(COLUMNS[column][0])]
@@ -129,7 +148,7 @@ def _largest(cells, reference, notion):
     return aggregation.largest_means(cells[cells["notion"].eq(notion)], PRIMARY[notion], BY[PAPER], reference)
 
 
-def _counts(records, config):
+def counts(records, config):
     """What the figure rests on."""
     cells, reference = measured(records, config)
     largest = {name: _largest(cells, reference, notion) for notion, name in NAMES.items()}
@@ -140,5 +159,7 @@ def _counts(records, config):
     return f"groups with an error above {LEAST}: {', '.join(texts)}; largest of {classifiers} classifiers{left_out}"
 
 
-def _printed():
-    return reproduction.reported("berta2026", ["table1"])
+def printed():
+    """The paper's table, without its standard errors as rows of their own."""
+    found = reproduction.reported("berta2026", ["table1"])
+    return found[~found["column"].str.endswith(reproduction.STANDARD_ERROR)]

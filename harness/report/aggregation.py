@@ -236,6 +236,68 @@ def keys_of(cells: pd.DataFrame, estimators: Iterable[str], notions: Iterable[Se
     return [tuple(key for one in of for key in known.get((name, one), ())) for name, of in zip(estimators, notions)]
 
 
+def bootstrap_ranks(
+    tables: Mapping[str, pd.DataFrame], names: Sequence[str], cluster: str, resamples: int, seed: int = 0
+) -> pd.DataFrame:
+    """Estimators ranked by the mean of the tables' means, with percentile intervals of a bootstrap over clusters.
+
+    Parameters
+    ----------
+    tables : mapping
+        {column: DataFrame (groups, estimators)}, as of `shares`. A resample takes whole clusters, the same ones for all tables;
+        where two tables have no cluster in common, the clusters of each are resampled among themselves.
+    names : sequence of str
+        The estimators, at least two; larger means rank first.
+    cluster : str
+        The index level that says which cluster a group is of.
+    resamples : int
+        How many.
+    seed : int
+        Of the resamples.
+
+    Returns
+    -------
+    DataFrame indexed by estimator, in the order of rank
+        overall (mean of the tables' means), overall_low, overall_high (95 %), rank (1 = largest), rank_low, rank_high
+        (95 %) and above_next: the share of resamples in which it lies above the estimator that follows.
+
+    Examples
+    --------
+    >>> index = pd.MultiIndex.from_arrays([list("pqr")], names=["data"])
+    >>> found = bootstrap_ranks({"x": pd.DataFrame({"a": [3.0, 4.0, 5.0], "b": [1.0, 2.0, 3.0]}, index)}, ["b", "a"], "data", 200)
+    >>> found[["overall", "rank", "rank_low", "rank_high"]].to_numpy().tolist()
+    [[4.0, 1.0, 1.0, 1.0], [2.0, 2.0, 2.0, 2.0]]
+    """
+    rng = np.random.default_rng(seed)
+    weights: dict[Hashable, np.ndarray] = {}  # of a cluster: how often each resample has it; first the sample itself, once each
+    totals = []
+    for values in tables.values():
+        of = values.index.get_level_values(cluster)
+        new = [one for one in dict.fromkeys(of) if one not in weights]
+        if new:
+            drawn = rng.multinomial(len(new), [1 / len(new)] * len(new), size=resamples)
+            weights |= dict(zip(new, np.vstack([np.ones(len(new), dtype=int), drawn]).T))
+        sums, counts = (frame.groupby(of).sum() for frame in (values[list(names)], values[list(names)].notna()))
+        times = np.stack([weights[one] for one in sums.index], axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            totals.append((times @ sums.to_numpy()) / (times @ counts.to_numpy()))
+    means = np.mean(totals, axis=0)
+    ranks = 1 + (means[:, None, :] > means[:, :, None]).sum(axis=2)
+    order = np.argsort(-means[0], kind="stable")
+    low, high = ([np.quantile(frame[1:], q, axis=0, method="inverted_cdf") for frame in (means, ranks)] for q in (0.025, 0.975))
+    found = {
+        "overall": means[0],
+        "overall_low": low[0],
+        "overall_high": high[0],
+        "rank": ranks[0],
+        "rank_low": low[1],
+        "rank_high": high[1],
+    }
+    ranked = pd.DataFrame(found, index=pd.Index(list(names), name="estimator")).iloc[order]
+    above = [(means[1:, i] > means[1:, j]).mean() for i, j in zip(order, order[1:])]
+    return ranked.assign(above_next=[*above, np.nan])
+
+
 def mean_and_errors(values: pd.DataFrame, clusters: Sequence[str]) -> pd.DataFrame:
     """Mean over the groups by estimator, with its standard error for independent groups and for dependent ones.
 

@@ -1,0 +1,57 @@
+"""The authors' published runs behind Table 1 as records: reader of the pack berta2026_published_runs."""
+
+import json
+
+import pandas as pd
+
+# their names -> Table 1's, and names of ours for what the paper leaves out
+CLASSIFIERS = {
+    "tabICLv2": "TabICLv2", "TabPFN": "RealTabPFN-2.5", "InitLogitCatboostClassifier": "WS CatBoost",
+    "InitLogitLGBMClassifier": "WS LGBM", "BetterCatBoost": "CatBoost", "CheapBetterLGBMClassifier": "LightGBM",
+    "NadarayaWatson": "Nadaraya-Watson", "TSPredictor": "TS", "IsotonicPredictor": "Isotonic", "PartitionWise": "PartitionWise",
+    "XT": "Extra trees", "RF": "Random forest", "SMSPredictor": "SMS", "NadarayaWatsonH_05": "Nadaraya-Watson, h = 0.5",
+    "Binning_Classic": "Binning",
+}  # fmt: skip
+LOSSES = {
+    "binary": {"L1_ECE": "l1", "brier_score": "l2_squared", "logloss": "kl"},
+    "multiclass": {"L1_ECE": "l1", "generalized_norm_score_2": "l2", "brier_score": "l2_squared", "logloss": "kl"},
+}
+NOTIONS = {"binary": "binary", "multiclass": "canonical"}
+PARTITIONS = 10  # experiment_index is 0 to 9; the second row of the same task and index is replication 10 to 19
+IN_SAMPLE = "overfitted_"
+
+
+def read(path):
+    """The records of the file: a cell is one row of it and one classifier, an estimate one of its losses.
+
+    A problem is a task, dataset/fold/config; n is the number of its predictions, rep the random partition, seconds those of all
+    losses of the classifier. Estimates that were not cross-fitted are of the classifier's name with ', in-sample'.
+    """
+    table = pd.read_parquet(path)
+    task = ["task", "dataset", "fold", "config"]
+    again = table.groupby([*task, "experiment_index"]).cumcount()
+    table["rep"] = table["experiment_index"].astype(int) + PARTITIONS * again
+    table["problem"] = [f"{dataset}/{fold}/{config}" for dataset, fold, config in zip(*(table[name] for name in task[1:]))]
+    once = table[["dataset", "fold", "config", "n_classes"]].to_dict("records")
+    table["problem_parameters"] = [json.dumps(row) for row in once]
+    frames = []
+    for kind, losses in LOSSES.items():
+        own = table[table["task"].eq(kind)]
+        for name, label in CLASSIFIERS.items():
+            for prefix in ("", IN_SAMPLE):
+                classifier = prefix + name
+                columns = {f"ERT_{loss}_{classifier}": e for loss, e in losses.items() if f"ERT_{loss}_{classifier}" in own}
+                if own[list(columns)].notna().any(axis=None):  # else of the other kind alone
+                    frames += [_estimates(own, column, e, kind, classifier, label) for column, e in columns.items()]
+        if kind == "multiclass":
+            frames.append(_estimates(own, "top_class_ECE", "l1", kind, "top_class", "Binning").assign(notion="top_label"))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _estimates(table, column, estimand, kind, classifier, label):
+    """One estimand of one classifier, over all rows of a table."""
+    seconds = table.get(f"time_{classifier}", float("nan"))
+    named = f"{label}, in-sample" if classifier.startswith(IN_SAMPLE) else label
+    records = table[["problem", "problem_parameters", "rep"]].assign(n=table["n_samples"].astype(int), value=table[column])
+    reason = table[column].isna().map({True: "the authors' table has no number here", False: None})
+    return records.assign(notion=NOTIONS[kind], estimator=named, estimand=estimand, seconds=seconds, reason=reason)
