@@ -130,7 +130,7 @@ def test_counts_of_the_text(table):
     assert found.to_dict() == {
         (name, column): value
         for name in ("Binary", "Multiclass")
-        for column, value in (("data sets", 4), ("models per data set", 2), ("runs per data set and model", 2))
+        for column, value in (("data sets", 4), ("different models", 2), ("runs per data set and model", 2))
     }
 
 

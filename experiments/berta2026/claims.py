@@ -75,7 +75,7 @@ def of_figures(fig1: pd.DataFrame, fig3: pd.DataFrame) -> dict[str, Statistic]:
         "isotonic regression in sample overestimates": mean_of(one, IN_SAMPLE),
         "binned ECE overestimates": mean_of(one, ECE),
         "binning overestimates at n = 10,000, multiclass": mean_of(mis_3[mis_3["n"].eq(MANY)], CELLS_15),
-        "so does binning with the text's 30 cells": mean_of(mis_3[mis_3["n"].eq(MANY)], CELLS_30),
+        "binning with 30 cells overestimates at n = 10,000": mean_of(mis_3[mis_3["n"].eq(MANY)], CELLS_30),
         "binning is wrong on calibrated predictions, CV is not": nearer(calibrated_3, CV, CELLS_15),
         "closer to the truth than binning, binary": nearer(mis_1, CV, ECE),
         "closer than binning at n = 10,000, binary": nearer(mis_1[mis_1["n"].eq(MANY)], CV, ECE),
@@ -252,7 +252,7 @@ def counted(records: pd.DataFrame) -> pd.DataFrame:
     for notion, mine in once.groupby("notion", sort=False):
         family = mine["config"].astype(str).str.split("_").str[0]
         runs = (mine["rep"] % PARTITIONS).groupby(mine["problem"]).nunique().mean()
-        counts = {"data sets": mine["dataset"].nunique(), "models per data set": family.nunique()}
+        counts = {"data sets": mine["dataset"].nunique(), "different models": family.nunique()}
         for column, value in (counts | {"runs per data set and model": runs}).items():
             rows.append({"item": "text", "row": table1.NAMES[notion].capitalize(), "column": column, "value": float(value)})
     return pd.DataFrame(rows, columns=items.ANSWER).assign(error=0.0, reps=np.inf)
