@@ -166,7 +166,11 @@ def test_on_mnist_the_papers_curves_are_drawn_and_judged(nets, out):
     assert (
         set(judged["verdict"]) <= {"identical", "within error", "differs", "no test"} and len(judged) == 2 + 6 + 9
     )  # layer 3 is hidden at both epochs
-    assert compared.loc[compared["ours"].isna() & compared["reported"].notna(), "reason"].eq("no file holds it").all()
+    assert (
+        compared.loc[compared["ours"].isna() & compared["reported"].notna(), "reason"]
+        .str.startswith("the files at hand do not hold it")
+        .all()
+    )
 
 
 def test_the_papers_one_run_is_judged_by_the_spread_of_runs():
@@ -176,7 +180,7 @@ def test_the_papers_one_run_is_judged_by_the_spread_of_runs():
     ours = fig3.reproduced(records(rows), config).set_index(["item", "row"])
     mine = ours.loc[("fig3", "L2 sharpness of layer 1, epoch 1")]
     assert mine["value"] == pytest.approx(0.3) and mine["error"] == pytest.approx(0.1 * np.sqrt(4 / 3)) and mine["reps"] == 3
-    assert ours.loc[("fig3", "accuracy, epoch 3"), "why"] == "no file holds it"
+    assert ours.loc[("fig3", "accuracy, epoch 3"), "why"].startswith("the files at hand do not hold it")
 
 
 # Figure 6

@@ -26,7 +26,7 @@ from harness.runs.settings import as_list
 if TYPE_CHECKING:
     import pandas as pd
 
-SOURCES = (".py", ".j2", ".csv", ".parquet")  # what a drawing depends on
+SOURCES = (".py", ".j2", ".csv", ".parquet", ".yaml")  # what a drawing depends on
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ class Experiment:
 
     def _computed(self):
         keys = [c.key for c in self.plan.cells]
-        frame = records.load_records(self.out, keys) if records.part_files(self.out) else records.empty_frame()
+        frame = records.load_records(self.out, keys) if keys and records.part_files(self.out) else records.empty_frame()
         outdated = frame["status"].eq("skipped") & ~frame["key"].isin(self.plan.skips)  # what was missing then is there now
         frame = frame[~outdated].reset_index(drop=True)
         if len(frame):  # records that were written under an id of before have today's here

@@ -380,6 +380,12 @@ def _replace_rows(rows, experiment, path):
 
 
 def why_without(record) -> str:
-    """Why a record holds no number: its status and the last line of its reason."""
-    last = record.reason.strip().splitlines()[-1:] if isinstance(record.reason, str) else []
-    return f"{record.status}: {last[0]}" if last else record.status
+    """Why a record holds no number: its status and the last line of its reason, whole."""
+    said = last_line(record.reason)
+    return f"{record.status}: {said}" if said else record.status
+
+
+def last_line(reason) -> str:
+    """The last line of a record's reason, which of a traceback is the message; nothing where there is none (None, NaN)."""
+    lines = reason.strip().splitlines() if isinstance(reason, str) else []
+    return lines[-1].strip() if lines else ""
