@@ -175,7 +175,7 @@ class Experiment:
         `records_of` names, and those from outside. The column `experiment` says whose a row is. Nothing is computed."""
         import pandas as pd
 
-        frames = [frame for one in self.family for frame in (one._computed(), *(s.records(one.name) for s in one.sources))]
+        frames = [frame for one in self.family for frame in (one.computed(), *(s.records(one.name) for s in one.sources))]
         filled = [frame for frame in frames if len(frame)]
         return pd.concat(filled, ignore_index=True) if len(filled) > 1 else (filled or frames)[0]
 
@@ -184,7 +184,8 @@ class Experiment:
         """Where its records from outside come from."""
         return [imported.Source(**one) for one in self.config["records_from"]]
 
-    def _computed(self):
+    def computed(self) -> pd.DataFrame:
+        """The records of its own cells, as of `records`."""
         keys = [c.key for c in self.plan.cells]
         frame = records.load_records(self.out, keys) if keys and records.part_files(self.out) else records.empty_frame()
         outdated = frame["status"].eq("skipped") & ~frame["key"].isin(self.plan.skips)  # what was missing then is there now
