@@ -213,7 +213,7 @@ def load_records(path: Path | str, keys: Iterable[str] | None = None) -> pd.Data
     connection = duckdb.connect()
     chosen = ""
     if keys is not None:
-        connection.register("wanted", pd.DataFrame({"key": list(keys)}))
+        connection.register("wanted", pd.DataFrame({"key": list(keys)}, dtype="str"))  # as a text also where there is none
         chosen = "where key in (select key from wanted)"
     sql = f"""with attempt as (select key, written, max({PREFERENCE}) as rank from r {chosen} group by key, written),
                    best as (select key, arg_min(written, (rank, -written)) as written from attempt group by key)
