@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import collections
 import io
 from pathlib import Path
 
@@ -51,17 +52,28 @@ def strongest(described) -> list[tuple[str, str]]:
 
 
 def _section(paper, found, folder):
-    """What the page says of a paper: its items, claims, and counts of printed numbers, others and claims."""
+    """What the page says of a paper: its items, claims, and {printed, others, claims: {verdict: number}}."""
     items = [_item(paper, item, found, folder) for item in paper.items.values() if item.id != "claims"]
-    own = paper.items.get("claims")
+    own, claims = paper.items.get("claims"), _claims(paper, found)
+    counts = counted.printed_and_others(counted.once(found)) if found is not None else {"printed": {}, "others": {}}
+    absent = _uncompared(paper, found)
     return {
         "paper": paper,
         "items": items,
-        "claims": _claims(paper, found),
+        "claims": claims,
         "claims_page": _link(papers.page(paper, own, folder), folder) if own else None,
-        "counts": counted.printed_and_others(counted.once(found)) if found is not None else {"printed": {}, "others": {}},
-        "uncompared": _uncompared(paper, found),
+        "counts": {
+            "printed": counts["printed"] | ({"not compared yet": absent} if absent else {}),
+            "others": counts["others"],
+            "claims": _in_order(collections.Counter(claim["verdict"] for claim in claims)),
+        },
     }
+
+
+def _in_order(counts):
+    """{verdict: number} in the order of the verdicts."""
+    order = list(reproduction.VERDICTS)
+    return dict(sorted(counts.items(), key=lambda pair: order.index(pair[0]) if pair[0] in order else len(order)))
 
 
 def _item(paper, item, found, folder):
@@ -123,18 +135,11 @@ def _uncompared(paper, found):
 
 def _total(sections):
     """{printed, others, claims: {verdict: number}} over all papers."""
-    total: dict[str, dict[str, int]] = {"printed": {}, "others": {}, "claims": {}}
+    total = {name: collections.Counter() for name in ("printed", "others", "claims")}
     for one in sections:
-        for claim in one["claims"]:
-            total["claims"][claim["verdict"]] = total["claims"].get(claim["verdict"], 0) + 1
         for name, counts in one["counts"].items():
-            for verdict, count in counts.items():
-                total[name][verdict] = total[name].get(verdict, 0) + count
-    order = list(reproduction.VERDICTS)
-    return {
-        name: dict(sorted(counts.items(), key=lambda pair: order.index(pair[0]) if pair[0] in order else len(order)))
-        for name, counts in total.items()
-    }
+            total[name].update(counts)
+    return {name: _in_order(counts) for name, counts in total.items()}
 
 
 def _link(path, folder):

@@ -83,6 +83,7 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
         verdict_meanings=_used(reproduction.VERDICTS, compared, "verdict"),
         source_meanings=_used(SOURCES, compared, "source"),
         tones=TONES,
+        how=papers.HOW,
         inf=math.inf,
         statuses={status: int(count) for status, count in statuses.items() if count},
         reasons=missing.causes(found, config),
