@@ -1,16 +1,23 @@
-# make run: environment, Figure 1 of berta2026, its tables and page.   make test: environment, the tests but the slow ones (two or
-# three minutes on two quiet cores).   make golden: the golden numbers with other numpy kernels.   make slow: the slow tests, some
-# twenty minutes; CI runs all three.   make hours: the commands of the README that reproduce a paper, and the studies of many
-# repetitions; nobody runs these but you.
+# make run: environment, Figure 1 of berta2026, its tables and page.   make results: all figures, tables and pages of the papers, from
+# the records that are stored in results/records_of.   make recompute: the same from nothing, many hours; interrupted, it goes on.
+# make test: environment, the tests but the slow ones (two or three minutes on two quiet cores).   make golden: the golden numbers
+# with other numpy kernels.   make slow: the slow tests, some twenty minutes; CI runs all three.   make hours: the commands of the
+# README that reproduce a paper, and the studies of many repetitions; nobody runs these but you.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run test golden slow hours foundation setup lint benchmark lock clean
+.PHONY: run results recompute test golden slow hours foundation setup lint benchmark lock clean
 
 run: setup
 	$(BIN)/calharness experiment=berta2026_fig1
+
+results: setup
+	$(BIN)/calharness results
+
+recompute: setup
+	$(BIN)/calharness results --compute
 
 test: setup
 	$(BIN)/ruff check .

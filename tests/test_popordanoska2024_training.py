@@ -11,7 +11,7 @@ from experiments.popordanoska2024 import fig3, fig6, fig7, fig8
 from harness import BadInputError
 from harness.commands.experiment import Experiment
 from harness.estimators import NeighbourSharpness, ReliabilityBins
-from harness.report import networks, rates, reproduction
+from harness.report import items, networks, rates, reproduction
 from harness.runs.config import compose
 from harness.runs.records import COLUMNS as RECORD_COLUMNS
 
@@ -323,3 +323,11 @@ def test_without_files_an_experiment_says_how_to_get_them(nets, cli, out, name):
     printed = compared[compared["reported"].notna()]
     assert printed["reason"].str.startswith("skipped: there are no files").all()
     assert len(printed) > 100 if "fig3" in name else len(printed) == 0
+
+
+def test_what_the_paper_only_draws_has_that_for_its_reason():
+    found = reproduction.compare(pd.DataFrame(columns=items.ANSWER), "popordanoska2024", ["fig7", "fig3_printed"])
+    reasons = found[found["reported"].isna()].groupby("item")["reason"].unique().map(list).to_dict()
+    assert reasons == {
+        "fig7": ["the paper draws it and states no number"], "fig3_printed": ["the authors' own table has no value here"]
+    }  # fmt: skip

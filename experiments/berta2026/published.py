@@ -35,24 +35,11 @@ def render(records, config):
     return figure
 
 
+@aggregation.kept
 def summary(records, config):
     """One row per grouping, classifier and column, as of table1.summary: the paper's groups, folds apart, other filters, and the
     estimators beside the ten. Where folds are apart, as they are among the tasks with ten partitions, rows that the authors'
     table repeats count once. The paper's grouping also has aggregation.bootstrap_ranks by the mean of the four percentages."""
-    return _measured(records, config)[1].copy()
-
-
-def _measured(records, config):
-    """(table1.measured's cells, the summary). Those of the latest records are kept: a page asks for them four times."""
-    if not (_latest and _latest[0] is records and _latest[1] == config):
-        _latest[:] = [records, config, *_measure(records, config)]
-    return _latest[2:]
-
-
-_latest: list = []
-
-
-def _measure(records, config):
     cells, reference = table1.measured(records, config)
 
     def shares(of, least=LEAST, by=PAPER):
@@ -69,7 +56,7 @@ def _measure(records, config):
     ranks = aggregation.bootstrap_ranks({name: tables[PAPER][name] for name in COLUMNS}, reference, "dataset", RESAMPLES)
     ranks = ranks.reset_index().assign(grouping=PAPER)
     found = pd.concat([ten, beside[beside["groups"].gt(0)]], ignore_index=True).merge(ranks, "left", ["grouping", "estimator"])
-    return cells, found.rename(columns={"estimator": "classifier"})
+    return found.rename(columns={"estimator": "classifier"})
 
 
 def _numbers(records, config):
@@ -98,7 +85,7 @@ def _rows(numbers, groupings):
 
 def reproduced(records, config):
     """Our numbers for the items of `compare`: they are of the very runs that made the paper's."""
-    cells, _ = _measured(records, config)
+    cells, _ = table1.measured(records, config)
     ours = _numbers(records, config)
     ours["keys"] = aggregation.keys_of(cells, ours["classifier"], map(table1.notions, ours["column"]))
     printed = ours[ours["grouping"].eq(PAPER)]

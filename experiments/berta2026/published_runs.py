@@ -27,8 +27,8 @@ def read(path):
     A problem is a task, dataset/fold/config; n is the number of its predictions, rep the random partition, seconds those of all
     losses of the classifier. Estimates that were not cross-fitted are of the classifier's name with ', in-sample'.
     """
-    table = pd.read_parquet(path)
     task = ["task", "dataset", "fold", "config"]
+    table = pd.read_parquet(path).astype({"task": str, "dataset": str, "config": str})
     again = table.groupby([*task, "experiment_index"]).cumcount()
     table["rep"] = table["experiment_index"].astype(int) + PARTITIONS * again
     table["problem"] = [f"{dataset}/{fold}/{config}" for dataset, fold, config in zip(*(table[name] for name in task[1:]))]

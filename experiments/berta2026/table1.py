@@ -54,6 +54,7 @@ def percentages(axes, found, names, paper):
     return {"ours": "ours ± standard error over groups", "clustered error": "± error clustered by data set", "paper": paper}
 
 
+@aggregation.kept
 def measured(records, config):
     """(aggregation.cells_of the tasks that are large enough, the classifiers of this run that make the paper's maximum)."""
     used = records[records["notion"].isin(PRIMARY) & records["n"].gt(SMALLEST)]
@@ -68,6 +69,7 @@ def measured(records, config):
     return cells, reference
 
 
+@aggregation.kept
 def summary(records, config):
     """One row per grouping, classifier and column: mean_and_errors(), the classifiers in the order of the mean of the four
     percentages; `groups` is 0 where there is no number."""
@@ -75,8 +77,9 @@ def summary(records, config):
     names = [label(config, "estimator", e) for e in config["estimator"] if e in set(records["estimator"])]
     tables = {grouping: aggregation.shares(cells, COLUMNS, PRIMARY, by, reference, LEAST) for grouping, by in BY.items()}
     ranked = aggregation.ranked(tables, names, "dataset", COLUMNS)
-    reps = cells["rep"].unique()
-    if len(reps) > 1 and cells.groupby(BY[APART])["rep"].nunique().eq(len(reps)).all():
+    known = cells.dropna(subset=TIME)
+    reps = known["rep"].unique()
+    if len(reps) > 1 and known.groupby(BY[APART])["rep"].nunique().eq(len(reps)).all():
         alone = [aggregation.shares(cells[cells["rep"].eq(r)], COLUMNS, PRIMARY, BY[PAPER], reference, LEAST) for r in reps]
         ranked = pd.concat([ranked, _over_partitions(alone, list(dict.fromkeys(ranked["estimator"])))], ignore_index=True)
     return ranked.rename(columns={"estimator": "classifier"})

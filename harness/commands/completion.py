@@ -29,9 +29,10 @@ ZSH = """_calharness() {
 }
 compdef _calharness calharness"""
 
-COMMANDS = ("run", "list", "info", "plan", "status", "report", "check", "doctor", "data", "completion", "help")
+COMMANDS = ("run", "list", "info", "plan", "status", "report", "results", "check", "doctor", "data", "completion", "help")
 FLAGS = {
     "run": ("-m", "--cfg", "--traceback", "--help"), "list": ("--all", "--help"), "doctor": ("--compact", "--help"),
+    "results": ("--compute", "--store", "--help"),
 }  # fmt: skip
 LISTS = ("problems", "estimators", "experiments", "calibrators", "papers")
 VALUES = {

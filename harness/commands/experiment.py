@@ -175,7 +175,7 @@ class Experiment:
         `records_of` names, and those from outside. The column `experiment` says whose a row is. Nothing is computed."""
         import pandas as pd
 
-        frames = [frame for one in self.family for frame in (one._computed(), *(s.records(one.name) for s in one.sources))]
+        frames = [frame for one in self.family for frame in (one.computed(), *(s.records(one.name) for s in one.sources))]
         filled = [frame for frame in frames if len(frame)]
         return pd.concat(filled, ignore_index=True) if len(filled) > 1 else (filled or frames)[0]
 
@@ -184,9 +184,10 @@ class Experiment:
         """Where its records from outside come from."""
         return [imported.Source(**one) for one in self.config["records_from"]]
 
-    def _computed(self):
+    def computed(self) -> pd.DataFrame:
+        """The records of its own cells, as of `records`."""
         keys = [c.key for c in self.plan.cells]
-        frame = records.load_records(self.out, keys) if records.part_files(self.out) else records.empty_frame()
+        frame = records.load_records(self.out, keys) if keys and records.part_files(self.out) else records.empty_frame()
         outdated = frame["status"].eq("skipped") & ~frame["key"].isin(self.plan.skips)  # what was missing then is there now
         frame = frame[~outdated].reset_index(drop=True)
         if len(frame):  # records that were written under an id of before have today's here
@@ -282,7 +283,7 @@ class Experiment:
             figure = draw(shown, config)
             summary = getattr(view, "summary", tables.summary)(shown, config)
             wide = getattr(view, "table", tables.wide)(shown, config)
-            if item:
+            if item and config["compare"]:
                 have = {*self.plan.estimators, *frame["estimator"], *(e for one in self.others for e in one.plan.estimators)}
                 computed = {label(config, "estimator", e) for e in have} | {reproduction.TRUTH}
                 asked = (config["compare"], config["reasons"], computed, config["same_draws_as_paper"])

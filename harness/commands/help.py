@@ -23,6 +23,7 @@ MAIN = """calharness: estimators of calibration error against problems with know
   calharness plan OVERRIDES                            cells to do, done, skipped and why, time left; runs nothing
   calharness status [out=DIR]                          what the records hold
   calharness report OVERRIDES                          figure, tables and page from the records; runs nothing
+  calharness results [--compute | --store]             all papers: drawn from stored records, or computed from nothing
   calharness check my_module.Mine                      contract test of an estimator, problem or calibrator
   calharness doctor [--compact] [OVERRIDES]            broken parts, duplicates, missing cells
   calharness data list|fetch NAME|verify|make NAME     published files: where, how large, checksums; stand-ins made here
@@ -86,6 +87,15 @@ Takes what a run takes (`calharness help run`).""",
   calharness report experiment=smoke estimand=l2_squared figure.dpi=300
 
 Takes what a run takes (`calharness help run`).""",
+    "results": """calharness results [--compute | --store] [EXPERIMENT ...] [out=DIR]: the results of all papers at once
+
+  calharness results                       draw every experiment that has stored records, and results/index.html
+  calharness results 'berta2026_*'         those of one paper
+  calharness results --compute             compute what no record holds, cheapest first, then draw; interrupted? the same goes on
+  calharness results --store 'ciosek*'     write results/records_of/EXPERIMENT.parquet from the records
+
+  out=DIR    the folder; else CALHARNESS_OUT, else results/
+Experiments without any number are not drawn. Exit status 1 if one could not be drawn or computed; it stops no other.""",
     "check": """calharness check TARGET: contract test, one line per item
 
   calharness check my_module.Mine    an estimator: a class with default arguments, an instance, or a function (p, y) -> float;

@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-COMMANDS = ("run", "list", "info", "plan", "status", "report", "check", "doctor", "data", "completion")
+COMMANDS = ("run", "list", "info", "plan", "status", "report", "results", "check", "doctor", "data", "completion")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -63,8 +63,8 @@ def dispatch(arguments: list[str]) -> int:
         print(texts.text(wanted or None))
         return 0
     commands = {
-        "run": run, "list": list_, "info": info, "plan": plan, "status": status, "report": report, "check": check,
-        "doctor": doctor, "data": data, "completion": completion,
+        "run": run, "list": list_, "info": info, "plan": plan, "status": status, "report": report,
+        "results": results, "check": check, "doctor": doctor, "data": data, "completion": completion,
     }  # fmt: skip
     first, rest = arguments[0], arguments[1:]
     if first in commands:
@@ -344,6 +344,12 @@ def report(overrides: list[str]) -> int:
             experiment.render(frame)  # says that there is nothing
         status = max(status, _finish(experiment, frame, fresh=True))
     return status
+
+
+def results(arguments: list[str]) -> int:
+    from harness.commands import results as every
+
+    return every.command(arguments)
 
 
 def check(arguments: list[str]) -> int:

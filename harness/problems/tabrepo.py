@@ -76,6 +76,10 @@ class TabRepoTask:
     @property
     def unavailable(self) -> str | None:
         """Why the task cannot be run from this repository, or None."""
+        from harness.sources import tabrepo
+
+        if not tabrepo.is_there(self.repository):
+            return tabrepo.absent(self.repository)
         held = self._held
         absent = held.missing(self.dataset, self.fold)
         if absent:
@@ -119,7 +123,8 @@ class TabRepoTask:
 class TabRepoTasks:
     """A family of problems, one TabRepoTask per (dataset, fold, config), with ids dataset/fold/config.
 
-    Tasks of the list that the repository lacks (a partial download) are skipped with the reason, as are regression data sets.
+    Tasks of the list that the repository lacks (a partial download) are skipped with the reason, as are regression data sets; all
+    are where the repository is not there.
 
     Parameters
     ----------
@@ -153,14 +158,17 @@ class TabRepoTasks:
     max_n: int = 5000
 
     def members(self) -> dict[str, TabRepoTask]:
-        """{id: TabRepoTask}. Raises BadInputError if the repository is absent or nothing is chosen."""
+        """{id: TabRepoTask}. Raises BadInputError if nothing is chosen, or the repository is absent and no list says what it
+        holds."""
         from harness.sources import tabrepo
 
-        held = tabrepo.find(self.repository)
-        listed = self._listed() if self.tasks else self._all_of(held)
-        chosen = self._chosen(listed)
+        listed = self._listed() if self.tasks else None
+        known = listed is not None and all(None not in task for task in listed)
+        held = None if known and not tabrepo.is_there(self.repository) else tabrepo.find(self.repository)
+        chosen = self._chosen(self._all_of(held) if listed is None else listed)
+        place = str(held.root) if held else self.repository
         return {
-            f"{dataset}/{fold}/{config}": TabRepoTask(str(held.root), dataset, fold, config, n, k, self.max_n)
+            f"{dataset}/{fold}/{config}": TabRepoTask(place, dataset, fold, config, n, k, self.max_n)
             for dataset, fold, config, n, k in chosen
         }
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +17,20 @@ from harness.runs.records import has_number
 CELL = ["sample", "estimator"]
 ERRORS = ["groups", "mean", "se", "clusters", "se_clustered", "cluster_mean", "cluster_se"]
 SECONDS = "seconds per 1,000"  # of a cell, divided by its samples in thousands
+
+
+def kept(function: Callable) -> Callable:
+    """A function of (records, config) that keeps what it gave for the latest records and configuration: the figure, the tables
+    and the comparison of a page ask for the same. What it gives is not to be changed."""
+    latest: list = []
+
+    @functools.wraps(function)
+    def remembering(records: pd.DataFrame, config: items.Config) -> Any:
+        if not (latest and latest[0] is records and latest[1] == config):
+            latest[:] = [records, config, function(records, config)]
+        return latest[2]
+
+    return remembering
 
 
 def cells_of(records: pd.DataFrame, config: items.Config, estimands: Iterable[str], parameters: Sequence[str]) -> pd.DataFrame:

@@ -34,8 +34,9 @@ def dashes(records, config) -> list[tuple[str, str, int, str]]:
     for r in frame[has_number(frame)].itertuples():
         gives.setdefault((r.problem, r.notion, r.n, r.estimator), {})[r.estimand] = None
     found: dict[tuple, int] = {}
+    every = estimators(records, config)
     for (problem, notion, estimand, n), there in places.items():
-        for estimator in estimators(records, config):
+        for estimator in every:
             if not there.get(estimator):
                 others = gives.get((problem, notion, n, estimator))
                 reason = f"it gives no {estimand} (but {', '.join(others)})" if others else "no cell of it is recorded yet"

@@ -272,7 +272,8 @@ def _reason(row, reasons, computed, same_draws_as_paper):
     if row.verdict != "not reproducible here":
         return None
     if row.reported != row.reported:
-        return "the authors' own table has no value here"
+        drawn = row.source == "read off a figure"
+        return "the paper draws it and states no number" if drawn else "the authors' own table has no value here"
     if isinstance(row.why, str):
         return row.why
     if row.ours == row.ours:

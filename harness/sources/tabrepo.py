@@ -179,16 +179,33 @@ class Repository:
 def find(path: str) -> Repository:
     """The repository at a path as given (relative to the working folder), below the folder that CALHARNESS_DATA names, or in the
     project's cache folder. A folder of that name that is no repository is passed over."""
-    given = Path(path).expanduser()
-    data = os.environ.get("CALHARNESS_DATA")
-    below = [] if given.is_absolute() else [*([Path(data).expanduser()] if data else []), CACHE]
-    places = [given.absolute(), *(folder / given for folder in below)]
+    places = _places(path)
     for place in places:
         if _root(place) is not None:
             return Repository(place)
-    command = COMMANDS.get(given.name)
-    hint = f"`{command}` gets it" if command else "a folder with model_predictions and configs.parquet is needed"
-    raise BadInputError(f"there is no repository {path}, looked for at {', '.join(map(str, places))}; {hint}.")
+    raise BadInputError(f"there is no repository {path}, looked for at {', '.join(map(str, places))}; {_hint(path)}.")
+
+
+def is_there(path: str) -> bool:
+    """Whether `find` finds it."""
+    return any(_root(place) is not None for place in _places(path))
+
+
+def absent(path: str) -> str:
+    """The reason that a task of a repository which is not there cannot be run: the same on every machine."""
+    return f"the repository {Path(path).name} is not at hand; {_hint(path)}"
+
+
+def _places(path):
+    given = Path(path).expanduser()
+    data = os.environ.get("CALHARNESS_DATA")
+    below = [] if given.is_absolute() else [*([Path(data).expanduser()] if data else []), CACHE]
+    return [given.absolute(), *(folder / given for folder in below)]
+
+
+def _hint(path):
+    command = COMMANDS.get(Path(path).name)
+    return f"`{command}` gets it" if command else "a folder with model_predictions and configs.parquet is needed"
 
 
 def _root(path):

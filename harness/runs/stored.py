@@ -1,0 +1,171 @@
+"""Compact records of one experiment, small enough for version control: everything that it shows is drawn from them again.
+
+<folder>/<experiment>.parquet    one row per estimate, or per cell without one, in the order of the plan's cells
+
+A cell is stored by its position in the plan, whose keys are a pure function of the configuration; a digest of all of them says
+whether the plan is still the one that was stored, else the file is refused. Of problem and estimator nothing is stored but that.
+Estimates are stored bit for bit, a `value` that equals its bound once. Rounded are seconds (three digits), and in files of more
+than EXACT rows the numbers among diagnostics (six digits). peak_mb and the time of writing are left out. The truths of the
+problems and what is known of the runs are in the file's metadata.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.common.seeds import digest
+from harness.common.version import VERSION
+from harness.common.writing import whole_file, write_json
+from harness.errors import BadInputError
+from harness.runs import provenance, records
+from harness.runs.plan import Plan
+from harness.runs.worker import common_columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FOLDER = "records_of"
+EXACT = 20_000  # rows up to which diagnostics are stored to the last digit
+TEXTS = ("estimand", "kind", "status", "reason", "run_id")
+TIMES = ("seconds", "cpu_seconds")
+OF_A_RUN = ("state", "seconds", "git", "processor", "versions")  # of runs/<run id>.json
+_FLOAT = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?|-?\d+e[-+]?\d+")
+
+
+def plan_digest(plan: Plan) -> str:
+    """Identifies the cells of a plan and their order."""
+    return digest("|".join(cell.key for cell in plan.cells))
+
+
+def path_of(folder: Path, name: str) -> Path:
+    """Where the records of an experiment are stored."""
+    return Path(folder) / f"{name}.parquet"
+
+
+def store(frame: pd.DataFrame, plan: Plan, out: Path, path: Path) -> Path:
+    """Write the records of a plan's cells, as of `load_records`, to a file; truths and runs are those of the results folder."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    position = {cell.key: number for number, cell in enumerate(plan.cells)}
+    frame = frame.assign(cell=frame["key"].map(position)).sort_values(["cell", "estimand"], kind="stable", ignore_index=True)
+    value, low, high = (frame[name].to_numpy(dtype=float) for name in ("value", "low", "high"))
+    bound = np.where(np.isnan(high), low, high)
+    columns: dict[str, Any] = {"cell": pa.array(frame["cell"].to_numpy(dtype=np.uint32))}
+    for name in TEXTS:
+        columns[name] = pa.array(frame[name].tolist(), pa.string(), from_pandas=True).dictionary_encode()
+    columns["value"] = pa.array(value, mask=value == bound)
+    for name, numbers in (("low", low), ("high", high), ("level", frame["level"].to_numpy(dtype=float))):
+        columns[name] = pa.array(numbers, mask=np.isnan(numbers))
+    for name in TIMES:
+        columns[name] = pa.array(_rounded(frame[name].to_numpy(dtype=float), 3), pa.float32(), from_pandas=True)
+    templates, numbers = _apart(frame["diagnostics"])
+    exact = len(frame) <= EXACT
+    columns["template"] = pa.array(templates, pa.string()).dictionary_encode()
+    columns["numbers"] = pa.array(numbers, pa.list_(pa.float64() if exact else pa.float32()))
+    run_ids = sorted(frame["run_id"].dropna().unique())
+    told = {
+        "experiment": path.stem, "plan": plan_digest(plan), "cells": len(plan.cells), "version": VERSION,
+        "truths": {p.key: held for p in plan.problems.values() if (held := records.read_truths(out, p.key))},
+        "runs": {run_id: _of_run(out, run_id) for run_id in run_ids},
+    }  # fmt: skip
+    table = pa.table(columns).replace_schema_metadata({"calharness": json.dumps(told, sort_keys=True)})
+    split = ["value", "low", "high", *([] if exact else ["numbers.list.element"])]
+    coded = [*TEXTS, *TIMES, "level", "template"]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path) as temporary:
+        pq.write_table(
+            table, temporary, compression="zstd", compression_level=19, use_dictionary=coded, use_byte_stream_split=split,
+            column_encoding={"cell": "DELTA_BINARY_PACKED"}, write_statistics=False,
+        )  # fmt: skip
+    return path
+
+
+def metadata(path: Path) -> dict[str, Any]:
+    """What a stored file says of itself: experiment, plan, cells, version, truths, runs."""
+    import pyarrow.parquet as pq
+
+    try:
+        told: dict[str, Any] = json.loads(pq.read_schema(path).metadata[b"calharness"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BadInputError(f"{path} holds no stored records ({type(error).__name__}); put back an earlier one.") from error
+    return told
+
+
+def unpack(path: Path, plan: Plan, out: Path) -> int:
+    """Write the stored records of a plan, their truths and their runs into a results folder; returns the number of rows.
+
+    Raises
+    ------
+    BadInputError
+        If the file is of a plan with other cells.
+    """
+    told = metadata(path)
+    if told["plan"] != plan_digest(plan):
+        raise BadInputError(
+            f"{path.name} holds records of {told['cells']:,} cells, which are not the {len(plan.cells):,} cells that "
+            f"{told['experiment']} has here: its configuration, or the data that it is computed on, is another one."
+        )
+    columns = _read(path)
+    part = records.Part(out)
+    names = [name for name in records.COLUMNS if name in columns]
+    for position, *row in zip(columns["cell"], *(columns[name] for name in names)):
+        cell = plan.cells[position]
+        common = common_columns(plan.problems[cell.problem], plan.estimators[cell.estimator], cell, "")
+        held = {**common, **dict(zip(names, row)), "written": 0.0}
+        part.rows.append(tuple(held.get(name) for name in records.COLUMNS))
+    rows = len(part.rows)
+    part.write()
+    for key, truths in told["truths"].items():
+        write_json(Path(out) / "truths" / f"{key}.json", {**records.read_truths(out, key), **truths})
+    for run_id, run in told["runs"].items():
+        write_json(Path(out) / "runs" / f"{run_id}.json", {"run_id": run_id, "cells": {"todo": 0}, **run})
+    return rows
+
+
+def _read(path: Path) -> dict[str, list[Any]]:
+    """The columns of a stored file that records.COLUMNS has, None where there is nothing, and `cell`."""
+    import numpy as np
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path)
+    columns: dict[str, list[Any]] = {name: table[name].to_pylist() for name in ("cell", *TEXTS)}
+    value, low, high, level = (table[name].to_pandas().to_numpy(dtype=float) for name in ("value", "low", "high", "level"))
+    omitted = table["value"].is_null().to_numpy()
+    numbers = {"value": np.where(omitted, np.where(np.isnan(high), low, high), value), "low": low, "high": high, "level": level}
+    numbers |= {name: _rounded(table[name].to_pandas().to_numpy(dtype=float), 3) for name in TIMES}
+    columns |= {name: [None if number != number else number for number in held.tolist()] for name, held in numbers.items()}
+    exact = str(table.schema.field("numbers").type.value_type) == "double"
+    given = zip(table["template"].to_pylist(), table["numbers"].to_pylist())
+    columns["diagnostics"] = [None if text is None else _together(text, held or [], exact) for text, held in given]
+    return columns
+
+
+def _rounded(numbers: Any, digits: int) -> Any:
+    """Numbers to so many significant digits, the nearest double to the decimal."""
+    import numpy as np
+
+    once, where = np.unique(numbers, return_inverse=True)
+    return np.array([float(f"{number:.{digits}g}") for number in once])[where] if len(once) else numbers
+
+
+def _apart(diagnostics: pd.Series) -> tuple[list[str | None], list[list[float] | None]]:
+    """Texts with a gap for every number with a decimal point, and these numbers."""
+    texts = [text if isinstance(text, str) else None for text in diagnostics]
+    found = [None if text is None else [float(number) for number in _FLOAT.findall(text)] for text in texts]
+    return [None if text is None else _FLOAT.sub("\x00", text) for text in texts], found
+
+
+def _together(template: str, numbers: list[float], exact: bool) -> str:
+    given = iter(numbers if exact else [float(f"{number:.6g}") for number in numbers])
+    return re.sub("\x00", lambda _: repr(next(given)), template)
+
+
+def _of_run(out: Path, run_id: str) -> dict[str, Any]:
+    run = provenance.read(out, run_id)
+    kept = {name: run[name] for name in OF_A_RUN if name in run}
+    return {**kept, "config": {"name": run.get("config", {}).get("name")}}
