@@ -312,6 +312,8 @@ def test_page_tells_the_papers_numbers_from_recomputed_ones():
     assert own["counts"] == [("authors' data", {"within error": 1, "not reproducible here": 2})]
     assert own["causes"] == [("1", 2, "no file")] and [row["mark"] for row in own["rows"]] == ["", "1", "1"]
     assert own["rows"][0]["power_text"] == "± 3 %" and parts[2]["causes"] == [] and parts[2]["rows"][0]["power_text"] == "any"
+    rows = sections(compared.assign(column="binned15"), "berta2026", None, {"binned15": "15 bins"})[1]["rows"]
+    assert [row["plain"] for row in rows] == [["", "15 bins"], ["", ""], ["", ""]]  # beside the first of them
     assert parts[0]["rows"][0]["said"] == "on three problems" and parts[0]["rows"][0]["where"] == "ours"
 
 

@@ -14,6 +14,15 @@ def entries(config) -> list[tuple[str, str, str, str]]:
     return found
 
 
+def plain(config) -> dict[str, str]:
+    """{id: its label, or where it has none its parameters} of the configuration's problems and estimators."""
+    found = {}
+    for group in ("problem", "estimator"):
+        labels = (config["labels"] or {}).get(group) or {}
+        found |= {name: labels[name] if name in labels else short(group, name, node) for name, node in config[group].items()}
+    return {name: text for name, text in found.items() if text != name}
+
+
 def about(group: str, name: str, node) -> str:
     """What an id is: what its YAML says, or else the first sentence of its class, and the values of its parameters."""
     known = name in options.ids(group)

@@ -43,12 +43,12 @@ def save(folder: Path) -> Path:
 
 
 def strongest(described) -> list[tuple[str, str]]:
-    """[(paper id, sentence)]: the findings that bear the ranks 1 to MOST_FINDINGS, or where none has a rank the first of each of
-    the first papers."""
+    """[(paper id, sentence)] of MOST_FINDINGS findings: those that have a rank, by it, then the first of each other paper."""
     every = [(rank, paper.id, text) for paper in described for rank, text in paper.findings]
     ranked = sorted((one for one in every if one[0] is not None), key=lambda one: one[0])
-    first = [(None, paper.id, paper.findings[0][1]) for paper in described if paper.findings]
-    return [(paper, text) for _, paper, text in (ranked or first)[:MOST_FINDINGS]]
+    have = {paper for _, paper, _ in ranked}
+    first = [(None, paper.id, paper.findings[0][1]) for paper in described if paper.findings and paper.id not in have]
+    return [(paper, text) for _, paper, text in (ranked + first)[:MOST_FINDINGS]]
 
 
 def _section(paper, found, folder):

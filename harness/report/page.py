@@ -8,6 +8,7 @@ import math
 import os
 import re
 from pathlib import Path
+from types import MappingProxyType
 
 from harness.common.paths import PACKAGE
 from harness.common.version import VERSION
@@ -79,7 +80,7 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
         heading=_plain(wide.columns.name),
         caption=caption,
         table=_wide_table(wide, config),
-        parts=_parts(compared, experiment.paper, paper) if compared is not None else [],
+        parts=_parts(compared, experiment.paper, paper, glossary.plain(config)) if compared is not None else [],
         verdict_meanings=_used(reproduction.VERDICTS, compared, "verdict"),
         source_meanings=_used(SOURCES, compared, "source"),
         tones=TONES,
@@ -140,8 +141,9 @@ def _used(meanings, compared, column):
 # Paper against ours
 
 
-def _parts(compared, paper_id, paper):
-    """The sections of paper against ours: the paper's own numbers, recomputed ones, and the paper's conclusions.
+def _parts(compared, paper_id, paper, plain=MappingProxyType({})):
+    """The sections of paper against ours: the paper's own numbers, recomputed ones, and the paper's conclusions. `plain` has the
+    plain names of ids that rows and columns begin with.
 
     Of each: title, words, id, claims (whether it is of claims), counts [(source, {verdict: rows})], columns, rows, shared
     (sentences on what all rows have in common), causes [(mark, rows, reason)], total."""
@@ -158,14 +160,16 @@ def _parts(compared, paper_id, paper):
         ("Against recomputed numbers", "Not in the paper: its figures and formulas, computed anew by somebody else.",
          "recomputed", recomputed),
     )  # fmt: skip
-    return [_part(title, words, key, compared[rows], name) for title, words, key, rows in described if rows.any()]
+    return [_part(title, words, key, compared[rows], name, plain) for title, words, key, rows in described if rows.any()]
 
 
-def _part(title, words, key, compared, item_name):
+def _part(title, words, key, compared, item_name, plain):
     rows = _telling_first(compared).to_dict("records")
     causes = _causes(compared)
     marks = {reason: mark for mark, _, reason in causes}
+    told: set[str] = set()
     for row in rows:
+        row["plain"] = [_told(row[column], plain, told) for column in ("row", "column")]
         row["mark"] = marks.get(_said(row.get("reason")), "")
         row["item_name"] = item_name(row["item"])
         row["place"], row["quote"] = _said(row.get("place")), _said(row.get("quote"))
@@ -183,6 +187,15 @@ def _part(title, words, key, compared, item_name):
         "title": title, "words": words, "id": key, "claims": key == "claims", "counts": counts, "rows": rows, "shown": shown,
         "shared": shared, "causes": causes, "total": len(compared),
     }  # fmt: skip
+
+
+def _told(text, plain, told) -> str:
+    """The plain name of the id that a row or column begins with, where it is the first of them."""
+    name = re.match(r"\w*", str(text))[0]
+    if name in told or name not in plain:
+        return ""
+    told.add(name)
+    return plain[name]
 
 
 def _as_printed(value, error, precision) -> str:
