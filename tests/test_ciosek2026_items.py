@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import harness
-from experiments.ciosek2026 import ablations, bound, convergence, coverage, ece, study, tighter
+from experiments.ciosek2026 import ablations, bound, claims, convergence, coverage, ece, perturbation, study, tighter
 from harness.estimators import MeanShift
 from harness.estimators.base import apply
 from harness.estimators.certified.base import EMPIRICAL, FULL, ablated
@@ -60,11 +60,14 @@ def configured(item, *overrides):
 def test_every_reported_number_is_there_once_and_named_by_its_origin():
     assert not REPORTED.duplicated(["item", "row", "column"]).any()
     slopes = REPORTED[REPORTED["item"].eq("slopes")].set_index(["row", "column"])["value"]
-    assert slopes["NW", "slope, steepest"] == -0.406 and slopes["Lip+Bkt", "slope, flattest"] == -0.346 and len(slopes) == 6
-    papers = {"slopes", "study", "bound", "ece", "perturbation"}  # all others are of the prototype
-    others = set(REPORTED["item"]) - papers
-    assert all(item.endswith("_prototype") for item in others)
-    assert REPORTED.loc[REPORTED["item"].str.endswith("_prototype"), ["value", "plus_minus", "reps"]].notna().all(axis=None)
+    assert slopes["NW", "slope, steepest"] == -0.406 and slopes["Lip+Bkt", "slope, flattest"] == -0.346 and len(slopes) == 9
+    papers = {"slopes", "study", "bound", "perturbation"}  # all others but the claims are of the prototype
+    prototype = REPORTED["item"].str.endswith("_prototype")
+    assert set(REPORTED.loc[~prototype, "item"]) == papers | {"claims"}
+    assert REPORTED["source"].eq("printed").eq(REPORTED["item"].isin(papers)).all()
+    assert REPORTED["source"].eq("recomputed by independent code").eq(prototype).all()
+    assert REPORTED["value"].notna().all() and REPORTED.loc[~prototype, "place"].notna().all()
+    assert REPORTED.loc[prototype, ["plus_minus", "reps"]].notna().all(axis=None)
 
 
 def test_every_experiment_composes_and_finds_its_reported_items():
@@ -145,6 +148,79 @@ def test_slopes_are_shown_beside_the_papers_range_and_not_judged_by_it():
     assert convergence.render(frame, config).axes
 
 
+# claims
+
+
+def statistics(rows, experiment, **more):
+    frame = records(rows, **more).assign(experiment=experiment)
+    return claims.statistics(frame, configured("claims"))
+
+
+def test_every_claim_has_a_statistic_and_its_name():
+    found = statistics([{"estimator": NW, "status": "undefined", "value": np.nan, "kind": None}], "ciosek2026_ece")
+    assert set(found) == set(REPORTED.loc[REPORTED["item"].eq("claims"), "row"]) and len(found) >= 6
+    assert sum(s.value == s.value for s in found.values()) == 2  # the derivatives need no records
+    config = configured("claims")
+    text = (reproduction.EXPERIMENTS / PAPER / "NOTES.md").read_text()
+    assert "paper itself was not at hand" in text and set(config["compare"]) == {"claims"}
+
+
+def test_the_constants_of_the_perturbation_are_approached():
+    found = statistics([], "ciosek2026_ece")
+    first, second = (found[f"perturbed, {name} derivative"].value for name in ("first", "second"))
+    assert 0.497 < first < 0.5 and 0.49 < second < 0.5
+
+
+def test_the_lowest_coverage_is_that_of_the_worst_setting():
+    rows = [{"estimator": e, "rep": i, "value": 0.2 if i or e == TV else 0.05} for e in (NW, TV) for i in range(20)]
+    found = statistics(rows, "ciosek2026_coverage")["bounds hold"]
+    assert found.value == 0.95 and NW in found.why and found.low < 0.95 < found.high
+
+
+def test_claims_on_bounds_take_the_function_that_is_worst_for_them():
+    rows = []
+    for problem in claims.FOUR:
+        steep = -0.33 if problem == claims.FOUR[1] else -0.35
+        for estimator, exponent, factor in ((NW, steep, 1.0), (TV, -0.25, 1.0), ("lip_bkt", -0.3, 3.0)):
+            rows += law(estimator, exponent, factors=(0.4 * factor, 0.5 * factor), problem=problem)
+    found = statistics(rows, "ciosek2026_convergence")
+    faster = found["NW falls faster than TV"]
+    assert faster.value == pytest.approx(0.08) and claims.FOUR[1] in faster.why
+    assert found["NW is several times tighter than Lip+Bkt"].value > 2 and found["NW is tightest"].value < 1
+    inside, outside = (found[f"{name}, slopes in the printed range"].value for name in ("TV", "Lip+Bkt"))
+    assert inside < 0 and outside == pytest.approx(0.046)  # -0.3 is flatter than -0.346
+
+
+def test_binned_estimates_that_stay_away_are_told_from_those_that_come_closer():
+    rows = [
+        {"problem": "score_waves", "estimator": e, "n": n, "rep": i, "value": v + 0.001 * i, "kind": "point"}
+        for e, n, v in (("binned15", 1000, 0.04), ("binned15", 10**6, 0.01), ("binned10", 1000, 0.04), ("binned100", 10**6, 0.09))
+        for i in range(3)
+    ]
+    found = statistics(rows, "ciosek2026_ece")
+    assert found["15 bins do not converge on the fourth function"].value == pytest.approx(0.03)
+    assert found["n^(1/3) bins do not converge on the fourth function"].value == pytest.approx(-0.05)
+    assert found["ECE is not an upper bound"].value == 1.0
+
+
+def test_the_largest_mean_bound_decides_whether_a_level_is_reached():
+    rows = [{"problem": p, "estimator": NW, "n": bound.AT, "rep": i, "value": v + 1e-4 * i}
+            for p, v in zip(claims.CALIBRATED, (0.01, 0.03)) for i in range(3)]  # fmt: skip
+    found = statistics(rows, "ciosek2026_convergence")["0.02 is reached at ten million samples"]
+    assert found.value == pytest.approx(0.0301) and claims.CALIBRATED[1] in found.why
+
+
+def test_the_decrease_of_the_auroc_is_claimed_of_the_largest():
+    base, rows = "perturbed_networks/{}_mlp_seed{}", []
+    for table, drop in (("adult", 0.002), ("spambase", 0.0005)):
+        for seed in range(3):
+            name = base.format(table, seed)
+            for problem, value in ((name, 0.9), (f"{name}/aware_h2^-6", 0.9 - drop - 1e-5 * seed)):
+                rows.append({"problem": problem, "estimator": "auroc", "estimand": "auroc", "value": value, "kind": "point"})
+    found = statistics(rows, "ciosek2026_perturbation")["AUROC at h = 2^-6, trained with the perturbation"]
+    assert found.value == pytest.approx(0.00201) and found.low > perturbation.LIMIT and "adult" in found.why
+
+
 # derived against paper-style
 
 
@@ -208,7 +284,8 @@ def test_a_bound_fails_where_too_few_samples_hold_the_truth():
     found = coverage.table(records(rows), config).iloc[0]
     assert found["n = 1,000"] == "0.9500" and found["n = 10,000"] == "0.6000" and found["verdict"] == "fails at n = 10,000"
     assert found["closest margin"] == "-0.05000"
-    assert coverage.render(records(rows), config).axes
+    shown = [text.get_text() for text in coverage.render(records(rows), config).axes[1].texts]
+    assert sorted(shown) == ["0.9500", "fails 0.6000"]
 
 
 def test_an_interval_must_hold_the_truth_on_both_sides_and_a_cell_without_a_number_is_counted():
@@ -306,8 +383,22 @@ def test_the_bound_stands_beside_the_shift_of_the_scores():
         "0.0182",
     ]
     found = reproduction.compare(bound.reproduced(frame, config), PAPER, ["bound"])
-    assert found["ours"].eq(0.02).all() and set(found["verdict"]) == {"not reproducible here"}
+    ours = found.set_index("column")["ours"]
+    assert ours["bound at h = 2^-6"].eq(0.02).all() and set(found["verdict"]) == {"not reproducible here"}
     assert bound.render(frame, config).axes
+
+
+def test_the_samples_that_a_bound_needs_are_between_the_sizes_and_unknown_where_none_is_low_enough():
+    rows = [{"estimator": NW, "n": n, "value": v} for n, v in ((1000, 0.04), (10_000, 0.02), (100_000, 0.01))]
+    assert bound.needed(records(rows))[SINE] == pytest.approx(10_000)
+    assert bound.needed(records(law(NW, -0.5, sizes=(100, 10_000), factors=(0.2,), problem=SINE))).isna().all()
+
+
+def test_a_bound_of_zero_is_drawn_on_the_edge_of_the_logarithmic_axis():
+    rows = [{"estimator": NW, "value": 0.3}, {"estimator": "lower_preq", "kind": "lower", "value": 0.0}]
+    (ax,) = bound.render(records(rows, problem="score_saturated_perturbed"), configured("bound")).axes
+    (edge,) = [line for line in ax.get_lines() if line.get_label() == "lower bound, 0"]
+    assert edge.get_ydata().tolist() == [ax.get_ylim()[0]] and ax.get_ylim()[0] > 0.0
 
 
 def test_nothing_to_draw_is_a_figure_that_says_so():

@@ -118,7 +118,9 @@ def test_an_experiment_is_read_with_what_it_inherits(name):
     assert read.about and read.config["title"] and read.config["name"] == name
     assert ("paper" in read.config) == name.startswith(("berta", "ciosek", "gruber", "moskvichev", "popordanoska"))
     chosen = {key: ids for entry in read.config["defaults"] for key, ids in entry.items()}
-    assert set(chosen) == {"override /problem", "override /estimator"}
+    groups = {"override /problem", "override /estimator"}
+    outside = {"records_of", "records_from"} & set(read.config)  # with the records of others it may have cells of its own or none
+    assert set(chosen) <= groups if outside else set(chosen) == groups
 
 
 def test_an_inherited_experiment_is_what_hydra_makes_of_it():

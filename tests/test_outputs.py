@@ -1,5 +1,7 @@
 """What people look at: evaluation, tables, paper against ours, figures, the page."""
 
+import html
+import json
 import os
 import re
 from dataclasses import replace
@@ -13,9 +15,10 @@ import harness
 from harness.commands.experiment import Experiment
 from harness.common.paths import EXPERIMENTS
 from harness.errors import BadInputError
-from harness.report import plots, reproduction, tables
+from harness.report import missing, plots, reproduction, tables
 from harness.report.latex import latex
-from harness.report.page import inline, number
+from harness.report.page import _parts as sections
+from harness.report.page import amount, breakable, inline, number
 from harness.runs.config import compose
 
 
@@ -285,6 +288,44 @@ def test_page_is_self_contained_and_complete(result, cli):
         assert (result(".html").parent / link).is_file()
 
 
+def test_page_tells_the_papers_numbers_from_recomputed_ones():
+    """The paper's own numbers, recomputed ones and claims are sections of their own; a cause is one line, and is never nan."""
+    rows = [
+        ("fig1", "Calibrated, n = 200", "ECE (15 bins)", "authors' data", "within error", 0.06, 0.0034, None),
+        ("fig1", "Calibrated, n = 264", "ECE (15 bins)", "authors' data", "not reproducible here", np.nan, np.nan, "no file"),
+        ("fig1", "Calibrated, n = 350", "ECE (15 bins)", "authors' data", "not reproducible here", np.nan, np.nan, "no file"),
+        ("fig3", "of others", "x", "recomputed by independent code", "differs", 0.1, np.nan, np.nan),
+        ("fig1", "a claim", "difference", "claim", "holds", 0.3, np.nan, "on three problems"),
+    ]
+    names = ["item", "row", "column", "source", "verdict", "ours", "error", "reason"]
+    compared = pd.DataFrame(rows, columns=names).assign(
+        reported=0.06, plus_minus=0.01, reps=10, difference=0.0, z=np.nan, power=[0.03, np.nan, np.nan, np.inf, np.nan],
+        low=0.2, high=0.4, where=[None, None, None, None, "ours"], unit=[None] * 4 + ["above"],
+    )  # fmt: skip
+    parts = sections(compared, "berta2026", None)
+    assert [part["title"] for part in parts] == [
+        "What the paper concludes",
+        "Paper against ours",
+        "Against recomputed numbers",
+    ]
+    own = parts[1]
+    assert own["counts"] == [("authors' data", {"within error": 1, "not reproducible here": 2})]
+    assert own["causes"] == [("1", 2, "no file")] and [row["mark"] for row in own["rows"]] == ["", "1", "1"]
+    assert own["rows"][0]["power_text"] == "± 3 %" and parts[2]["causes"] == [] and parts[2]["rows"][0]["power_text"] == "any"
+    rows = sections(compared.assign(column="binned15"), "berta2026", None, {"binned15": "15 bins"})[1]["rows"]
+    assert [row["plain"] for row in rows] == [["", "15 bins"], ["", ""], ["", ""]]  # beside the first of them
+    assert parts[0]["rows"][0]["said"] == "on three problems" and parts[0]["rows"][0]["where"] == "ours"
+
+
+def test_what_undefined_cells_say_is_whole_and_never_nan():
+    assert reproduction.why_without(pd.Series({"status": "undefined", "reason": np.nan})) == "undefined"
+    long = "x" * 500
+    assert reproduction.why_without(pd.Series({"status": "skipped", "reason": f"first\n{long}"})) == f"skipped: {long}"
+    found = frame([np.nan] * 3, status="skipped").assign(reason=[long, long, None], estimator=["a", "b", "c"])
+    lines = missing.causes(missing.without_number(found), {"labels": {"estimator": {"a": "A"}}})
+    assert sorted(lines) == [("skipped", ["A", "b"], 2, long), ("skipped", ["c"], 1, "")]
+
+
 def test_the_same_numbers_drawn_elsewhere_are_the_same_bytes(cli, tmp_path):
     """Page, figure and tables say nothing of when, where and how fast they were computed."""
     for folder in ("a", "b/c"):
@@ -349,8 +390,16 @@ def test_small_formatting():
         "1e-17",
         "x",
     ]
-    narrow = '<svg style="max-width: 6pt" viewBox="0 0 3 2"></svg>'
-    assert inline('<?xml?>\n<svg height="2pt" width="3pt" viewBox="0 0 3 2"></svg>') == narrow
+    narrow = '<svg style="max-width: 60pt; min-width: 36pt" viewBox="0 0 3 2"></svg>'
+    assert inline('<?xml?>\n<svg height="20pt" width="30pt" viewBox="0 0 3 2"></svg>') == narrow
+    assert 'role="img" aria-labelledby="caption"' in inline('<svg width="30pt" viewBox="0 0 3 2"></svg>', "caption")
+    assert [amount(0.0713, 0.0021), amount(0.5, np.nan), amount(np.nan, 1.0), amount(2, 0.2)] == [
+        "0.0713 ± 0.0021",
+        "0.5",
+        "–",
+        "2 ± 0.20",
+    ]
+    assert breakable("a_b <i> `c`") == "a_<wbr>b &lt;i&gt; <code>c</code>"
 
 
 def test_chromium_shows_the_page_without_errors(result, cli, tmp_path):
@@ -371,3 +420,19 @@ def test_chromium_shows_the_page_without_errors(result, cli, tmp_path):
     )  # fmt: skip
     assert shot.stat().st_size > 50_000
     assert "CONSOLE" not in done.stderr
+    inside = """<script>addEventListener("load", () => parent.postMessage(JSON.stringify({
+        wide: document.documentElement.scrollWidth - innerWidth, cut: [...document.querySelectorAll("td, th, p, li, dd, h1")]
+        .filter(e => e.clientWidth > 1 && e.scrollWidth > e.clientWidth + 1).length}), "*"))</script></body>"""
+    (tmp_path / "inside.html").write_text(result(".html").read_text().replace("</body>", inside))
+    for width in (1280, 390):  # nothing is wider than the window, and no text is cut
+        (tmp_path / "outside.html").write_text(
+            f"""<body><iframe src="inside.html" width="{width}" height="900"></iframe>
+            <script>addEventListener("message", e => document.body.dataset.found = e.data)</script></body>"""
+        )
+        dumped = [*flags.split(), "--window-size=1500,1000", "--virtual-time-budget=3000", "--dump-dom"]
+        dom = subprocess.run(
+            [browser, *dumped, f"--user-data-dir={tmp_path}", f"file://{tmp_path / 'outside.html'}"],
+            capture_output=True, text=True, timeout=120,
+        ).stdout  # fmt: skip
+        found = json.loads(html.unescape(re.search('data-found="([^"]*)"', dom)[1]))
+        assert found["wide"] <= 0 and found["cut"] == 0, width

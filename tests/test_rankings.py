@@ -101,11 +101,24 @@ def test_the_order_of_values_and_an_estimators_own_order():
     assert found["successes"].item() == 1
 
 
+def test_the_models_of_a_set_have_an_order_of_their_own():
+    """By its values on all rows e has b < a and a < c; a trial is a success of one set and a failure of the other."""
+    frame = records({"a": [2.0, 2.0], "b": [1.0, 1.0], "c": [1.5, 3.0]})
+    config = {"ranking": {"stream": None, "orders": None, "reference": "full", "sets": {"x": ["a", "b"], "y": ["a", "c"]}}}
+    found = rankings.of_config(frame.assign(n=frame["rep"].map({0: 10, 1: 20})), config).set_index("order")
+    assert found["models"].tolist() == ["b < a", "a < c"] and found["successes"].tolist() == [1, 0]
+    assert found.index.tolist() == ["x as on all rows", "y as on all rows"]
+
+
 @pytest.mark.parametrize(
     ("ranking", "says"),
     [
         ({"orders": None}, "neither orders nor a reference"),
         ({"order": ["a", "b"]}, "the keys stream, orders, reference"),
+        ({"reference": "full", "sets": ["a", "b"]}, "a mapping from names to lists of two problem ids"),
+        ({"reference": "full", "sets": {"x": ["a"]}}, "a mapping from names to lists of two problem ids"),
+        ({"reference": "full", "sets": {"x": ["a", "z"]}}, "z not among the problems"),
+        ({"orders": {"x": ["a", "b"]}, "sets": {"x": ["a", "b"]}}, "without a reference"),
         ({"orders": {"x": ["a"]}}, "at least two different models"),
         ({"orders": {"x": ["a", "a"]}}, "at least two different models"),
         ({"orders": {"x": ["a", "z"]}}, "z not among the problems"),

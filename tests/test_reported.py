@@ -36,6 +36,10 @@ PAPERS = sorted(path.parent.name for path in EXPERIMENTS.glob("*/reported.csv"))
         ),
         (CLAIMS + "fig1,a,b,,above,,,,claim,p. 1,We win.\n", "holds a claim (a) without a threshold"),
         (CLAIMS + "fig1,a,b,1,above,,,,claim,p. 1,\n", "holds a claim (a) without the paper's words"),
+        (
+            CLAIMS + "fig1,a,b,1,above,,,,claim,,We win.\nfig1,a,c,1,above,,,,claim,,We win.\n",
+            "holds a claim (a) twice, whose names",
+        ),
         (HEAD, "of which paper's reported numbers hold nothing"),
         (None, "is not there"),
     ],
@@ -63,6 +67,15 @@ def test_every_number_of_the_papers_has_a_source(paper):
     tables = [pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path) for path in files]
     found = reproduction.reported(paper, pd.concat(tables)["item"].unique())
     assert len(found) == sum(map(len, tables)) and found["source"].isin(reproduction.SOURCES).all()
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_claims_have_their_words_and_place(name):
+    """A paper whose claims are typed has at least six of them, and an item that says what they are judged by."""
+    held = pd.read_csv(EXPERIMENTS / name / "reported.csv").query("source == 'claim'")
+    assert held[["value", "place", "quote"]].notna().all(axis=None) and set(held["item"]) <= {"claims"}
+    if len(held):
+        assert len(held) >= 6 and (EXPERIMENTS / name / "claims.py").is_file()
 
 
 # Verdicts: in the paper x is 2.0, printed with one digit after the point, y is 0, z has a standard error that is printed as well.
@@ -107,6 +120,7 @@ def judged(paper, *rows, item="table1", reasons=None, **more):
         ("x", 3.1, 1.02 / T, "differs", 0.51),
         ("y", 0.0, 0.0, "no test", np.inf),
         ("y", 0.01, 0.1, "no test", np.inf),
+        ("y", 0.1, 0.1, "no test", np.inf),
         ("y", 9.0, 0.1, "differs", np.inf),
         ("x", 2.5, np.nan, "not reproducible here", np.nan),
         ("x", np.nan, np.nan, "not reproducible here", np.nan),
@@ -117,9 +131,11 @@ def test_an_agreement_that_would_have_accepted_more_than_half_is_no_test(paper, 
     found = judged(paper, (row, value, error)).loc[(row, "number")]
     assert found["verdict"] == verdict and found["power"] == pytest.approx(power, rel=1e-5, nan_ok=True)
     if verdict == "no test":
-        assert found["reason"] == (
-            "0 is compared with 0" if value == 0 else "more than half of the reported number would have been accepted"
-        )
+        why = {
+            "x": "more than half of the reported number",
+            "y": "0 is compared with 0" if value < 0.05 else "the reported number is 0",
+        }
+        assert found["reason"].startswith(why[row])
 
 
 def test_on_the_same_draws_the_power_is_that_of_equality(paper):
@@ -184,6 +200,12 @@ def test_a_claim_without_a_statistic_is_not_reproducible_here(paper):
     found = judged(paper, {"row": "more", "column": "mean", "value": np.nan, "error": np.nan, "why": "no network"}, item="claims")
     assert set(found["verdict"]) == {"not reproducible here"}
     assert found["reason"].to_list() == ["no network", "this experiment does not compute it"]
+
+
+def test_what_is_not_said_is_none(paper):
+    """NaN is true, and would be printed."""
+    found = judged(paper, ("x", 2.0, 0.0), ("w", 3.0, 0.1)).loc[["x", "w"]]
+    assert found["reason"].to_list() == found["where"].to_list() == [None, None]
 
 
 def test_printed_numbers_are_counted_apart(paper):

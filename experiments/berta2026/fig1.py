@@ -1,9 +1,10 @@
 """Figure 1: isotonic recalibration with and without cross-validation, and equal-mass binning, on three binary problems (L1)."""
 
-from harness.report import items, plots
+from experiments.berta2026 import legacy
+from harness.report import plots
 
 render = plots.convergence
 
 
 def reproduced(records, config):
-    return items.convergence_numbers(records, config, "l1")
+    return legacy.reproduced(records, config, "l1")

@@ -1,9 +1,10 @@
 """Figure 3: isotonic recalibration and k-means binning on Dirichlet predictions with 3 and 10 classes (L2)."""
 
-from harness.report import items, plots
+from experiments.berta2026 import legacy
+from harness.report import plots
 
 render = plots.convergence
 
 
 def reproduced(records, config):
-    return items.convergence_numbers(records, config, "l2")
+    return legacy.reproduced(records, config, "l2")

@@ -19,7 +19,7 @@ def render(records, config):
         coverage_plot.variants_panel(ax, found[found["problem"].eq(problem)], names, variants)
         ax.set_title(bounds.function(problem, config))
 
-    shape = {"height": 0.55 + 0.25 * len(names), "per_row": 2, "xlabel": "coverage", "sharex": True, "sharey": True}
+    shape = {"height": 0.75 + 0.25 * len(names), "per_row": 2, "xlabel": None, "sharex": True, "sharey": True}
     return panels.each(items.chosen(config, found, "problem"), draw, **shape)
 
 

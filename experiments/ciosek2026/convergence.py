@@ -8,11 +8,12 @@ from experiments.ciosek2026 import bounds
 from harness.report import items, panels, rates, reproduction, worded
 
 THE_FOUR = ("score_sine", "score_sigmoid", "score_steps", "score_waves")
-ENDS = ("slope, steepest", "slope, flattest")
+ENDS, THEORY = ("slope, steepest", "slope, flattest"), "slope, theory"
 
 
 def render(records, config):
-    """One panel per function: mean of bound - CE against n, a cross where a bound is vacuous (1); grey: the paper's rate -1/3."""
+    """One panel per function: mean of bound - CE against n, a cross where a bound is vacuous (1); grey: the paper's rate -1/3.
+    Below, the slopes of the paper's three bounds on every function, over the range that the paper prints."""
     found = bounds.measured(records)
     looks = bounds.looks(found[found["kind"].eq("upper")], config)
     drawn = found[found["estimator"].isin(looks)]
@@ -27,7 +28,49 @@ def render(records, config):
         text = bounds.function(problem, config).removesuffix(", perturbed")
         ax.set_title(f"{text}, CE = {truth.iloc[0] if len(truth) else np.nan:.4f}")
 
-    return panels.each(items.chosen(config, found, "problem"), draw, ylabel="bound $-$ CE", sharex=True, sharey=True)
+    names = items.chosen(config, found, "problem")
+    if not len(names):
+        return panels.nothing()
+    rows = -(-len(names) // 3)
+    figure, axes = panels.grid(rows + 1, 3, 2.0 * rows + 2.2, height_ratios=[*[2.0] * rows, 1.0])
+    for k, (ax, name) in enumerate(zip(axes[:rows].flat, names)):
+        draw(ax, name)
+        ax.sharex(axes[0, 0])
+        ax.sharey(axes[0, 0])
+        ax.set_ylim(top=1.5)
+        ax.set(ylabel="" if k % 3 else "bound $-$ CE", xlabel=panels.N_AXIS if k + 3 >= len(names) else "")
+    for ax in [*axes[:rows].flat[len(names) :], *axes[rows]]:
+        ax.remove()
+    panels.legend(figure, axes[:rows], columns=5)
+    slopes_panel(figure.add_subplot(axes[0, 0].get_gridspec()[rows, :]), records, config, names)
+    return figure
+
+
+def slopes_panel(ax, records, config, names):
+    """The slopes of the paper's three bounds, a mark per function, over the printed ranges as open bars."""
+    fits = rates.excess_slopes(items.with_number(records, "l1")).dropna(subset="slope")
+    ours = [estimator for estimator in bounds.ESTIMATORS["paper"].dropna().index]
+    for y, estimator in enumerate(ours):
+        steep, flat = paper_range(estimator)
+        bar = {"height": 0.62, "facecolor": "white", "edgecolor": "0.35", "linewidth": 1.0, "zorder": 1}
+        ax.barh(y, flat - steep, left=steep, label="paper, four functions" if not y else None, **bar)
+        theory = float(reported_theory(bounds.said(estimator, "paper")))
+        ax.plot([theory] * 2, [y - 0.31, y + 0.31], color="0.35", linestyle=":", label="theory" if not y else None)
+        for k, problem in enumerate(names):
+            mine = fits[fits["estimator"].eq(estimator) & fits["problem"].eq(problem)]
+            text = bounds.function(problem, config).removesuffix(", perturbed") if not y else None
+            at = y + 0.5 * ((k + 0.5) / len(names) - 0.5)
+            ax.plot(mine["slope"], [at] * len(mine), label=text, **panels.look(k, markersize=3.5))
+    panels.name_rows(ax, [bounds.said(estimator, "paper") for estimator in ours])
+    ax.set_xlim(-0.6, -0.14)
+    ax.set_xlabel(r"slope of $\log$(bound $-$ CE) on $\log n$")
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=8, fontsize=6.5, handlelength=1.4, columnspacing=1.0)
+
+
+def reported_theory(name):
+    """The exponent that the paper proves for a bound."""
+    printed = reproduction.reported("ciosek2026", ["slopes"]).set_index(["row", "column"])["value"]
+    return printed[name, THEORY]
 
 
 def table(records, config):
@@ -61,11 +104,15 @@ def verdict(slope, estimator):
 
 
 def reproduced(records, config):
-    """The steepest and the flattest slope over THE_FOUR beside the paper's, which are of other functions; the mean bounds."""
+    """The steepest and the flattest slope over THE_FOUR beside the paper's, which are of other functions, the mean of those over
+    the last decade beside the exponents of its theory; the mean bounds."""
     fits = rates.excess_slopes(items.with_number(records, "l1")).dropna(subset="slope").sort_values("slope", kind="stable")
     fits = fits.assign(bound=fits["estimator"].map(bounds.ESTIMATORS["paper"])).dropna(subset="bound")
     by = fits[fits["problem"].str.removesuffix("_perturbed").isin(THE_FOUR)].groupby("bound")
     ends = pd.concat([by.head(1).assign(end=ENDS[0]), by.tail(1).assign(end=ENDS[1])])
     slopes = items.numbers(ends, "{bound}", "{end}", "slope", why=config["reasons"]["slopes"])
+    last = by.agg(value=("last", "mean"), keys=("keys", "sum")).dropna(subset="value").reset_index()
+    limits = items.numbers(last, "{bound}", THEORY, "value", None, None, why=config["reasons"]["theory"])
+    slopes = items.together(slopes, limits)
     others, means = [item for item in config["compare"] if item != "slopes"], items.numbers_by_id(records, config, "l1")
     return items.joined([items.answers(slopes, config, items=["slopes"]), items.answers(means, config, items=others)])

@@ -31,5 +31,6 @@ def reproduced(records, config):
     """Coverage (rows '<problem id>, n = <n>', columns '<estimator id>, coverage') and, in columns '<estimator id>', the mean
     bounds, of the level of this run."""
     of_it = (["problem", "estimator"], "{problem}, n = {n}", "{estimator}, coverage")
-    shares = coverage_plot.shares(measured(records), *of_it, config["reasons"].get("prototype"))
-    return items.answers(items.together(shares, items.numbers_by_id(records, config, "l1")), config)
+    others = config["reasons"].get("prototype")
+    shares = coverage_plot.shares(measured(records), *of_it, others)
+    return items.answers(items.together(shares, items.numbers_by_id(records, config, "l1")), config, others)

@@ -9,7 +9,7 @@ from harness.report import items, panels, rates, worded
 from harness.report.style import COLOURS
 
 FIXED, GROWING = "binned15", "binned, n^(1/3) bins"
-NAMES = {FIXED: "15 bins", GROWING: "n^(1/3) bins"}
+NAMES = {FIXED: "ECE, 15 bins", GROWING: "ECE, n^(1/3) bins"}
 INTERVALS = ("certified_interval", "certified_interval_perturbed")  # the last that a problem has is shown
 
 
@@ -29,9 +29,13 @@ def intervals(records):
 
 
 def render(records, config):
-    """One panel per function: mean estimates (bars: standard deviation of one sample) and mean intervals (band) against n."""
+    """One panel per function: mean estimates (bars: standard deviation of one sample) and mean intervals (band) against n, all
+    divided by the true value."""
     heuristic, held = estimates(records), intervals(records)
     means = items.means(heuristic, ["problem", "estimator", "truth", "n"])
+    means = means.assign(mean=means["mean"] / means["truth"], sd=means["sd"] / means["truth"])
+    true = heuristic.groupby("problem")["truth"].first()
+    held[["low", "high"]] = held[["low", "high"]].div(held["problem"].map(true), axis=0)
     look = {"color": COLOURS[5], "alpha": 0.3, "linewidth": 0, "label": "certified interval, 95 %"}
 
     def draw(ax, problem):
@@ -40,11 +44,12 @@ def render(records, config):
         for name, colour, marker in ((FIXED, 1, "o"), (GROWING, 0, "s")):
             how = {"color": COLOURS[colour], "marker": marker, "label": NAMES[name].replace("n^(1/3)", "$n^{1/3}$")}
             panels.curve(ax, mine[mine["estimator"].eq(name)], error="sd", **how)
-        panels.truth_line(ax, mine)
-        ax.set(xscale="log", ylim=(0.0, 0.45), title=bounds.function(problem, config))
+        panels.rule(ax, 1.0, label="true value (CE)")
+        name = bounds.function(problem, config).replace(", perturbed", ", pert.")
+        ax.set(xscale="log", ylim=(0.0, 2.2), title=f"{name}, CE = {true[problem]:.4f}")
 
-    shape = {"height": 1.75, "per_row": 4, "columns": 4, "sharex": True, "sharey": "row"}
-    return panels.each(items.chosen(config, heuristic, "problem"), draw, ylabel="$L_1$ calibration error", **shape)
+    shape = {"height": 1.75, "per_row": 4, "columns": 4, "sharex": True, "sharey": True}
+    return panels.each(items.chosen(config, heuristic, "problem"), draw, ylabel="estimate / true value", **shape)
 
 
 def table(records, config):

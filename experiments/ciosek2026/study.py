@@ -19,7 +19,7 @@ def render(records, config):
     """costs.figure of the bounds, with the wall-clock seconds and the paper's."""
     found, wall, paper = costs.cells(records), items.wall_clock(records, config), printed(config)
     lines = [
-        (wall, {"color": "0.2", "linestyle": ":", "label": f"wall clock, {wall:.3g} s, samples drawn"}),
+        (wall, {"color": "0.2", "linestyle": ":", "label": f"wall clock, {wall:.3g} s"}),
         (paper, {"color": COLOURS[1], "linestyle": "--", "label": f"paper, about {paper:.0f} s"}),
     ]
     return costs.figure(found, bounds.looks(found, config), "sum of the bounds", "functions", lines)

@@ -7,38 +7,44 @@ well the error is known.
 import numpy as np
 
 from experiments.gruber2025 import tuned
-from experiments.gruber2025.tuned import BASES, OURS, PAPER, PLACE, PUBLISHED, beside, summary
+from experiments.gruber2025.tuned import BASES, OURS, PAPER, PLACE, PUBLISHED, TWIN, beside, models_of, summary
 from harness.report import items, panels, worded
 
 __all__ = ["render", "reproduced", "summary", "table"]
-SPREAD = ", standard deviation"
+SPREAD = " (standard deviation)"
 LEFT = "as published × √(1 - q)"
 OPEN = "paper (open, read from its figure)"
+THEIRS = "the paper, as read from its figure"
 SHOWN = {PUBLISHED: (PAPER, PUBLISHED), "corrected, on the same split": ("corrected",)}
 LOOKS = {PAPER: {"markerfacecolor": "white", "zorder": 2}}
 
 
 def render(records, config):
     """Above as published with the paper's points, open, as read from its figure; below corrected. Bars: standard deviation over
-    the folds."""
+    the folds. A twin's networks are others, so that the paper's points have a panel of their own."""
     both, _, bases = beside(records, config, "rms", "rms_sd", SPREAD)
-    models = items.labels(config, "problem")
-    figure, axes = panels.grid(2, 1, 4.3, sharex=True, sharey=True)
+    ours, twin = items.labels(config, "problem"), TWIN in config["reasons"]
+    theirs = [model for model in models_of(config) if twin and model not in ours]
+    shown = [(ours, *one) for one in SHOWN.items()]
+    if twin:
+        shown = [(theirs, THEIRS, (PAPER,)), *((ours, f"{title} (other networks)", kinds[-1:]) for _, title, kinds in shown)]
+    figure, axes = panels.grid(len(shown), 1, 0.6 + 1.85 * len(shown), sharey=True)
     step, there = 0.76 / len(bases), set(both.loc[both["kind"].ne(PAPER), "model"])
-    for ax, (title, kinds) in zip(axes.flat, SHOWN.items()):
+    for ax, (models, title, kinds) in zip(axes.flat, shown):
         for i, base in enumerate(bases):
             style = panels.look(BASES.index(base), markersize=3.6, elinewidth=0.8, capsize=1.5)  # the same in all figures
             for kind in kinds:
-                mine = both[both["kind"].eq(kind) & both["base"].eq(base)].drop_duplicates("model")
-                x = [models.index(m) - 0.42 + step * (i + (0.92 if kind == PAPER else 0.5)) for m in mine["model"]]
+                mine = both[both["kind"].eq(kind) & both["base"].eq(base) & both["model"].isin(models)].drop_duplicates("model")
+                at = 0.92 if kind == PAPER and len(kinds) > 1 else 0.5
+                x = [models.index(m) - 0.42 + step * (i + at) for m in mine["model"]]
                 ax.errorbar(x, mine["mean"], yerr=mine["se"], **style, **LOOKS.get(kind, {"label": base, "zorder": 3}))
-        ax.set(title=title, ylabel="calibration error (root of\nthe mean square)")
-        panels.name_columns(ax, [m if m in there else f"{m}\n(file absent)" for m in models])
+        ax.set(title=title, ylabel="calibration error\n(root of mean square)")
+        panels.name_columns(ax, [m if twin or m in there else f"{m}\n(file absent)" for m in models])
     above = axes[0, 0]
-    above.set_ylim(0.0, None)  # shared: when all points of both panels are drawn
+    above.set_ylim(0.0, None)  # shared: when all points of all panels are drawn
     if both["kind"].eq(PAPER).any():
         above.plot([], [], **panels.look(0, filled=False, markersize=4, label=OPEN) | {"color": "0.35"})
-    panels.legend(figure, above, 6, last=[OPEN], handletextpad=0.4)
+    panels.legend(figure, axes, 6, first=BASES, last=[OPEN], handletextpad=0.4)
     return figure
 
 

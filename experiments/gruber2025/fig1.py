@@ -8,6 +8,7 @@ from harness.report import items, reproduction, worded
 from harness.report.risk_curve_plot import RISK, curves, draw, sd
 from harness.report.shown import label
 
+MODEL = "section5_1"  # the item of what the text says of the simulated model
 EXACT, CODE = "exact", "authors' code, seed 0"
 PLACES = {"near the local minimum": 0.16, "near h = 0": 0.3, "smallest theta": 0.0, "largest theta": np.inf}
 
@@ -47,7 +48,7 @@ def table(records, config):
     rows["theta chosen by one repetition, 5 to 95 %"] = {CODE: "0.84 to 1.23", ours: f"{low:.3g} to {high:.3g}"}
     worst = np.max(np.abs(mean - exact[1]) / error)
     rows["largest |mean - exact| in standard errors"] = {CODE: "0.6", ours: f"{worst:.2g}"}
-    fine = items.with_number(records)
+    fine = items.with_number(records, "l2_squared")
     truth, value = fine["truth"].iloc[0], items.means(fine, ["estimator"]).iloc[0][["mean", "se"]]
     rows["squared calibration error"] = {EXACT: worded.entry(truth, digits=6), ours: worded.entry(*value, 6)}
     return worded.wide(rows, ["quantity"], "mean ± standard error over the repetitions", held)
@@ -58,10 +59,15 @@ def _nearest(thetas, at):
 
 
 def reproduced(records, config):
-    """Our mean risk at the thetas of `fig1` (linear in log theta between the candidates) and of `fig1_authors_code`."""
+    """Our mean risk at the thetas of `fig1` (linear in log theta between the candidates) and of `fig1_authors_code`, and the
+    accuracy of the simulated model."""
     thetas, risks, _ = curves(records)
     asked = items.printed(config)[["item", "row", "column"]]
+    asked = asked[asked["column"].eq("risk")]
     at = np.log(asked["row"].str.removeprefix("theta = ").astype(float))
     read = np.array([np.interp(at, np.log(thetas), curve) for curve in risks])
     keys = tuple(items.with_number(records, "l2_squared").get("key", ()))
-    return asked.assign(value=read.mean(axis=0), error=sd(read) / np.sqrt(len(read)), reps=len(read), keys=[keys] * len(asked))
+    curve = asked.assign(value=read.mean(axis=0), error=sd(read) / np.sqrt(len(read)), reps=len(read), keys=[keys] * len(asked))
+    right = items.with_number(records, "accuracy")
+    rights = items.means(items.labelled(right, config), ["model"]) if len(right) else right
+    return items.joined([curve, items.numbers(rights, "{model}", "accuracy").assign(item=MODEL)])

@@ -5,28 +5,56 @@
 """
 
 from experiments.gruber2025 import tuned
-from experiments.gruber2025.tuned import LOST, OURS, PLACE, PUBLISHED, STYLES, beside, summary
+from experiments.gruber2025.tuned import LOST, OURS, PAPER, PLACE, PUBLISHED, STYLES, TWIN, beside, models_of, summary
 from harness.report import items, panels, worded
 
 __all__ = ["render", "reproduced", "summary", "table"]
-ERROR = ", standard error"
+ERROR = " (standard error)"
 RISK = ("root_risk", "root_risk_se")
+REFERENCES = ("bins", "ukkr")
+SHOWN = (PAPER, PUBLISHED, "corrected")  # other splits have other levels
+LINEAR, TICKS, NAMED = 0.01, (-10.0, -1.0, -0.1, -0.01, 0.0, 0.01, 0.1, 1.0, 10.0), (-10.0, -0.1, 0.0, 0.1, 10.0)
 
 
 def render(records, config):
-    """One panel per network: root risk x 100 with the standard error over the folds; every panel has its own scale, for the
-    networks differ more than the estimators. A network whose file is absent shows the paper's numbers alone."""
+    """One panel per network on one scale: root risk x 100 less that of the same kind's tuned bins (ukkr in tables without
+    bins), whose own value and standard error over the folds, as published, stand below the name. Linear to 0.01, then
+    logarithmic: estimators differ by hundredths, a kernel that drops its saturated points by several units. A network whose file
+    is absent shows the paper's numbers alone."""
     both, _, bases = beside(records, config, *RISK)
-    models = items.labels(config, "problem")
-    figure, axes = panels.panels(len(models), 5, 0.45 + 0.4 * len(bases), None, sharey=True)
+    of = next((base for base in REFERENCES if base in bases), None)
+    if of is None:
+        return panels.nothing()
+    level = both[both["base"].eq(of)].set_index(["model", "kind"])[["mean", "se"]]
+    level = level[~level.index.duplicated()]
+    both = both.join(level["mean"].rename("level"), on=["model", "kind"])
+    both = both.assign(gap=both["mean"] - both["level"])
+    models, ours = [m for m in models_of(config) if m in set(both["model"])], items.labels(config, "problem")
+    per_row = min(5, max(len(ours), len(set(models) - set(ours))))
+    figure, axes = panels.panels(len(models), per_row, 0.5 + 0.26 * len(bases), None, sharex=True, sharey=True)
     for model, ax in zip(models, axes):
         mine = both[both["model"].eq(model)]
-        for kind, style in STYLES.items():
-            panels.named_marks(ax, mine[mine["kind"].eq(kind)], "base", bases, **style)
-        ax.set_title(model + ("" if mine["kind"].isin(OURS).any() else "\n(file absent)"))
+        for i, kind in enumerate(SHOWN):
+            style = STYLES[kind] | {"shift": 0.24 * (i - 1)}
+            panels.named_marks(ax, mine[mine["kind"].eq(kind)], "base", bases, "gap", None, **style)
+        known = [kind for kind in (PUBLISHED, PAPER) if (model, kind) in level.index]
+        ends = ["{} {:.2f} ± {:.2f}".format(of, *level.loc[model, kind]) for kind in known[:1]]
+        if TWIN not in config["reasons"] and not mine["kind"].isin(OURS).any():
+            ends.append("(file absent)")
+        ax.set_title("\n".join([model, *ends]), fontsize=7)
+        ax.axvline(0.0, color="0.6", linewidth=0.8, zorder=0)
         panels.name_rows(ax, bases)
-        ax.locator_params(axis="x", nbins=4)
-    figure.supxlabel("root of the cross-validated risk × 100", fontsize=8)
+        ax.set_xscale("symlog", linthresh=LINEAR)
+    low, high = both.loc[both["kind"].isin(SHOWN), "gap"].agg(["min", "max"])
+    left, right = min(-0.12, 1.6 * low), max(0.12, 1.6 * high)
+    ticks = [t for t in TICKS if left < t < right]
+    named = NAMED if 10.0 in ticks else (*NAMED, 1.0)
+    axes[0].set_xlim(left, right)
+    for ax in axes:
+        ax.set_xticks(ticks, [f"{t:g}" if t in named else "" for t in ticks])
+        ax.set_xticks([], minor=True)
+        ax.tick_params(labelsize=6.5)
+    figure.supxlabel(f"root of the cross-validated risk × 100, less that of {of}", fontsize=8)
     panels.legend(figure, axes, first=STYLES)
     return figure
 

@@ -19,6 +19,7 @@ STYLES = {
     },
 }  # fmt: skip
 OURS = list(STYLES)[1:]
+TWIN = "other networks"  # the reason that a twin's configuration has: none of its networks is the paper's
 
 
 def base_and_kind(name):
@@ -43,6 +44,12 @@ def summary(records, config):
     return tuned_numbers.with_others(measured(records, config), records)
 
 
+def models_of(config):
+    """The labels of the networks; a twin's stand after those of the paper, which have numbers and no files."""
+    theirs = dict.fromkeys(items.printed(config)["row"]) if TWIN in config["reasons"] else {}
+    return [*theirs, *items.labels(config, "problem")]
+
+
 def beside(records, config, value, error, spread=""):
     """(the paper's numbers, of kind PAPER, and ours, by model, base and kind with mean and se; empty rows of a table for all
     models and bases that have one, in the paper's order; these bases). spread: the end of the columns that hold the paper's
@@ -51,7 +58,7 @@ def beside(records, config, value, error, spread=""):
     if spread:
         errors = theirs.assign(base=theirs["base"].str.removesuffix(spread))[theirs["base"].str.endswith(spread)]
         theirs = theirs.drop(columns="se").join(errors.set_index(["model", "base"])["mean"].rename("se"), on=["model", "base"])
-    models = items.labels(config, "problem")
+    models = models_of(config)
     theirs = theirs[theirs["base"].isin(BASES) & theirs["model"].isin(models)].assign(kind=PAPER)
     found = measured(records, config).rename(columns={value: "mean", error: "se"})
     both = pd.concat([frame for frame in (theirs, found) if len(frame)] or [found], ignore_index=True)
@@ -68,10 +75,10 @@ def reproduced(records, config, numbers):
     found = found[found["kind"].eq(PUBLISHED)]
     ours = items.together(*(items.numbers(found, "{model}", "{base}" + end, of, 0.0, "folds") for end, of in numbers.items()))
     lost, models = items.whys(records, config, "problem", "estimator"), items.labels(config, "problem")
-    absent = config["reasons"].get("other networks", "the network is none of this run")
+    absent = config["reasons"].get(TWIN, "the network is none of this run")
 
     def why(model, column):
-        return lost.get((model, column.split(", ")[0]), "no cell of this run" if model in models else absent)
+        return lost.get((model, column.split(" (")[0]), "no cell of this run" if model in models else absent)
 
     asked = items.printed(config)[["item", "row", "column"]]
     return asked.merge(items.answers(ours, config, why), on=["item", "row", "column"]).assign(error=0.0)

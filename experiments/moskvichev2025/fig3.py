@@ -1,7 +1,7 @@
 """Figure 3: estimates of four CIFAR-10 models on 500 of their 10,000 test images, 1,000 times, and how often a metric orders all
-four as it does on all images."""
+four as it does on all images; or of several sets of four models (config["ranking"]["sets"]), a row of panels each."""
 
-import pandas as pd
+import numpy as np
 
 from experiments.moskvichev2025 import metrics
 from harness.report import items, panels, ranking_plot, rankings, worded
@@ -9,16 +9,29 @@ from harness.report.shown import label
 
 summary = rankings.summary
 FIRST, ALL, MARGINAL = "Marginal first", "all in order", "Marginal"
+LEGEND = {"frameon": True, "facecolor": "white", "edgecolor": "none", "framealpha": 0.9, "borderaxespad": 0.2}
+SHARES = {ALL: "all four in order", FIRST: "marginal model first"}
+
+
+def named_sets(records, config):
+    """{what stands before a row's name: problem ids}: 'set A: ', or nothing where there is one set."""
+    several = config["ranking"].get("sets")
+    return {f"{name}: " if several else "": models for name, models in rankings.sets_of(records, config).items()}
 
 
 def scored(records, config):
-    """Shares of trials with the order of all models on all rows, and with the marginal model before all others (`row`)."""
-    found = rankings.one_estimand(rankings.of_config(records, config), config).assign(row=ALL)
-    trials, _ = rankings.split(records, config)
-    marginal = tuple(p for p in config["problem"] if label(config, "problem", p) == MARGINAL)
-    others = tuple(p for p in config["problem"] if p not in marginal)
-    first = rankings.one_estimand(rankings.score(trials, {FIRST: (marginal, others)}), config).assign(row=FIRST)
-    return rankings.numbers(pd.concat([frame for frame in (found, first) if len(frame)] or [found]), trials, config)
+    """Shares of trials with the order of all models of a set on all rows, and with the marginal model before all others: `row`,
+    and of it `share_of` (ALL, FIRST) and `of_set`."""
+    trials, full = rankings.split(records, config)
+    orders = {}
+    for name, models in named_sets(records, config).items():
+        marginal = tuple(p for p in models if label(config, "problem", p) == MARGINAL)
+        orders[name + ALL] = rankings.own_orders(full[full["problem"].isin(models)])
+        orders[name + FIRST] = (marginal, tuple(p for p in models if p not in marginal))
+    found = rankings.one_estimand(rankings.score(trials, orders), config)
+    found = rankings.numbers(found, trials, config).rename(columns={"order": "row"})
+    what = [(row.removesuffix(of), of) for row in found["row"] for of in SHARES if row.endswith(of)]
+    return found.assign(of_set=[name for name, _ in what], share_of=[of for _, of in what])
 
 
 def both(records, config):
@@ -27,24 +40,53 @@ def both(records, config):
 
 
 def render(records, config):
-    """One panel per metric: the distribution of the estimates on 500 rows (histograms), those on all rows (dashed)."""
+    """A row of panels per set: the distributions of the estimates on 500 rows and, dashed, those on all rows, by metric; then the
+    shares of trials, with the paper's."""
     trials, full = both(records, config)
     if not len(trials):
         return panels.nothing()
-    titles = {}
-    for r in scored(records, config).itertuples():
-        share = rankings.entry(r) if r.row == ALL else f"{r.share:.3f}"
-        titles[r.column] = f"{titles.get(r.column, r.column)}\n{r.row} {share}"
-    return ranking_plot.distributions(trials, full, config, titles)
+    sets, shares, columns = named_sets(records, config), scored(records, config), items.labels(config, "estimator")
+    figure, axes = panels.grid(len(sets), len(columns) + 1, 0.9 + 1.85 * len(sets), width_ratios=[*[1.0] * len(columns), 0.85])
+    for row, (name, models) in enumerate(sets.items()):
+        of_set = axes[row]
+        there = [label(config, "problem", p) for p in models]
+        for ax, column in zip(of_set, columns):
+            mine, known = (frame[frame["column"].eq(column) & frame["model"].isin(there)] for frame in (trials, full))
+            ranking_plot.histograms(ax, mine, known, there)
+            ax.set_title("" if row else column)
+            ax.set_xlabel(f"{column} of {int(mine['n'].iloc[0])} rows" if row + 1 == len(sets) else "")
+        of_set[0].set_ylabel(f"{name}share of trials")
+        of_set[0].legend(loc="upper right", fontsize=6, handlelength=1.2, labelspacing=0.3, **LEGEND)
+        _shares(of_set[-1], shares[shares["of_set"].eq(name)], config, columns)
+    axes[-1, -1].set_xlabel("share of trials")
+    panels.legend(figure, axes[:, -1], 3)
+    return figure
+
+
+def _shares(ax, shares, config, columns):
+    """The shares of one set, with the paper's shares of its own networks in order (open)."""
+    theirs = items.printed(config, "fig3")
+    theirs = theirs[theirs["row"].eq(ALL)]
+    for i, (of, text) in enumerate(SHARES.items()):
+        how = panels.look(i, label=text, shift=0.3 * i - 0.1)
+        panels.named_marks(ax, shares[shares["share_of"].eq(of)], "column", columns, "share", "error", **how)
+    paper = panels.look(3, filled=False, color="0.3", markersize=6, label="all four in order: the paper's networks")
+    panels.named_marks(ax, theirs, "column", columns, "value", None, shift=-0.3, **paper)
+    panels.name_rows(ax, columns, 0.6, 0.6)
+    ax.set(xlim=(-0.05, 1.05))
 
 
 def table(records, config):
-    """Shares of trials; then by model the value on all rows and mean +- standard deviation over the trials, by metric."""
+    """Shares of trials, with the paper's of its own networks; then by model the value on all rows and mean +- standard deviation
+    over the trials, by metric."""
 
     def share(r):
         return rankings.entry(r) + (f", {r.incomplete} without a number" if r.incomplete else "")
 
     rows = worded.entries(scored(records, config), ["{row}", "share of trials"], "{column}", text=share)
+    theirs = items.printed(config, "fig3")
+    where = ["{row}", "the paper's networks"]
+    worded.entries(theirs[theirs["unit"].str.startswith("share")], where, "{column}", "value", None, 3, into=rows)
     trials, full = both(records, config)
     for model in items.labels(config, "problem"):
         here, there = (frame[frame["model"].eq(model)] for frame in (full, items.means(trials, ["model", "n", "column"])))
@@ -55,12 +97,20 @@ def table(records, config):
 
 
 def reproduced(records, config):
+    """Shares, means and values on all rows; beside the paper's numbers nothing but the reason where the networks are others
+    (config["reasons"]["networks"])."""
     trials, full = both(records, config)
     full = full.assign(rank=full.groupby("column")["value"].rank(method="first"))
+    shares, others = scored(records, config), config["reasons"].get("networks")
     ours = [
-        items.numbers(scored(records, config), "{row}", "{column}", "share", "error", "trials"),
+        items.numbers(shares, "{row}", "{column}", "share", "error", "trials"),
         items.numbers(items.means(trials, ["model", "n", "column"]), "{model}, n = {n}", "{column}"),
         items.exact(full, "{model}, all rows", "{column}"),
-        items.exact(full, "rank of {model} on all rows", "{column}", "rank"),
     ]
-    return metrics.answers(ours, records, config)
+    if not others:
+        return metrics.answers([*ours, items.exact(full, "rank of {model} on all rows", "{column}", "rank")], records, config)
+    in_order = shares[shares["share_of"].eq(ALL)].groupby("column")["share"].agg(lambda s: " and ".join(f"{v:.3f}" for v in s))
+    said = {(ALL, column): f"{others}, of which two sets have {values}" for column, values in in_order.items()}
+    recomputed = [item for item in config["compare"] if item != "fig3"]
+    asked = items.answers(items.together(), config, lambda row, column: said.get((row, column), others), ["fig3"])
+    return items.joined([metrics.answers(ours, records, {**config, "compare": recomputed}), asked.assign(error=np.nan)])

@@ -39,9 +39,9 @@ def render(records, config):
     for i, column in enumerate(c for c in items.labels(config, "estimator", means["column"]) if c.startswith("CKCE")):
         how = {"color": COLOURS[i % 8], "label": _symbols(column.removeprefix("CKCE, ")), "capsize": 0.0}
         panels.curve(estimated, means[means["column"].eq(column)], "alpha", **how)
-    drawn.set(title="estimates: one draw, mean; population (dashed)", ylim=(0, 0.8))
-    exact.set(title=rf"CKCE of the population by ridge, $\gamma$ = {GAMMA:g}", yscale="log")
-    estimated.set(title=f"CKCE estimates by ridge and bandwidth, $n$ = {found['n'].max():,}", yscale="log")
+    drawn.set(title="estimates: one draw, mean; population (dashed)", ylabel="calibration error", ylim=(0, 0.8))
+    exact.set(title=rf"CKCE of the population by ridge, $\gamma$ = {GAMMA:g}", ylabel="CKCE", yscale="log")
+    estimated.set(title=f"CKCE estimates by ridge and bandwidth, $n$ = {found['n'].max():,}", ylabel="CKCE", yscale="log")
     for ax, columns, top in ((drawn, 3, 0.8), (exact, 3, 3e4), (estimated, 2, 200.0)):
         ax.set_xlabel(r"location $\alpha$")
         ax.set_ylim(top=top)

@@ -9,6 +9,7 @@ from harness.report import items, panels, rankings, worded
 from harness.report.shown import label
 
 NAME = r"^[^/]+/(?P<network>.+?)(?:_seed(?P<seed>\d+))?_brightness(?P<percent>[+-]\d+)$"
+COUNTED = "smaller than the others at"
 SHOWN, BY = {"ckce": "CKCE", "skce": "JKCE"}, ("network", "percent")
 
 
@@ -35,7 +36,7 @@ def render(records, config):
         for i, network in enumerate(dict.fromkeys(lines["network"])):
             panels.curve(ax, mine[mine["network"].eq(network)], "percent", **panels.look(i, line="-", label=network))
         ax.axvline(0.0, color="0.45", linewidth=0.8, linestyle=":", zorder=0)
-        ax.set(title=title, xlabel="brightness (%)")
+        ax.set(xlabel="change of brightness (%)", ylabel=title)
         ax.set_ylim(min(0.0, 1.1 * mine["mean"].min()), None)
     panels.legend(figure, axes[0])
     return figure
@@ -58,7 +59,11 @@ def table(records, config):
                 f"{high / low:.2f}" if low > 0 else "–",
                 f"{rankings.times_smallest(mine, network, *BY)} of {len(line)}",
             )
-            rows[title, network] |= {"largest / smallest": ratio, "smaller than the others at": smaller}
+            rows[title, network] |= {"largest / smallest": ratio, COUNTED: smaller}
+    if rows and config["reasons"].get("data"):
+        for r in items.printed(config).itertuples():
+            rows[r.column, "the paper's ViT, by its text"] = {COUNTED: f"{r.value:g} of 11"}
+        rows = dict(sorted(rows.items(), key=lambda row: list(SHOWN.values()).index(row[0][0])))
     heading = "mean ± standard error over the seeds; the last column counts levels of the means"
     return worded.wide(rows, ["estimator", "network"], heading, none="none: there are no predictions")
 

@@ -24,23 +24,41 @@ def measured(records, config):
 
 
 def both(records, config):
-    printed = items.printed(config, alike=False).rename(columns={"row": "model"})
-    return measured(records, config), printed, list(dict.fromkeys(printed["model"])) or items.labels(config, "problem")
+    """Our values, the paper's, and the models of the rows: those of both, or, of other networks, ours and then the paper's."""
+    found, printed = measured(records, config), items.printed(config).rename(columns={"row": "model"})
+    theirs = list(dict.fromkeys(printed["model"]))
+    if not config["reasons"].get("data"):
+        return found, printed, theirs
+    beside = {model: f"{model} (paper)" for model in theirs if model.startswith("CIFAR-10")}
+    printed = printed[printed["model"].isin(beside)].assign(model=lambda frame: frame["model"].map(beside))
+    return found, printed, [*items.labels(config, "problem"), *beside.values()]
+
+
+def pairs_of(found, printed):
+    """The paper's values with ours, and whether ours rounds to another number than the printed one."""
+    pairs = printed.merge(found[["model", "column", "value"]], on=["model", "column"], suffixes=("", "_ours"))
+    return pairs.assign(differs=(pairs["value"] - pairs["value_ours"]).abs().gt(pairs["precision"] / 2 + 1e-9))
 
 
 def render(records, config):
-    """One panel per column of the table: ours full, the paper's open."""
+    """One panel per column of the table: ours full, the paper's open; both numbers where they differ at the printed digits."""
     found, printed, models = both(records, config)
+    pairs = pairs_of(found, printed)
     figure, (axes,) = panels.grid(1, len(SCALES), 0.75 + 0.2 * len(models), sharey=True)
     paper = panels.look(3, filled=False, color="0.4", markersize=5, label="paper")
     for ax, (column, factor) in zip(axes, SCALES.items()):
         for frame, style in ((printed, paper), (found, panels.look(0, label="ours"))):
             panels.named_marks(ax, frame[frame["column"].eq(column)], "model", models, "value", None, **style)
+        apart = pairs[pairs["column"].eq(column) & pairs["differs"]]
+        ours = {**panels.look(1, label="ours, differs"), "zorder": 4}
+        panels.named_marks(ax, apart, "model", models, "value_ours", None, **ours)
+        for r in apart.itertuples():
+            where = {"xytext": (7, 0), "textcoords": "offset points", "va": "center", "fontsize": 6.5, "color": ours["color"]}
+            ax.annotate(f"{r.value_ours:.3f}, not {r.value:.3f}", (max(r.value, r.value_ours), models.index(r.model)), **where)
         ax.margins(x=0.12)
         ax.set_title(column + (rf" $\times$ {factor:g}" if factor != 1 else ""))
     panels.name_rows(axes[0], models, 0.6, 0.6)
-    if len(printed):
-        panels.legend(figure, axes, 2)
+    panels.legend(figure, axes, 3)
     return figure
 
 
@@ -48,13 +66,15 @@ def table(records, config):
     """Rows model: the paper's number / ours."""
     found, printed, models = both(records, config)
     ours, theirs = (frame.set_index(["model", "column"])["value"] for frame in (found, printed))
+    alike = not config["reasons"].get("data")
     rows = {model: {} for model in models}
     for column in dict.fromkeys([*SCALES, *items.labels(config, "estimator")]):
         name = column + (f" x {scale(column):g}" if scale(column) != 1 else "")
         for model in models:
             mine = worded.entry(ours.get((model, column), np.nan)).replace("-0.0000", "0.0000")
-            rows[model][name] = (f"{theirs[model, column]:.3f} / " if len(printed) else "") + mine
-    return worded.wide(rows, ["model"], "paper / ours" if len(printed) else "ours, on all rows")
+            reported = worded.entry(theirs.get((model, column), np.nan), digits=3)
+            rows[model][name] = f"{reported} / {mine}" if alike else reported if model in set(printed["model"]) else mine
+    return worded.wide(rows, ["model"], "paper / ours" if alike else "on all rows; the last rows are the paper's")
 
 
 def reproduced(records, config):

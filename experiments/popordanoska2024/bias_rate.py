@@ -50,7 +50,10 @@ def render(records, config):
         limits = found[found["estimand"].eq(estimand) & (panel == "estimate")].drop_duplicates("series")
         for limit, series in zip(limits["limit"], limits["series"]):
             panels.rule(ax, limit, color=names[series]["color"], linestyle=":", linewidth=0.9)
-        ax.set_ylim(bottom=0.0)
+        if panel == "estimate":
+            ax.set_ylim(bottom=0.0)
+        else:
+            panels.rule(ax, 0.0, linestyle="-", linewidth=0.8)
     panels.legend(figure, axes["kl", "estimate"])
     return figure
 

@@ -58,14 +58,18 @@ def summary(records, config):
     return frame.assign(unit=np.where(doubled, "two columns", "").astype(object))
 
 
-def marks(ax, part, config, item, column="{column}, {short}"):
-    """What an item reports of the problems and estimators of `part`: grey marks, a little to the right of their n."""
+def marks(ax, part, config, item, column="{column}, {short}", looks=None, apart=None):
+    """What an item reports of the problems and estimators of `part`: open grey marks, a little to the right of their n; or by
+    `looks`, {label of a problem or an estimator: what its marks have of their own}, and `apart`, {label: factor of n}."""
     found = items.printed(config, item)
     found[["model", "n"]] = found["row"].str.extract(r"^(.*), n = (\d+)$")
     found = found[found["model"].isin(part["model"]) & found["column"].isin(items.formatted(part, column))]
     look = {"color": "0.45", "marker": "D", "markerfacecolor": "white", "markersize": 3.2, "linestyle": "none", "zorder": 2}
     found = found.assign(n=1.09 * found["n"].astype(float))
-    panels.curve(ax, found, value="value", error="plus_minus", label=AGAIN, **look)
+    for (model, column), mine in found.groupby(["model", "column"], sort=False):
+        own = (looks or {}).get(model) or (looks or {}).get(column.split(", ")[0], {})
+        mine = mine.assign(n=(apart or {}).get(model, 1.0) * mine["n"])
+        panels.curve(ax, mine, value="value", error="plus_minus", **{"label": AGAIN, **look, **own})
 
 
 def titles(config, group, names):

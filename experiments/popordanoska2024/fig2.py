@@ -10,6 +10,8 @@ from harness.report.shown import label
 
 summary = curves.summary
 RISK, DIRECT = "kde_risk_schedule_popordanoska2024", "kde_direct_schedule_popordanoska2024"
+OPEN = f"open: {curves.AGAIN}"
+APART = (0.86, 1.0, 1.16)  # factors of n
 BINNED = {"kl": "binned_kl_popordanoska2024", "l2_squared": "binned15"}
 CONTESTS = {  # column of the table: estimand, and two estimators of which the second is to be closer to the truth
     "fig2a": {f"|bias| bins - kernel, {name}": (s, BINNED[s], RISK) for s, name in curves.SHORT.items()},
@@ -34,17 +36,23 @@ def render(records, config):
         "fig2b": (("problem", problems), "estimator", estimators, "mean", "{column}, {short}"),
         "fig2c": (("estimator", estimators), "problem", problems, "bias", "{column}, bias of {short}"),
     }[which]
-    rows, how = ("row", {0: "bias" if which == "fig2c" else "calibration error"}), {"value": value, "log": True, "zorder": 3}
+    rows, how = (
+        ("row", {0: "bias of KL calibration error (nats)" if which == "fig2c" else "calibration error"}),
+        {"value": value, "log": True, "zorder": 3},
+    )
     more = {"truth": which != "fig2c", "how": how, "sharey": which != "fig2a"}
-    figure, axes = panels.facets(found, rows, columns, by, names, 2.5, **more)
+    looks = {label(config, by, name): panels.look(i, False, label=OPEN, linestyle="none") for i, name in enumerate(names)}
+    apart = dict(zip(looks, APART)) if which == "fig2c" else {}  # three lines that lie close: side by side
+    found["n"] = found["n"] * found["model"].map(apart).fillna(1.0)
+    figure, axes = panels.facets(found, rows, columns, by, names, 2.5 + 0.5 * (which == "fig2c"), **more)
     for (_, name), ax in axes.items():
         part = found[found[columns[0]].eq(name) & found["estimator"].isin(shown)]
-        curves.marks(ax, part, config, f"{which}_authors_code", text)
+        curves.marks(ax, part, config, f"{which}_authors_code", text, looks, apart)
         if which == "fig2c":
             panels.rule(ax, 0.0)
         else:
             ax.set_ylim(bottom=0.0)
-    panels.legend(figure, list(axes.values()), columns=5, last=[curves.AGAIN])
+    panels.legend(figure, list(axes.values()), columns=5, last=[OPEN])
     return figure
 
 

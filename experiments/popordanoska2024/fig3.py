@@ -13,6 +13,9 @@ HIDDEN = {f"layer{i}": f"layer {i}" for i in (1, 2, 3, 4)}
 NAMES = {**HIDDEN, "output": "the output"}
 L2 = "sharpness_l2_squared"
 ESTIMANDS = {L2: "L2", "sharpness_kl": "KL"}
+PAPER = "paper, one run"
+PER_EPOCH = 67  # epochs of 14 batches are as many steps as one of MNIST's 938
+APART = dict(zip(HIDDEN, (-1.5, -0.5, 0.5, 1.5)))  # lines that lie close, side by side
 ACCURACY, FALLS, KEY = "test accuracy", "1 ≥ 2 ≥ 3 ≥ 4", ("{column}", "{epoch:g}")
 
 
@@ -26,26 +29,34 @@ def measured(records, config):
 
 
 def render(records, config):
-    """Accuracy, one panel per estimator. Mean and standard error over the seeds; dotted: the paper's one network."""
+    """Accuracy, one panel per estimator. Mean and standard error over the seeds; dotted: the paper's one network, at as many
+    steps of gradient descent."""
     _, sharpness, accuracy = measured(records, config)
     if not len(sharpness):
         return panels.nothing(networks.NO_FILES)
-    drawn = pd.concat([accuracy.assign(column=ACCURACY, layer="output"), networks.of(sharpness, L2)]).assign(row=0)
-    columns = {ACCURACY: ACCURACY, **{name: name for name in items.labels(config, "estimator", sharpness["column"])}}
-    drawn, layers = drawn[drawn["column"].eq(ACCURACY) | drawn["layer"].ne("output")], {"output": None, **HIDDEN}
-    more = {"xlabel": "epoch", "how": {"x": "epoch"}}
-    figure, axes = panels.facets(drawn, ("row", {0: "accuracy (%)"}), ("column", columns), "layer", layers, 2.45, **more)
-    left, right, *_ = axes.values()
-    right.set_ylabel("$L_2$ sharpness (squared prob.)")
-    for (_, name), ax in axes.items():
-        ax.set_ylim(0, 100 if name == ACCURACY else 0.95)
-    printed = items.printed(config, "fig3", alike=False)
-    parts = printed["row"].str.extract(r"^(?:L2 sharpness of )?(.*), epoch (\d+)$")
-    for what, line in printed.assign(epoch=parts[1].astype(int)).groupby(parts[0]):
-        ax, i = (left, 0) if what == "accuracy" else (right, int(what[-1]))
-        text = "paper, one run" if what == "layer 1" else None
-        panels.curve(ax, line, "epoch", "value", None, **panels.look(i, line=":", label=text) | {"marker": ""})
-    panels.legend(figure, right, columns=5, last=["paper, one run"])
+    drawn = pd.concat([accuracy.assign(column=ACCURACY, layer="output"), networks.of(sharpness, L2)])
+    drawn = drawn[drawn["column"].eq(ACCURACY) | drawn["layer"].ne("output")]
+    columns, per_epoch = items.labels(config, "estimator", sharpness["column"]), PER_EPOCH if config["reasons"].get("data") else 1
+    drawn["epoch"] += 0.012 * drawn["epoch"].max() * drawn["layer"].map(APART).fillna(0.0)
+    paper = items.printed(config, "fig3")
+    parts = paper["row"].str.extract(r"^(?:L2 sharpness of )?(.*), epoch (\d+)$")
+    paper = paper.assign(what=parts[0].str.replace(" ", ""), epoch=per_epoch * parts[1].astype(int))
+
+    def panel(ax, name):
+        panels.lines(ax, drawn[drawn["column"].eq(name)], "layer", {"output": "whole network", **HIDDEN}, "epoch", markersize=2.5)
+        of_panel = ["accuracy"] if name == ACCURACY else list(HIDDEN) if name == columns[0] else []
+        for what, line in paper[paper["what"].isin(of_panel)].groupby("what"):
+            look = panels.look(
+                1 + list(HIDDEN).index(what) if what in HIDDEN else 0, line=":", label=PAPER if what in HIDDEN else None, zorder=1
+            )
+            panels.curve(ax, line, "epoch", "value", None, **look | {"marker": ""})
+        ax.set(title=name, ylim=(0, 100) if name == ACCURACY else (0, 0.95))
+        ax.set_xlim(right=1.04 * drawn["epoch"].max())
+
+    more = {"xlabel": "epoch" if per_epoch == 1 else f"epoch (the paper's: {per_epoch} of these)"}
+    figure = panels.each([ACCURACY, *columns], panel, 2.1, "", columns=6, **more)
+    for ax in figure.axes:
+        ax.set_ylabel("accuracy (%)" if ax.get_title() == ACCURACY else "$L_2$ sharpness" if ax.get_title() else "")
     return figure
 
 

@@ -21,7 +21,7 @@ def render(records, config):
     rows, columns = ("estimand", {name: curves.AXIS[name] for name in ROWS}), ("problem", {**titles, "": "relative bias (%)"})
     estimators = curves.titles(config, "estimator", [e for e in (RISK, DIRECT) if e in config["estimator"]])
     more = {"truth": True, "how": {"log": True, "zorder": 3}, "width_ratios": [1] * len(titles) + [1.15]}
-    figure, axes = panels.facets(found, rows, columns, "estimator", estimators, 4.0, **more)
+    figure, axes = panels.facets(found, rows, columns, "estimator", estimators, 4.4, **more)
     for (estimand, problem), ax in axes.items():
         mine = found[found["estimand"].eq(estimand)]
         if problem:
@@ -31,13 +31,12 @@ def render(records, config):
             ax.set_ylim(bottom=0.0)
             continue
         for estimator, texts, style in ((RISK, titles, "-"), (DIRECT, dict.fromkeys(titles), "--")):
-            how = {"value": "relative", "error": "relative_se", "log": True, "first": 5, "linestyle": style}
+            how = {"value": "relative", "error": "relative_se", "log": True, "first": 2, "linestyle": style, "markersize": 2.5}
             panels.lines(ax, mine[mine["estimator"].eq(estimator)], "problem", texts, **how)
+            ax.plot([], [], color="0.2", linestyle=style, label=f"relative bias, {estimators.get(estimator)}")
         panels.rule(ax, 0.0, linestyle="-", linewidth=0.8)
-        ax.set_ylim(-25, 450)  # beyond: 100 samples with ten classes
-    axes["l2_squared", ""].legend(fontsize=6, handlelength=1.6, loc="upper right")
-    shown = [ax for (_, problem), ax in axes.items() if problem]
-    panels.legend(figure, shown, columns=3, first=["true value", THEIRS], last=[curves.AGAIN])
+    first = ["true value", THEIRS, *estimators.values(), curves.AGAIN]
+    panels.legend(figure, list(axes.values()), first=first)
     return figure
 
 

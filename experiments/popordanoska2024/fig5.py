@@ -40,15 +40,13 @@ def render(records, config):
     more = {"how": {"log": True}, "sharex": True}
     dotted = {"linestyle": ":", "markerfacecolor": "white"}
     names = {name: {"label": name, **(dotted if name.endswith("itself") else {})} for name in drawn["series"]}
-    figure, axes = panels.facets(drawn, ("estimand", curves.AXIS), ("panel", TITLES), "series", names, 4.2, **more)
+    figure, axes = panels.facets(drawn, ("estimand", curves.AXIS), ("panel", TITLES), "series", names, 4.5, **more)
     for (_, panel), ax in axes.items():
         if panel == "estimate":
             ax.set_ylim(bottom=0.0)
         else:
             panels.rule(ax, 0.0)
-    if len(known):
-        axes["kl", "bias"].legend(fontsize=5.5, handlelength=1.8, loc="upper right")
-    panels.legend(figure, axes["kl", "estimate"])
+    panels.legend(figure, [axes["kl", "estimate"], axes["kl", "bias"]])
     return figure
 
 

@@ -14,7 +14,6 @@ summary = curves.summary
 PUBLISHED = "kde_popordanoska2024"
 COLUMNS = {"kl": "CE_KL", "l2_squared": "CE_2^2"}
 AXIS = {"CE_KL": r"CE$_\mathrm{KL}$ $\times$ 100", "CE_2^2": r"CE$_2^2$ $\times$ 100 (two columns)"}
-COLOURS = (0, 1, 2, 6)  # of panels.COLOURS, by method
 
 
 def measured(records, config):
@@ -30,20 +29,18 @@ def measured(records, config):
 
 
 def render(records, config):
-    """One row of panels per estimator: networks by KL and by squared L2, a mark per method (ours open); without any number the
-    printed ones."""
-    found, paper = measured(records, config), False
+    """Networks by KL and by squared L2, by the published estimator, a mark per method; the printed numbers as open marks."""
+    found, paper = measured(records, config), networks.printed(config, "table2")
+    found = found[found["estimator"].eq(PUBLISHED)]
     if not len(found):
-        found, paper = networks.printed(config, "table2").assign(metric=lambda f: f["column"], column=""), True
-    names, columns = networks.in_order(found["network"], config), items.labels(config, "estimator", found["column"]) or [""]
-    rows, height = ("column", dict.fromkeys(columns, "")), 0.7 + len(columns) * (0.55 + 0.22 * len(names))
-    figure, axes = panels.facets(found, rows, ("metric", AXIS), "column", [], height, "", sharey=True)
-    for (column, metric), ax in axes.items():
-        part = found[found["column"].eq(column) & found["metric"].eq(metric)]
-        networks.marks(ax, part, names, 1.5, COLOURS, paper)
-        ax.set(title=column, xlabel=AXIS[metric])
-        panels.rule(ax, 0.0, upright=True, linestyle="-", linewidth=0.8)
-    panels.legend(figure, list(axes.values()), columns=3)
+        return panels.nothing(networks.NO_FILES)
+    names = networks.rows_of(found, paper, config)
+    figure, axes = panels.grid(1, len(AXIS), 0.9 + 0.27 * len(names), sharey=True)
+    for ax, (metric, text) in zip(axes.flat, AXIS.items()):
+        networks.marks(ax, found[found["metric"].eq(metric)], paper[paper["column"].eq(metric)], names)
+        ax.set_xlabel(text)
+        ax.set_xlim(left=0.0)
+    panels.legend(figure, axes, columns=3, last=[networks.OPEN])
     return figure
 
 

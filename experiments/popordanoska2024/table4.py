@@ -23,22 +23,34 @@ def measured(records, config):
     return items.means(found[found["seeds"].isna()], BY), without
 
 
+def printed(config):
+    """The printed numbers of the item that the experiment compares with."""
+    return networks.printed(config, config["compare"][0])
+
+
 def render(records, config):
-    """Networks by each score, on a logarithmic axis, a mark per method (ours open); of the accuracy, what it lacks to 100 %."""
-    found = measured(records, config)[0].assign(row=0)
+    """Networks by each score, of several on logarithmic axes, a mark per method; the printed numbers as open
+    marks. Of the accuracy, what it lacks to 100 %."""
+    found, paper = measured(records, config)[0], printed(config)
     if not len(found):
-        return panels.nothing("the networks are not here: the page has the printed numbers and how to get them")
+        return panels.nothing(networks.NO_FILES)
     found["mean"] = found["mean"].where(found["estimand"].ne("accuracy"), 100 - found["mean"])
-    names, columns = networks.in_order(found["network"], config), ("estimand", AXIS)
-    figure, axes = panels.facets(found, ("row", {0: ""}), columns, "row", [], 1.0 + 0.26 * len(names), "", sharey=True)
-    for (_, estimand), ax in axes.items():
-        part = found[found["estimand"].eq(estimand)]
-        networks.marks(ax, part, names)
+    paper["value"] = paper["value"].where(paper["column"].ne("Accuracy"), 100 - paper["value"])
+    names, methods = networks.rows_of(found, paper, config), list(dict.fromkeys(paper["method"]))
+    columns = {estimand: column for estimand, column in COLUMNS.items() if estimand in set(found["estimand"])}
+    figure, axes = panels.grid(1, len(columns), 0.9 + 0.27 * len(names), sharey=True)
+    for ax, (estimand, column) in zip(axes.flat, columns.items()):
+        ours, theirs = found[found["estimand"].eq(estimand)], paper[paper["column"].eq(column)]
+        networks.marks(ax, ours, theirs, names, methods)
+        ax.set_xlabel(AXIS[estimand])
+        if len(columns) == 1:
+            continue
         ax.set_xscale("log")
         ax.minorticks_off()
-        ticks = [t for t in TICKS if 0.8 * part["mean"].min() <= t <= 1.25 * part["mean"].max()]
+        drawn = [*ours["mean"], *theirs["value"]]
+        ticks = [t for t in TICKS if 0.8 * min(drawn) <= t <= 1.25 * max(drawn)]
         ax.set_xticks(ticks, [str(t) for t in ticks])
-    panels.legend(figure, list(axes.values()), columns=3)
+    panels.legend(figure, axes, columns=4, last=[networks.OPEN])
     return figure
 
 
@@ -47,10 +59,11 @@ def table(records, config):
     found, without = measured(records, config)
     rows = worded.entries(found, networks.INDEX, "{column}", digits=2)
     worded.entries(without, networks.INDEX, "{column}", text=lambda r: f"undefined ({r.seeds})", into=rows)
-    paper = networks.printed(config, "table4")
+    paper = printed(config)
     worded.entries(paper, networks.INDEX, "{column}, paper", "value", "plus_minus", 2, into=rows)
+    known = list(dict.fromkeys(paper["column"]))
     heading = "accuracy, NLL and Brier score, x 100: mean ± standard error over seeds"
-    return networks.of_methods(rows, config, heading, [c for name in COLUMNS.values() for c in (name, f"{name}, paper")])
+    return networks.of_methods(rows, config, heading, [c for name in known for c in (name, f"{name}, paper")])
 
 
 def reproduced(records, config):

@@ -17,6 +17,8 @@ METRICS = pd.DataFrame({
     "scale": [100, 1000, 1000],
 })  # fmt: skip
 AXIS = {"CE_KL": r"CE$_\mathrm{KL}$ $\times$ 100", "CE_2^2": r"CE$_2^2$ $\times$ 1000", "CE_1": r"CE$_1$ $\times$ 1000"}
+OURS, PAPERS = "ours, with the rank of the class", "the paper's PreResNet56 and WideResNet28x10"
+LIKE = {"PreResNet56": "CIFAR-10, ResNet-56", "WideResNet28x10": "CIFAR-10, WideResNet"}  # the paper's network: ours
 PLACE = ["network", "label_of_class"]
 
 
@@ -36,8 +38,8 @@ def ranked(found):
 
 
 def printed(config):
-    """The printed errors as in `measured`; none where the networks are others."""
-    found = items.printed(config, "table5", alike=False)
+    """The printed errors as in `measured`, also where ours are of other networks."""
+    found = items.printed(config, "table5")
     found = found[~found["column"].str.endswith("rank")]
     parts = found["row"].str.extract(r"^(.*), class (\d+)$")
     found = found.assign(network=parts[0], label_of_class=parts[1].astype(int), metric=found["column"], mean=found["value"])
@@ -45,27 +47,28 @@ def printed(config):
 
 
 def render(records, config):
-    """One column per network: the three errors of every class, with its rank above; the printed numbers as open marks."""
+    """One column per network: the three errors of every class, with its rank above; the printed numbers as open marks, beside the
+    network of ours that is most like the paper's."""
     found, theirs = measured(records, config), printed(config)
-    names = {name: name for name in [*found["network"], *theirs["network"]]}
-    if not names:
+    found, have = found[found["published"].eq(True)], set(found["network"])
+    if not len(found):
         return panels.nothing(networks.NO_FILES)
-    drawn, looks = pd.concat([found.assign(of="ours"), theirs.assign(of="paper")]), {"ours": {}, "paper": {"mfc": "white"}}
-    more = {
-        "xlabel": "class",
-        "how": {"x": "label_of_class", "linestyle": "none", "markersize": 4},
-        "sharex": True,
-        "sharey": "row",
-    }
-    figure, axes = panels.facets(drawn, ("metric", AXIS), ("network", names), "of", looks, 4.6, **more)
+    theirs["network"] = [LIKE[name] if LIKE.get(name) in have else name for name in theirs["network"]]
+    names = networks.in_order([*found["network"], *theirs["network"]], config)
+    drawn = pd.concat([found.assign(of=OURS), theirs.assign(of=PAPERS, label_of_class=theirs["label_of_class"] + 0.35)])
+    looks = {OURS: {"label": OURS}, PAPERS: {"label": PAPERS, "mfc": "white"}}
+    how = {"x": "label_of_class", "linestyle": "none", "markersize": 3.5}
+    more = {"xlabel": "class", "how": how, "sharex": True, "sharey": "row"}
+    titles = {name: name.replace(", ", "\n") for name in names}
+    figure, axes = panels.facets(drawn, ("metric", AXIS), ("network", titles), "of", looks, 5.0, **more)
     for (metric, network), ax in axes.items():
-        part = drawn[drawn["network"].eq(network) & drawn["metric"].eq(metric)]
-        for r in part[part["of"].eq(part["of"].min())].itertuples():  # ours, where there are any
-            how = {"textcoords": "offset points", "ha": "center", "fontsize": 6, "color": "0.35"}
-            ax.annotate(f"{r.rank:.0f}", (r.label_of_class, r.mean), (0, 4), **how)
+        for r in found[found["network"].eq(network) & found["metric"].eq(metric)].fillna({"se": 0.0}).itertuples():
+            how = {"textcoords": "offset points", "ha": "right", "fontsize": 6, "color": "0.35"}
+            ax.annotate(f"{r.rank:.0f}", (r.label_of_class, r.mean + r.se), (2, 3.5), **how)
         ax.margins(y=0.2)
         ax.set_ylim(bottom=0.0)
         ax.set_xticks(range(10))
+    panels.legend(figure, list(axes.values()))
     return figure
 
 

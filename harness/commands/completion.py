@@ -34,7 +34,7 @@ FLAGS = {
     "run": ("-m", "--cfg", "--traceback", "--help"), "list": ("--all", "--help"), "doctor": ("--compact", "--help"),
     "results": ("--compute", "--store", "--help"),
 }  # fmt: skip
-LISTS = ("problems", "estimators", "experiments", "calibrators")
+LISTS = ("problems", "estimators", "experiments", "calibrators", "papers")
 VALUES = {
     "notion": ("binary", "top_label", "classwise", "canonical", "all"), "engine": ("serial", "loky", "dask", "ray"),
     "on_error": ("record", "raise"), "refresh": ("true", "false"), "same_draws_as_paper": ("true", "false"),
@@ -90,6 +90,8 @@ def _complete(before: list[str], word: str) -> list[str]:
 def _list(before: list[str], word: str) -> list[str]:
     if not before:
         return list(LISTS)
+    if before[0] == "papers":
+        return _papers()
     if "=" in word:
         key = word.partition("=")[0]
         values = VALUES.get(key) or (ids(key) if key in GROUPS else _papers() if key == "paper" else ())

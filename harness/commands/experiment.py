@@ -26,7 +26,7 @@ from harness.runs.settings import as_list
 if TYPE_CHECKING:
     import pandas as pd
 
-SOURCES = (".py", ".j2", ".csv", ".parquet")  # what a drawing depends on
+SOURCES = (".py", ".j2", ".csv", ".parquet", ".yaml")  # what a drawing depends on
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ class Experiment:
     def computed(self) -> pd.DataFrame:
         """The records of its own cells, as of `records`."""
         keys = [c.key for c in self.plan.cells]
-        frame = records.load_records(self.out, keys) if records.part_files(self.out) else records.empty_frame()
+        frame = records.load_records(self.out, keys) if keys and records.part_files(self.out) else records.empty_frame()
         outdated = frame["status"].eq("skipped") & ~frame["key"].isin(self.plan.skips)  # what was missing then is there now
         frame = frame[~outdated].reset_index(drop=True)
         if len(frame):  # records that were written under an id of before have today's here
@@ -283,7 +283,7 @@ class Experiment:
             figure = draw(shown, config)
             summary = getattr(view, "summary", tables.summary)(shown, config)
             wide = getattr(view, "table", tables.wide)(shown, config)
-            if item:
+            if item and config["compare"]:
                 have = {*self.plan.estimators, *frame["estimator"], *(e for one in self.others for e in one.plan.estimators)}
                 computed = {label(config, "estimator", e) for e in have} | {reproduction.TRUTH}
                 asked = (config["compare"], config["reasons"], computed, config["same_draws_as_paper"])

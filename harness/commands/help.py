@@ -18,6 +18,7 @@ MAIN = """calharness: estimators of calibration error against problems with know
     'estimator=[binned15,debiased15,variational_isotonic,variational_temperature,certified_interval]'
 
   calharness list problems|estimators|experiments|calibrators   what there is, one line each
+  calharness list papers                               the papers' figures and tables, how each was run, what came out
   calharness info ID                                   what it is: formula, parameters and defaults, truths
   calharness plan OVERRIDES                            cells to do, done, skipped and why, time left; runs nothing
   calharness status [out=DIR]                          what the records hold
@@ -52,10 +53,12 @@ Interrupted? The same command goes on.
 Options and their defaults (conf/config.yaml):
 {options}""",
     "list": """calharness list problems|estimators|experiments|calibrators [WORD | KEY=VALUE ...] [--all]: ids, a line on each
+calharness list papers [WORD ...]: the papers with their figures and tables
 
   calharness list                                      how many there are of each
   calharness list estimators kernel notion=canonical   those with the word in id or description, and with this notion
   calharness list experiments paper=berta2026 --all
+  calharness list papers gruber2025 twin               how items were run, verdicts by source, what is missing, their pages
 
 A line has all the words and all the properties that are given: notion= (problems, estimators), estimand= (estimators),
 problem= and estimator= (experiments that use it), paper=.

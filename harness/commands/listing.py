@@ -1,17 +1,22 @@
-"""`calharness list` prints ids with a line of description, all or those that have given words and properties."""
+"""`calharness list` prints ids with a line of description, all or those that have given words and properties, and `list papers`
+the papers with their items and what came out."""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sys
-from collections.abc import Callable
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from harness.errors import BadInputError, guess
 from harness.runs import catalogue
 from harness.runs.options import GROUPS
 
 NAMES = {f"{group}s": group for group in (*GROUPS, "calibrator")}
+PAPERS = "papers"
 KEYS = {
     "problem": ("notion", "paper"),
     "estimator": ("notion", "estimand", "paper"),
@@ -23,17 +28,23 @@ KEYS = {
 def command(arguments: list[str]) -> int:
     """`list` says how many ids there are of each group; `list NAMES [WORD | KEY=VALUE ...] [--all]` prints a line for each id
     that has all the words in its id or description and all the properties. Variants of a paper are hidden, unless --all is given
-    or a word names their ending. Raises BadInputError on anything unknown and where nothing matches."""
+    or a word names their ending. `list papers [WORD ...]` prints the papers, with the items that have all the words. Raises
+    BadInputError on anything unknown and where nothing matches."""
     everything = "--all" in arguments
     flags = [text for text in arguments if text.startswith("-") and text != "--all"]
     if flags:
-        raise BadInputError(f"list has no option {flags[0]!r}; it takes {', '.join(NAMES)}, words, KEY=VALUE and --all.")
+        raise BadInputError(
+            f"list has no option {flags[0]!r}; it takes {', '.join([*NAMES, PAPERS])}, words, KEY=VALUE and --all."
+        )
     names = [text for text in arguments if text != "--all"]
     if not names:
         return _counts()
+    if names[0] == PAPERS:
+        return _papers(names[1:])
     if names[0] not in NAMES:
-        close = guess(names[0], list(NAMES))
-        raise BadInputError(f"list what? `calharness list` takes one of {', '.join(NAMES)}, found {names[0]}{close}.")
+        known = [*NAMES, PAPERS]
+        close = guess(names[0], known)
+        raise BadInputError(f"list what? `calharness list` takes one of {', '.join(known)}, found {names[0]}{close}.")
     group, filters = NAMES[names[0]], sorted(names[1:], key=lambda text: "=" in text)  # words are cheaper than properties
     found = [name for name in catalogue.every(group) if all(_matches(group, name, text) for text in filters)]
     wanted = " ".join(filters)
@@ -52,6 +63,7 @@ def command(arguments: list[str]) -> int:
 def _counts() -> int:
     for names, group in NAMES.items():
         print(f"{names:<12}{len(catalogue.every(group)):>4}   calharness list {names}")
+    print(f"{PAPERS:<12}{len(catalogue.papers()):>4}   calharness list {PAPERS}")
     print(
         "\nWords and properties narrow a list (`calharness list estimators kernel notion=canonical`), --all adds variants of\n"
         "papers, `calharness info ID` says what one is."
@@ -72,6 +84,61 @@ def _print(group: str, names: list[str]) -> None:
     for name in names:
         line = f"{name:<{width}}{catalogue.describe(group, name)}"
         print(line if room is None or len(line) <= room else f"{line[: room - 1]}…")
+
+
+def _papers(words: list[str]) -> int:
+    """Print every paper with its items: all, or those whose texts or paper's id have all the words."""
+    from harness.report import counted, papers
+    from harness.runs.config import out_folder
+
+    folder = out_folder(None)
+    wanted = [word.lower() for word in words]
+    printed = 0
+    for paper in papers.every():
+        head = f"{paper.id} {paper.title} {paper.authors} {paper.citation}".lower()
+        items = [item for item in paper.items.values() if _has(wanted, head, item)]
+        if not items:
+            continue
+        found = counted.rows(folder, paper.id)
+        parts = [paper.title, paper.citation, paper.address]
+        print(("\n" if printed else "") + "\n".join(_wrapped(paper.id, parts, "  ")))
+        for item in items:
+            print("\n".join(_wrapped(f"  {item.name}", _said_of(paper, item, found, folder), "      ")))
+        printed += 1
+    if not printed:
+        of = f"has {' '.join(words)}" if words else "is described (experiments/<paper>/paper.yaml)"
+        raise BadInputError(f"no paper or item {of}; `calharness list papers` shows all that are described.")
+    return 0
+
+
+def _has(wanted: list[str], head: str, item) -> bool:
+    text = " ".join(str(one) for one in (item.id, item.name, item.about, item.how, item.needs, item.command, *item.experiments))
+    return all(word in f"{head} {text}".lower() for word in wanted)
+
+
+def _said_of(paper, item, found, folder: Path) -> Iterator[str]:
+    """What is printed of an item: what it shows, how it was run, what came out, what is missing, and its page."""
+    from harness.report import counted, papers, reproduction
+
+    yield item.about
+    yield f"run: {item.how}"
+    if found is not None:
+        for source, counts in counted.by_source(counted.once(found, item.experiments)).items():
+            yield f"{source}: {reproduction.said(counts)}"
+    if item.needs:
+        yield f"missing: {item.needs}"
+    if item.command:
+        yield f"command: {item.command}"
+    page = papers.page(paper, item, folder)
+    yield f"page: {min(str(page), os.path.relpath(page), key=len)}" if page else "page: not drawn yet"
+
+
+def _wrapped(first: str, texts, indent: str) -> Iterator[str]:
+    """The first line and the others below it, as narrow as the terminal; where the output goes elsewhere, lines are whole."""
+    room = max(shutil.get_terminal_size().columns, 30) if sys.stdout.isatty() else 10**6
+    yield first
+    for text in texts:
+        yield from textwrap.wrap(text, room, initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False)
 
 
 def _matches(group: str, name: str, text: str) -> bool:

@@ -201,6 +201,7 @@ def _print_table(experiment, frame):
 
 def _print_files(experiment, frame):
     """Draw and write everything, and say where it is."""
+    from harness.report import index
     from harness.runs.settings import FIGURE_FORMATS
 
     _print_table(experiment, frame)
@@ -213,15 +214,13 @@ def _print_files(experiment, frame):
         others = f" ({', '.join(path.suffix for path in same[1:])})" if len(same) > 1 else ""
         print(f"  {what:<14}{_short(same[0])}{others}")
         if what == "table" and verdicts:
+            from harness.report.reproduction import said
+
             compared = [_short(path) for path in files if path.stem.startswith("reproduction")]
-            found = "; ".join(f"{source}: {_counted(held)}" for source, held in verdicts.items())
+            found = "; ".join(f"{source}: {said(held)}" for source, held in verdicts.items())
             print(f"  {'paper vs ours':<14}{', '.join(compared)}: {found}")
-
-
-def _counted(verdicts):
-    """'12 identical, 3 differ' of {verdict: count}."""
-    many = {"differs": "differ", "holds": "hold", "fails": "fail"}
-    return ", ".join(f"{n:,} {many.get(verdict, verdict) if n > 1 else verdict}" for verdict, n in verdicts.items())
+    if experiment.paper and not experiment.is_variation:
+        print(f"  {'all results':<14}{_short(index.save(experiment.out))}")
 
 
 def _through_hydra(arguments):

@@ -7,7 +7,7 @@ means, and M = W^(1/2) K W^(1/2), W = diag(w),
     JKCE        = tr(d' W K W d)                                 (eq. 7)
     ECE         = sum_i w_i ||d_i||_1                            (eq. 6)
 
-References: Moskvichev and Liang, 2025 (moskvichev2025).
+References: Moskvichev and Sejdinovic, 2025 (moskvichev2025).
 """
 
 from __future__ import annotations

@@ -40,6 +40,7 @@ def diagram(ax, found: pd.DataFrame, bins: int) -> None:
     ax.bar(left, found["share"] - low, color=COLOURS[0], edgecolor="white", linewidth=0.3, **bar)
     ax.bar(left, high, bottom=found["share"], color=COLOURS[1], alpha=0.45, linewidth=0, label="prediction too high", **bar)
     ax.bar(left, low, bottom=found["mean"], color=COLOURS[4], alpha=0.75, linewidth=0, label="prediction too low", **bar)
+    ax.plot([0, 1], [0, 1], color="0.25", linestyle="--", linewidth=0.7, label="calibrated", zorder=2)
     ends = np.abs(np.stack([found["share"] - found["low"], found["high"] - found["share"]]))
     look = {"fmt": ".", "color": "0.1", "markersize": 2.5, "elinewidth": 0.6, "capsize": 0.8}
     ax.errorbar(left + 0.5 / bins, found["share"], yerr=ends, label="share of the class with 95 % interval", **look)
@@ -61,6 +62,7 @@ def figure(found: pd.DataFrame, bins: int, per_row: int = 5):
     axes[0, 0].set(xlim=(0, 1), ylim=(0, 1))
     figure.supxlabel("predicted probability of the class", fontsize=8)
     figure.supylabel("share of the class in the bin", fontsize=8)
+    axes[0, 0].set(xticks=[0, 0.5, 1], yticks=[0, 0.5, 1])
     panels.legend(figure, axes[0, 0])
     return figure
 

@@ -9,15 +9,12 @@ import pandas as pd
 
 from harness.estimators.certified.base import ALONE, EMPIRICAL, FULL, VARIANTS, ablated
 from harness.report import items, panels, rates, worded
-from harness.report.style import COLOURS, MARKERS
-
-LOOKS = {v: {"marker": MARKERS[i % 8], "color": COLOURS[i % 8]} for i, v in enumerate(VARIANTS)}
-LOOKS[ALONE], LOOKS[EMPIRICAL] = ({"marker": m, "color": "0.35", "markerfacecolor": "white"} for m in "o^")
+from harness.report.style import COLOURS, pale, pyplot
 
 
 def figure(found: pd.DataFrame, names: Mapping[str, str], problems: Sequence[str]):
-    """Left: coverage of every estimator on every problem and n (colour: n), its level and the smallest coverage that passes.
-    Right: the margin by which the closest of all samples is covered; left of 0 it is not.
+    """Left: by how much bounds hold the true value, for every estimator, n (colour) and problem: the closest of all samples, and
+    a line from it to the mean; left of 0 a sample is not covered. Right: the smallest coverage over the problems, as numbers.
 
     Parameters
     ----------
@@ -32,23 +29,40 @@ def figure(found: pd.DataFrame, names: Mapping[str, str], problems: Sequence[str
     found = found[found["estimator"].isin(rows)]
     if not len(found):
         return panels.nothing()
-    figure, ((left, right),) = panels.grid(1, 2, 1.0 + 0.27 * len(rows), sharey=True)
+    shape = {"sharey": True, "width_ratios": [3.0, 0.6 + 0.5 * len(sizes)]}
+    figure, ((left, right),) = panels.grid(1, 2, 1.1 + 0.3 * len(rows), **shape)
+    mean = np.minimum(found["high"].fillna(np.inf) - found["truth"], found["truth"] - found["low"].fillna(-np.inf))
+    place = {name: (i + 0.5) / len(problems) - 0.5 for i, name in enumerate(problems)}
     for j, (n, mine) in enumerate(found.groupby("n")):
-        at = mine["estimator"].map(rows.index) + 0.6 * (j + 0.5) / len(sizes) - 0.3
-        at += 0.12 * (mine["problem"].map(list(problems).index) / max(len(problems), 2) - 0.5)
-        look = panels.look(j, markersize=3, alpha=0.7)
-        left.plot(mine["coverage"], at, label=f"$n$ = {n:,}", **look)
-        right.plot(mine["margin"], at, **look)
-    for level, count in sorted(set(zip(found["level"], found["samples"]))):
-        left.axvline(level, color="0.2", linewidth=0.9, label="level")
-        left.axvline(rates.least_coverage(level, count), color="0.2", linestyle=":", linewidth=0.9, label="smallest that passes")
-    left.set(xlabel="coverage", xlim=(min(found["coverage"].min(), found["least"].min()) - 0.01, 1.005))
-    right.axvline(0.0, color="0.2", linewidth=0.9)
-    right.set_xscale("symlog", linthresh=1e-3)
-    right.set(xlabel="margin of the closest sample", xlim=(min(-2e-3, 1.3 * found["margin"].min()), 1.0))
+        at = mine["estimator"].map(rows.index) + 0.84 * ((j + 0.5) / len(sizes) - 0.5)
+        at += 0.7 * 0.84 / len(sizes) * mine["problem"].map(place)
+        to_mean = {"linewidth": 0.7, "alpha": 0.55, "label": "from the closest sample (mark) to the mean"}
+        left.hlines(at, mine["margin"], mean[mine.index], color=COLOURS[j], **to_mean)
+        left.plot(mine["margin"], at, label=f"$n$ = {n:,}", **panels.look(j, markersize=2.6))
+    below = min(-1e-3, 1.6 * found["margin"].min())
+    left.axvspan(below, 0.0, color="0.5", alpha=0.12, linewidth=0, label="not covered")
+    left.axvline(0.0, color="0.2", linewidth=0.9)
+    left.set_xscale("symlog", linthresh=1e-3, linscale=0.5)
+    left.set(xlabel="distance from the bound to the true value", xlim=(below, 1.4))
+    for y in np.arange(1, len(rows)) - 0.5:
+        for ax in (left, right):
+            ax.axhline(y, color="0.88", linewidth=0.6, zorder=0)
+    for (estimator, n), part in found.groupby(["estimator", "n"]):
+        lowest, passes = part["coverage"].min(), part["passes"].all()
+        how = {} if passes else {"color": COLOURS[1], "weight": "bold"}
+        text = ("" if passes else "fails ") + f"{np.floor(1e4 * lowest) / 1e4:.{3 if lowest == 1.0 else 4}f}"
+        right.text(sizes.index(n), rows.index(estimator), text, ha="center", va="center", fontsize=7, **how)
+    levels = sorted({(f"{level:g}", f"{least:.3f}") for level, least in zip(found["level"], found["least"])})
+    passing = "\n".join(f"level {level} passes from {least}" for level, least in levels)
+    right.set(xlim=(-0.5, len(sizes) - 0.5), xticks=range(len(sizes)), xlabel=f"smallest coverage\n{passing}")
+    right.set_xticklabels([f"$n$ = {n:,}" for n in sizes], fontsize=6.5)
+    right.tick_params(axis="both", length=0)
+    right.grid(visible=False)
+    right.spines[["left", "bottom"]].set_visible(False)
     for ax in (right, left):
         panels.name_rows(ax, list(names.values()))
-    panels.legend(figure, left, columns=6)
+    right.tick_params(axis="y", labelleft=False)
+    panels.legend(figure, left, columns=5, last=["from the closest sample (mark) to the mean", "not covered"])
     return figure
 
 
@@ -119,7 +133,8 @@ def without_terms(records: pd.DataFrame, level: float | None = None) -> pd.DataF
 
 
 def variants_panel(ax, found: pd.DataFrame, names: Mapping[str, str], variants: Sequence[str]) -> None:
-    """Coverage of every bound as it is and without each of its terms; dotted: the smallest that passes.
+    """Coverage of every bound as it is and without each of its terms, as numbers in fields: orange where it is too small to pass,
+    blue where it passes, white where a bound has no such term.
 
     Parameters
     ----------
@@ -128,19 +143,21 @@ def variants_panel(ax, found: pd.DataFrame, names: Mapping[str, str], variants: 
     names : mapping
         {id of an estimator: its name}, in the order of the rows; others are not drawn.
     variants : sequence of str
-        Those to be drawn, from the top of a row to its end.
+        The columns, in this order.
     """
     rows = list(names)
-    found = found[found["estimator"].isin(rows)]
-    for i, variant in enumerate(variants):
-        part = found[found["variant"].eq(variant)]
-        at = part["estimator"].map(rows.index) + 0.7 * ((i + 0.5) / len(variants) - 0.5)
-        ax.plot(part["coverage"], at, linestyle="none", markersize=4, label=variant, **LOOKS[variant])
-    for x in found["least"].unique():
-        ax.axvline(x, color="0.2", linestyle=":", linewidth=0.9)
-    for y in np.arange(1, len(rows)) - 0.5:
-        ax.axhline(y, color="0.88", linewidth=0.6, zorder=0)
-    ax.set_xlim(-0.04, 1.04)
+    for r in found[found["estimator"].isin(rows) & found["variant"].isin(variants)].itertuples():
+        at = list(variants).index(r.variant), rows.index(r.estimator)
+        colour = pale(COLOURS[1], 0.35 + 0.4 * (1.0 - r.coverage)) if r.detected else pale(COLOURS[0], 0.16)
+        ax.add_patch(pyplot().Rectangle((at[0] - 0.47, at[1] - 0.45), 0.94, 0.9, color=colour, linewidth=0))
+        text = "1" if r.coverage == 1.0 else "0" if r.coverage == 0.0 else f"{np.floor(1e3 * r.coverage) / 1e3:.3f}".lstrip("0")
+        weight = "bold" if r.detected else "normal"
+        ax.text(*at, text, ha="center", va="center", fontsize=6.5, weight=weight)
+    ax.set_xticks(range(len(variants)), variants, rotation=35, ha="right", rotation_mode="anchor", fontsize=6.5)
+    ax.set_xlim(-0.5, len(variants) - 0.5)
+    ax.grid(visible=False)
+    ax.tick_params(axis="x", length=0)
+    ax.spines[["left", "bottom"]].set_visible(False)
     panels.name_rows(ax, list(names.values()))
 
 

@@ -337,13 +337,17 @@ def first_reason(records: pd.DataFrame) -> str | None:
     return reproduction.why_without(lost.iloc[0]) if len(lost) else None
 
 
-def answers_or_reason(
-    ours: pd.DataFrame, records: pd.DataFrame, config: Config, otherwise: str = "no file holds it"
-) -> pd.DataFrame:
+def answers_or_reason(ours: pd.DataFrame, records: pd.DataFrame, config: Config, otherwise: str | None = None) -> pd.DataFrame:
     """`answers` of numbers that are computed from files: reported ones that `ours` lacks are answered by `otherwise`, where there
-    are none of ours by the first reason; config["reasons"]["data"] says why ours are of something else."""
+    are none of ours by the first reason; config["reasons"]["data"] says why ours are of something else. Without `otherwise` it is
+    config["reasons"]["absent"], or a sentence on what is at hand and the command that says what is missing."""
+    reasons = config["reasons"]
     reason = None if len(ours) else first_reason(records)
-    return answers(ours.assign(why=config["reasons"].get("data")), config, reason or otherwise)
+    of_others = f"{reasons['data']}; none of them stands for this one" if reasons.get("data") else None
+    unheld = f"the files at hand do not hold it; `calharness info {config['name']}` lists those that it needs"
+    return answers(
+        ours.assign(why=reasons.get("data")), config, reason or otherwise or reasons.get("absent") or of_others or unheld
+    )
 
 
 def printed(config: Config, *items: str, alike: bool = True) -> pd.DataFrame:

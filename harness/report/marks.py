@@ -128,7 +128,8 @@ def legend(figure, axes, order, config=None, table=None, upright=True, ends_of_p
     renderer = figure.canvas.get_renderer()
     for font in (STYLE["legend.fontsize"], 6.5, 5.5, 4.5, 3.5):
         for columns in range(min(5, len(texts)), 0, -1):
-            options = {"ncols": columns, "fontsize": font, "handlelength": 2.2, "columnspacing": 1.2, "handler_map": with_caps}
+            even = -(-len(texts) // -(-len(texts) // columns))  # as many columns as these lines need
+            options = {"ncols": even, "fontsize": font, "handlelength": 2.2, "columnspacing": 1.2, "handler_map": with_caps}
             drawn = figure.legend(handles, texts, loc="outside upper center", **options)
             box = drawn.get_window_extent(renderer)
             if box.width * scale <= width:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.report.evaluation import are_of, evaluate
+from harness.report.reproduction import last_line
 from harness.report.shown import DASH, estimators, label, shown_estimands
 from harness.report.tables import entries_of
 from harness.runs.records import WITH_NUMBER, has_number
@@ -13,7 +14,7 @@ def without_number(records) -> list[tuple[str, str, int, str]]:
     without = records[~has_number(records)]
     if not len(without):
         return []
-    grouped = without.assign(short=without["reason"].map(_last_line)).groupby(["status", "estimator", "short"], sort=True)
+    grouped = without.assign(short=without["reason"].map(last_line)).groupby(["status", "estimator", "short"], sort=True)
     return [(status, estimator, int(count), reason) for (status, estimator, reason), count in grouped["key"].nunique().items()]
 
 
@@ -48,6 +49,17 @@ def dashes(records, config) -> list[tuple[str, str, int, str]]:
     return [(DASH, estimator, count, reason) for (estimator, reason), count in found.items()]
 
 
+def causes(found, config) -> list[tuple[str, list[str], int, str]]:
+    """[(status, labels of estimators, cells or entries, reason)] of what `without_number` and `dashes` found: what has the same
+    cause is one line."""
+    lines: dict[tuple, tuple] = {}
+    for status, estimator, count, reason in found:
+        names, total = lines.get((status, reason), ([], 0))
+        name = estimator if (status, estimator) == (DASH, "truth") else label(config, "estimator", estimator)
+        lines[status, reason] = (list(dict.fromkeys([*names, name])), total + count)
+    return [(status, names, count, reason) for (status, reason), (names, count) in lines.items()]
+
+
 def reasons(records, config, of_table: bool = True) -> list[str]:
     """Why the wide table has no number where it has none: a line per status, or dash, and reason, with the estimators that it is
     the reason of and how often, as in 'skipped oracle: the problem's true posterior is not known (6 cells)'. With of_table false
@@ -59,12 +71,8 @@ def reasons(records, config, of_table: bool = True) -> list[str]:
     shown = records["estimand"].isna() | records["estimand"].isin(["", *shown_estimands(records, config)])
     whole = config["ranking"] or not of_table
     found = without_number(records if whole else records[shown])
-    lines: dict[tuple, tuple] = {}
-    for status, estimator, count, reason in found + ([] if whole else dashes(records, config)):
-        names, total = lines.get((status, reason), ([], 0))
-        name = estimator if (status, estimator) == (DASH, "truth") else label(config, "estimator", estimator)
-        lines[status, reason] = ([*names, name], total + count)
-    said = [_line(status, names, reason, count) for (status, reason), (names, count) in lines.items()]
+    found += [] if whole else dashes(records, config)
+    said = [_line(status, names, reason, count) for status, names, count, reason in causes(found, config)]
     on_file = pd.Series(are_of(records, config.get("files", ())), index=records.index, dtype=bool)
     of_files = records[shown & on_file & has_number(records)]
     both = of_files[of_files["kind"].eq("point") & of_files["low"].notna() & of_files["high"].notna()]
@@ -81,8 +89,3 @@ def reasons(records, config, of_table: bool = True) -> list[str]:
 def _line(status, names, reason, count):
     of, one, more = (f"{DASH} of", "entry", "entries") if status == DASH else (status, "cell", "cells")
     return f"{of} {', '.join(names)}: {reason or 'no reason is recorded'} ({count:,} {one if count == 1 else more})"
-
-
-def _last_line(text):
-    lines = str(text).strip().splitlines() if isinstance(text, str) else []
-    return lines[-1][:200] if lines else ""

@@ -28,6 +28,9 @@ INDEX = ("{network}", "{method}", "{variant}")
 METHOD = r"(?:[/_](isotonic|temperature|relabelled)(_[a-z]+\d{4})?)?"
 RECALIBRATED = re.compile(rf"(.+?)(?:_seed\d+)?(?:/test)?{METHOD}(?:/test)?(?:/class(\d+))?")
 IN_TRAINING = re.compile(r"(.+)/(.+?)_seed(\d+)(?:_epoch(\d+))?(?:_([a-z]+\d*))?(?:/(\w+))?")
+PAPERS, OPEN = " (paper)", "open marks: the paper's networks"
+TEXTS = {"none": "no recalibration", "relabelled": "labels drawn from the predictions: truth 0"}
+COLOURED = dict(zip(METHODS, (0, 1, 2, 6)))
 NO_FILES = "there are no files to draw; the page says how to get them"
 
 
@@ -49,8 +52,10 @@ def in_order(names: Iterable[str], config: items.Config) -> list[str]:
 
 
 def printed(config: items.Config, item: str) -> pd.DataFrame:
-    """The printed numbers of an item with network, method and variant; none where the networks are others."""
-    found = items.printed(config, item, alike=False)
+    """The printed numbers of an item with network, method and variant, also where ours are of other networks; the printed
+    standard errors are in `plus_minus`."""
+    found = items.printed(config, item)
+    found = found[~found["column"].str.endswith("(standard error)")]
     parts = found["row"].str.rsplit(", ", n=1, expand=True).reindex(columns=[0, 1])
     return found.assign(network=parts[0], method=parts[1], variant=np.where(parts[1].eq("none"), "", THEIRS))
 
@@ -63,18 +68,26 @@ def of_methods(rows: worded.Rows, config: items.Config, heading: str, first: Ite
     return worded.wide({key: rows[key] for key in keys}, ["network", "method", "recalibration"], heading, columns)
 
 
-def marks(
-    ax, part: pd.DataFrame, names: list[str], shift: float = 1.0, colours: Sequence[int] = range(4), paper: bool = False
-) -> None:
-    """A mark per network and method with its error, at the height of the network, which names the row; ours are open."""
-    value, error = ("value", "plus_minus") if paper else ("mean", "se")
-    texts = {"none": "no recalibration", "relabelled": "calibrated: labels drawn from the predictions"}
-    for (method, variant), found in part.groupby(["method", "variant"], sort=False):
-        j, ours = METHODS.index(method), variant == OURS
-        text = texts.get(method, method) + (" (paper)" if paper else f", {variant}" if variant else "")
-        at = found["network"].map(names.index) + 0.16 * (j - shift) + 0.08 * ours
-        look = panels.look(j, not (ours or paper), label=text, markersize=4) | {"color": panels.COLOURS[colours[j]]}
-        panels.marks(ax, at, found, value, error, **look)
+def rows_of(found: pd.DataFrame, paper: pd.DataFrame, config: items.Config) -> list[str]:
+    """The networks of both frames, those of one data set (what labels begin with, up to the comma) together, the paper's last."""
+    names = [*in_order(found["network"], config), *dict.fromkeys(paper["network"] + PAPERS)]
+    sets = list(dict.fromkeys(name.split(", ")[0] for name in names))
+    return sorted(names, key=lambda name: sets.index(name.split(", ")[0]))
+
+
+def marks(ax, part: pd.DataFrame, paper: pd.DataFrame, names: list[str], methods: Sequence[str] = METHODS) -> None:
+    """A mark per network and method with its error, at the height of the network, which names the row, recalibrated as published;
+    the printed numbers are open marks in rows of their own. Rows alternate between white and grey."""
+    for i in range(0, len(names), 2):
+        ax.axhspan(i - 0.5, i + 0.5, color="0.96", linewidth=0, zorder=0)
+    for j, method in enumerate(methods):
+        at, look = 0.24 * (j - (len(methods) - 1) / 2), {"markersize": 3.5, "color": panels.COLOURS[COLOURED[method]]}
+        ours = part[part["method"].eq(method) & part["variant"].ne(OURS)]
+        of = panels.look(j, label=TEXTS.get(method, method)) | look
+        panels.named_marks(ax, ours, "network", names, shift=at, **of)
+        theirs = paper[paper["method"].eq(method)].assign(network=lambda f: f["network"] + PAPERS)
+        of = panels.look(j, False, label=OPEN if method == "none" else None) | look
+        panels.named_marks(ax, theirs, "network", names, "value", "plus_minus", shift=at, **of)
     panels.name_rows(ax, names)
 
 

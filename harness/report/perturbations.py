@@ -58,7 +58,13 @@ def _place(base: str, kinds: Sequence[str], otherwise: str) -> dict[str, str]:
 
 
 def figure(
-    found: pd.DataFrame, config: items.Config, titles: Mapping[str, str], ylabel: str, limit: float, widths: Sequence[float]
+    found: pd.DataFrame,
+    config: items.Config,
+    titles: Mapping[str, str],
+    ylabel: str,
+    limit: float,
+    widths: Sequence[float],
+    said: str,
 ):
     """A panel per kind of predictions, a line per series over h; solid: trained with the perturbation, dashed: perturbed
     afterwards.
@@ -72,7 +78,9 @@ def figure(
     limit : float
         The decrease below which the axis is linear, and grey.
     widths : sequence of float
-        Widths that a dotted line marks.
+        Widths that a dotted line marks; at the first an open mark with an arrow says that a decrease below the limit is reported.
+    said : str
+        Who reports it, for the legend.
     """
     drawn = [name for name in titles if found["panel"].eq(name).any()]
     if not drawn:
@@ -82,20 +90,30 @@ def figure(
         mine = found[found["panel"].eq(panel)]
         numbers = {series: i for i, series in enumerate(sorted(mine["series"].unique()))}
         for (series, aware), part in mine.groupby(["series", "aware"]):
-            full = aware or not mine["aware"].any()
-            look = panels.look(numbers[series], full, "-" if full else (0, (3, 2)), markeredgewidth=0.7)
-            panels.curve(ax, part, "h", label=label(config, "problem", series) if full else None, **look)
+            named = aware or not mine["aware"].any()
+            look = panels.look(numbers[series], aware, "-" if aware else (0, (3, 2)), markeredgewidth=0.7)
+            panels.curve(ax, part, "h", label=label(config, "problem", series) if named else None, **look)
         ax.axhspan(-1.0, limit, color="0.5", alpha=0.12, linewidth=0)
         for width in widths:
             ax.axvline(width, color="0.4", linewidth=0.7, linestyle=":")
+        arrow = {"arrowstyle": "->", "color": "0.35", "linewidth": 1.0, "shrinkA": 0.0, "shrinkB": 0.0}
+        ax.annotate("", (widths[0], 0.45 * limit), (widths[0], limit), arrowprops=arrow, zorder=5)
+        mark = {"color": "0.35", "marker": "D", "markerfacecolor": "white", "markersize": 4.5, "linestyle": "none"}
+        ax.plot(widths[0], limit, zorder=6, **mark)
         ax.set_title(titles[panel])
-        ax.legend(loc="upper left", fontsize=6.5, handlelength=2.2)
+        ax.legend(loc="upper left", fontsize=6, handlelength=2.4, labelspacing=0.3)
     all_widths = sorted(found["h"].unique())
     bottom = 1.5 * min(0.0, (found["mean"] - found["se"].fillna(0.0)).min()) - 1e-4
     axes[0].set_xscale("log", base=2)
     axes[0].set_xticks(all_widths, [f"$2^{{{np.log2(h):g}}}$" for h in all_widths])
     axes[0].set_yscale("symlog", linthresh=limit, linscale=0.7)
-    axes[0].set(ylim=(bottom, 0.5), yticks=[t for t in (-0.01, -0.001, 0.0, 0.001, 0.01, 0.1) if t >= bottom])
+    axes[0].set(ylim=(bottom, 0.9), yticks=[t for t in (-0.01, -0.001, 0.0, 0.001, 0.01, 0.1) if t >= bottom])
+    from matplotlib.lines import Line2D
+
+    shown = [Line2D([], [], label=f"{said}, below {limit:g}", **mark)]
+    for text, line, face in (("trained with it", "-", "0.2"), ("perturbed afterwards", (0, (3, 2)), "white")):
+        shown.append(Line2D([], [], color="0.2", marker="o", linestyle=line, markerfacecolor=face, label=text))
+    figure.legend(handles=shown, loc="outside upper center", ncols=3, handlelength=2.6)
     figure.supxlabel("width $h$ of the perturbation", fontsize=8)
     figure.supylabel(ylabel, fontsize=8)
     return figure

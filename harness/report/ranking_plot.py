@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.report import items, panels
-from harness.report.marks import legend, sample_ticks, say_no_estimate
+from harness.report.marks import legend, say_no_estimate
 from harness.report.rankings import POLICY, of_config, one_estimand
 from harness.report.shown import label
 from harness.report.style import COLOURS, STYLE, figure_size, grid_shape, nothing, pyplot, series_style
@@ -74,7 +73,7 @@ def shares(table, config, orders=None, per_row=None):
             ax.tick_params(labelbottom=True)
     if len(sizes) > 1:
         axes[0, 0].set(xscale="log", ylim=(-0.03, 1.03))
-        sample_ticks(axes[0, 0], sizes)
+        _sizes(axes[0, 0], sizes)
         figure.supylabel(share, fontsize=STYLE["axes.labelsize"])
         legend(figure, axes.flat[: len(shown)], [label(config, "estimator", e) for e in series], config)
     else:
@@ -84,34 +83,38 @@ def shares(table, config, orders=None, per_row=None):
     return figure
 
 
-def distributions(trials, full, config, titles):
-    """How the estimates of the trials are distributed: one panel per estimator, a histogram per problem, and dashed its value on
-    all rows.
+def _sizes(ax, sizes):
+    """The sample sizes as ticks, those labelled that are twice the last labelled one or nearly so."""
+    from matplotlib.ticker import FixedLocator, NullFormatter
+
+    shown = [sizes[0]]
+    for n in sizes:
+        if n >= 1.9 * shown[-1]:
+            shown.append(n)
+    ax.set_xticks(shown, [f"{n:,}" for n in shown])
+    ax.xaxis.set_minor_locator(FixedLocator([n for n in sizes if n not in shown]))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+
+
+def histograms(ax, trials, full, models):
+    """How the estimates of the trials are distributed: a histogram per model as shares of its trials, and dashed its value on all
+    rows.
 
     Parameters
     ----------
+    ax : Axes
+        The panel.
     trials, full : DataFrame
-        The values of the trials and those on all rows, of one estimand per estimator, with the labels model and column.
-    config : mapping
-        The configuration.
-    titles : mapping
-        {label of an estimator: title of its panel}.
+        The values of the trials and those on all rows, of one estimator, with the label `model`.
+    models : list of str
+        The models' labels, in the order of their colours.
     """
-    columns = items.labels(config, "estimator", trials["column"])
-    figure, (axes,) = panels.grid(1, len(columns), 2.5)
-    for ax, column in zip(axes, columns):
-        mine, known = (frame[frame["column"].eq(column)] for frame in (trials, full))
-        edges = np.linspace(*np.quantile(mine["value"], [0.0005, 0.9995]), 41)
-        for i, model in enumerate(items.labels(config, "problem")):
-            part, style = mine[mine["model"].eq(model)]["value"], {"bins": edges, "color": COLOURS[i % len(COLOURS)]}
-            ax.hist(part, histtype="stepfilled", alpha=0.35, linewidth=0.0, label=model, **style)
-            ax.hist(part, histtype="step", linewidth=0.9, **style)
-            for value in known[known["model"].eq(model)]["value"]:
-                ax.axvline(value, color=style["color"], linestyle="--", linewidth=0.9)
-        ax.set_title(titles.get(column, column))
-        ax.set_xlabel(f"estimate on {int(mine['n'].iloc[0])} rows")
-        ax.grid(axis="y", visible=False)
-        ax.set_yticks([])
-        ax.locator_params(axis="x", nbins=4)
-    panels.legend(figure, axes[0])
-    return figure
+    edges = np.linspace(*np.quantile(trials["value"], [0.0005, 0.9995]), 41)
+    for i, model in enumerate(models):
+        part = trials.loc[trials["model"].eq(model), "value"]
+        style = {"bins": edges, "color": COLOURS[i % len(COLOURS)], "weights": np.full(len(part), 1.0 / max(len(part), 1))}
+        ax.hist(part, histtype="stepfilled", alpha=0.35, linewidth=0.0, label=model, **style)
+        ax.hist(part, histtype="step", linewidth=0.9, **style)
+        for value in full.loc[full["model"].eq(model), "value"]:
+            ax.axvline(value, color=style["color"], linestyle="--", linewidth=0.9)
+    ax.locator_params(axis="both", nbins=4)

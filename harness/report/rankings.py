@@ -148,11 +148,19 @@ def of_config(records, config):
     """`score` of the trials in `records`, by the orders that config["ranking"] gives or refers to."""
     ranking, (trials, full) = checked_ranking(config["ranking"], set(records["problem"])), split(records, config)
     orders = {name: levels(order) for name, order in (ranking["orders"] or {}).items()}
-    if ranking["reference"] == "full":
-        orders[f"{ALL_MODELS} as on all rows"] = own_orders(full)
-    elif ranking["reference"]:
-        orders[f"{ALL_MODELS} by true {ranking['reference']}"] = by_truth(trials, config)
+    reference = ranking["reference"]
+    for name, models in (sets_of(records, config) if reference else {}).items():
+        if reference == "full":
+            orders[f"{name} as on all rows"] = own_orders(full[full["problem"].isin(models)])
+        else:
+            orders[f"{name} by true {reference}"] = by_truth(trials[trials["problem"].isin(models)], config)
     return score(trials, orders)
+
+
+def sets_of(records, config) -> dict[str, tuple[str, ...]]:
+    """{name: problem ids} of the sets within which the reference orders models; one set of all problems where none is given."""
+    sets = config["ranking"].get("sets") or {ALL_MODELS: dict.fromkeys(records["problem"])}
+    return {name: tuple(models) for name, models in sets.items()}
 
 
 def by_truth(records, config) -> dict:

@@ -17,7 +17,7 @@ verdict of a number
                             Welch's degrees of freedom: one in a thousand true reproductions is called different
                             (never given where both sides are of the same random draws: there only equality agrees)
     differs                 otherwise
-    no test                 one of the two first, but of no worth: power is above 0.5, or the reported number is 0
+    no test                 one of the two first, but of no worth: power is above 0.5 (to three digits), or the reported number 0
     not reproducible here   we have no number, or one of something else (other data, other hardware), or one replication and so
                             no error to judge by; the reason is given
 verdict of a claim
@@ -58,10 +58,10 @@ VERDICTS = {
     "within error": "the difference is within what both Monte Carlo errors explain (0.1 % two-sided, Welch)",
     "differs": "the difference is larger than that",
     "no test": "an agreement of no worth: more than half of the reported number would have been accepted, or that number is 0",
-    "not reproducible here": "there is no number of ours, or none that can be judged, for the reason given",
     "holds": "the whole 99 % interval of our statistic is on the claimed side of the threshold",
     "fails": "the whole 99 % interval of our statistic is on the other side of the threshold",
     "undecided": "the 99 % interval of our statistic has the threshold inside",
+    "not reproducible here": "there is no number of ours, or none that can be judged, for the reason given",
 }
 AGREEMENTS = ("identical", "within error")
 LARGEST_POWER = 0.5  # a test that accepts more, relative to the reported number, is none
@@ -122,6 +122,9 @@ def _read(path, reader):
 
 def _mistake_of_a_claim(claims):
     """What is wrong with the first of these rows that is not sound; None where all are."""
+    twice = claims.loc[claims.duplicated(["item", "row"]), "row"]
+    if len(twice):
+        return f"({twice.iloc[0]}) twice, whose names must be unique"
     for claim in claims.itertuples():
         quote = getattr(claim, "quote", None)
         if claim.unit not in SIDES:
@@ -172,6 +175,8 @@ def compare(ours, paper: str, items, reasons=None, computed=(), same_draws_as_pa
         COLUMNS, one row per reported number, and `keys`. low, high and where are those of claims. `cells` is the number of cells
         that ours is made of and `of` names them: problem, notion, n and estimator, with a * for what differs between them.
     """
+    import pandas as pd
+
     frame = reported(paper, items).rename(columns={"value": "reported", "reps": "reported_reps"})
     twice = ours.duplicated(KEY)
     if twice.any():
@@ -179,9 +184,8 @@ def compare(ours, paper: str, items, reasons=None, computed=(), same_draws_as_pa
     ours = ours.reindex(columns=[*KEY, "value", "error", "reps", *OPTIONAL])
     ours = _with_standard_errors(ours, frame[KEY]).rename(columns={"value": "ours"})
     frame = frame.merge(ours, on=KEY, how="left", validate="one_to_one")
-    frame = frame.astype(
-        {name: float for name in ("ours", "error", "reps", "low", "high")}
-    )  # also where there is no number at all
+    numbers = ("ours", "error", "reps", "low", "high")
+    frame = frame.astype({name: float for name in numbers})  # also where there is no number at all
     frame["difference"] = frame["ours"] - frame["reported"]
     spread = np.hypot(frame["plus_minus"].fillna(0.0), frame["error"].fillna(0.0))
     frame["z"] = np.where((spread > 1e-12) & frame["error"].notna(), frame["difference"] / spread.where(spread > 0), np.nan)
@@ -193,7 +197,9 @@ def compare(ours, paper: str, items, reasons=None, computed=(), same_draws_as_pa
     with np.errstate(divide="ignore"):
         frame["power"] = (accepted / frame["reported"].abs()).where(judged)
     frame.loc[claim | frame["why"].notna(), "z"] = np.nan
-    frame["reason"] = [_reason(row, reasons or {}, computed, same_draws_as_paper) for row in frame.itertuples()]
+    why = [_reason(row, reasons or {}, computed, same_draws_as_paper) for row in frame.itertuples()]
+    frame["reason"] = pd.Series(why, index=frame.index, dtype=object)  # None where there is none, never NaN
+    frame["where"] = frame["where"].astype(object).where(frame["where"].notna(), None)
     frame["keys"] = [tuple(keys) if isinstance(keys, (tuple, list)) else () for keys in frame["keys"]]
     frame["cells"] = [len(keys) for keys in frame["keys"]]
     frame["of"] = _names_of_cells(frame["keys"], records)
@@ -259,12 +265,15 @@ def _reason(row, reasons, computed, same_draws_as_paper):
     if row.verdict == "differs":
         return reasons.get(row.column, reasons.get(column))
     if row.verdict == "no test":
-        both = row.reported == 0 and row.ours == 0
-        return "0 is compared with 0" if both else "more than half of the reported number would have been accepted"
+        if row.reported == 0:
+            equal = abs(row.ours) <= row.precision / 2 + 1e-9
+            return "0 is compared with 0" if equal else "the reported number is 0, of which any difference is more than half"
+        return "more than half of the reported number would have been accepted"
     if row.verdict != "not reproducible here":
         return None
     if row.reported != row.reported:
-        return "the authors' own table has no value here"
+        drawn = row.source == "read off a figure"
+        return "the paper draws it and states no number" if drawn else "the authors' own table has no value here"
     if isinstance(row.why, str):
         return row.why
     if row.ours == row.ours:
@@ -325,6 +334,18 @@ def counts_by_source(compared) -> dict[str, dict[str, int]]:
     return {source: held for source, held in kept.items() if held}
 
 
+def said(verdicts) -> str:
+    """{verdict: count} as a text.
+
+    Examples
+    --------
+    >>> said({"identical": 12, "differs": 3, "no test": 0})
+    '12 identical, 3 differ'
+    """
+    many = {"differs": "differ", "holds": "hold", "fails": "fail"}
+    return ", ".join(f"{n:,} {many.get(verdict, verdict) if n > 1 else verdict}" for verdict, n in verdicts.items() if n)
+
+
 def save(compared, experiment: str, folder: Path) -> list[Path]:
     """Write the rows of this experiment beside those of the paper's other experiments; returns the files written.
 
@@ -360,6 +381,12 @@ def _replace_rows(rows, experiment, path):
 
 
 def why_without(record) -> str:
-    """Why a record holds no number: its status and the last line of its reason."""
-    last = record.reason.strip().splitlines()[-1:] if isinstance(record.reason, str) else []
-    return f"{record.status}: {last[0]}" if last else record.status
+    """Why a record holds no number: its status and the last line of its reason, whole."""
+    said = last_line(record.reason)
+    return f"{record.status}: {said}" if said else record.status
+
+
+def last_line(reason) -> str:
+    """The last line of a record's reason, which of a traceback is the message; nothing where there is none (None, NaN)."""
+    lines = reason.strip().splitlines() if isinstance(reason, str) else []
+    return lines[-1].strip() if lines else ""

@@ -59,7 +59,8 @@ def draw(records: pd.DataFrame, exact: Mapping[str, tuple], read: Mapping[str, t
     for known, how in ((exact, EXACT), (read, READ)):
         for text, curve in known.items():
             ax.plot(*curve, label=text, **how)
-    ax.set(xscale="log", xlabel=r"exponent $\theta$", ylabel="risk of $h_\\theta$ (eq. 20)", ylim=(0.0, None))
+    ax.set(xscale="log", xlabel=r"exponent $\theta$", ylabel="risk of $h_\\theta$ (eq. 20)")
+    ax.set_ylim(0.8 * np.nanmin([mean, mean - spread]), None)
     low, middle, high = np.quantile(chosen, [0.05, 0.5, 0.95])
     edges = np.append(thetas, thetas[-1] * thetas[1] / thetas[0]) / np.sqrt(thetas[1] / thetas[0])
     side.hist(chosen, bins=edges, color=COLOURS[0], alpha=0.75)

@@ -208,13 +208,13 @@ def load_records(path: Path | str, keys: Iterable[str] | None = None) -> pd.Data
         raise BadInputError(f"path is {path}, which does not exist; give a results folder or a Parquet file of records.")
     out = path.parent.parent if path.is_file() else path.parent if path.name == "records" else path
     files = [path] if path.is_file() else part_files(out)
-    wanted = None if keys is None else list(keys)
-    if not files or wanted == []:
+    keys = None if keys is None else list(keys)
+    if not files or keys == []:
         return empty_frame()
     connection = duckdb.connect()
     chosen = ""
-    if wanted is not None:
-        connection.register("wanted", pd.DataFrame({"key": wanted}))
+    if keys is not None:
+        connection.register("wanted", pd.DataFrame({"key": keys}))
         chosen = "where key in (select key from wanted)"
     sql = f"""with attempt as (select key, written, max({PREFERENCE}) as rank from r {chosen} group by key, written),
                    best as (select key, arg_min(written, (rank, -written)) as written from attempt group by key)

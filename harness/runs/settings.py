@@ -10,7 +10,7 @@ from harness.errors import BadInputError
 from harness.math import estimands
 
 FIGURE_FORMATS = ("png", "svg", "pdf", "eps", "ps", "jpg", "tif", "webp")
-RANKING_KEYS = ("stream", "orders", "reference")
+RANKING_KEYS = ("stream", "orders", "reference", "sets")
 
 
 def checked(config: dict[str, Any]) -> dict[str, Any]:
@@ -38,8 +38,8 @@ def checked(config: dict[str, Any]) -> dict[str, Any]:
             raise BadInputError(f"{name} is {value!r}; it becomes a file name: letters, digits, '_', '-' and '.' are allowed.")
         if value in ("records", "truths", "runs"):
             raise BadInputError(f"{name} is {value!r}, the folder of the {value} themselves; choose another.")
-    if config["item"] and not (config["paper"] and config["compare"]):
-        raise BadInputError(f"item is {config['item']!r}, but paper or compare is not given; an item belongs to an experiment.")
+    if config["item"] and not config["paper"]:
+        raise BadInputError(f"item is {config['item']!r}, but paper is not given; an item belongs to an experiment.")
     resamples = config["bootstrap"]
     whole = isinstance(resamples, int) and not isinstance(resamples, bool)
     if resamples is not None and not (whole and (resamples == 0 or resamples >= 20)):
@@ -95,6 +95,7 @@ def checked_ranking(ranking: Any, problems: Collection[str]) -> dict[str, Any]:
     stream      name of the random stream that the models share, for those that have none yet
     orders      {text: [problem ids, smallest error first]}, of two models or more; a list inside the list is one level
     reference   null, `full` (all models by the estimator's own value on all rows of their files), or an estimand (by its truths)
+    sets        {text: [problem ids]}: the reference orders the models of each set by themselves; null for one set of all
     """
     if not isinstance(ranking, dict) or set(ranking) - set(RANKING_KEYS):
         raise BadInputError(f"ranking is {ranking!r}; a mapping with the keys {', '.join(RANKING_KEYS)} is needed.")
@@ -108,6 +109,10 @@ def checked_ranking(ranking: Any, problems: Collection[str]) -> dict[str, Any]:
         raise BadInputError(
             f"ranking.reference is {reference!r}; allowed are null, full, and an estimand whose truths problems know."
         )
+    for name, models in _checked_sets(found).items():
+        absent = [model for level in levels(models) for model in level if model not in problems]
+        if absent:
+            raise BadInputError(f"ranking.sets.{name} is {models!r}; {', '.join(absent)} not among the problems of this run.")
     if found["orders"] and not isinstance(found["orders"], dict):
         raise BadInputError(f"ranking.orders is {found['orders']!r}; a mapping from names to lists of problem ids is needed.")
     for name, order in (found["orders"] or {}).items():
@@ -123,6 +128,15 @@ def checked_ranking(ranking: Any, problems: Collection[str]) -> dict[str, Any]:
             )
             raise BadInputError(f"ranking.orders.{name} is {order!r}; {why}.")
     return found
+
+
+def _checked_sets(ranking: dict[str, Any]) -> dict[str, Any]:
+    sets = ranking["sets"] or {}
+    if not isinstance(sets, dict) or not all(_is_order(one) and len({*levels(one)}) > 1 for one in sets.values()):
+        raise BadInputError(f"ranking.sets is {sets!r}; a mapping from names to lists of two problem ids or more is needed.")
+    if sets and not ranking["reference"]:
+        raise BadInputError("ranking.sets is given without a reference, which is what orders the models of a set.")
+    return sets
 
 
 def _is_known(estimand: str) -> bool:

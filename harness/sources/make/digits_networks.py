@@ -10,7 +10,7 @@ changes the network's first weights and the order of its batches only.
     layers_mnist  the same on MNIST with the paper's rate, batch and epochs, where CALHARNESS_DATA holds mnist.npz
     training      odd against even digits, trained far beyond the least validation loss (Figure 6): train_, val_
     snapshots     ten digits, every tenth epoch of four seeds (Figure 7): val_, test_
-    networks      three architectures, five seeds, trained to over-confidence (Tables 2 and 5, Figure 8): val_, test_
+    networks      six architectures, five seeds, trained to over-confidence (Tables 2 and 5, Figure 8): val_, test_
     brightness    two architectures, five seeds; what they predict of 1,000 images made darker and brighter (moskvichev2025,
                   Figure 4b), one file per step of brightness: `logits` and `labels`
 
@@ -96,8 +96,8 @@ def trainings(kind: str) -> list[Training]:
         epochs = tuple(range(10, 241, 10))
         return [Training(kind, "mlp16", seed, (16,), 0.05, epochs, 150, 800, momentum=0.9, batch=32) for seed in range(4)]
     if kind == "networks":
-        shapes = {"mlp16": (16,), "mlp64x2": (64, 64), "mlp256": (256,)}
-        seeds = (5, 10, 21, 42, 84)  # the paper's
+        shapes = {"mlp16": (16,), "mlp32": (32,), "mlp64": (64,), "mlp256": (256,), "mlp64x2": (64, 64), "mlp256x2": (256, 256)}
+        seeds = (5, 10, 21, 42, 84)  # the paper's, of as many architectures
         how = {"momentum": 0.9, "batch": 32}
         return [Training(kind, name, seed, h, 0.1, (100,), 100, 500, **how) for name, h in shapes.items() for seed in seeds]
     if kind == "brightness":

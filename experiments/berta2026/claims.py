@@ -1,0 +1,258 @@
+"""What the paper concludes, as tests: on Figures 1 and 3, on Table 2, and on the authors' published runs of Table 1.
+
+Values are averaged over problems and sample sizes within a replication first: replications are independent, the sample sizes of
+one are not, since a small sample is the beginning of a larger one. The errors on Table 1 are clustered by data set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from experiments.berta2026 import table1
+from harness.report import aggregation, claims, items
+from harness.report.claims import Statistic
+
+CV, IN_SAMPLE, TREES = "variational_isotonic_berta2026", "variational_isotonic_insample", "variational_catboost_ws_berta2026"
+ECE, CELLS_15, CELLS_30 = "binned15_mass", "kmeans15", "kmeans30"
+CALIBRATED, OVER, SHIFTED = "beta_calibrated", "beta_overconfident", "beta_shifted"
+CALIBRATED_3 = ["dirichlet3_calibrated", "dirichlet10_calibrated"]
+MISCALIBRATED_3 = [f"dirichlet{k}_{name}" for k in (3, 10) for name in ("underconfident", "overconfident")]
+CENTRED, MIXED = "beta_overconfident_centred", "beta_mixed"
+FEW, MANY = 200, 10_000  # the smallest and the largest n of Figures 1 and 3
+FOUNDATION = ["TabICLv2", "RealTabPFN-2.5"]
+TREE_BASED = ["WS CatBoost", "WS LGBM", "CatBoost", "LightGBM"]
+SIMPLE = ["Nadaraya-Watson", "TS", "Isotonic", "PartitionWise"]
+WARM, SCRATCH = TREE_BASED[:2], TREE_BASED[2:]
+CLASSIFIERS = [*FOUNDATION, *TREE_BASED, *SIMPLE]
+PARTITIONS = 10  # of the authors: replications 10 to 19 of the published runs are rows that stand there twice
+BINARY_L1, BINARY_SQUARED, MULTICLASS_L2, MULTICLASS_SQUARED = table1.COLUMNS
+FIG1, FIG3, TABLE1, TABLE2 = "berta2026_fig1", "berta2026_fig3", "berta2026_table1_published", "berta2026_table2"
+
+
+def statistics(records, config) -> dict[str, Statistic]:
+    """The statistic of every claim, by its name in reported.csv."""
+    of = {name: records[records["experiment"].eq(name)] for name in (FIG1, FIG3, TABLE2, TABLE1)}
+    return {**of_figures(of[FIG1], of[FIG3]), **of_parts(of[TABLE2]), **of_shares(of[TABLE1])}
+
+
+def render(records, config):
+    return claims.figure(statistics(records, config), config)
+
+
+def table(records, config):
+    return claims.table(statistics(records, config), config)
+
+
+def summary(records, config):
+    return claims.summary(statistics(records, config), config)
+
+
+def reproduced(records, config):
+    """The claims, and the counts of data sets, models and runs that the text gives beside those of the published runs."""
+    published = records[records["experiment"].eq(TABLE1)]
+    return pd.concat([claims.reproduced(statistics(records, config), config), counted(published)], ignore_index=True)
+
+
+# Figures 1 and 3
+
+
+def of_figures(fig1: pd.DataFrame, fig3: pd.DataFrame) -> dict[str, Statistic]:
+    """The claims on binary (L1, Figure 1) and multiclass problems (L2, Figure 3); both frames are records."""
+    one, three = errors(fig1, "l1"), errors(fig3, "l2")
+    mis_1 = one[one["problem"].isin([OVER, SHIFTED])]
+    mis_3, calibrated_3 = (three[three["problem"].isin(names)] for names in (MISCALIBRATED_3, CALIBRATED_3))
+    larger = {
+        "isotonic regression in sample: more so with few samples": (one[one["n"].eq(FEW)], one[one["n"].eq(MANY)]),
+        "isotonic regression in sample: more so when calibrated": tuple(one[one["problem"].eq(p)] for p in (CALIBRATED, OVER)),
+    }
+    found = {
+        "cross-validation gives a lower bound, binary": mean_of(one, CV),
+        "cross-validation gives a lower bound, multiclass": mean_of(three, CV),
+        "isotonic regression in sample overestimates": mean_of(one, IN_SAMPLE),
+        "binned ECE overestimates": mean_of(one, ECE),
+        "binning overestimates at n = 10,000, multiclass": mean_of(mis_3[mis_3["n"].eq(MANY)], CELLS_15),
+        "binning with 30 cells overestimates at n = 10,000": mean_of(mis_3[mis_3["n"].eq(MANY)], CELLS_30),
+        "binning is wrong on calibrated predictions, CV is not": nearer(calibrated_3, CV, CELLS_15),
+        "closer to the truth than binning, binary": nearer(mis_1, CV, ECE),
+        "closer than binning at n = 10,000, binary": nearer(mis_1[mis_1["n"].eq(MANY)], CV, ECE),
+        "closer to the truth than binning, multiclass": nearer(mis_3, CV, CELLS_15),
+        "closer than binning at n = 10,000, multiclass": nearer(mis_3[mis_3["n"].eq(MANY)], CV, CELLS_15),
+    }
+    for name, frames in larger.items():
+        first, second = (per_replication(frame, IN_SAMPLE) for frame in frames)
+        both = pd.concat([first["error"].rename("a"), second["error"].rename("b")], axis=1).dropna()
+        keys = [*first["keys"], *second["keys"]]
+        found[name] = claims.of_difference(both["a"], both["b"], keys, claims.OURS, _compared(frames, len(both)))
+    return found
+
+
+def errors(records: pd.DataFrame, estimand: str) -> pd.DataFrame:
+    """The rows with a number of this estimand and a known truth, with `error` = estimate - truth."""
+    held = items.with_number(records, estimand).dropna(subset="truth")
+    return held.assign(error=held["value"] - held["truth"])
+
+
+def per_replication(found: pd.DataFrame, estimator: str, value: str = "error") -> pd.DataFrame:
+    """The mean of a column over the problems and sample sizes of one estimator, by replication, and the `keys` of its cells;
+    replications that lack one of them are left out."""
+    mine = found[found["estimator"].eq(estimator)]
+    grouped = mine.groupby("rep")
+    made = grouped.agg(error=(value, "mean"), cells=(value, "size"), keys=("key", tuple))
+    return made[made["cells"].eq(made["cells"].max())]
+
+
+def mean_of(found: pd.DataFrame, estimator: str) -> Statistic:
+    """The mean of estimate - truth over replications."""
+    mine = per_replication(found, estimator)
+    if not len(mine):
+        return claims.untested(f"no cell of {estimator} is recorded")
+    return claims.of_mean(mine["error"], mine["keys"], claims.OURS, _compared([found], len(mine)))
+
+
+def nearer(found: pd.DataFrame, ours: str, other: str) -> Statistic:
+    """The mean over replications of |error of the other| - |error of ours|, on the same samples."""
+    far = found.assign(size=found["error"].abs())
+    first, second = per_replication(far, other, "size"), per_replication(far, ours, "size")
+    both = first.add_prefix("other_").join(second, how="inner")
+    if not len(both):
+        return claims.untested(f"{ours} and {other} have no sample in common")
+    keys = [*both["other_keys"], *both["keys"]]
+    return claims.of_difference(both["other_error"], both["error"], keys, claims.OURS, _compared([found], len(both)))
+
+
+def _compared(frames, reps):
+    """On what a statistic of the figures rests, in words."""
+    found = pd.concat(frames)
+    problems, sizes = found["problem"].nunique(), found["n"].nunique()
+    of = f"{problems} problem{'s' * (problems > 1)} at {sizes} sample size{'s' * (sizes > 1)}"
+    return f"{of}, averaged in each of {reps} replications"
+
+
+# Table 2
+
+
+def of_parts(records: pd.DataFrame) -> dict[str, Statistic]:
+    """The claims on over- and under-confidence apart, of warm-started CatBoost."""
+    held = items.with_number(records[records["estimator"].eq(TREES)])
+
+    def part(problem, estimand):
+        mine = held[held["problem"].eq(problem) & held["estimand"].eq(estimand)]
+        return mine["value"].to_numpy(), mine["truth"].to_numpy(), mine["key"]
+
+    found = {}
+    under, _, keys = part(CENTRED, "l1_under")
+    said = f"WS CatBoost, n = 5,000, {len(under)} replications"
+    found["no under-confidence in the over-confident scenario"] = claims.of_mean(under, keys, claims.OURS, said)
+    over, truth, keys = part(CENTRED, "l1_over")
+    found["the over-confident part is the true error"] = claims.of_mean(over / truth, keys, claims.OURS, said)
+    shares = [part(MIXED, name) for name in ("l1_over", "l1_under")]
+    level = claims.among(len(shares))
+    parts = [claims.of_mean(value / truth, keys, claims.OURS, said, level) for value, truth, keys in shares]
+    found["over- and under-confidence are separated"] = claims.smallest(parts)
+    return found
+
+
+# Table 1
+
+
+def of_shares(records: pd.DataFrame) -> dict[str, Statistic]:
+    """The claims on Table 1, from the authors' published runs; differences in points of percent of the largest estimate."""
+    names = {
+        "foundation models recover most": (None, [*table1.COLUMNS]),
+        "warm start helps proper errors, binary": (difference(WARM, SCRATCH), [BINARY_SQUARED]),
+        "warm start helps proper errors, multiclass": (difference(WARM, SCRATCH), [MULTICLASS_SQUARED]),
+        "both strategies are comparable, binary L1": (difference(SCRATCH, WARM), [BINARY_L1]),
+        "both strategies are comparable, multiclass L2": (difference(SCRATCH, WARM), [MULTICLASS_L2]),
+        "simple methods are less accurate": (difference(FOUNDATION + TREE_BASED, SIMPLE), [*table1.COLUMNS]),
+        "temperature scaling is less accurate than trees": (difference(SCRATCH, ["TS"]), [BINARY_SQUARED]),
+        "warm-started CatBoost is the best without a GPU": (None, [*table1.COLUMNS]),
+    }
+    if not items.with_number(records).shape[0]:
+        needed = f"it needs the authors' published runs (experiment={TABLE1})"
+        return {name: claims.untested(needed) for name in names}
+    tables, keys = shares_of(records)
+    found = {name: contrast(tables, weights, columns) for name, (weights, columns) in names.items() if weights}
+    for name in found:
+        found[name] = absolute(found[name]) if name.startswith("both") else found[name]
+    found["foundation models recover most"] = smallest_lead(tables, FOUNDATION, [*TREE_BASED, *SIMPLE])
+    others = [name for name in (*TREE_BASED, *SIMPLE) if name != "WS CatBoost"]
+    found["warm-started CatBoost is the best without a GPU"] = smallest_lead(tables, ["WS CatBoost"], others)
+    return {name: replace(one, keys=keys) for name, one in found.items()}
+
+
+def shares_of(records: pd.DataFrame) -> tuple[dict[str, pd.DataFrame], tuple[str, ...]]:
+    """Table 1's percentages of every group, by column, and the keys of the cells."""
+    used = records[records["notion"].isin(table1.PRIMARY) & records["n"].gt(table1.SMALLEST)]
+    used = used[used["estimator"].isin(CLASSIFIERS)]
+    cells = aggregation.cells_of(used, {"labels": {}}, ["l1", "l2", "l2_squared"], table1.BY[table1.APART])
+    by = table1.BY[table1.PAPER]
+    made = aggregation.shares(cells, table1.COLUMNS, table1.PRIMARY, by, CLASSIFIERS, table1.LEAST)
+    return {column: made[column].dropna(how="all") for column in table1.COLUMNS}, tuple(cells["key"])
+
+
+def difference(first: list[str], second: list[str]) -> dict[str, float]:
+    """Weights of the mean of the first classifiers less that of the second."""
+    return {name: 1 / len(first) for name in first} | {name: -1 / len(second) for name in second}
+
+
+def contrast(
+    tables: Mapping[str, pd.DataFrame], weights: Mapping[str, float], columns: list[str], level: float = claims.LEVEL
+) -> Statistic:
+    """A weighted sum of classifiers' percentages, averaged over columns, with its interval clustered by data set.
+
+        sum_w = sum_i w_i x_i per group;  estimate = mean over columns of its mean over groups
+        variance = sum over the kinds of task of G / (G - 1) sum_g (sum over columns, groups in g, of (x - mean) / (N columns))^2
+
+    Binary and multiclass data sets are different ones, so that their clusters are independent; of Student's t the degrees of
+    freedom are those of the smaller number of clusters.
+    """
+    from scipy.stats import t
+
+    estimate, parts = 0.0, {}
+    for column in columns:
+        values = (tables[column][list(weights)] * pd.Series(weights)).sum(axis=1, skipna=False).dropna()
+        estimate += values.mean() / len(columns)
+        of = (values - values.mean()).groupby(level="dataset").sum() / (len(values) * len(columns))
+        notion = table1.COLUMNS[column][0]
+        parts[notion] = parts[notion].add(of, fill_value=0.0) if notion in parts else of
+    variance = sum(len(part) / (len(part) - 1) * (part**2).sum() for part in parts.values())
+    clusters = min(map(len, parts.values()))
+    half = t.ppf((1 + level) / 2, clusters - 1) * np.sqrt(variance)
+    counts = " + ".join(f"{len(tables[column])}" for column in columns)
+    said = f"{counts} groups (data set, model) of {' + '.join(str(len(part)) for part in parts.values())} data sets"
+    groups = sum(len(tables[column]) for column in columns)
+    return Statistic(estimate, estimate - half, estimate + half, claims.PAPER, (), said, groups)
+
+
+def smallest_lead(tables, leaders: list[str], others: list[str]) -> Statistic:
+    """The smallest lead, in the mean of the four percentages, of one of these classifiers over one of the others."""
+    pairs = [difference([one], [other]) for one in leaders for other in others]
+    level = claims.among(len(pairs))
+    parts = [contrast(tables, weights, [*table1.COLUMNS], level) for weights in pairs]
+    return replace(claims.smallest(parts), cells=parts[0].cells)
+
+
+def absolute(one: Statistic) -> Statistic:
+    """The size of a difference: an interval with 0 inside begins at 0."""
+    ends = sorted(abs(end) for end in (one.low, one.high))
+    low = 0.0 if one.low <= 0.0 <= one.high else ends[0]
+    return replace(one, value=abs(one.value), low=low, high=ends[1])
+
+
+def counted(records: pd.DataFrame) -> pd.DataFrame:
+    """The item `text`: data sets, model families and mean number of runs of the published rows."""
+    rows = []
+    once = records.drop_duplicates(["problem", "notion", "rep"])
+    once = once[once["notion"].isin(table1.NAMES)]
+    once = once.join(items.parameters(once, "problem", "dataset", "config"))
+    for notion, mine in once.groupby("notion", sort=False):
+        family = mine["config"].astype(str).str.split("_").str[0]
+        runs = (mine["rep"] % PARTITIONS).groupby(mine["problem"]).nunique().mean()
+        counts = {"data sets": mine["dataset"].nunique(), "different models": family.nunique()}
+        for column, value in (counts | {"runs per data set and model": runs}).items():
+            rows.append({"item": "text", "row": table1.NAMES[notion].capitalize(), "column": column, "value": float(value)})
+    return pd.DataFrame(rows, columns=items.ANSWER).assign(error=0.0, reps=np.inf)

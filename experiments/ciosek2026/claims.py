@@ -1,0 +1,211 @@
+"""What the paper concludes, tested on our functions, networks and tables: its own are not at hand.
+
+Where a claim is of all of several functions, sizes or networks, the one that is worst for the claim is taken, with its own
+interval."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import t
+
+from experiments.ciosek2026 import bound, convergence, ece, perturbation
+from harness.report import claims, items, rates
+
+NW, TV, LIP = PAPERS = ("nw_kfold_first_order", "tv_kfold", "lip_bkt")
+NAMES = {NW: "NW", TV: "TV", LIP: "Lip+Bkt"}
+FOUR = tuple(f"{name}_perturbed" for name in convergence.THE_FOUR)
+FOURTH, FIRST_THREE = "score_waves", ("score_sine", "score_sigmoid", "score_steps")
+CALIBRATED = ("score_calibrated_perturbed", "score_saturated_perturbed")
+ANY_LAW = ("ciosek2026_coverage_adversarial", "ciosek2026_coverage_waves")
+SMALL, LARGE, ALL_ROWS = 1000, 1_000_000, 50_000
+
+
+def statistics(records, config) -> dict[str, claims.Statistic]:
+    """By the name of a claim, what it is judged by."""
+    fine = items.with_number(records)
+
+    def of(*names):
+        return fine[fine["experiment"].isin(names)]
+
+    rising = of("ciosek2026_convergence")
+    return {
+        "bounds hold": lowest_coverage(of("ciosek2026_coverage"), PAPERS),
+        "bounds hold for any distribution": lowest_coverage(of(*ANY_LAW), [TV]),
+        "perturbed, first derivative": derivative([0.5, 0.0, 0.5], [0.0, 0.0, 1.0], 1, "the least upper bound is 1/2"),
+        "perturbed, second derivative": derivative(
+            [0.25, 0.5, 0.25], [1.0, 0.0, 1.0], 2, "the least upper bound is 1/2, a third of the paper's constant"
+        ),
+        **of_bounds(rising[rising["problem"].isin(FOUR) & rising["estimator"].isin(PAPERS)]),
+        **of_ece(ece.estimates(of("ciosek2026_ece"))),
+        **of_auroc(of("ciosek2026_perturbation")),
+        "0.02 is reached at ten million samples": largest(
+            rising, CALIBRATED, NW, bound.AT, "simulated scores; 0.025 is what rounds to 0.02"
+        ),
+        "0.02 needs ten million samples": largest(rising, CALIBRATED, "nw_jensen", LARGE, "derived under the paper's assumption"),
+        "0.02 can be reached on networks on ImageNet": largest(
+            of("ciosek2026_bound_offline"), None, "lower_preq", ALL_ROWS, "64 perturbations of all rows of each file"
+        ),
+        "training with the perturbation is cheap": claims.untested(
+            "needs training times of networks with and without the perturbation, which no record holds"
+        ),
+    }
+
+
+def render(records, config):
+    return claims.figure(statistics(records, config), config)
+
+
+def table(records, config):
+    return claims.table(statistics(records, config), config)
+
+
+def summary(records, config):
+    return claims.summary(statistics(records, config), config)
+
+
+def reproduced(records, config):
+    return claims.reproduced(statistics(records, config), config)
+
+
+def lowest_coverage(found, estimators):
+    """The smallest coverage over problems, sizes and these estimators; of equal ones, that of the closest sample."""
+    table = rates.coverage(found[found["estimator"].isin(estimators) & found["level"].eq(0.95)])
+    if not len(table):
+        return claims.untested("needs samples of functions with a known calibration error")
+    worst = table.sort_values(["coverage", "margin"]).iloc[0]
+    where = f"lowest of {len(table)} settings: {worst['problem']}, {worst['estimator']}, n = {worst['n']:,}"
+    held = round(worst["coverage"] * worst["samples"])
+    return claims.of_share(held, worst["samples"], worst["keys"], claims.OURS, where)
+
+
+def derivative(weights, outcomes, order, why):
+    """The largest derivative of eta near a score, in units of h, by central differences to about 1e-6, over original scores d h
+    below, at and d h above it, d up to 3, that have these weights given the score."""
+    x, step, most = np.linspace(-1.0, 1.0, 401)[:, None], 1e-3, 0.0
+    for d in np.linspace(0.5, 3.0, 26):
+        places = np.array([-d, 0.0, d])
+        up, at, down = (_eta(x + move, places, np.array(weights) * np.cosh(places), outcomes) for move in (step, 0.0, -step))
+        change = (up - down) / (2.0 * step) if order == 1 else (up - 2.0 * at + down) / step**2
+        most = max(most, np.abs(change).max())
+    return claims.exact(most, 1e-6, (), claims.OURS, f"original scores up to 3 h away; {why}")
+
+
+def _eta(x, places, weights, outcomes):
+    mass = weights / np.cosh(x - places)
+    return mass @ outcomes / mass.sum(axis=1)
+
+
+def of_bounds(found):
+    """The claims on the paper's three bounds on the four functions."""
+    names = ["NW is tightest", "NW is several times tighter than Lip+Bkt", "NW falls faster than TV"]
+    names += [f"{name}, slopes in the printed range" for name in NAMES.values()] + ["spread over 64 samples is invisible"]
+    slopes = rates.excess_slopes(found).dropna(subset="slope")
+    if set(slopes["estimator"]) != set(PAPERS):
+        return dict.fromkeys(names, claims.untested("needs all three bounds at three sample sizes or more"))
+    tight, times = [], []
+    for (problem, n), part in found.groupby(["problem", "n"], sort=False):
+        wide = part.pivot(index="rep", columns="estimator", values="value").dropna()
+        if set(wide) == set(PAPERS) and len(wide) > 1:
+            other, truth = min((TV, LIP), key=lambda e: wide[e].mean()), part["truth"].iloc[0]
+            of_it = {"where": f"{problem}, n = {n:,}", "keys": tuple(part["key"])}
+            tight.append({**rates.ratio_of_means(wide[NW].to_numpy(), wide[other].to_numpy()), **of_it})
+            excess = (wide - truth).to_numpy().T[[wide.columns.get_loc(e) for e in (LIP, NW)]]
+            times.append({**rates.ratio_of_means(*excess), **of_it})
+    made = [_worst(tight, "mean", 1), _worst(times, "mean", -1, "; the threshold of 2 is ours")]
+    both = slopes[slopes["estimator"].eq(TV)].merge(slopes[slopes["estimator"].eq(NW)], on="problem", suffixes=("", "_nw"))
+    steeper = both.assign(
+        mean=both["slope"] - both["slope_nw"], se=np.hypot(both["se"], both["se_nw"]), where=both["problem"],
+        keys=both["keys"] + both["keys_nw"],
+    )  # fmt: skip
+    made.append(_worst(steeper.to_dict("records"), "mean", -1))
+    for estimator in PAPERS:
+        low, high = convergence.paper_range(estimator)
+        mine = slopes[slopes["estimator"].eq(estimator)]
+        outside = np.maximum(low - mine["slope"], mine["slope"] - high)
+        text = [f"other functions than the paper's; {p}, slope {s:.3f}" for p, s in zip(mine["problem"], mine["slope"])]
+        made.append(_worst(mine.assign(mean=outside, where=text).to_dict("records"), "mean", 1))
+    means = items.means(found, ["problem", "estimator", "n"]).dropna(subset="se")
+    wide = 1.96 * means["se"] / means["mean"]
+    text = means["estimator"] + ", " + means["problem"] + ", n = " + means["n"].map("{:,}".format)
+    error = wide / np.sqrt(2.0 * (means["reps"] - 1))
+    made.append(_worst(means.assign(mean=wide, se=error, where=text).to_dict("records"), "mean", 1, "; the threshold is ours"))
+    return dict(zip(names, made))
+
+
+def _worst(rows, by, sign, more=""):
+    """The row of the largest (`sign` 1) or smallest (-1) number, as a statistic with its standard error `se`."""
+    worst = max(rows, key=lambda row: sign * row[by])
+    return claims.exact(worst[by], worst["se"], worst["keys"], claims.OURS, f"worst of {len(rows)}: {worst['where']}{more}")
+
+
+def of_ece(found):
+    """The claims on the binned estimates on the functions as they are."""
+    at_end = found[found["n"].eq(LARGE) & found["problem"].isin((FOURTH, *FIRST_THREE))]
+    fixed = at_end[at_end["estimator"].eq(ece.FIXED)]
+    below = fixed["value"].lt(fixed["truth"])
+    acceptable = []
+    for problem, part in fixed[fixed["problem"].isin(FIRST_THREE)].groupby("problem", sort=False):
+        error = part["value"] / part["truth"] - 1.0
+        why = f"worst of the three: {problem}; the threshold of a tenth is ours"
+        acceptable.append(claims.of_mean(np.sign(error.mean()) * error, part["key"], claims.OURS, why))
+    none = claims.untested(f"needs samples of n = {LARGE:,}")
+    return {
+        "15 bins do not converge on the fourth function": _not_closer(found, ece.FIXED),
+        "n^(1/3) bins do not converge on the fourth function": _not_closer(found, ece.GROWING),
+        "ECE is acceptable on the first three functions": max(acceptable, key=lambda s: s.value, default=none),
+        "ECE is not an upper bound": claims.of_share(
+            below.sum(), len(below), fixed["key"], claims.OURS, "a bound of level 0.95 may be below on one sample in twenty"
+        )
+    }  # fmt: skip
+
+
+def _not_closer(found, estimator):
+    """How much farther the mean estimate is from the truth at LARGE than at SMALL, on FOURTH."""
+    mine = found[found["problem"].eq(FOURTH) & found["estimator"].eq(estimator) & found["n"].isin([SMALL, LARGE])]
+    error = mine.assign(error=mine["value"] - mine["truth"]).pivot(index="rep", columns="n", values="error")
+    error = (error * np.sign(error.mean())).reindex(columns=[LARGE, SMALL])
+    return claims.of_difference(error[LARGE], error[SMALL], mine["key"], claims.OURS, "the waves, as they are")
+
+
+def of_auroc(records):
+    """The claims on what the perturbation costs."""
+    found = perturbation.curves(records)
+    at = found[found["h"].eq(perturbation.CLAIMED)]
+
+    def mean_of(panel, why, needed):
+        part = at[at["panel"].eq(panel)]
+        return claims.of_mean(part["mean"], part["keys"], claims.OURS, why) if len(part) else claims.untested(needed)
+
+    trained = at[at["panel"].isin(["logistic", "mlp"]) & at["aware"]]
+    return {
+        "AUROC at h = 2^-6, image networks": mean_of(
+            "cifar10",
+            "interval over the networks, on the same test rows",
+            "needs the files cifar_logits/cifar10_*_focalcal_test.npz",
+        ),
+        "AUROC at h = 2^-6, tables": mean_of(
+            "tabular", "interval over the kinds of models, on the same tables", "needs `calharness data make tabular_oof`"
+        ),
+        "AUROC at h = 2^-6, trained with the perturbation": _end(trained, 1),
+        "AUROC at h = 2^-4": _end(found[found["h"].eq(perturbation.NOTABLE)], -1),
+    }
+
+
+def _end(part, sign):
+    """The largest (`sign` 1) or smallest (-1) mean decrease, with its t interval over classes, tables or seeds."""
+    part = part[part["members"].gt(1)]
+    if not len(part):
+        return claims.untested("needs networks trained here (calharness data make perturbed_networks)")
+    worst = part.loc[(sign * part["mean"]).idxmax()]
+    half = t.ppf((1 + claims.LEVEL) / 2, worst["members"] - 1) * worst["se"]
+    text = "trained with the perturbation" if worst["aware"] else "perturbed afterwards"
+    why = f"{'largest' if sign > 0 else 'smallest'} of {len(part)}: {worst['panel']}, {worst['series']}, {text}"
+    return claims.of_quantity(worst["mean"], worst["mean"] - half, worst["mean"] + half, worst["keys"], claims.OURS, why)
+
+
+def largest(found, problems, estimator, n, why):
+    """The largest of the mean estimates of these problems (None: of all) at this n."""
+    found = found[found["estimator"].eq(estimator) & found["n"].eq(n)]
+    parts = found[found["problem"].isin(problems) if problems else found["n"].eq(n)].groupby("problem", sort=False)
+    made = [claims.of_mean(part["value"], part["key"], claims.OURS, f"{problem}; {why}") for problem, part in parts]
+    return max(made, key=lambda s: s.value, default=claims.untested(f"needs bounds at n = {n:,}"))

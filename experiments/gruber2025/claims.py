@@ -1,0 +1,231 @@
+"""What the paper concludes, tested: on its own numbers and networks where they are at hand, else on other networks.
+
+Estimators are compared as corrected, on one split and its folds (`..._split_gruber2025`), unless a claim is about the published
+code itself. Shares and means count a network once; networks of one data set share its labels.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from experiments.gruber2025 import fig1
+from experiments.gruber2025.tuned import BASES
+from harness.report import claims, items, reproduction
+from harness.report.risk_curve_plot import curves
+
+IDS = ("binned15", "tuned_binned", "tuned_kde", "tuned_kkr", "tuned_ukkr")  # as BASES
+PUBLISHED = {f"{name}_gruber2025": base for name, base in zip(IDS, BASES)}
+CORRECTED = {f"{name.replace('binned15', 'crossfit_binned15')}_split_gruber2025": base for name, base in zip(IDS, BASES)}
+DENSENET, RESNET = "cifar10_densenet40_toplabel_gruber2025", "cifar10_resnet110_toplabel_gruber2025"
+TOP_LABEL = [f"gruber2025_{name}" for name in ("table1", "table1_offline", "table2_offline", "table4_offline", "table6_offline")]
+CIFAR100, CANONICAL = "gruber2025_table2_offline", ["gruber2025_table3_offline", "gruber2025_table5_offline"]
+NOT_RUN = "needs the records of the experiments that it is made of: `calharness experiment=gruber2025_claims` computes them"
+TABLES = [f"table{i}" for i in range(1, 7)]
+SE = " (standard error)"
+ON_VECTORS = BASES[2:]  # binning is of scalars
+MISALIGNED, ALIGNED = "tuned_kkr_gruber2025", "tuned_kkr_aligned_gruber2025"
+
+
+def statistics(records, config) -> dict[str, claims.Statistic]:
+    """By the name of a claim, what it is judged by."""
+    right, code = of_variant(records, CORRECTED), of_variant(records, PUBLISHED)
+    top, canonical = right[right["experiment"].isin(TOP_LABEL)], right[right["experiment"].isin(CANONICAL)]
+    own = [frame[frame["experiment"].eq(TOP_LABEL[0])] for frame in (right, code)]
+    found = {
+        "the risk finds the truth": valley(records[records["experiment"].eq("gruber2025_fig1")]),
+        "few inputs are dropped": dropped(records[records["experiment"].eq(TOP_LABEL[0])]),
+        "dropping them has no effect": dropping(*own),
+        "kde is worst beyond the error bars": printed_gap(),
+        "kde is worst": worst(own[0]),
+        "kde is an outlier": outlier(own[0]),
+        "the risk marks outlying estimates": marks(top),
+        "differences are within the error bars": spread(top),
+        "the risk cannot rank estimators": ranks(top),
+        "no estimator dominates": dominance(top),
+        "ukkr beats bins": better(top, "ukkr", "bins", "all networks with top-label cells"),
+        "bins beat ukkr on CIFAR-100": better(top[top["experiment"].eq(CIFAR100)], "bins", "ukkr", "five CIFAR-100 networks"),
+        "ukkr beats kkr in all results": printed_trend(),
+        "canonical kde wins in some cases": least(canonical, "kde"),
+        "canonical estimates agree": agreement(canonical[canonical["experiment"].eq(CANONICAL[1])]),
+        "kernel ridge fits its own labels": labels(records[records["experiment"].eq("gruber2025_as_published")]),
+        "tuning is costly": cost(records[records["experiment"].eq("gruber2025_fig3")]),
+    }
+    return {name: one if np.isfinite(one.value) else claims.untested(NOT_RUN) for name, one in found.items()}
+
+
+def render(records, config):
+    return claims.figure(statistics(records, config), config)
+
+
+def table(records, config):
+    return claims.table(statistics(records, config), config)
+
+
+def summary(records, config):
+    return claims.summary(statistics(records, config), config)
+
+
+def reproduced(records, config):
+    return claims.reproduced(statistics(records, config), config)
+
+
+# Records and reported numbers as frames
+
+
+def of_variant(records, ids) -> pd.DataFrame:
+    """The cells of the estimators `ids` {id: base}: experiment, problem, base, key, rms, root_risk and root_risk_se (x 100)."""
+    held = items.with_number(records[records["estimator"].isin(ids)], "rms").rename(columns={"value": "rms"})
+    held = items.with_diagnostics(held, "root_risk", "root_risk_se").assign(base=held["estimator"].map(ids))
+    held = held.drop_duplicates(["experiment", "key"]).astype({"root_risk": float, "root_risk_se": float})
+    held[["root_risk", "root_risk_se"]] *= 100.0
+    return held[["experiment", "problem", "base", "key", "rms", "root_risk", "root_risk_se"]]
+
+
+def wide(found, value="root_risk", bases=BASES) -> pd.DataFrame:
+    """One row per network, a column per estimator, of the networks that have them all."""
+    return found.pivot_table(index="problem", columns="base", values=value, sort=False).reindex(columns=list(bases)).dropna()
+
+
+def printed() -> pd.DataFrame:
+    """Tables 1 to 6: one row per (item, row), a column per estimator, and per estimator and its standard error."""
+    held = reproduction.reported("gruber2025", TABLES)
+    return held.pivot_table(index=["item", "row"], columns="column", values="value", sort=False)
+
+
+def exact(value, keys, where, why):
+    """claims.exact of a number of given data; untested where it is missing."""
+    return claims.untested(NOT_RUN) if not np.isfinite(value) else claims.exact(value, 0.0, keys, where, why)
+
+
+# Statistics
+
+
+def valley(records):
+    """The mean risk at theta = 1 less the smaller of those half an octave to both sides, paired over the repetitions."""
+    if not items.with_number(records, "l2_squared")["diagnostics"].notna().any():
+        return claims.untested(NOT_RUN)
+    thetas, risks, _ = curves(records)
+    at, *sides = (risks[:, fig1._nearest(thetas, theta)] for theta in (1.0, 0.5**0.5, 2.0**0.5))
+    keys = items.with_number(records, "l2_squared")["key"]
+    nearest = min(sides, key=np.mean)
+    return claims.of_difference(at, nearest, keys, claims.PAPER, "400 repetitions of the paper's simulation, n = 500")
+
+
+def dropped(records):
+    """The share of DenseNet-40's confidences that float32 rounds to 1."""
+    held = records[records["estimator"].eq("saturated_share") & records["problem"].eq(DENSENET)]
+    held = items.with_diagnostics(items.with_number(held), "saturated_share").drop_duplicates("key")
+    if not len(held):
+        return claims.untested(NOT_RUN)
+    one = held.iloc[0]
+    return claims.of_share(round(one["saturated_share"] * one["n"]), one["n"], [one["key"]], claims.PAPER, "all rows of its file")
+
+
+def dropping(right, code):
+    """The largest ratio, over the two networks, of kde's root risk as published to that without dropping."""
+    of = [frame[frame["base"].eq("kde")].set_index("problem")["root_risk"] for frame in (code, right)]
+    keys = pd.concat([code, right]).loc[lambda both: both["base"].eq("kde"), "key"]
+    return exact((of[0] / of[1]).max(), keys, claims.PAPER, "DenseNet-40 and ResNet-110, the same rows, split and folds")
+
+
+def printed_gap():
+    """The smallest, over the networks of Table 1, of kde's printed root risk less the largest other, over the error of this."""
+    one = printed().loc["table1"]
+    others = one[[base for base in BASES if base != "kde"]]
+    name = others.idxmax(axis=1)
+    error = np.hypot(one["kde" + SE], [one.loc[row, base + SE] for row, base in name.items()])
+    return exact(((one["kde"] - others.max(axis=1)) / error).min(), (), claims.PAPER, "Table 1 as printed; it is LeNet-5's")
+
+
+def worst(right):
+    """The smallest, over the two networks, of kde's root risk less the largest of the others'."""
+    found = wide(right)
+    gap = found["kde"] - found.drop(columns="kde").max(axis=1)
+    why = "DenseNet-40 and ResNet-110, as Table 1 but for dropping no point"
+    return exact(gap.min(), right["key"], claims.PAPER, why)
+
+
+def outlier(right):
+    """kde's estimate over the largest of the others', on DenseNet-40."""
+    found = wide(right, "rms").reindex([DENSENET])
+    ratio = found["kde"] / found.drop(columns="kde").max(axis=1)
+    keys = right.loc[right["problem"].eq(DENSENET), "key"]
+    return exact(np.max(ratio), keys, claims.PAPER, "DenseNet-40, as Figure 2a but for dropping no point; published: 1.59")
+
+
+def marks(top):
+    """The mean over networks of the rank correlation of an estimator's risk and its estimate's distance from the median."""
+    risk, rms = wide(top), wide(top, "rms")
+    away = rms.sub(rms.median(axis=1), axis=0).abs()
+    each = risk.corrwith(away, axis=1, method="spearman") if len(risk) else []
+    return claims.of_mean(each, top["key"], claims.OURS, "five estimators on each network, corrected")
+
+
+def spread(top):
+    """The mean over networks of the largest difference of two root risks over the largest of their standard errors."""
+    risk, error = wide(top), wide(top, "root_risk_se")
+    ratio = (risk.max(axis=1) - risk.min(axis=1)) / error.max(axis=1) if len(risk) else []
+    return claims.of_mean(ratio, top["key"], claims.OURS, "five estimators on each network, corrected")
+
+
+def ranks(top):
+    """The mean over networks of the rank of the 15 bins by risk (5 is the worst of five) less that of ukkr."""
+    found = wide(top).rank(axis=1)
+    apart = found["15 bins"] - found["ukkr"] if len(found) else []
+    return claims.of_mean(apart, top["key"], claims.OURS, "five estimators on each network, corrected, the same folds")
+
+
+def dominance(top):
+    """The largest share, over the estimators, of the networks on which it has the least risk."""
+    found = wide(top)
+    first = found.idxmin(axis=1).value_counts() if len(found) else pd.Series({"none": 0})
+    why = "five estimators on each network, corrected; most often the least: " + str(first.index[0])
+    return claims.of_share(first.iloc[0], len(found), top["key"], claims.OURS, why)
+
+
+def better(found, one, other, of):
+    """The share of the networks on which `one` has less risk than `other`."""
+    risk, keys = wide(found), found.loc[found["base"].isin([one, other]), "key"]
+    below = (risk[one] < risk[other]).sum() if len(risk) else 0
+    return claims.of_share(below, len(risk), keys, claims.OURS, f"{of}, corrected, the same folds")
+
+
+def printed_trend():
+    """The share of the columns of Tables 1 to 6 in which the printed ukkr is below the printed kkr."""
+    both = printed()
+    return claims.of_share((both["ukkr"] < both["kkr"]).sum(), len(both), (), claims.PAPER, "all columns, as printed")
+
+
+def least(canonical, base):
+    """The share of the networks on which `base` has the least risk."""
+    found = wide(canonical, bases=ON_VECTORS)
+    wins = found.idxmin(axis=1).eq(base).sum() if len(found) else 0
+    return claims.of_share(wins, len(found), canonical["key"], claims.OURS, "CIFAR-10 and CIFAR-100 networks, labels aligned")
+
+
+def agreement(canonical):
+    """The mean over networks of the largest canonical estimate over the smallest."""
+    found = wide(canonical, "rms", ON_VECTORS)
+    ratio = found.max(axis=1) / found.min(axis=1) if len(found) else []
+    return claims.of_mean(ratio, canonical["key"], claims.OURS, "kde, kkr and ukkr on CIFAR-10 networks, corrected")
+
+
+def labels(records):
+    """The mean over the samples of canonical kkr as published over the same with its own labels, on the model of Figure 1."""
+    held = items.with_number(records, "rms", "canonical")
+    held = held[held["problem"].eq("simplex5_gruber2025") & held["estimator"].isin([MISALIGNED, ALIGNED])]
+    both = held.pivot_table(index="rep", columns="estimator", values="value").reindex(columns=[MISALIGNED, ALIGNED])
+    ratio = both[MISALIGNED] / both[ALIGNED]
+    return claims.of_mean(ratio, held["key"], claims.OURS, "the model of Figure 1 at n = 1,000, known truth")
+
+
+def cost(records):
+    """The mean, over networks and tuned estimators, of log10 of CPU seconds over those of the plug-in on 15 bins."""
+    held = items.with_number(records).drop_duplicates("key")
+    seconds = held.pivot_table(index="problem", columns="estimator", values="cpu_seconds")
+    tuned = [name for name in PUBLISHED if name in seconds and name != "binned15_gruber2025"]
+    if "binned15" not in seconds or not tuned:
+        return claims.untested(NOT_RUN)
+    ratio = np.log10(seconds[tuned].div(seconds["binned15"], axis=0)).to_numpy().ravel()
+    return claims.of_mean(ratio, held["key"], claims.PAPER, "DenseNet-40 and ResNet-110, CPU seconds of one thread here")

@@ -1,0 +1,45 @@
+"""What each convention of the published code does, taken back one after the other, where the truth is known.
+
+The paper prints none of it.
+"""
+
+from harness.report import items, panels, tables
+
+__all__ = ["render", "summary", "table"]
+BASES = ("kde", "kkr", "ukkr")
+STEPS = {  # by the end of the estimator's id; more is taken back from line to line
+    "_aligned_gruber2025": "labels aligned (kkr, ukkr)",
+    "_split_gruber2025": "and clipped (kde), γ = 1/2 (kkr, ukkr)",
+    "_gruber2025": "as published",
+    "": "and a random split: Algorithm 1",
+}
+ORDER = [STEPS[end] for end in ("_gruber2025", "_aligned_gruber2025", "_split_gruber2025", "")]
+summary, table = tables.summary, tables.wide
+
+
+def base_and_step(estimator):
+    """'tuned_kkr_aligned_gruber2025' -> ('kkr', 'labels aligned (kkr, ukkr)')."""
+    end = next(end for end in STEPS if estimator.endswith(end))
+    return estimator.removesuffix(end).removeprefix("tuned_"), STEPS[end]
+
+
+def render(records, config):
+    """A panel per problem and notion, a row per estimator, a colour per convention taken back; pale dots: single samples."""
+    found = items.values(records, config, ["rms"])
+    both = [base_and_step(name) for name in found["estimator"]]
+    found = found.assign(base=[base for base, _ in both], step=[step for _, step in both])
+    means = items.means(found, ["problem", "model", "notion", "base", "step"])
+    places = [(model, notion) for model in items.labels(config, "problem") for notion in config["notion"]]
+    styles = {step: panels.look(i, markersize=4, label=step) for i, step in enumerate(ORDER)}
+    dots = {step: {**panels.look(i), "marker": ".", "markersize": 3.5, "alpha": 0.35} for i, step in enumerate(ORDER)}
+    figure, axes = panels.panels(len(places), 2, 1.55, None, sharey=True)
+    for ax, (model, notion) in zip(axes, places):
+        mine, of = (frame[frame["model"].eq(model) & frame["notion"].eq(notion)] for frame in (found, means))
+        panels.dodged(ax, mine.assign(se=0.0, mean=mine["value"]), "base", BASES, "step", dots)
+        panels.dodged(ax, of, "base", BASES, "step", styles)
+        panels.truth_line(ax, mine, upright=True)
+        ax.set_title(f"{model}, {notion.replace('_', '-')}")
+        panels.name_rows(ax, BASES)
+    figure.supxlabel("root mean squared calibration error", fontsize=8)
+    panels.legend(figure, axes, 3, first=ORDER)
+    return figure

@@ -1,0 +1,236 @@
+"""What the paper concludes, tested on the records of its figures and their twins.
+
+The same threshold stands wherever the paper says 'constant' or 'sensitive': a factor of 1.5 between the largest and the smallest
+value. Trials of one draw are averaged before they are compared, so that the values of a test are independent draws.
+"""
+
+import numpy as np
+import pandas as pd
+
+from experiments.moskvichev2025 import appendix_a, fig4a, fig4b
+from harness.report import claims, items, rankings
+from harness.report.claims import OURS, PAPER
+
+METRICS = {"ckce": "ckce", "skce": "skce", "simplex_ece": "l1"}  # {estimator: its estimand}
+SMALL = 100  # the largest n of 'the number of calibration samples is small'
+PAIRS = {  # Figure 2: calibrated, miscalibrated
+    "marginal < over": ("dirichlet10_peaked_uniform", "dirichlet10_peaked_overconfident"),
+    "marginal < under": ("dirichlet10_peaked_uniform", "dirichlet10_peaked_underconfident"),
+    "true < over": ("dirichlet10_peaked_true", "dirichlet10_peaked_overconfident"),
+    "true < under": ("dirichlet10_peaked_true", "dirichlet10_peaked_underconfident"),
+}
+MARGINAL = "cifar10_uniform"
+SETS = (
+    (MARGINAL, "cifar10_resnet56", "cifar10_wideresnet16_4", "cifar10_lenet5"),
+    (MARGINAL, "cifar10_repvgg_a2", "cifar10_resnet20", "cifar10_vgg16_bn"),
+)
+INTERVALS = ("simplex_ece2", "simplex_ece", "simplex_ece5", "simplex_ece10")
+
+
+def of(records, experiment):
+    """The records of one experiment of the paper."""
+    return records[records["experiment"].eq(f"moskvichev2025_{experiment}")]
+
+
+def wide(records, estimators=METRICS):
+    """The values of these estimators by (n, rep), one column per (estimator, problem)."""
+    fine = items.with_number(records)
+    fine = fine[fine["estimand"].eq(fine["estimator"].map(estimators))]
+    return fine.pivot_table(index=["n", "rep"], columns=["estimator", "problem"], values="value"), fine
+
+
+def statistics(records, config):
+    """{claim: claims.Statistic}; a claim whose records are not there has none."""
+    parts = {
+        "fig2": synthetic_pairs,
+        "fig3_offline": networks,
+        "fig4a": covariate_shift,
+        "appendix_a": toy,
+        "fig4b_offline": brightness,
+        "claims": own_cells,
+    }
+    found = {}
+    for experiment, part in parts.items():
+        held = of(records, experiment)
+        if held["status"].eq("ok").any():
+            found |= part(held)
+    return found
+
+
+def synthetic_pairs(records):
+    """Figure 2: which metric tells a calibrated model from one that is not."""
+    values, fine = wide(records)
+    right = pd.concat(
+        {(e, pair): values[e, good].lt(values[e, bad]) for e in METRICS for pair, (good, bad) in PAIRS.items()}, axis=1
+    )
+    small = right[right.index.get_level_values("n") <= SMALL].groupby("rep").mean()
+    by_metric = {e: small[e].mean(axis=1) for e in METRICS}
+    keys = {e: fine.loc[fine["estimator"].eq(e) & fine["n"].le(SMALL), "key"] for e in METRICS}
+    found = {}
+    for other, name in (("skce", "JKCE"), ("simplex_ece", "ECE")):
+        by_pair = (small["ckce"] - small[other]).mean()
+        worst = by_pair.idxmin()
+        why = (
+            f"mean over n = 20, 50, 100 and the four pairs of a draw; by pair from {by_pair[worst]:+.2f} "
+            f"({worst}) to {by_pair.max():+.2f}"
+        )
+        pair = (by_metric["ckce"], by_metric[other], [*keys["ckce"], *keys[other]], PAPER, why)
+        found[f"CKCE is more reliable than {name} at small n"] = claims.of_difference(*pair)
+    n = right.index.get_level_values("n").max()
+    last = right.xs(n, level="n")
+    (estimator, pair), share = last.mean().idxmin(), last.mean().min()
+    used = fine[fine["n"].eq(n) & fine["estimator"].eq(estimator) & fine["problem"].isin(PAIRS[pair])]
+    found["All three metrics tell the pairs apart at large n"] = claims.of_share(
+        round(share * len(last)), len(last), used["key"], PAPER, f"the least of three metrics and four pairs at n = {n:,}"
+    )
+    n, true = SMALL, "dirichlet10_peaked_true"
+    bias = {e: values.loc[n, (e, true)] / values.loc[n, (e, true)].std(ddof=1) for e in METRICS}
+    at = fine[fine["n"].eq(n) & fine["problem"].eq(true)]
+    jkce = claims.of_mean(bias["skce"], (), PAPER)
+    low = max(0.0, jkce.low, -jkce.high)
+    found["JKCE is unbiased"] = claims.of_quantity(
+        abs(jkce.value), low, max(-jkce.low, jkce.high), at.loc[at["estimator"].eq("skce"), "key"], PAPER, f"n = {n}"
+    )
+    least = min(("ckce", "simplex_ece"), key=lambda e: bias[e].mean())
+    keys = at.loc[at["estimator"].eq(least), "key"]
+    found["CKCE and ECE are biased"] = claims.of_mean(bias[least], keys, PAPER, f"n = {n}; the less biased of the two")
+    return found
+
+
+def networks(records):
+    """Figure 3 on other networks: the order of four models in each trial."""
+    values, fine = wide(records)
+    n = values.index.get_level_values("n")
+    full, trials = values[n == n.max()].iloc[0], values[n == n.min()]
+    of_trials = fine[fine["n"].eq(n.min())]
+    in_order = {e: _by_trial(trials[e], [rankings.by_value(dict(full[e][list(models)])) for models in SETS]) for e in METRICS}
+    first = {e: _by_trial(trials[e], [((MARGINAL,), models[1:]) for models in SETS]) for e in METRICS}
+    keys = {e: of_trials.loc[of_trials["estimator"].eq(e), "key"] for e in METRICS}
+    found, said = {}, f"mean over two sets of four models, {len(trials):,} trials of the same rows"
+    for other, name in (("skce", "JKCE"), ("simplex_ece", "ECE")):
+        why = f"{in_order['ckce'].mean():.3f} against {in_order[other].mean():.3f}, {said}"
+        pair = (in_order["ckce"], in_order[other], [*keys["ckce"], *keys[other]], OURS, why)
+        found[f"CKCE ranks networks more consistently than {name}"] = claims.of_difference(*pair)
+    best = max(("skce", "simplex_ece"), key=lambda e: first[e].mean())
+    why = f"{first['ckce'].mean():.3f} against {first[best].mean():.3f}, {said}"
+    pair = (first["ckce"], first[best], [*keys["ckce"], *keys[best]], OURS, why)
+    found["CKCE is the best at finding the marginal model"] = claims.of_difference(*pair)
+    found["JKCE misses the order nearly half of the time"] = claims.of_mean(1.0 - in_order["skce"], keys["skce"], OURS, said)
+    ranks = [full[e].rank() for e in METRICS]
+    alike = [
+        all(np.sign(r[a] - r[b]) == np.sign(ranks[0][a] - ranks[0][b]) for r in ranks)
+        for i, a in enumerate(ranks[0].index)
+        for b in ranks[0].index[:i]
+    ]
+    found["The three metrics agree on all rows"] = claims.exact(
+        np.mean(alike), 0.0, fine.loc[fine["n"].eq(n.max()), "key"], OURS, f"{sum(alike)} of {len(alike)} pairs of seven models"
+    )
+    return found
+
+
+def _by_trial(values, orders):
+    """By trial the share of the sets that are in these orders."""
+    return pd.concat([rankings.is_ordered(values, order) for order in orders], axis=1).mean(axis=1)
+
+
+def covariate_shift(records):
+    """Figure 4a: the population values, which the estimates follow, by the location of the inputs' law."""
+    known = items.by_diagnostic(records, "population", **fig4a.SHIFT)
+    keys = tuple(known["key"].unique())
+    ratio = known.groupby("column")["value"].agg(lambda v: v.max() / v.min())
+    others = {name: ratio[column] for name, column in fig4a.METRICS.items() if name != "CKCE"}
+    least = min(others, key=others.get)
+    ridges = {r: ratio[f"CKCE, ridge {r:g}"] for r in sorted(fig4a.RIDGES)}
+    path = ", ".join(f"{value:.2g} with {ridge:g}" for ridge, value in reversed(ridges.items()))
+    smallest = min(ridges)
+    said = "population values at 41 locations, by quadrature"
+    exact = {
+        "CKCE stays constant under covariate shift": (ratio["CKCE"], f"{said}, with the ridge n^(-1/4) of n = 1,000"),
+        "JKCE and ECE are sensitive to covariate shift": (others[least], f"{said}; the less sensitive of the two, {least}"),
+        "CKCE is constant because the conditional laws are": (ridges[smallest], f"{said}, bandwidth 0.5, by the ridge: {path}"),
+    }
+    return {name: claims.exact(value, 0.0, keys, PAPER, why) for name, (value, why) in exact.items()}
+
+
+def toy(records):
+    """Appendix A with the estimator's ridge at n = 1,000."""
+    known = appendix_a.exact(records)
+    keys = tuple(known["key"].unique())
+    ratio = known.groupby("column")["value"].agg(lambda v: v.max() / v.min())
+    ckce, jkce, ece = ratio[appendix_a.RIDGE.format(1000)], ratio["JKCE"], ratio["ECE"]
+    said = f"exact values at p = 0.05 to 0.95 with the ridge of n = 1,000; CKCE {ckce:.2f}, JKCE {jkce:.2f}, ECE {ece:.2f}"
+    later = ratio[appendix_a.RIDGE.format(10**8)]
+    own = ratio["CKCE, kernel of Section 3.2, ridge of n = 1,000"]
+    why = f"exact values at p = 0.05 to 0.95; with the kernel of Section 3.2 {own:.2f}, with the ridge of n = 10^8 {later:.2f}"
+    return {
+        "CKCE without a ridge ignores the marginal law": claims.exact(
+            ratio["CKCE"], 0.0, keys, PAPER, "exact values at p = 0.05 to 0.95"
+        ),
+        "CKCE as estimated ignores the marginal law": claims.exact(ckce, 0.0, keys, PAPER, why),
+        "CKCE depends less on the marginal law than JKCE": claims.exact(ckce / jkce, 0.0, keys, PAPER, said),
+        "CKCE depends less on the marginal law than ECE": claims.exact(ckce / ece, 0.0, keys, PAPER, said),
+    }
+
+
+def brightness(records):
+    """Figure 4b on digits: two networks of five seeds under eleven changes of brightness."""
+    fine = items.with_number(records, list(fig4b.SHOWN), "canonical")
+    named = fine["problem"].str.extract(fig4b.NAME)
+    fine = fine.assign(network=named["network"], seed=named["seed"], percent=named["percent"].astype(float))
+    keys = {e: fine.loc[fine["estimand"].eq(e), "key"] for e in fig4b.SHOWN}
+    found, apart, data = {}, {}, "two fully connected networks of five seeds on digits"
+    for e in fig4b.SHOWN:
+        values = fine[fine["estimand"].eq(e)].pivot(index="seed", columns=["network", "percent"], values="value")
+        first, second = dict.fromkeys(values.columns.get_level_values("network"))
+        at_zero = values.xs(0.0, axis=1, level="percent").mean()
+        preferred, other = sorted((first, second), key=at_zero.get)
+        apart[e] = (values[preferred] - values[other]) / values.mean().mean()  # below 0: the preferred network is better
+        if e == "ckce":
+            spread = pd.concat([values[net].max(axis=1) / values[net].min(axis=1) for net in (first, second)])
+    worst = apart["ckce"].mean().idxmax()
+    why = f"the largest difference over eleven levels, at {worst:+g} %; {data}"
+    found["CKCE prefers one network at every brightness"] = claims.of_mean(apart["ckce"][worst], keys["ckce"], OURS, why)
+    why = f"{data}, changes of brightness from -50 % to +50 %"
+    found["CKCE hardly moves with the brightness"] = claims.of_mean(spread, keys["ckce"], OURS, why)
+    mean = apart["skce"].mean()
+    sides = {mean.idxmax(): 1.0, mean.idxmin(): -1.0}
+    level = min(sides, key=lambda at: sides[at] * mean[at])
+    why = f"the leads are largest at {mean.idxmax():+g} % and {mean.idxmin():+g} %, the smaller one at {level:+g} %; {data}"
+    lead = sides[level] * apart["skce"][level]
+    found["JKCE prefers different networks by brightness"] = claims.of_mean(lead, keys["skce"], OURS, why)
+    return found
+
+
+def own_cells(records):
+    """Cells of this experiment's own: ECE by the number of intervals on six networks, and JKCE by the number of classes."""
+    estimators = dict.fromkeys(INTERVALS, "l1") | {"skce": "skce"}
+    values, fine = wide(records, estimators)
+    binned = fine[fine["estimator"].isin(INTERVALS) & fine["problem"].str.startswith("cifar10_")]
+    by_bins = {name: values[list(INTERVALS)].xs(name, axis=1, level="problem") for name in binned["problem"].unique()}
+    ratio = pd.concat([v.max(axis=1) / v.min(axis=1) for v in by_bins.values()], axis=1).mean(axis=1)
+    why = f"2, 3, 5 and 10 intervals of every axis, n = 500, mean over {len(by_bins)} networks"
+    found = {"ECE is sensitive to its bins": claims.of_mean(ratio, binned["key"], OURS, why)}
+    few, many = "dirichlet3_overconfident", "dirichlet10_overconfident"
+    keys = fine.loc[fine["estimator"].eq("skce") & fine["problem"].isin([few, many]), "key"]
+    pair = (values["skce", few], values["skce", many])
+    why = "{:.4f} against {:.4f}; over-confident Dirichlet problems (T = 0.3, alpha = 0.5), n = 500".format(
+        *(v.mean() for v in pair)
+    )
+    found["JKCE falls with the number of classes"] = claims.of_difference(*pair, keys, OURS, why)
+    return found
+
+
+def render(records, config):
+    return claims.figure(statistics(records, config), config)
+
+
+def table(records, config):
+    return claims.table(statistics(records, config), config)
+
+
+def summary(records, config):
+    return claims.summary(statistics(records, config), config)
+
+
+def reproduced(records, config):
+    return claims.reproduced(statistics(records, config), config)

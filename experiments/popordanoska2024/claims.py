@@ -1,0 +1,259 @@
+"""What the paper concludes, tested: on its own printed numbers, and on records of the other experiments of this folder.
+
+Claims of every n and every number of classes are judged where they are least clear, in the case with the smallest difference in
+standard errors: all hold if that one does.
+"""
+
+import numpy as np
+import pandas as pd
+
+from experiments.popordanoska2024 import bias_rate, curves, fig3, fig5, fig6, table2, table5
+from experiments.popordanoska2024.fig2 import BINNED, DIRECT, RISK
+from harness.report import claims, items, networks, rates, reproduction
+from harness.report.claims import OURS, PAPER
+
+PAPER_ID = "popordanoska2024"
+SETS = {"digits": "digits/", "CIFAR-10": "cifar10_"}  # how the ids of networks at hand begin
+
+
+def statistics(records, config):
+    """{claim: statistic}; those whose experiments have no number here say so."""
+    found = {}
+    for make in (of_printed_tables, of_printed_curves, of_simulations, of_rates, of_recalibration, of_networks, of_training):
+        found |= make(records, config)
+    return found
+
+
+def render(records, config):
+    return claims.figure(statistics(records, config), config)
+
+
+def table(records, config):
+    return claims.table(statistics(records, config), config)
+
+
+def summary(records, config):
+    return claims.summary(statistics(records, config), config)
+
+
+def reproduced(records, config):
+    return claims.reproduced(statistics(records, config), config)
+
+
+def part(records, config, *names):
+    """The records of experiments of this paper, and a configuration that holds their problems and estimators."""
+    mine = records[records["experiment"].isin([f"{PAPER_ID}_{name}" for name in names])].drop_duplicates(["key", "estimand"])
+    groups = {group: dict.fromkeys(mine[group].unique(), {}) for group in ("problem", "estimator")}
+    return mine, {**config, **groups, "reasons": {}, "labels": {"problem": {}, "estimator": {}}}
+
+
+def absent(name):
+    """Where an experiment left nothing to compare."""
+    return claims.untested(f"`calharness experiment={PAPER_ID}_{name}` has to run first")
+
+
+# The paper's own numbers
+
+
+def of_printed_tables(records, config):
+    """Tables 2, 3 and 5 as printed. Counts of networks are exact; losses of accuracy are a mean over networks."""
+    printed = reproduction.reported(PAPER_ID, ["table2"]).set_index(["row", "column"])["value"].unstack()
+    wide = {method: printed[printed.index.str.endswith(f", {method}")] for method in ("none", "isotonic", "temperature")}
+    wide = {method: frame.rename(index=lambda row: row.rsplit(", ", 1)[0]) for method, frame in wide.items()}
+    iso, temperature, none = (wide[method] for method in ("isotonic", "temperature", "none"))
+    kl = (temperature["CE_KL"] < iso["CE_KL"]).sum()
+    square = (iso["CE_2^2 change"] < temperature["CE_2^2 change"]).sum()
+    hundred = none.index.str.startswith("CIFAR-100")
+    harmed = (iso["CE_KL"] > none["CE_KL"])[hundred].sum()
+    three = reproduction.reported(PAPER_ID, ["table3"]).set_index(["row", "column"])["value"].unstack()["Accuracy"].sort_index()
+    loss = [three[three.index.str.endswith(f", {method}")].to_numpy() for method in ("none", "isotonic")]
+    five = table5.printed(config)
+    alike = rates.rank_agreement(five, "network", ["label_of_class"], "metric", "CE_KL")
+    return {
+        "temperature is better in KL, printed": claims.exact(
+            kl,
+            0,
+            (),
+            PAPER,
+            "Table 2, twelve networks; the exception is VGG16BN on CIFAR-10, 1.38 against 1.36, within its errors",
+        ),
+        "isotonic is better in squared L2, printed": claims.exact(square, 0, (), PAPER, "Table 2's changes, twelve networks"),
+        "isotonic may harm KL": claims.exact(harmed, 0, (), PAPER, "Table 2, six networks on CIFAR-100"),
+        "isotonic keeps the accuracy, printed": claims.of_difference(*loss, (), PAPER, "Table 3, six networks on CIFAR-10"),
+        "the estimators order classes alike, printed": claims.exact(
+            alike.drop(columns="CE_KL").min().min(), 0, (), PAPER, "Table 5, two networks; the least of four correlations"
+        ),
+    }
+
+
+def of_printed_curves(records, config):
+    """Figure 3's networks, from the authors' notebook."""
+    printed = reproduction.reported(PAPER_ID, ["fig3_printed"]).set_index("row")["value"]
+    ends = [printed[f"L2 sharpness of {layer}, epoch 30"] for layer in ("the output", "layer 4")]
+    why = "the authors' notebook, last epoch; Figure 3 leaves the output out. By the theorem it cannot be: the estimate fails"
+    return {"sharpness falls up to the output": claims.exact(ends[0] - ends[1], 0, (), PAPER, why)}
+
+
+# Simulations
+
+
+def of_simulations(records, config):
+    """Figures 2 and 5, on data whose truth is known."""
+    found = {}
+    for name, estimand in (("KL", "kl"), ("squared L2", "l2_squared")):
+        fine = curves.in_two_columns(items.with_number(part(records, config, "fig2a")[0], estimand))
+        why = "Figure 2a's setting, 20 paired samples of each n from 100 to 10,000; the n at which it is least clear"
+        found[f"kernel is better than bins, {name}"] = least_clear(fine, BINNED[estimand], RISK, "fig2a", why)
+    fine = items.with_number(part(records, config, "fig2b")[0], "kl")
+    why = "2, 5 and 10 classes, 20 paired samples of each n from 100 to 10,000; the case in which it is least clear"
+    found["direct is better than via the risk"] = least_clear(fine, RISK, DIRECT, "fig2b", why)
+    mine, own = part(records, config, "fig2b")
+    last = curves.numbers(mine, own)
+    last = last[last["estimator"].eq(RISK) & last["estimand"].eq("kl") & last["n"].eq(10000)].sort_values("relative")
+    why = "via the risk, n = 10,000, the number of classes with the largest bias, ten; 10 % is our reading of reliable"
+    found["reliable whatever the number of classes"] = relative(last, "fig2b", why)
+    mine, own = part(records, config, "fig5_offline")
+    few = fig5.measured(mine, own)
+    few_last = few["n"].max()  # of which there is no distance
+    few = few[few["estimator"].eq(fig5.RISK) & few["estimand"].eq("kl") & few["n"].eq(500)]
+    why = "simulated data with ten classes, h = 0.02, against the true value; the paper's truth is the estimate on all images"
+    found["close to the truth with a few hundred points"] = relative(few[few["truth"].notna()], "fig5_offline", why)
+    few = few[few["truth"].isna() & few["n"].lt(few_last)]
+    why = "three networks on CIFAR-10, h = 0.02, a value per network: the mean of five orders of the images"
+    own_value = claims.of_mean(few["drift"].abs(), few["keys"], OURS, why) if len(few) else absent("fig5_offline")
+    found["close to the estimate on all images with a few hundred points"] = own_value
+    return found
+
+
+def least_clear(fine, first, second, name, why):
+    """|bias| of the first less that of the second, at the problem and n with the smallest ratio to its standard error."""
+    gaps = rates.gap(fine, first, second) if len(fine) else pd.DataFrame()
+    if not len(gaps):
+        return absent(name)
+    row = gaps.loc[(gaps["gap"] / gaps["se"]).idxmin()]
+    keys = fine.loc[fine["estimator"].isin([first, second]), "key"]
+    return claims.exact(row["gap"], row["se"], keys, OURS, why)
+
+
+def relative(found, name, why):
+    """The last row's relative bias in per cent."""
+    if not len(found):
+        return absent(name)
+    row = found.iloc[-1]
+    return claims.exact(row["relative"], row["relative_se"], row["keys"], OURS, why)
+
+
+def of_rates(records, config):
+    """Section 5: the bias at a fixed bandwidth, whose limits are known by quadrature."""
+    mine, own = part(records, config, "bias_rate")
+    names = ("the bias falls as 1 / n", "asymptotically unbiased at a fixed bandwidth")
+    settings = {name: options("bias_rate")[name] for name in own["estimator"]}
+    if not len(items.with_number(mine, "kl")):
+        return dict.fromkeys(names, absent("bias_rate"))
+    found = bias_rate.measured(mine, {**own, "estimator": settings})
+    found = found[found["estimand"].eq("kl") & found["limit"].notna()]
+    at = found[found["form"].eq("risk") & found["bandwidth"].eq(0.001)].iloc[0]
+    fine = items.with_number(mine[mine["estimator"].eq(at["estimator"])], "kl")
+    pairs = fine.pivot(index="rep", columns="n", values="value")[[100, 1600]].dropna() - at["limit"]
+    centre = pairs.mean()
+    slope = np.log(centre[1600] / centre[100]) / np.log(16)
+    error = (pairs[1600] / centre[1600] - pairs[100] / centre[100]).std() / np.sqrt(len(pairs)) / np.log(16)
+    limits = found.drop_duplicates("estimator").assign(off=lambda f: 100 * (f["limit"] / f["truth"] - 1).abs())
+    nearest = limits.loc[limits["off"].idxmin()]
+    return {
+        names[0]: claims.exact(
+            slope, error, fine["key"], OURS, "two classes, via the risk, h = 0.001, n = 100 and 1,600, distance from the limit"
+        ),
+        names[1]: claims.exact(
+            nearest["off"], 0, nearest["keys"], OURS,
+            f"limits by quadrature at h = 0.05, 0.01 and 0.001, both forms; the nearest to the truth is that of h = "
+            f"{nearest['bandwidth']:g}, {nearest['of'].lower()}",
+        ),
+    }  # fmt: skip
+
+
+def options(name):
+    """The estimators of an experiment of this paper, as configured."""
+    from harness.runs.config import compose
+
+    return compose([f"experiment={PAPER_ID}_{name}"])["estimator"]
+
+
+# Networks at hand
+
+
+def of_recalibration(records, config):
+    """Tables 2 and 4 on networks at hand. Digits: the mean over six networks, a value per seed; CIFAR-10: a value per network."""
+    found = {}
+    mine, own = part(records, config, "table2_offline")
+    fine = recalibrated(curves.in_two_columns(items.with_number(mine[mine["estimator"].eq(table2.PUBLISHED)])), own, 100)
+    better = {"temperature is better in KL": ("kl", "isotonic", "temperature")}
+    better["isotonic is better in squared L2"] = ("l2_squared", "temperature", "isotonic")
+    said = {
+        "digits": "six networks, a value per seed",
+        "CIFAR-10": "five networks that are nearly calibrated, a value per network",
+    }
+    for claim, (estimand, worse, good) in better.items():
+        for data, by in (("digits", "seed"), ("CIFAR-10", "network")):
+            found[f"{claim}, {data}"] = change(fine, estimand, data, worse, good, by, f"x 100, {said[data]}", "table2_offline")
+    mine, own = part(records, config, "table4_offline")
+    fine = recalibrated(items.with_number(mine, "accuracy"), own, 100)
+    found["isotonic keeps the accuracy, digits"] = change(
+        fine, "accuracy", "digits", "none", "isotonic", "seed", said["digits"], "table4_offline"
+    )
+    return found
+
+
+def recalibrated(fine, config, scale):
+    """With network, method and seed of what is recalibrated as published."""
+    fine = networks.recalibrated(fine, config)
+    seed = fine["problem"].str.extract(r"_seed(\d+)", expand=False)
+    return fine.assign(seed=seed, value=scale * fine["value"])[fine["variant"].ne(networks.OURS)]
+
+
+def change(fine, estimand, data, first, second, by, why, name):
+    """The first method's value less the second's, a mean of means by `by`."""
+    mine = fine[fine["estimand"].eq(estimand) & fine["problem"].str.startswith(SETS[data])]
+    mine = mine[mine["method"].isin([first, second])]
+    if not len(mine):
+        return absent(name)
+    wide = mine.pivot_table(index=by, columns="method", values="value").reindex(columns=[first, second])
+    return claims.of_difference(wide[first], wide[second], mine["key"], OURS, why)
+
+
+def of_networks(records, config):
+    """Table 5 on networks at hand: a value per network, its smaller correlation."""
+    name = "the estimators order classes alike, ours"
+    mine, own = part(records, config, "table5_offline")
+    mine = mine[mine["estimator"].isin([table5.KERNEL, table5.BINS])]
+    if not len(items.with_number(mine)):
+        return {name: absent("table5_offline")}
+    found = table5.measured(mine, own)
+    found = found[found["published"].eq(True)]
+    alike = rates.rank_agreement(found, "network", ["label_of_class"], "metric", "CE_KL").drop(columns="CE_KL")
+    why = "two networks on digits and two on CIFAR-10; of each the smaller of its two correlations"
+    return {name: claims.of_mean(alike.min(axis=1), found["keys"], OURS, why)}
+
+
+def of_training(records, config):
+    """Figures 3 and 6 on digits, a value per network (five seeds)."""
+    order, only, stop = "sharpness falls from layer to layer", "only the calibration error rises", "the same stopping point"
+    grows = "the calibration error grows in over-training"
+    found = dict.fromkeys((order,), absent("fig3_offline")) | dict.fromkeys((only, stop, grows), absent("fig6_offline"))
+    mine, own = part(records, config, "fig3_offline")
+    mine = mine[mine["estimator"].eq(fig5.RISK)]
+    if len(items.with_number(mine, fig3.L2)):
+        falls = fig3.falling(networks.estimates(mine, own, "canonical")).groupby("seed")["falls"].mean()
+        why = "five networks on digits, h = 0.005: share of 14 epochs at which the estimates of the four hidden layers fall"
+        found[order] = claims.of_mean(falls, mine["key"], OURS, why)
+    mine, own = part(records, config, "fig6_offline")
+    changes = fig6.changes(mine[mine["estimator"].isin(["logloss", fig5.RISK])], own)
+    if len(changes):
+        why = "five networks on digits, validation images, as published, from the epoch of the least log-loss to the last"
+        found[only] = claims.of_mean(changes["refinement"], changes["keys"], OURS, why)
+        found[grows] = claims.of_mean(changes["error"], changes["keys"], OURS, why)
+        why = (
+            "five networks on digits, validation images, as published; the log-loss goes on to fall after CE_KL has begun to rise"
+        )
+        found[stop] = claims.of_difference(changes["least loss"], changes["least error"], changes["keys"], OURS, why)
+    return found

@@ -1,0 +1,162 @@
+"""results/index.html: the papers, what they conclude and all their items, with a picture, how each was run and what came out."""
+
+from __future__ import annotations
+
+import base64
+import collections
+import io
+from pathlib import Path
+
+from harness.common.version import VERSION
+from harness.common.writing import whole_file
+from harness.report import counted, papers, reproduction
+from harness.report.page import SOURCES, TONES, environment, number
+
+MOST = 3_000_000  # bytes of the page
+WIDTHS = (400, 300, 220, 150)  # of a thumbnail, in pixels; the first with which the page is small enough
+MOST_FINDINGS = 3
+
+
+def save(folder: Path) -> Path:
+    """Write <folder>/index.html from what the folder holds (pages, pictures, reproduction.csv) and what every paper.yaml says. It
+    asks for nothing outside itself, and the same results give the same bytes."""
+    described = papers.every()
+    held = {paper.id: counted.rows(folder, paper.id) for paper in described}
+    sections = [_section(paper, held[paper.id], folder) for paper in described]
+    template = environment().get_template("index.html.j2")
+    for width in WIDTHS:
+        pictures = {
+            (one["paper"].id, item["item"].id): _thumbnail(item["picture"], width) for one in sections for item in one["items"]
+        }
+        text = template.render(
+            sections=sections, pictures=pictures, findings=strongest(described), version=VERSION, tones=TONES, how=papers.HOW,
+            verdicts=reproduction.VERDICTS, sources=SOURCES, total=_total(sections),
+            many=sum(len(one["items"]) for one in sections),
+        )  # fmt: skip
+        if len(text.encode()) <= MOST:
+            break
+    path = folder / "index.html"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    return path
+
+
+def strongest(described) -> list[tuple[str, str]]:
+    """[(paper id, sentence)] of MOST_FINDINGS findings: those that have a rank, by it, then the first of each other paper."""
+    every = [(rank, paper.id, text) for paper in described for rank, text in paper.findings]
+    ranked = sorted((one for one in every if one[0] is not None), key=lambda one: one[0])
+    have = {paper for _, paper, _ in ranked}
+    first = [(None, paper.id, paper.findings[0][1]) for paper in described if paper.findings and paper.id not in have]
+    return [(paper, text) for _, paper, text in (ranked + first)[:MOST_FINDINGS]]
+
+
+def _section(paper, found, folder):
+    """What the page says of a paper: its items, claims, and {printed, others, claims: {verdict: number}}."""
+    items = [_item(paper, item, found, folder) for item in paper.items.values() if item.id != "claims"]
+    own, claims = paper.items.get("claims"), _claims(paper, found)
+    counts = counted.printed_and_others(counted.once(found)) if found is not None else {"printed": {}, "others": {}}
+    absent = _uncompared(paper, found)
+    return {
+        "paper": paper,
+        "items": items,
+        "claims": claims,
+        "claims_page": _link(papers.page(paper, own, folder), folder) if own else None,
+        "counts": {
+            "printed": counts["printed"] | ({"not compared yet": absent} if absent else {}),
+            "others": counts["others"],
+            "claims": _in_order(collections.Counter(claim["verdict"] for claim in claims)),
+        },
+    }
+
+
+def _in_order(counts):
+    """{verdict: number} in the order of the verdicts."""
+    order = list(reproduction.VERDICTS)
+    return dict(sorted(counts.items(), key=lambda pair: order.index(pair[0]) if pair[0] in order else len(order)))
+
+
+def _item(paper, item, found, folder):
+    counts = counted.by_source(counted.once(found, item.experiments)) if found is not None else {}
+    page = papers.page(paper, item, folder)
+    pictures = [folder / paper.id / f"{stem}.png" for stem in item.stems(paper.id)]
+    picture = page.with_suffix(".png") if page else None
+    return {
+        "item": item,
+        "counts": {source: held for source, held in counts.items() if source != reproduction.CLAIM},
+        "page": _link(page, folder),
+        "picture": next((path for path in [picture, *pictures] if path is not None and path.is_file()), None),
+        "further": [(name, _link(folder / paper.id / f"{stem}.html", folder))
+                    for name, stem in zip(item.experiments, item.stems(paper.id)) if folder / paper.id / f"{stem}.html" != page],
+    }  # fmt: skip
+
+
+def _claims(paper, found):
+    """[{name, quote, place, statistic, verdict, where}] of the paper's claims, in the order of reported.csv."""
+    try:
+        known = reproduction.reported(paper.id, ["claims"])
+    except reproduction.BadInputError:  # it has none
+        return []
+    judged = {}
+    if found is not None:
+        of_claims = counted.once(found[found["source"].eq(reproduction.CLAIM)])
+        judged = {row["row"]: row for row in of_claims.to_dict("records")}
+    return [_claim(claim, judged.get(claim["row"], {})) for claim in known.to_dict("records")]
+
+
+def _claim(claim, row):
+    ours = row.get("ours")
+    known = ours is not None and ours == ours
+    low, high = row.get("low"), row.get("high")
+    interval = f" [{number(low)}, {number(high)}]" if known and low is not None and low == low else ""
+    return {
+        "name": claim["row"],
+        "quote": claim["quote"] if isinstance(claim["quote"], str) else "",
+        "place": claim["place"] if isinstance(claim["place"], str) else "",
+        "statistic": claim["column"],
+        "wanted": f"{claim['unit']} {number(claim['value'])}",
+        "found": f"{number(ours)}{interval}" if known else "",
+        "verdict": row.get("verdict", "not tested yet"),
+        "where": row["where"] if isinstance(row.get("where"), str) else "",
+    }
+
+
+def _uncompared(paper, found):
+    """How many of the paper's printed numbers no row of reproduction.csv has."""
+    import pandas as pd
+
+    known = pd.read_csv(papers.EXPERIMENTS / paper.id / "reported.csv", usecols=[*reproduction.KEY, "source"])
+    known = known[known["source"].eq(reproduction.PRINTED)]
+    if found is None:
+        return len(known)
+    have = set(zip(*(found[name].astype(str) for name in reproduction.KEY)))
+    return sum(key not in have for key in zip(*(known[name].astype(str) for name in reproduction.KEY)))
+
+
+def _total(sections):
+    """{printed, others, claims: {verdict: number}} over all papers."""
+    total = {name: collections.Counter() for name in ("printed", "others", "claims")}
+    for one in sections:
+        for name, counts in one["counts"].items():
+            total[name].update(counts)
+    return {name: _in_order(counts) for name, counts in total.items()}
+
+
+def _link(path, folder):
+    return path.relative_to(folder).as_posix() if path is not None and path.is_file() else None
+
+
+def _thumbnail(path, width):
+    """(data URI, width, height) of a picture made smaller, in 64 colours; None without a picture."""
+    if path is None:
+        return None
+    from PIL import Image
+
+    with Image.open(path) as picture:
+        small = picture.reduce(max(min(picture.size) // (2 * width), 1)).convert("RGBA")
+    flat = Image.new("RGB", small.size, "white")
+    flat.paste(small, mask=small.getchannel("A"))
+    flat.thumbnail((width, width), Image.Resampling.LANCZOS)
+    held = io.BytesIO()
+    flat.quantize(64, dither=Image.Dither.NONE).save(held, "PNG")
+    return f"data:image/png;base64,{base64.b64encode(held.getvalue()).decode()}", *flat.size
