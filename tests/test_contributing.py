@@ -20,7 +20,7 @@ def calharness(folder, package, *arguments):
 
 
 def test_there_is_a_diff_of_at_most_40_lines_for_each_addition():
-    assert len(DIFFS) == 4 and all(0 < diff.count("\n") <= 40 for diff in DIFFS)
+    assert len(DIFFS) == 5 and all(0 < diff.count("\n") <= 40 for diff in DIFFS)
 
 
 @pytest.mark.slow
@@ -39,6 +39,10 @@ def test_the_diffs_apply_and_what_they_add_works(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     done = calharness(tmp_path, copy, "experiment=doe2027_fig1", "jobs=1")
     assert done.returncode == 0 and (tmp_path / "results" / "doe2027" / "reproduction.csv").is_file(), done.stdout + done.stderr
+    done = calharness(tmp_path, copy, "experiment=doe2027_published", "jobs=1")
+    assert done.returncode == 0 and " 0 computed" in done.stdout, done.stdout + done.stderr
+    page = (tmp_path / "results" / "doe2027_published" / "doe2027_published.html").read_text()
+    assert "imported" in page and "published" in page
 
 
 @pytest.mark.slow

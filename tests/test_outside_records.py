@@ -50,6 +50,9 @@ def test_without_cells_of_its_own(tmp_path, small, capsys):
     assert commands.main(["plan", "records_of=[smoke]", f"out={tmp_path}"]) == 0
     said = capsys.readouterr().out
     assert "of smoke, whose records it uses" in said and "binned15" in said
+    only.compute(quiet=True)
+    frame = only.records()
+    assert set(frame["key"]) == only.cells and set(frame["experiment"]) == {"smoke"} and only.missing(frame) == 0
 
 
 def test_the_stamp_is_of_whose_records_they_are(tmp_path, small):

@@ -146,7 +146,7 @@ def test_results_are_drawn_again_from_what_is_stored(papers, tmp_path, capsys, m
     assert drawn[0] == drawn[1] and {"fig1.csv", "fig1.html", "fig1.svg", "reproduction.csv"} <= set(drawn[0])
     for name in ("fig1.csv", "reproduction.csv"):  # the estimates have all their digits
         assert drawn[0][name] == (papers / "moskvichev2025" / name).read_bytes()
-    assert "1 experiments drawn" in capsys.readouterr().out
+    assert "1 experiment drawn" in capsys.readouterr().out
 
 
 def test_rows_of_other_experiments_stay_where_one_is_drawn(papers, tmp_path, monkeypatch):
@@ -171,7 +171,7 @@ def test_one_that_cannot_be_drawn_stops_no_other(papers, tmp_path, monkeypatch, 
     (tmp_path / stored.FOLDER / "moskvichev2025_fig2.parquet").write_bytes(held)
     assert commands.main(["results", "moskvichev2025_fig[12]", f"out={tmp_path}"]) == 1
     said = capsys.readouterr()
-    assert "moskvichev2025_fig2: " in said.err and "1 experiments drawn" in said.out
+    assert "moskvichev2025_fig2: " in said.err and "1 experiment drawn" in said.out
     assert (tmp_path / "moskvichev2025" / "fig1.html").is_file() and not (tmp_path / "moskvichev2025" / "fig2.html").is_file()
 
 

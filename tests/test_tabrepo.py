@@ -432,8 +432,10 @@ def test_without_the_repository_all_but_planning_works(cli, tmp_path, monkeypatc
     ):
         code, text, _ = cli("info", name)
         assert code == 0 and "A family of problems" in text and command in text
-        code, _, err = cli("plan", f"problem={name}")
-        assert code == 2 and f"`{command}` gets it" in err and str(tmp_path / "cache") in err
+    code, out, _ = cli("plan", "problem=tabrepo_table1", "estimator=binned15", "reps=1")  # a list says what it should hold
+    assert code == 0 and "0 to do" in out and "tabrepo is not at hand; `calharness data fetch tabrepo` gets it" in out
+    code, _, err = cli("plan", "problem=tabular_oof")
+    assert code == 2 and "`calharness data make tabular_oof` gets it" in err and str(tmp_path / "cache") in err
     assert cli("data", "list")[1].count("absent") >= 2
 
 

@@ -139,7 +139,13 @@ def _compute_one(experiment: Experiment, later: float, failed: list[str]) -> boo
     counts = experiment.compute(later=later)
     if counts["failed"]:
         failed.append(f"{experiment.name}: {counts['failed']:,} cells failed; they run again with the same command")
-    return _draw(experiment)
+    drawn = _draw(experiment)
+    if not drawn:
+        from harness.report import missing
+
+        for line in missing.reasons(experiment.records(), experiment.shown_config(), of_table=False):
+            print(f"  {experiment.name}: {line}")
+    return drawn
 
 
 def _store(chosen: list[str], overrides: list[str], out: Path) -> int:
@@ -190,7 +196,7 @@ def _index(out: Path, failed: list[str]) -> None:
 
 
 def _said(drawn: int, failed: list[str], out: Path, started: float) -> int:
-    print(f"{drawn:,} experiments drawn into {out}, {clock(time.monotonic() - started)}")
+    print(f"{drawn:,} experiment{'' if drawn == 1 else 's'} drawn into {out}, {clock(time.monotonic() - started)}")
     for text in failed:
         print(f"  {text}", file=sys.stderr)
     return int(bool(failed))

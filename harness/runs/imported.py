@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.common.data_files import sha256
+from harness.common.paths import EXPERIMENTS
 from harness.common.seeds import digest
 from harness.common.writing import write_json
 from harness.errors import BadInputError, guess
@@ -40,7 +41,8 @@ class Source:
 
     @property
     def path(self) -> Path:
-        """Where the file is: a pack's own place; a path as it is, else below CALHARNESS_DATA. Raises BadInputError without it."""
+        """Where the file is: a pack's own place; a path as it is, of a paper's package if it begins with experiments/, else below
+        CALHARNESS_DATA. Raises BadInputError where it is not."""
         from harness.sources import packs
 
         if self.pack:
@@ -56,7 +58,8 @@ class Source:
             return place
         given = Path(str(self.file)).expanduser()
         base = os.environ.get("CALHARNESS_DATA")
-        for place in (given, *([Path(base).expanduser() / given] if base else [])):
+        own = [EXPERIMENTS.parent / given] if given.parts[:1] == ("experiments",) else []
+        for place in (given, *own, *([Path(base).expanduser() / given] if base else [])):
             if place.is_file():
                 return place
         raise BadInputError(f"records_from needs {given}, which is neither here nor below CALHARNESS_DATA; give a file's path.")
