@@ -239,7 +239,9 @@ def _share(power) -> str:
     """'± 3 %' of 0.03."""
     if power is None or power != power:
         return ""
-    return "any" if math.isinf(power) else "exact" if power < 1e-6 else f"± {100 * power:.2g} %"
+    if math.isinf(power) or power < 1e-6:
+        return "any" if math.isinf(power) else "exact"
+    return f"± {100 * power:,.0f} %" if power >= 0.1 else f"± {100 * power:.2g} %"
 
 
 def _telling_first(compared):
