@@ -107,8 +107,9 @@ def test_no_experiment_has_its_own_records_as_those_of_another(monkeypatch):
 
 def test_settings_of_cells_without_cells():
     """n and the like would change nothing."""
-    with pytest.raises(BadInputError, match="reps would change nothing"):
-        Experiment.of(["records_of=[smoke]", "reps=2"])
+    for given, said in (("reps=2", "reps"), ("estimator=[binned15]", "estimator")):
+        with pytest.raises(BadInputError, match=f"{said} would change nothing"):
+            Experiment.of(["records_of=[smoke]", given])
 
 
 def reader(path):

@@ -109,6 +109,7 @@ def test_a_paper_is_read(paper):
             "items.fig1.experiments is 'moskvichev2025_fig1'",
         ),
         ("    about: networks on images\n", "", "items.table1 lacks about"),
+        ("asks:", "ask:", r"has 'ask' \(did you mean 'asks'\?\)"),
         ("venue:", "venu: x\nvenue:", r"has 'venu' \(did you mean 'venue'\?\)"),
         ("findings: [a first finding, ", "findings: [3, ", r"findings\[0\] is 3"),
         ("year: 2026", "year: [2026", "is no YAML"),

@@ -39,8 +39,8 @@ def status_text(out: Path) -> str:
 
 def examine(out: Path, overrides: list[str] | None = None, compact: bool = False) -> tuple[str, int]:
     """(text, number of problems): broken parts, leftovers of killed writers, cells recorded twice, twice with different values,
-    records without provenance, unreadable truths; with `overrides` also the cells that this experiment misses. `compact` joins
-    the readable parts into one."""
+    records without provenance, unreadable truths, and mistakes in the papers' paper.yaml and reported.csv; with `overrides` also
+    the cells that this experiment misses. `compact` joins the readable parts into one."""
     lines, problems = [f"{out}"], 0
 
     def problem(text):
@@ -77,6 +77,8 @@ def examine(out: Path, overrides: list[str] | None = None, compact: bool = False
             json.loads(path.read_text())
         except ValueError as error:
             problem(f"{path} is not valid JSON ({error}); delete it and the truths are computed again")
+    for sentence in _of_papers():
+        problem(sentence)
     if overrides is not None and not broken:
         problems += _missing(out, overrides, lines)
     if compact:
@@ -84,6 +86,19 @@ def examine(out: Path, overrides: list[str] | None = None, compact: bool = False
         lines.append(f"  compacted {before} parts into one of {rows:,} rows" if rows else "  nothing to compact")
     lines.append(f"  {problems} problem{'' if problems == 1 else 's'}")
     return "\n".join(lines), problems
+
+
+def _of_papers():
+    """What is wrong with paper.yaml and reported.csv, a sentence for each file."""
+    from harness.errors import BadInputError
+    from harness.report import papers, reproduction
+
+    for name in papers.described():
+        for examined in (papers.examine, reproduction.examine):
+            try:
+                examined(name)
+            except BadInputError as error:
+                yield str(error)
 
 
 def _refreshes(out):

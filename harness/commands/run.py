@@ -128,7 +128,8 @@ def _compute(experiment, finish: bool, later: float = 0.0, name: str | None = No
     frame = experiment.records()
     print(
         f"{name or experiment.name}: {counts['cells']:,} cells, {counts['done']:,} done before, {counts['todo']:,} computed, "
-        f"{counts['skipped']:,} skipped, {counts['failed']:,} failed, {time.monotonic() - started:.1f} s"
+        f"{counts['skipped']:,} skipped, {counts['failed']:,} failed{_imported(experiment, frame)}, "
+        f"{time.monotonic() - started:.1f} s"
     )
     status = max(_say_failures(frame, counts), int(counts["failed"] > 0))
     if not finish:
@@ -139,6 +140,13 @@ def _compute(experiment, finish: bool, later: float = 0.0, name: str | None = No
         if experiment.config["shards"] > 1:
             return int(counts["failed"] > 0)
     return max(status, _finish(experiment, frame, fresh=counts["todo"] > 0))
+
+
+def _imported(experiment, frame):
+    """', 12 imported' of a run that has records from outside."""
+    if not any(one.sources for one in experiment.family):
+        return ""
+    return f", {frame.loc[~frame['key'].isin(experiment.cells), 'key'].nunique():,} imported"
 
 
 def _say_failures(frame, counts) -> int:
@@ -166,9 +174,11 @@ def _finish(experiment, frame, fresh: bool) -> int:
     if not experiment.has_numbers(frame):
         for line in missing.reasons(frame, experiment.shown_config()):
             print(f"  {line}", file=sys.stderr)
-        print(f"  no cell of {experiment.name} has a number, so no picture is drawn or overwritten", file=sys.stderr)
-        if experiment.paper and not experiment.is_variation and len(frame) and not experiment.is_drawn_at_all():
-            _print_files(experiment, frame)  # the page of a paper's item that says what is missing
+        told = experiment.paper and not experiment.is_variation and len(frame) and not experiment.is_drawn_at_all()
+        what = "its page says what is missing" if told else "no picture is drawn or overwritten"
+        print(f"  no cell of {experiment.name} has a number, so {what}", file=sys.stderr)
+        if told:
+            _print_files(experiment, frame)
         return 1
     if fresh or not experiment.is_drawn(frame):
         _print_files(experiment, frame)
@@ -295,7 +305,8 @@ def _finish_job(experiment) -> int:
 def _say_recorded(experiment, frame):
     """How many cells are recorded, and which truths are not."""
     cells = len(experiment.cells)
-    print(f"{experiment.name}: {cells - experiment.missing(frame):,} of {cells:,} cells are recorded")
+    recorded = f"{cells - experiment.missing(frame):,} of {cells:,} cells are recorded{_imported(experiment, frame)}"
+    print(f"{experiment.name}: {recorded}")
     missing = experiment.missing_truths(frame)
     if missing:
         name, pairs = next(iter(missing.items()))

@@ -159,19 +159,24 @@ def _known(held: Any, needed: tuple[str, ...], more: tuple[str, ...], where: str
     """Raises BadInputError unless a mapping has all of `needed` and nothing but these and `more`."""
     if not isinstance(held, dict):
         raise BadInputError(f"{where} is {held!r}; a mapping with {', '.join(needed)} is needed.")
-    absent = [key for key in needed if key not in held]
-    if absent:
-        raise BadInputError(f"{where} lacks {', '.join(absent)}.")
     strange = [str(key) for key in held if key not in (*needed, *more)]
-    if strange:
+    if strange:  # first, as a key that is lacking is often one that is misspelt
         raise BadInputError(
             f"{where} has {strange[0]!r}{guess(strange[0], [*needed, *more])}; it takes {', '.join((*needed, *more))}."
         )
+    absent = [key for key in needed if key not in held]
+    if absent:
+        raise BadInputError(f"{where} lacks {', '.join(absent)}.")
 
 
 def _text(value: Any, where: str) -> None:
     if not isinstance(value, str) or not value.strip():
         raise BadInputError(f"{where} is {value!r}; a text is needed.")
+
+
+def examine(name: str) -> None:
+    """Raises BadInputError on a mistake in a paper.yaml, in what it says of experiments as well."""
+    check(read(name))
 
 
 def check(paper: Paper) -> None:

@@ -63,7 +63,6 @@ VERDICTS = {
     "undecided": "the 99 % interval of our statistic has the threshold inside",
     "not reproducible here": "there is no number of ours, or none that can be judged, for the reason given",
 }
-AGREEMENTS = ("identical", "within error")
 LARGEST_POWER = 0.5  # a test that accepts more, relative to the reported number, is none
 OPTIONAL = ("why", "keys", "low", "high", "where")  # columns of our answers that are there where they are needed
 NUMBERS = ["value", "plus_minus", "reps", "precision"]  # columns of reported.csv
@@ -86,6 +85,13 @@ def reported(paper: str, items):
     if absent:
         raise BadInputError(f"compare is {', '.join(sorted(absent))}, of which {paper}'s reported numbers hold nothing.")
     return frame
+
+
+def examine(paper: str) -> None:
+    """Raises BadInputError on a mistake in a paper's reported.csv."""
+    import pandas as pd
+
+    _read(EXPERIMENTS / paper / "reported.csv", pd.read_csv)
 
 
 def _read(path, reader):

@@ -19,6 +19,12 @@ def defaults() -> dict[str, Any]:
     return {name: value for name, value in read(CONF / "config.yaml").items() if name not in ("defaults", "hydra")}
 
 
+def default_estimators() -> list[str]:
+    """The estimators of a run that names none."""
+    chosen = [entry["estimator"] for entry in read(CONF / "config.yaml")["defaults"] if "estimator" in entry]
+    return list(chosen[0])
+
+
 def setting_names() -> list[str]:
     """Names that may stand on the left of an override."""
     return [*GROUPS, *defaults()]

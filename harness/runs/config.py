@@ -65,7 +65,8 @@ def plain(composed: Any, experiment: str | None) -> dict[str, Any]:
     chosen: Any = OmegaConf.to_container(own, resolve=True)
     config = {**empty, **chosen, "experiment": experiment}
     uses_others = not config["problem"] and (config.get("records_of") or config.get("records_from"))
-    return {**config, "estimator": {}} if uses_others else config  # the estimators that a run has by default are not of it
+    by_default = list(config["estimator"]) == catalogue.default_estimators()
+    return {**config, "estimator": {}} if uses_others and by_default else config  # they are not of it, nor were they asked for
 
 
 def free_paths(overrides: list[str]) -> list[str]:

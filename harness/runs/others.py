@@ -8,7 +8,6 @@ from harness.errors import BadInputError, guess
 from harness.runs.catalogue import defaults
 from harness.runs.options import ids, option
 
-SOURCE_KEYS = ("file", "pack", "reader")
 NEED_CELLS = ("n", "reps", "seed", "notion", "bootstrap")  # settings that bear on an experiment's own cells alone
 
 
@@ -59,6 +58,7 @@ def check(config: dict[str, Any]) -> None:
     if (named or sources) and config["sweep"]:
         raise BadInputError("a sweep draws its own cells alone; leave out sweep, or records_of and records_from.")
     idle = [name for name in NEED_CELLS if config[name] != defaults()[name]] if without_cells(config) else []
+    idle += ["estimator"] if without_cells(config) and config["estimator"] else []
     if idle:
         raise BadInputError(
             f"{', '.join(idle)} would change nothing: the run has no problems of its own, and those of records_of are as "
