@@ -18,7 +18,7 @@ from harness.common.version import VERSION
 from harness.errors import BadInputError
 from harness.estimators.base import EstimatorSpec
 from harness.problems.base import ProblemSpec
-from harness.runs import imported, others, records, runner, sweeps, variations
+from harness.runs import imported, others, records, runner, stored, sweeps, variations
 from harness.runs import plan as planning
 from harness.runs.config import compose, out_folder
 from harness.runs.settings import as_list
@@ -43,19 +43,20 @@ class Experiment:
     others: tuple = ()
 
     @classmethod
-    def of(cls, overrides: list[str]) -> Experiment:
-        """Compose overrides (as on the command line) and plan."""
-        return cls.of_config(compose(list(overrides)))
+    def of(cls, overrides: list[str], stored_in: Path | None = None) -> Experiment:
+        """Compose overrides (as on the command line) and plan, as `of_config`."""
+        return cls.of_config(compose(list(overrides)), stored_in=stored_in)
 
     @classmethod
-    def of_config(cls, config: dict, points: list | None = None) -> Experiment:
-        """Plan a composed configuration; or the points of a sweep over it, pairs (values by path, configuration)."""
+    def of_config(cls, config: dict, points: list | None = None, stored_in: Path | None = None) -> Experiment:
+        """Plan a composed configuration; or the points of a sweep over it, pairs (values by path, configuration). Plans that
+        depend on data are those of the records stored in the folder `stored_in`, where it has them."""
         here = {name: config[name] for name in variations.OPERATIONAL if name in config and name != "experiment"}
         configs = [{**variations.as_configured({"experiment": name}), **here} for name in others.experiments(config)]
-        return cls._planned(config, points, tuple(cls._planned(one) for one in configs))
+        return cls._planned(config, points, tuple(cls._planned(one, stored_in=stored_in) for one in configs), stored_in)
 
     @classmethod
-    def _planned(cls, config: dict, points: list | None = None, named: tuple = ()) -> Experiment:
+    def _planned(cls, config: dict, points: list | None = None, named: tuple = (), stored_in: Path | None = None) -> Experiment:
         reference = variations.as_configured(config)
         swept = {path for values, _ in points or () for path in values}
         differs = {path: pair for path, pair in variations.differences(config, reference).items() if path not in swept}
@@ -65,7 +66,12 @@ class Experiment:
         if chosen != configured and "figure.estimators" not in differs:
             config = {**config, "figure": {**config["figure"], "estimators": None}}  # those of the run, not the experiment's
         points = sweeps.points(config) if points is None and config["sweep"] else points
-        plan = planning.plan(config) if points is None else planning.union(config, points)
+        if points is not None:
+            plan = planning.union(config, points)
+        elif stored_in is not None and config["name"]:
+            plan = stored.plan_of(stored.path_of(stored_in, config["name"]), config, lambda: planning.plan(config))
+        else:
+            plan = planning.plan(config)
         if plan.estimators and (not reference or "figure.estimand" in differs):  # of an experiment it is a wish: its variations
             planning.check_estimands("figure.estimand", config["figure"]["estimand"], plan.estimators)  # show what they have
         own = sweeps.points(reference) if reference and reference["sweep"] else []

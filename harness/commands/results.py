@@ -75,7 +75,7 @@ def _redraw_one(name: str, folder: Path, scratch: Path, unpacked: set[str]) -> b
     config = option("experiment", name).config
     if not (stored.path_of(folder, name).is_file() or config.get("records_of") or config.get("records_from")):
         return False
-    experiment = Experiment.of([f"experiment={name}", f"out={scratch}"])
+    experiment = Experiment.of([f"experiment={name}", f"out={scratch}"], stored_in=folder)
     for one in experiment.family:
         path = stored.path_of(folder, one.name)
         if path.is_file() and one.name not in unpacked:
