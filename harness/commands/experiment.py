@@ -157,14 +157,15 @@ class Experiment:
             counts = {**found, **counts, **added}
         return counts
 
-    def expected_seconds(self, without: set[str] = frozenset()) -> float:
-        """Wall seconds that its own cells should take that no record holds, those `without` aside."""
+    def expected_seconds(self, without: set[str] = frozenset(), states: dict | None = None, past: list | None = None) -> float:
+        """Wall seconds that its own cells should take that no record holds, those `without` aside. `states` and `past` are as in
+        `runner.pending` and `runner.Costs`."""
         if not self.plan.cells:
             return 0.0
-        groups, _ = runner.pending(self.plan, self.out)
+        groups, _ = runner.pending(self.plan, self.out, states)
         left_out = without | self.plan.skips.keys()
         todo = [[cell for cell in group if cell.key not in left_out] for group in groups.values()]
-        return runner.expected_seconds(todo, runner.Costs(self.plan, self.out), runner.worker_count(self.plan.config))
+        return runner.expected_seconds(todo, runner.Costs(self.plan, self.out, past), runner.worker_count(self.plan.config))
 
     def _compute(self, quiet, later):
         for source in self.sources:
@@ -190,10 +191,13 @@ class Experiment:
         """Where its records from outside come from."""
         return [imported.Source(**one) for one in self.config["records_from"]]
 
-    def computed(self) -> pd.DataFrame:
-        """The records of its own cells, as of `records`."""
+    def computed(self, loaded: pd.DataFrame | None = None) -> pd.DataFrame:
+        """The records of its own cells, as of `records`; from `loaded`, what `load_records` gave of many experiments at once."""
         keys = [c.key for c in self.plan.cells]
-        frame = records.load_records(self.out, keys) if keys and records.part_files(self.out) else records.empty_frame()
+        if loaded is not None:
+            frame = loaded[loaded["key"].isin(keys)]
+        else:
+            frame = records.load_records(self.out, keys) if keys and records.part_files(self.out) else records.empty_frame()
         outdated = frame["status"].eq("skipped") & ~frame["key"].isin(self.plan.skips)  # what was missing then is there now
         frame = frame[~outdated].reset_index(drop=True)
         if len(frame):  # records that were written under an id of before have today's here
