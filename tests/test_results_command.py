@@ -12,6 +12,7 @@ from harness.commands import run as commands
 from harness.commands.experiment import Experiment
 from harness.errors import BadInputError
 from harness.runs import records, stored
+from harness.runs.runner import RunInterruptedError
 
 OWN = [
     "problem=[beta_wavy,beta_calibrated]",
@@ -248,6 +249,19 @@ def test_one_that_cannot_be_drawn_stops_no_other(papers, tmp_path, monkeypatch, 
     said = capsys.readouterr()
     assert "moskvichev2025_fig2: " in said.err and "1 experiment drawn" in said.out
     assert (tmp_path / "moskvichev2025" / "fig1.html").is_file() and not (tmp_path / "moskvichev2025" / "fig2.html").is_file()
+
+
+def test_an_interruption_stops_all(monkeypatch, tmp_path, capsys):
+    """It is no failure of one experiment, after which the others go on."""
+    started = []
+
+    def interrupted(self, quiet=False, later=0.0):
+        started.append(self.name)
+        raise RunInterruptedError("interrupted; what was finished is recorded, the same command goes on from there")
+
+    monkeypatch.setattr(Experiment, "compute", interrupted)
+    status = commands.main(["results", "--compute", "moskvichev2025_fig1", "moskvichev2025_appendix_a", f"out={tmp_path}"])
+    assert status == 130 and len(started) == 1 and "the same command goes on" in capsys.readouterr().err
 
 
 def test_nothing_stored_draws_nothing(tmp_path, monkeypatch, capsys):

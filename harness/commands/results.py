@@ -182,10 +182,12 @@ def _store(chosen: list[str], overrides: list[str], out: Path) -> int:
 
 def _attempt(name: str, failed: list[str], action) -> bool:
     """Do it; one experiment that cannot be done stops no other: what is wrong is noted. Whether it was done."""
-    from harness.runs.runner import WorkerDiedError
+    from harness.runs.runner import RunInterruptedError, WorkerDiedError
 
     try:
         return bool(action())
+    except RunInterruptedError:  # the user stops all of them
+        raise
     except (BadInputError, WorkerDiedError, OSError) as error:
         failed.append(f"{name}: {error}")
     except Exception as error:  # a defect in one drawing
