@@ -1,6 +1,7 @@
 """Stored records, and the command that draws every paper from them."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from harness.commands import run as commands
 from harness.commands.experiment import Experiment
 from harness.errors import BadInputError
 from harness.runs import records, stored
+from harness.runs.runner import RunInterruptedError
 
 OWN = [
     "problem=[beta_wavy,beta_calibrated]",
@@ -114,6 +116,80 @@ def test_a_value_beside_its_bound_and_one_that_is_no_number(run, tmp_path):
     pd.testing.assert_frame_equal(first, second, check_exact=True)
 
 
+@pytest.fixture
+def nets(tmp_path, monkeypatch):
+    """A run on a family of two files of predictions, stored; its overrides, and the folder where it is stored."""
+    (tmp_path / "data" / "nets").mkdir(parents=True)
+    rng = np.random.default_rng(0)
+    for name in ("resnet", "vgg"):
+        p = rng.uniform(size=40)
+        rows = pd.DataFrame({"p": p, "y": (rng.uniform(size=40) < p).astype(int)})
+        rows.to_csv(tmp_path / "data" / "nets" / f"{name}.csv", index=False)
+    monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path / "data"))
+    family = ["_target_=harness.problems.PredictionFiles", "folder=nets", "pattern='*.csv'"]
+    given = [f"+problem.nets.{field}" for field in family]
+    given += ["problem=[beta_wavy]", "estimator=[binned15]", "n=[20,30]", "reps=3", "bootstrap=0", "jobs=1", "name=nets"]
+    experiment = Experiment.of([*given, f"out={tmp_path}"])
+    experiment.compute(quiet=True)
+    stored.store(experiment.computed(), experiment.plan, tmp_path, stored.path_of(tmp_path / stored.FOLDER, "nets"))
+    return given, tmp_path / stored.FOLDER, experiment
+
+
+def test_data_that_are_not_here_are_not_needed(nets, tmp_path, monkeypatch):
+    """Nor others in their place: the plan is the stored one, and the records are those that were stored."""
+    given, folder, experiment = nets
+    frame = experiment.computed()
+    assert {"beta_wavy", "nets/resnet", "nets/vgg"} == set(frame["problem"])
+    for here in ("nowhere", "others"):
+        (tmp_path / "others" / "nets").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "others" / "nets" / "vgg.csv").write_text("p,y\n" + "0.2,0\n0.7,1\n" * 30)
+        monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path / here))
+        out = tmp_path / f"from_{here}"
+        assert stored.plan_digest(Experiment.of([*given, f"out={out}"]).plan) != stored.plan_digest(experiment.plan)
+        again = Experiment.of([*given, f"out={out}"], stored_in=folder)
+        assert again.plan.cells == experiment.plan.cells and again.shown_config()["files"] == experiment.shown_config()["files"]
+        stored.unpack(stored.path_of(folder, "nets"), again.plan, out)
+        back = again.computed()
+        left = ["peak_mb", "written", "seconds", "cpu_seconds"]
+        pd.testing.assert_frame_equal(frame.drop(columns=left), back.drop(columns=left), check_exact=True)
+        assert again.missing(back) == 0 and not again.missing_truths(back)
+
+    def raises():
+        raise BadInputError("no such data")
+
+    path = stored.path_of(folder, "nets")
+    assert stored.plan_of(path, experiment.config, raises).cells == experiment.plan.cells
+    with pytest.raises(BadInputError, match="no such data"):
+        stored.plan_of(tmp_path / "nothing.parquet", experiment.config, raises)
+
+
+@pytest.mark.parametrize("changed", ["n=[20]", "reps=2", "estimator=[binned15,debiased15]", "+problem.nets.part=test", "seed=5"])
+@pytest.mark.parametrize("data", ["data", "nowhere"])
+def test_a_changed_configuration_is_refused_without_its_data_too(nets, tmp_path, monkeypatch, changed, data):
+    """With one sentence."""
+    given, folder, _ = nets
+    monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path / data))
+    path = changed.partition("=")[0]
+    with pytest.raises(BadInputError, match=r"nets.parquet holds records of 18 cells, which are not .* is another one\.$"):
+        Experiment.of([*(text for text in given if text.partition("=")[0] != path), changed], stored_in=folder)
+
+
+@pytest.mark.parametrize("group", ["estimators", "problems"])
+def test_a_changed_estimator_or_problem_is_refused(nets, monkeypatch, group):
+    """Its key is another one: of an estimator, of a problem that is no data, and of the same data."""
+    given, folder, experiment = nets
+    path = stored.path_of(folder, "nets")
+    named = experiment.plan.estimators if group == "estimators" else experiment.plan.problems
+    plain = stored.chosen
+    for name in named:
+        changed = named[name]._replace(key="0" * 16)
+        plan = experiment.plan if group == "estimators" else replace(experiment.plan, problems={**named, name: changed})
+        one = lambda kind, config, c=changed: {n: c if n == c.id else m for n, m in plain(kind, config).items()}  # noqa: E731
+        monkeypatch.setattr(stored, "chosen", one)
+        with pytest.raises(BadInputError, match="is another one"):
+            stored.plan_of(path, experiment.config, lambda plan=plan: plan)
+
+
 # ---------------------------------------------------------------- the command
 
 ITEM = "moskvichev2025_fig1"
@@ -173,6 +249,19 @@ def test_one_that_cannot_be_drawn_stops_no_other(papers, tmp_path, monkeypatch, 
     said = capsys.readouterr()
     assert "moskvichev2025_fig2: " in said.err and "1 experiment drawn" in said.out
     assert (tmp_path / "moskvichev2025" / "fig1.html").is_file() and not (tmp_path / "moskvichev2025" / "fig2.html").is_file()
+
+
+def test_an_interruption_stops_all(monkeypatch, tmp_path, capsys):
+    """It is no failure of one experiment, after which the others go on."""
+    started = []
+
+    def interrupted(self, quiet=False, later=0.0):
+        started.append(self.name)
+        raise RunInterruptedError("interrupted; what was finished is recorded, the same command goes on from there")
+
+    monkeypatch.setattr(Experiment, "compute", interrupted)
+    status = commands.main(["results", "--compute", "moskvichev2025_fig1", "moskvichev2025_appendix_a", f"out={tmp_path}"])
+    assert status == 130 and len(started) == 1 and "the same command goes on" in capsys.readouterr().err
 
 
 def test_nothing_stored_draws_nothing(tmp_path, monkeypatch, capsys):

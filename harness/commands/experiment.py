@@ -18,7 +18,7 @@ from harness.common.version import VERSION
 from harness.errors import BadInputError
 from harness.estimators.base import EstimatorSpec
 from harness.problems.base import ProblemSpec
-from harness.runs import imported, others, records, runner, sweeps, variations
+from harness.runs import imported, others, records, runner, stored, sweeps, variations
 from harness.runs import plan as planning
 from harness.runs.config import compose, out_folder
 from harness.runs.settings import as_list
@@ -43,19 +43,20 @@ class Experiment:
     others: tuple = ()
 
     @classmethod
-    def of(cls, overrides: list[str]) -> Experiment:
-        """Compose overrides (as on the command line) and plan."""
-        return cls.of_config(compose(list(overrides)))
+    def of(cls, overrides: list[str], stored_in: Path | None = None) -> Experiment:
+        """Compose overrides (as on the command line) and plan, as `of_config`."""
+        return cls.of_config(compose(list(overrides)), stored_in=stored_in)
 
     @classmethod
-    def of_config(cls, config: dict, points: list | None = None) -> Experiment:
-        """Plan a composed configuration; or the points of a sweep over it, pairs (values by path, configuration)."""
+    def of_config(cls, config: dict, points: list | None = None, stored_in: Path | None = None) -> Experiment:
+        """Plan a composed configuration; or the points of a sweep over it, pairs (values by path, configuration). Plans that
+        depend on data are those of the records stored in the folder `stored_in`, where it has them."""
         here = {name: config[name] for name in variations.OPERATIONAL if name in config and name != "experiment"}
         configs = [{**variations.as_configured({"experiment": name}), **here} for name in others.experiments(config)]
-        return cls._planned(config, points, tuple(cls._planned(one) for one in configs))
+        return cls._planned(config, points, tuple(cls._planned(one, stored_in=stored_in) for one in configs), stored_in)
 
     @classmethod
-    def _planned(cls, config: dict, points: list | None = None, named: tuple = ()) -> Experiment:
+    def _planned(cls, config: dict, points: list | None = None, named: tuple = (), stored_in: Path | None = None) -> Experiment:
         reference = variations.as_configured(config)
         swept = {path for values, _ in points or () for path in values}
         differs = {path: pair for path, pair in variations.differences(config, reference).items() if path not in swept}
@@ -65,7 +66,12 @@ class Experiment:
         if chosen != configured and "figure.estimators" not in differs:
             config = {**config, "figure": {**config["figure"], "estimators": None}}  # those of the run, not the experiment's
         points = sweeps.points(config) if points is None and config["sweep"] else points
-        plan = planning.plan(config) if points is None else planning.union(config, points)
+        if points is not None:
+            plan = planning.union(config, points)
+        elif stored_in is not None and config["name"]:
+            plan = stored.plan_of(stored.path_of(stored_in, config["name"]), config, lambda: planning.plan(config))
+        else:
+            plan = planning.plan(config)
         if plan.estimators and (not reference or "figure.estimand" in differs):  # of an experiment it is a wish: its variations
             planning.check_estimands("figure.estimand", config["figure"]["estimand"], plan.estimators)  # show what they have
         own = sweeps.points(reference) if reference and reference["sweep"] else []
@@ -151,14 +157,15 @@ class Experiment:
             counts = {**found, **counts, **added}
         return counts
 
-    def expected_seconds(self, without: set[str] = frozenset()) -> float:
-        """Wall seconds that its own cells should take that no record holds, those `without` aside."""
+    def expected_seconds(self, without: set[str] = frozenset(), states: dict | None = None, past: list | None = None) -> float:
+        """Wall seconds that its own cells should take that no record holds, those `without` aside. `states` and `past` are as in
+        `runner.pending` and `runner.Costs`."""
         if not self.plan.cells:
             return 0.0
-        groups, _ = runner.pending(self.plan, self.out)
+        groups, _ = runner.pending(self.plan, self.out, states)
         left_out = without | self.plan.skips.keys()
         todo = [[cell for cell in group if cell.key not in left_out] for group in groups.values()]
-        return runner.expected_seconds(todo, runner.Costs(self.plan, self.out), runner.worker_count(self.plan.config))
+        return runner.expected_seconds(todo, runner.Costs(self.plan, self.out, past), runner.worker_count(self.plan.config))
 
     def _compute(self, quiet, later):
         for source in self.sources:
@@ -184,10 +191,13 @@ class Experiment:
         """Where its records from outside come from."""
         return [imported.Source(**one) for one in self.config["records_from"]]
 
-    def computed(self) -> pd.DataFrame:
-        """The records of its own cells, as of `records`."""
+    def computed(self, loaded: pd.DataFrame | None = None) -> pd.DataFrame:
+        """The records of its own cells, as of `records`; from `loaded`, what `load_records` gave of many experiments at once."""
         keys = [c.key for c in self.plan.cells]
-        frame = records.load_records(self.out, keys) if keys and records.part_files(self.out) else records.empty_frame()
+        if loaded is not None:
+            frame = loaded[loaded["key"].isin(keys)]
+        else:
+            frame = records.load_records(self.out, keys) if keys and records.part_files(self.out) else records.empty_frame()
         outdated = frame["status"].eq("skipped") & ~frame["key"].isin(self.plan.skips)  # what was missing then is there now
         frame = frame[~outdated].reset_index(drop=True)
         if len(frame):  # records that were written under an id of before have today's here

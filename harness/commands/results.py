@@ -13,7 +13,7 @@ from pathlib import Path
 from harness.commands.experiment import Experiment
 from harness.common.progress import clock
 from harness.errors import BadInputError
-from harness.runs import stored
+from harness.runs import records, stored
 from harness.runs.config import out_folder
 from harness.runs.options import ids, option
 
@@ -75,7 +75,7 @@ def _redraw_one(name: str, folder: Path, scratch: Path, unpacked: set[str]) -> b
     config = option("experiment", name).config
     if not (stored.path_of(folder, name).is_file() or config.get("records_of") or config.get("records_from")):
         return False
-    experiment = Experiment.of([f"experiment={name}", f"out={scratch}"])
+    experiment = Experiment.of([f"experiment={name}", f"out={scratch}"], stored_in=folder)
     for one in experiment.family:
         path = stored.path_of(folder, one.name)
         if path.is_file() and one.name not in unpacked:
@@ -122,7 +122,8 @@ def _compute(chosen: list[str], overrides: list[str], out: Path) -> int:
     print(f"planning {len(chosen):,} experiments", file=sys.stderr)
     for name in chosen:
         _attempt(name, failed, lambda name=name: planned.append(Experiment.of([f"experiment={name}", *overrides])) or True)
-    costs = [sum(one.expected_seconds() for one in experiment.family) for experiment in planned]
+    states, past = records.cell_states(out), records.seconds_per_cell(out)
+    costs = [sum(one.expected_seconds(states=states, past=past) for one in e.family) for e in planned]
     order = sorted(range(len(planned)), key=lambda position: costs[position])
     print(f"{len(planned):,} experiments, about {clock(sum(costs))} by past records and what estimators declare", file=sys.stderr)
     drawn = 0
@@ -150,24 +151,29 @@ def _compute_one(experiment: Experiment, later: float, failed: list[str]) -> boo
 
 def _store(chosen: list[str], overrides: list[str], out: Path) -> int:
     """Store the records of the experiments that have cells of their own."""
-    failed, total, cells, started = [], 0, 0, time.monotonic()
+    failed, planned, total, cells, started = [], [], 0, 0, time.monotonic()
     for name in chosen:
+        _attempt(name, failed, lambda name=name: planned.append(Experiment.of([f"experiment={name}", *overrides])) or True)
+    loaded, paper = None, None
+    for experiment in planned:
+        if experiment.paper != paper:  # many small parts are read once for a paper
+            of_paper = [one for one in planned if one.paper == experiment.paper]
+            paper, loaded = experiment.paper, records.load_records(out, {c.key for one in of_paper for c in one.plan.cells})
 
-        def one(name=name):
+        def one(experiment=experiment, loaded=loaded):
             nonlocal total, cells
-            experiment = Experiment.of([f"experiment={name}", *overrides])
-            frame = experiment.computed()
+            frame = experiment.computed(loaded)
             if not len(frame) or not experiment.has_numbers(frame):
                 return False
-            path = stored.store(frame, experiment.plan, experiment.out, stored.path_of(out / stored.FOLDER, name))
+            path = stored.store(frame, experiment.plan, experiment.out, stored.path_of(out / stored.FOLDER, experiment.name))
             size, own = path.stat().st_size, frame["key"].nunique()
             missing = len(experiment.plan.cells) - own
             lack = f"; {missing:,} cells are missing" if missing else ""
-            print(f"  {name}: {own:,} cells, {size / 1e3:,.0f} kB, {size / own:.1f} bytes a cell{lack}")
+            print(f"  {experiment.name}: {own:,} cells, {size / 1e3:,.0f} kB, {size / own:.1f} bytes a cell{lack}")
             total, cells = total + size, cells + own
             return True
 
-        _attempt(name, failed, one)
+        _attempt(experiment.name, failed, one)
     print(f"{cells:,} cells in {total / 1e6:.2f} MB, {time.monotonic() - started:.0f} s")
     for text in failed:
         print(f"  {text}", file=sys.stderr)
@@ -176,10 +182,12 @@ def _store(chosen: list[str], overrides: list[str], out: Path) -> int:
 
 def _attempt(name: str, failed: list[str], action) -> bool:
     """Do it; one experiment that cannot be done stops no other: what is wrong is noted. Whether it was done."""
-    from harness.runs.runner import WorkerDiedError
+    from harness.runs.runner import RunInterruptedError, WorkerDiedError
 
     try:
         return bool(action())
+    except RunInterruptedError:  # the user stops all of them
+        raise
     except (BadInputError, WorkerDiedError, OSError) as error:
         failed.append(f"{name}: {error}")
     except Exception as error:  # a defect in one drawing

@@ -50,8 +50,8 @@ class Perturbations:
         """{id: the problem as it is, or Perturbed}."""
         try:
             members = members_of(self.problem)
-        except BadInputError as absent:  # its files are not there
-            return {self.name: AbsentFiles(str(absent).rstrip("."))}
+        except BadInputError as absent:  # its files are not there; the reason, which the key is made of, is one on all machines
+            return {self.name: AbsentFiles(re.sub(", looked for at [^;]*;", ";", str(absent)).rstrip("."))}
         if members is None:
             return {f"{self.name}/{width_name(h)}": Perturbed(self.problem, h, self.notion) for h in self.widths}
         found = {}

@@ -64,10 +64,13 @@ def wilson(successes, trials, z: float = Z95):
 def is_ordered(values, order):
     """For every row of the frame `values` (trials, models): whether the largest value of each level is below the smallest of the
     next. A row that lacks a number is not ordered."""
-    fine = values[[model for level in order for model in level]].notna().all(axis=1)
-    for lower, upper in zip(order, order[1:]):
-        fine &= values[list(lower)].max(axis=1) < values[list(upper)].min(axis=1)
-    return fine
+    import pandas as pd
+
+    levels_of = [values[list(level)].to_numpy(dtype=float) for level in order]
+    fine = ~pd.isna(values[[model for level in order for model in level]].to_numpy(dtype=float)).any(axis=1)
+    for lower, upper in zip(levels_of, levels_of[1:]):
+        fine &= lower.max(axis=1) < upper.min(axis=1)
+    return pd.Series(fine, index=values.index)
 
 
 def score(records, orders: dict):

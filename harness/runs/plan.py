@@ -99,8 +99,8 @@ def union(config: dict[str, Any], points: list[tuple[dict[str, Any], dict[str, A
 def _plan(config: dict[str, Any]) -> Plan:
     if others.without_cells(config):
         return Plan(settings.checked(config), {}, {}, [], {})
-    problems = _chosen("problem", config.get("problem"))
-    plain = _chosen("estimator", config.get("estimator"))
+    problems = chosen("problem", config.get("problem"))
+    plain = chosen("estimator", config.get("estimator"))
     settings.checked(config)
     check_estimands("estimand", config["estimand"], plain)
     if config["ranking"]:
@@ -124,28 +124,37 @@ def _plan(config: dict[str, Any]) -> Plan:
             estimators = _with_intervals(config, plain, max(n for _, n in draws) * per_class, wrapped)
         used |= estimators
         specs |= {eid: EstimatorSpec.of(e.object) for eid, e in estimators.items() if eid not in specs}
-        stem = f"{problem.key}|{config['seed']}"
         limits = {
             (notion, n, eid): skip_reason(spec, specs[eid], notion, n)
             for notion in notions
             for n in {n for _, n in draws}
             for eid in estimators
         }
-        keys = [(eid, e.key) for eid, e in estimators.items()]
-        for rep, n in draws:
-            for notion in notions:
-                for eid, ekey in keys:
-                    cell = Cell(digest(f"{stem}|{notion}|{n}|{rep}|{ekey}"), pid, notion, n, rep, eid, config["seed"])
-                    cells.append(cell)
-                    reason = limits[notion, n, eid]
-                    if reason:
-                        skips[cell.key] = reason
+        of_problem = cells_of(pid, problem.key, config["seed"], draws, notions, {eid: e.key for eid, e in estimators.items()})
+        cells += of_problem
+        for cell in of_problem:
+            reason = limits[cell.notion, cell.n, cell.estimator]
+            if reason:
+                skips[cell.key] = reason
     if config["bootstrap"] and not any(ProblemSpec.of(p.object).rows_of_a_file for p in problems.values()):
         raise BadInputError(
             f"bootstrap is {config['bootstrap']}, but no problem of this run is a file whose rows could be resampled; leave it "
             f"out: the replications (reps=) of other problems are samples."
         )
     return Plan(config, problems, used, cells, skips, all_rows=frozenset(all_rows))
+
+
+def cells_of(
+    problem: str, problem_key: str, seed: int, draws: list[tuple[int, int]], notions: list[str], estimators: dict[str, str]
+) -> list[Cell]:
+    """The cells of one problem: of every draw, (rep, n), every notion and estimator, {name in the plan: key}."""
+    stem = f"{problem_key}|{seed}"
+    return [
+        Cell(digest(f"{stem}|{notion}|{n}|{rep}|{key}"), problem, notion, n, rep, estimator, seed)
+        for rep, n in draws
+        for notion in notions
+        for estimator, key in estimators.items()
+    ]
 
 
 def _with_intervals(
@@ -184,16 +193,17 @@ def skip_reason(problem: ProblemSpec, estimator: EstimatorSpec, notion: str, n: 
     return estimator.unavailable
 
 
-def _chosen(group: str, chosen: Any) -> dict[str, Component]:
-    if not chosen or not isinstance(chosen, dict):
+def chosen(group: str, given: Any) -> dict[str, Component]:
+    """The problems or estimators of a configuration by their ids, families as their members."""
+    if not given or not isinstance(given, dict):
         raise BadInputError(f"no {group} is selected; give {group}=[ID,...] or experiment=ID (`calharness list {group}s`).")
     found: dict[str, Component] = {}
-    for name, config in chosen.items():
+    for name, config in given.items():
         one = configured(group, name, config)
         members = members_of(one.object) if group == "problem" else None
         for made in [one] if members is None else [component(group, *m)._replace(origin=name) for m in members.items()]:
             if made.id in found:
-                raise BadInputError(f"{group} {made.id!r} comes from two of {', '.join(chosen)}; select one of them.")
+                raise BadInputError(f"{group} {made.id!r} comes from two of {', '.join(given)}; select one of them.")
             contract.verify(group, made)
             found[made.id] = made
     return found

@@ -127,10 +127,11 @@ def _finished(states: dict[str, str], cell: Cell) -> bool:
     return states.get(cell.key) in ("ok", "undefined", "failed")
 
 
-def pending(plan: Plan, out: Path) -> tuple[Groups, dict[str, int]]:
-    """({(problem, rep, n, seed): [cells to do or to record as skipped]}, counts) of this shard."""
+def pending(plan: Plan, out: Path, states: dict[str, str] | None = None) -> tuple[Groups, dict[str, int]]:
+    """({(problem, rep, n, seed): [cells to do or to record as skipped]}, counts) of this shard. `states` are those of
+    `records.cell_states`, where they have been read already."""
     config = plan.config
-    states = records.cell_states(out)
+    states = records.cell_states(out) if states is None else states
     if config["refresh"]:
         states = {key: state for key, state in states.items() if key in plan.skips}
     groups: Groups = defaultdict(list)
@@ -162,12 +163,12 @@ def _shard_of(cell: Cell, shards: int) -> int:
 class Costs:
     """CPU seconds of a cell by past records: of the same estimator on the same problem, notion and n; else of the same estimator;
     else of that with the nearest n, scaled; else of the same id with other parameters; else what the estimator declares for
-    n = 1,000, scaled."""
+    n = 1,000, scaled. `past` is what `records.seconds_per_cell` gives, where it has been read already."""
 
-    def __init__(self, plan: Plan, out: Path):
+    def __init__(self, plan: Plan, out: Path, past: list[tuple[Any, ...]] | None = None):
         self.plan = plan
         self.past: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
-        for name, key, problem, notion, n, seconds in records.seconds_per_cell(out):
+        for name, key, problem, notion, n, seconds in records.seconds_per_cell(out) if past is None else past:
             for alike in ((key, problem, notion, n), (key, notion, n)):
                 self.past[alike].append(seconds)
             for similar in ((key, notion), (name, notion)):

@@ -4,15 +4,23 @@
 
 A cell is stored by its position in the plan, whose keys are a pure function of the configuration; a digest of all of them says
 whether the plan is still the one that was stored, else the file is refused. Of problem and estimator nothing is stored but that.
+Where the plan depends on data at hand (a family has as many problems as there are files), the file also holds what the plan is
+made of, problems by their keys and parameters and how they are drawn, so that all is shown without the data, or beside others.
+Such a file is refused where the configuration, an estimator, or a problem that needs no data is another one now.
 Estimates are stored bit for bit, a `value` that equals its bound once. Rounded are seconds (three digits), and in files of more
 than EXACT rows the numbers among diagnostics (six digits). peak_mb and the time of writing are left out. The truths of the
-problems and what is known of the runs are in the file's metadata.
+problems and what is known of the runs are in the file's metadata, compressed JSON.
 """
 
 from __future__ import annotations
 
+import base64
+import dataclasses
 import json
 import re
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +28,10 @@ from harness.common.seeds import digest
 from harness.common.version import VERSION
 from harness.common.writing import whole_file, write_json
 from harness.errors import BadInputError
+from harness.problems.base import ProblemSpec
 from harness.runs import provenance, records
-from harness.runs.plan import Plan
+from harness.runs.components import Component
+from harness.runs.plan import Cell, Plan, cells_of, chosen
 from harness.runs.worker import common_columns
 
 if TYPE_CHECKING:
@@ -33,6 +43,13 @@ TEXTS = ("estimand", "kind", "status", "reason", "run_id")
 TIMES = ("seconds", "cpu_seconds")
 OF_A_RUN = ("state", "seconds", "git", "processor", "versions")  # of runs/<run id>.json
 _FLOAT = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?|-?\d+e[-+]?\d+")
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """A problem on data that may not be here: its records have its key and parameters, nothing is drawn from it."""
+
+    rows_of_a_file: bool
 
 
 def plan_digest(plan: Plan) -> str:
@@ -73,27 +90,139 @@ def store(frame: pd.DataFrame, plan: Plan, out: Path, path: Path) -> Path:
         "truths": {p.key: held for p in plan.problems.values() if (held := records.read_truths(out, p.key))},
         "runs": {run_id: _of_run(out, run_id) for run_id in run_ids},
     }  # fmt: skip
-    table = pa.table(columns).replace_schema_metadata({"calharness": json.dumps(told, sort_keys=True)})
+    made_of = _made_of(plan)
+    if made_of:
+        told["made_of"] = made_of
+    packed = base64.b85encode(zlib.compress(json.dumps(told, sort_keys=True).encode(), 9))
+    table = pa.table(columns)
     split = ["value", "low", "high", *([] if exact else ["numbers.list.element"])]
     coded = [*TEXTS, *TIMES, "level", "template"]
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as temporary:
-        pq.write_table(
-            table, temporary, compression="zstd", compression_level=19, use_dictionary=coded, use_byte_stream_split=split,
-            column_encoding={"cell": "DELTA_BINARY_PACKED"}, write_statistics=False,
-        )  # fmt: skip
+        with pq.ParquetWriter(
+            temporary, table.schema, compression="zstd", compression_level=19, use_dictionary=coded, use_byte_stream_split=split,
+            column_encoding={"cell": "DELTA_BINARY_PACKED"}, write_statistics=False, store_schema=False,
+        ) as writer:  # fmt: skip
+            writer.write_table(table)
+            writer.add_key_value_metadata({"calharness": packed})
     return path
 
 
 def metadata(path: Path) -> dict[str, Any]:
-    """What a stored file says of itself: experiment, plan, cells, version, truths, runs."""
+    """What a stored file says of itself: experiment, plan, cells, version, truths, runs; and of a plan that depends on data, what
+    it is made of."""
     import pyarrow.parquet as pq
 
     try:
-        told: dict[str, Any] = json.loads(pq.read_schema(path).metadata[b"calharness"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        told: dict[str, Any] = json.loads(zlib.decompress(base64.b85decode(pq.read_metadata(path).metadata[b"calharness"])))
+    except (OSError, ValueError, KeyError, TypeError, zlib.error) as error:
         raise BadInputError(f"{path} holds no stored records ({type(error).__name__}); put back an earlier one.") from error
     return told
+
+
+def plan_of(path: Path, config: dict[str, Any], planned: Callable[[], Plan]) -> Plan:
+    """The plan whose records a file holds: the one that is `planned` here, unless it depends on data at hand. Then it is the one
+    that was stored, with the cells that were skipped there; the data may be absent here, or others.
+
+    Raises
+    ------
+    BadInputError
+        If the configuration, or what makes the numbers, is another one than that of the file.
+    """
+    import pyarrow.parquet as pq
+
+    told = metadata(path) if path.is_file() else {}
+    made_of = told.get("made_of")
+    if made_of is None:
+        return planned()
+    try:
+        here = planned()
+    except BadInputError:  # without its data not even the problems are known
+        here = None
+    if made_of["configuration"] != _configuration(config):
+        raise BadInputError(_refused(path, told, here))
+    estimators = chosen("estimator", config["estimator"])
+    plain = {one["origin"] for one in made_of["problems"] if not one["data"]}  # a pure function of the configuration
+    made = chosen("problem", {name: config["problem"][name] for name in plain}) if plain else {}
+    problems: dict[str, Component] = {}
+    cells: list[Cell] = []
+    for one in made_of["problems"]:
+        name = one["name"]
+        if one["data"]:  # the same data have the same key
+            now = here.problems.get(name) if here else None
+            known = now is None or now.parameters != one["parameters"] or now.key == one["key"]
+        else:
+            known = name in made and made[name].key == one["key"]
+        if not known or not estimators.keys() >= set(one["estimators"]):
+            raise BadInputError(_refused(path, told, here))
+        held = Elsewhere(one["rows_of_a_file"])
+        problems[name] = Component(name, {}, held, one["parameters"], one["key"], one["origin"], one["key"])
+        draws = [(rep, n) for rep in one["reps"] for n in one["n"]]
+        keys = {estimator: estimators[estimator].key for estimator in one["estimators"]}
+        cells += cells_of(name, one["key"], config["seed"], draws, one["notions"], keys)
+    all_rows = frozenset((name, n) for name, n in made_of["all_rows"])
+    found = Plan(config, problems, {name: estimators[name] for name in made_of["estimators"]}, cells, {}, all_rows=all_rows)
+    if plan_digest(found) != told["plan"]:
+        raise BadInputError(_refused(path, told, here))
+    rows = pq.read_table(path, columns=["cell", "status", "reason"]).to_pylist()
+    return replace(found, skips={cells[row["cell"]].key: row["reason"] for row in rows if row["status"] == "skipped"})
+
+
+def _configuration(config: dict[str, Any]) -> str:
+    """Identifies what a configuration says of its cells."""
+    said = {name: config[name] for name in ("problem", "estimator", "n", "reps", "seed", "notion", "bootstrap", "ranking")}
+    return digest(json.dumps(said, sort_keys=True, default=str))
+
+
+def _made_of(plan: Plan) -> dict[str, Any] | None:
+    """What a plan that depends on data is made of; None of another plan, and of a sweep and a ranking, which have other forms."""
+    of_data = {name: _has_data(one.object) for name, one in plan.problems.items()}
+    if (
+        not any(of_data.values())
+        or plan.points
+        or plan.config["ranking"]
+        or not plan.config["estimator"].keys() >= plan.estimators.keys()
+    ):
+        return None
+    held: dict[str, list[Cell]] = {name: [] for name in plan.problems}
+    for cell in plan.cells:
+        held[cell.problem].append(cell)
+    problems, again = [], []
+    for name, cells in held.items():
+        one = plan.problems[name]
+        each = {field: list(dict.fromkeys(getattr(c, field) for c in cells)) for field in ("rep", "n", "notion", "estimator")}
+        told = {
+            "name": name, "key": one.key, "parameters": one.parameters, "origin": one.origin, "data": of_data[name],
+            "rows_of_a_file": ProblemSpec.of(one.object).rows_of_a_file, "reps": each["rep"], "n": each["n"],
+            "notions": each["notion"], "estimators": each["estimator"],
+        }  # fmt: skip
+        problems.append(told)
+        draws = [(rep, n) for rep in each["rep"] for n in each["n"]]
+        keys = {estimator: plan.estimators[estimator].key for estimator in each["estimator"]}
+        again += cells_of(name, one.key, plan.config["seed"], draws, each["notion"], keys)
+    if again != plan.cells:
+        return None
+    return {
+        "configuration": _configuration(plan.config), "problems": problems, "estimators": list(plan.estimators),
+        "all_rows": sorted(plan.all_rows),
+    }  # fmt: skip
+
+
+def _has_data(value: Any) -> bool:
+    """Whether a problem, or one inside it, is of data, at hand or absent."""
+    if isinstance(value, (list, tuple)):
+        return any(_has_data(one) for one in value)
+    declared = any(getattr(value, name, None) for name in ("fingerprint", "rows_of_a_file", "unavailable"))
+    fields = dataclasses.fields(value) if dataclasses.is_dataclass(value) else ()
+    return declared or any(_has_data(getattr(value, field.name)) for field in fields)
+
+
+def _refused(path: Path, told: dict[str, Any], plan: Plan | None) -> str:
+    here = f"the {len(plan.cells):,} cells that {told['experiment']} has here" if plan else f"those of {told['experiment']} here"
+    return (
+        f"{path.name} holds records of {told['cells']:,} cells, which are not {here}: its configuration, or the data that it is "
+        "computed on, is another one."
+    )
 
 
 def unpack(path: Path, plan: Plan, out: Path) -> int:
@@ -106,10 +235,7 @@ def unpack(path: Path, plan: Plan, out: Path) -> int:
     """
     told = metadata(path)
     if told["plan"] != plan_digest(plan):
-        raise BadInputError(
-            f"{path.name} holds records of {told['cells']:,} cells, which are not the {len(plan.cells):,} cells that "
-            f"{told['experiment']} has here: its configuration, or the data that it is computed on, is another one."
-        )
+        raise BadInputError(_refused(path, told, plan))
     columns = _read(path)
     part = records.Part(out)
     names = [name for name in records.COLUMNS if name in columns]
