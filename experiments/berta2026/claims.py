@@ -14,7 +14,7 @@ import pandas as pd
 
 from experiments.berta2026 import table1
 from harness.report import aggregation, claims, items
-from harness.report.claims import Statistic
+from harness.report.claims import Statistic, absolute
 
 CV, IN_SAMPLE, TREES = "variational_isotonic_berta2026", "variational_isotonic_insample", "variational_catboost_ws_berta2026"
 ECE, CELLS_15, CELLS_30 = "binned15_mass", "kmeans15", "kmeans30"
@@ -262,15 +262,6 @@ def smallest_lead(tables, leaders: list[str], others: list[str]) -> Statistic:
     level = claims.among(len(pairs))
     parts = [contrast(tables, weights, [*table1.COLUMNS], level) for weights in pairs]
     return replace(claims.smallest(parts), cells=parts[0].cells)
-
-
-def absolute(one: Statistic) -> Statistic:
-    """The size of a difference: an interval with 0 inside begins at 0."""
-    if one.value != one.value:
-        return one
-    ends = sorted(abs(end) for end in (one.low, one.high))
-    low = 0.0 if one.low <= 0.0 <= one.high else ends[0]
-    return replace(one, value=abs(one.value), low=low, high=ends[1])
 
 
 def counted(records: pd.DataFrame) -> pd.DataFrame:

@@ -6,7 +6,6 @@ hold for all of them at once (claims.among): the worst of many is an extreme by 
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import norm, t
 
 from experiments.ciosek2026 import bound, convergence, ece, perturbation
 from harness.report import claims, items, rates
@@ -153,17 +152,9 @@ def _worst(rows, by, sign, more=""):
         return claims.untested("needs two samples or more of every setting")
     worst = max(rows, key=lambda row: sign * row[by])
     level = claims.among(len(rows))
-    parts = []
-    for row in rows:
-        half = _quantile(level, row.get("reps")) * row["se"]
-        parts.append(claims.of_quantity(row[by], row[by] - half, row[by] + half, row["keys"], claims.OURS))
+    parts = [claims.of_estimate(row[by], row["se"], row.get("reps"), row["keys"], claims.OURS, level=level) for row in rows]
     which = "largest" if sign > 0 else "smallest"
     return (claims.largest if sign > 0 else claims.smallest)(parts, f"{which} of {len(rows)}: {worst['where']}{more}")
-
-
-def _quantile(level, reps):
-    """Of Student's t where the number of samples is known, else of the normal law."""
-    return norm.ppf((1 + level) / 2) if reps is None or reps != reps else t.ppf((1 + level) / 2, reps - 1)
 
 
 def of_ece(found):
