@@ -143,8 +143,8 @@ def least_clear(fine, first, second, name, why):
     parts = [claims.of_estimate(r.gap, r.se, reps[r.Index], (), PAPER, level=level) for r in gaps.itertuples()]
     mine = fine[fine["estimator"].isin([first, second])]
     (_, n) = gaps["gap"].idxmin()
-    worst = replace(claims.smallest(parts, f"{why}; the smallest of {len(gaps)} differences, at n = {n:,}"), cells=len(mine))
-    return replace(worst, keys=mine["key"])
+    worst = replace(claims.smallest(parts, f"{why}; the smallest of {len(gaps)} differences, at n = {n:,}"), keys=mine["key"])
+    return worst
 
 
 def relative(found, where, name, why):
