@@ -72,6 +72,16 @@ def test_nearer_is_of_absolute_errors_on_the_same_samples():
     assert claims.nearer(both, claims.CV, claims.CELLS_30).why
 
 
+def test_a_bound_is_judged_on_the_problem_where_it_is_worst():
+    """-0.02 on p does not hide +0.01 on q; two problems, so that each interval is of level 0.995."""
+    both = pd.concat([estimates({claims.CV: -0.02}, ["p"]), estimates({claims.CV: 0.01}, ["q"])], ignore_index=True)
+    found = claims.by_problem(claims.claims.largest, claims.errors(both, "l1"), claims.CV)
+    expected = of_mean([0.01, 0.011, 0.012], (), OURS, level=0.995)
+    assert (found.value, found.high) == pytest.approx((expected.value, expected.high))
+    assert found.why.startswith("q, ") and found.where == PAPER
+    assert claims.by_problem(claims.claims.largest, claims.errors(both, "l1"), claims.ECE).why
+
+
 def test_a_contrast_of_one_column_is_clustered_as_the_table_is():
     """Equal to mean_and_errors of the differences, with Student's t of the data sets."""
     from scipy.stats import t

@@ -210,6 +210,29 @@ def test_the_largest_mean_bound_decides_whether_a_level_is_reached():
     assert found.value == pytest.approx(0.0301) and claims.CALIBRATED[1] in found.why
 
 
+def test_the_worst_of_many_is_judged_by_intervals_that_hold_for_all_at_once():
+    """Of two, each is of level 0.995; one alone of 0.99. The least coverage of equal shares is wider with more settings."""
+    from scipy.stats import t
+
+    rows = [{"mean": m, "se": 0.1, "reps": 11, "keys": (), "where": str(m)} for m in (1.0, 2.0)]
+    both, alone = claims._worst(rows, "mean", 1), claims._worst(rows[:1], "mean", 1)
+    assert (both.value, both.high) == (2.0, pytest.approx(2.0 + 0.1 * t.ppf(0.9975, 10)))
+    assert alone.high == pytest.approx(1.0 + 0.1 * t.ppf(0.995, 10))
+    one, two = (
+        statistics([{"estimator": e, "rep": i, "value": 0.2} for e in names for i in range(20)], "ciosek2026_coverage")
+        for names in ([NW], [NW, TV])
+    )
+    assert two["bounds hold"].low < one["bounds hold"].low and two["bounds hold"].value == 1.0
+
+
+def test_a_level_is_needed_where_the_smallest_mean_bound_is_above_it():
+    rows = [{"problem": p, "estimator": "nw_jensen", "n": claims.LARGE, "rep": i, "value": v + 1e-4 * i}
+            for p, v in zip(claims.CALIBRATED, (0.015, 0.03)) for i in range(3)]  # fmt: skip
+    assert statistics(rows, "ciosek2026_convergence")["0.02 needs ten million samples"].value == pytest.approx(0.0151)
+    lacking = statistics(rows[:3], "ciosek2026_convergence")["0.02 needs ten million samples"]
+    assert np.isnan(lacking.value) and claims.CALIBRATED[1] in lacking.why
+
+
 def test_the_decrease_of_the_auroc_is_claimed_of_the_largest():
     base, rows = "perturbed_networks/{}_mlp_seed{}", []
     for table, drop in (("adult", 0.002), ("spambase", 0.0005)):

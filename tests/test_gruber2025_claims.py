@@ -47,7 +47,8 @@ def test_kde_is_judged_by_what_it_is_without_dropping():
 
 def test_ranks_and_shares_count_networks():
     found = corrected(("a", ROOTS, ESTIMATES), ("b", ROOTS[::-1], ESTIMATES))
-    assert own.better(found, "ukkr", "bins", "two").value == 0.5
+    lead = own.lead(found, "ukkr", "two")  # 0.03, 0.01, -0.02, -0.01 behind it on a; the reverse order on b: 0.01 in the mean
+    assert lead.value == pytest.approx(100 * np.mean([0.0609 - 0.0611, 0.0609 - 0.0614])) and "kde" in lead.why
     assert own.dominance(found).value == 1.0 and own.least(found, "kde").value == 1.0
     assert own.spread(found).value == pytest.approx(0.05 / 0.1)
     assert own.agreement(found).value == pytest.approx(0.098 / 0.091)
@@ -65,9 +66,9 @@ def test_a_network_without_all_estimators_is_left_out():
 
 
 def test_the_printed_tables_answer_by_themselves():
-    """Table 1's LeNet-5 has 14.98 +- 0.31 beside 14.96 +- 0.31; ukkr is below kkr in 5 of 26 columns."""
+    """Table 1's LeNet-5 has 14.98 +- 0.31 beside 14.96 +- 0.31; ukkr is below kkr in 5 columns, above in 3."""
     assert own.printed_gap().value == pytest.approx(0.02 / np.hypot(0.31, 0.31))
-    assert (own.printed_trend().value, own.printed_trend().cells) == (5 / 26, 26)
+    assert (own.printed_trend().value, own.printed_trend().cells) == (5 / 8, 8)
 
 
 def test_misaligned_labels_show_in_the_ratio_to_aligned_ones():
@@ -83,7 +84,7 @@ def test_every_claim_has_a_statistic_and_without_records_a_reason():
     found = own.reproduced(nothing, config)
     assert list(made) == found["row"].to_list() and len(made) >= 6
     judged = reproduction.compare(found, "gruber2025", ["claims"]).set_index("row")["verdict"]
-    assert set(judged[["kde is worst beyond the error bars", "ukkr beats kkr in all results"]]) == {"fails"}
+    assert judged["kde is worst beyond the error bars"] == "fails" and judged["ukkr beats kkr in all results"] == "undecided"
     assert set(judged.drop(["kde is worst beyond the error bars", "ukkr beats kkr in all results"])) == {"not reproducible here"}
 
 

@@ -4,6 +4,8 @@ The same threshold stands wherever the paper says 'constant' or 'sensitive': a f
 value. Trials of one draw are averaged before they are compared, so that the values of a test are independent draws.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
@@ -12,6 +14,7 @@ from harness.report import claims, items, rankings
 from harness.report.claims import OURS, PAPER
 
 METRICS = {"ckce": "ckce", "skce": "skce", "simplex_ece": "l1"}  # {estimator: its estimand}
+NAMES = {"ckce": "CKCE", "skce": "JKCE", "simplex_ece": "ECE"}
 SMALL = 100  # the largest n of 'the number of calibration samples is small'
 PAIRS = {  # Figure 2: calibrated, miscalibrated
     "marginal < over": ("dirichlet10_peaked_uniform", "dirichlet10_peaked_overconfident"),
@@ -78,22 +81,23 @@ def synthetic_pairs(records):
         found[f"CKCE is more reliable than {name} at small n"] = claims.of_difference(*pair)
     n = right.index.get_level_values("n").max()
     last = right.xs(n, level="n")
-    (estimator, pair), share = last.mean().idxmin(), last.mean().min()
-    used = fine[fine["n"].eq(n) & fine["estimator"].eq(estimator) & fine["problem"].isin(PAIRS[pair])]
-    found["All three metrics tell the pairs apart at large n"] = claims.of_share(
-        round(share * len(last)), len(last), used["key"], PAPER, f"the least of three metrics and four pairs at n = {n:,}"
-    )
+    used = fine[fine["n"].eq(n) & fine["problem"].isin({problem for pair in PAIRS.values() for problem in pair})]
+    parts = [claims.of_share(last[one].sum(), len(last), (), PAPER, level=claims.among(last.shape[1])) for one in last]
+    why = f"the least of three metrics and four pairs at n = {n:,}; 0.95 is ours"
+    least = replace(claims.smallest(parts, why), keys=tuple(used["key"]), cells=len(last))
+    found["All three metrics tell the pairs apart at large n"] = least
     n, true = SMALL, "dirichlet10_peaked_true"
     bias = {e: values.loc[n, (e, true)] / values.loc[n, (e, true)].std(ddof=1) for e in METRICS}
     at = fine[fine["n"].eq(n) & fine["problem"].eq(true)]
-    jkce = claims.of_mean(bias["skce"], (), PAPER)
-    low = max(0.0, jkce.low, -jkce.high)
-    found["JKCE is unbiased"] = claims.of_quantity(
-        abs(jkce.value), low, max(-jkce.low, jkce.high), at.loc[at["estimator"].eq("skce"), "key"], PAPER, f"n = {n}"
-    )
-    least = min(("ckce", "simplex_ece"), key=lambda e: bias[e].mean())
-    keys = at.loc[at["estimator"].eq(least), "key"]
-    found["CKCE and ECE are biased"] = claims.of_mean(bias[least], keys, PAPER, f"n = {n}; the less biased of the two")
+    keys = {e: at.loc[at["estimator"].eq(e), "key"] for e in METRICS}
+    jkce = claims.of_mean(bias["skce"], keys["skce"], PAPER, f"n = {n}; a quarter of a standard deviation is ours")
+    found["JKCE is unbiased"] = claims.absolute(jkce)
+    both = ("ckce", "simplex_ece")
+    parts = [
+        claims.of_mean(bias[e], keys[e], PAPER, f"n = {n}; the less biased of the two, {NAMES[e]}", claims.among(len(both)))
+        for e in both
+    ]
+    found["CKCE and ECE are biased"] = claims.smallest(parts)
     return found
 
 
@@ -186,18 +190,23 @@ def brightness(records):
         preferred, other = sorted((first, second), key=at_zero.get)
         apart[e] = (values[preferred] - values[other]) / values.mean().mean()  # below 0: the preferred network is better
         if e == "ckce":
-            spread = pd.concat([values[net].max(axis=1) / values[net].min(axis=1) for net in (first, second)])
-    worst = apart["ckce"].mean().idxmax()
-    why = f"the largest difference over eleven levels, at {worst:+g} %; {data}"
-    found["CKCE prefers one network at every brightness"] = claims.of_mean(apart["ckce"][worst], keys["ckce"], OURS, why)
-    why = f"{data}, changes of brightness from -50 % to +50 %"
-    found["CKCE hardly moves with the brightness"] = claims.of_mean(spread, keys["ckce"], OURS, why)
+            why = f"{data}, changes of brightness from -50 % to +50 %; the network that moves more"
+            spreads = [values[net].max(axis=1) / values[net].min(axis=1) for net in (first, second)]
+            parts = [claims.of_mean(spread, keys[e], OURS, why, claims.among(len(spreads))) for spread in spreads]
+            found["CKCE hardly moves with the brightness"] = claims.largest(parts)
+    worst, levels = apart["ckce"].mean().idxmax(), apart["ckce"].shape[1]
+    why = f"the largest difference over {levels} levels, at {worst:+g} %; {data}"
+    parts = [claims.of_mean(apart["ckce"][at], keys["ckce"], OURS, why, claims.among(levels)) for at in apart["ckce"]]
+    found["CKCE prefers one network at every brightness"] = claims.largest(parts)
     mean = apart["skce"].mean()
-    sides = {mean.idxmax(): 1.0, mean.idxmin(): -1.0}
-    level = min(sides, key=lambda at: sides[at] * mean[at])
-    why = f"the leads are largest at {mean.idxmax():+g} % and {mean.idxmin():+g} %, the smaller one at {level:+g} %; {data}"
-    lead = sides[level] * apart["skce"][level]
-    found["JKCE prefers different networks by brightness"] = claims.of_mean(lead, keys["skce"], OURS, why)
+    why = f"the leads are largest at {mean.idxmax():+g} % and {mean.idxmin():+g} %; {data}"
+    leads = [
+        claims.largest(
+            [claims.of_mean(sign * apart["skce"][at], keys["skce"], OURS, why, claims.among(2 * levels)) for at in apart["skce"]]
+        )
+        for sign in (1.0, -1.0)
+    ]
+    found["JKCE prefers different networks by brightness"] = claims.smallest(leads)
     return found
 
 

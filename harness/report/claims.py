@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -181,6 +181,40 @@ def of_quantity(
 ) -> Statistic:
     """Any other quantity with an interval of LEVEL that is known already, as of a bootstrap."""
     return Statistic(estimate, low, high, where, keys, why)
+
+
+def absolute(one: Statistic) -> Statistic:
+    """The size of a statistic: an interval with 0 inside begins at 0.
+
+    Examples
+    --------
+    >>> found = absolute(of_quantity(-1.0, -3.0, 2.0))
+    >>> found.value, found.low, found.high
+    (1.0, 0.0, 3.0)
+    """
+    if one.value != one.value:
+        return one
+    ends = sorted(abs(end) for end in (one.low, one.high))
+    low = 0.0 if one.low <= 0.0 <= one.high else ends[0]
+    return replace(one, value=abs(one.value), low=low, high=ends[1])
+
+
+def of_estimate(
+    value: float, error: float, reps: int | None, keys: Iterable, where: str, why: str | None = None, level: float = LEVEL
+) -> Statistic:
+    """A number with a standard error estimated from so many replications: the interval of Student's t with reps - 1 degrees of
+    freedom, of the normal law where they are not known.
+
+    Examples
+    --------
+    >>> of_estimate(2.0, 1.0 / 3**0.5, 3, (), OURS)  # as of_mean([1.0, 2.0, 3.0], (), OURS)
+    Statistic(value=2.0, low=-3.730..., high=7.730..., where='ours', keys=(), why=None, cells=3)
+    """
+    from scipy.stats import norm, t
+
+    law = norm if reps is None or reps != reps else t(reps - 1) if reps > 1 else None
+    half = np.inf if law is None else law.ppf((1 + level) / 2) * error
+    return Statistic(value, value - half, value + half, where, keys, why, None if law is norm else int(reps))
 
 
 def smallest(parts: Iterable[Statistic], why: str | None = None) -> Statistic:
