@@ -142,6 +142,14 @@ test_golden_gruber2025.py::test_their_whole_pipeline
 test_boosting.py::test_estimates_equal_the_authors
 test_bounds.py::test_lower_bounds_cover
 test_cli.py::test_plan_knows_the_past
+test_results_command.py::test_results_are_drawn_again_from_what_is_stored
+test_results_command.py::test_rows_of_other_experiments_stay_where_one_is_drawn
+test_results_command.py::test_one_that_cannot_be_drawn_stops_no_other
+test_outside_records.py::test_without_cells_of_its_own
+test_table1.py::test_every_number_of_table_1_comes_out_of_the_published_runs
+test_variational.py::test_bounds_and_parts_are_recorded
+test_papers.py::test_the_index_is_never_large
+test_problems.py::test_conditional_truths_of_three_classes_equal_a_quadrature[overconfident]
 """.split("\n")[1:-1]
 
 

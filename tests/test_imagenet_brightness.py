@@ -217,7 +217,7 @@ def test_levels_at_which_a_network_has_the_smaller_value():
     assert table.loc[("JKCE", "A"), "smaller than the others at"] == "1 of 3"
     assert table.loc[("CKCE", "A"), "largest / smallest"] == "2.82"  # 3.1 / 1.1
     left, right = item.render(records(values), config).axes
-    assert [ax.get_title() for ax in (left, right)] == ["CKCE", "JKCE"]
+    assert [ax.get_ylabel() for ax in (left, right)] == ["CKCE", "JKCE"]
     drawn = {c.get_label(): c[0].get_xydata().tolist() for c in left.containers}
     assert drawn["A"] == pytest.approx(np.array([[-50, 1.1], [0, 2.1], [50, 3.1]])) and set(drawn) == {"A", "B"}
     ours = item.reproduced(records(values), config).set_index("column")["value"]
