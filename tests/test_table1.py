@@ -387,11 +387,11 @@ def test_the_run_writes_table_figure_and_comparison(out, cli, module):
     chosen = ["name=berta2026_table1", "paper=berta2026", "item=table1", "compare=[table1]", f"estimator={estimators}"]
     code, text, err = cli(*chosen, *options, *labels, "n=400", "reps=2", "jobs=1")
     assert code == 0, err
-    assert "50 not reproducible here" in text
+    assert "100 not reproducible here" in text
     folder = out / "variations" / "berta2026_table1"
     long = pd.read_csv(folder / "berta2026_table1.csv")
     assert entry(long, "TS", "binary L1 (%)")["groups"] == 3 and entry(long, "TS", "multiclass L2 (%)")["groups"] == 1
-    assert entry(long, "TS", "binary L1 (%)")["mean"] > 50 and len(long) == 2 * 2 * 5
+    assert entry(long, "TS", "binary L1 (%)")["mean"] > 50 and len(long) == 2 * 3 * 5
     assert "binary L1 (\\%)" in (folder / "berta2026_table1.tex").read_text()
     assert (folder / "berta2026_table1.png").stat().st_size > 20_000
     assert "as in the paper" in (folder / "berta2026_table1.html").read_text()
