@@ -226,16 +226,17 @@ def test_results_are_drawn_again_from_what_is_stored(papers, tmp_path, capsys, m
 
 
 def test_rows_of_other_experiments_stay_where_one_is_drawn(papers, tmp_path, monkeypatch):
-    """reproduction.csv belongs to all experiments of a paper."""
+    """reproduction.csv belongs to all experiments of a paper; what is no experiment any more has no rows."""
     monkeypatch.setattr(results, "_index", lambda out, failed: None)
     (tmp_path / stored.FOLDER).mkdir()
     (tmp_path / stored.FOLDER / f"{ITEM}.parquet").write_bytes((papers / stored.FOLDER / f"{ITEM}.parquet").read_bytes())
     folder = tmp_path / "moskvichev2025"
     folder.mkdir()
     rows = pd.read_csv(papers / "moskvichev2025" / "reproduction.csv")
-    rows.assign(experiment="other").to_csv(folder / "reproduction.csv", index=False)
+    both = [rows.assign(experiment=name) for name in ("moskvichev2025_fig2", "moskvichev2025_of_before")]
+    pd.concat(both).to_csv(folder / "reproduction.csv", index=False)
     assert commands.main(["results", ITEM, f"out={tmp_path}"]) == 0
-    assert set(pd.read_csv(folder / "reproduction.csv")["experiment"]) == {ITEM, "other"}
+    assert set(pd.read_csv(folder / "reproduction.csv")["experiment"]) == {ITEM, "moskvichev2025_fig2"}
 
 
 def test_one_that_cannot_be_drawn_stops_no_other(papers, tmp_path, monkeypatch, capsys):

@@ -61,7 +61,7 @@ def _redraw(chosen: list[str], out: Path) -> int:
             unpacked: set[str] = set()
             for name in names:
                 drawn += _attempt(name, failed, functools.partial(_redraw_one, name, folder, Path(scratch), unpacked))
-            _put(Path(scratch) / paper, out / paper, whole=names == [name for name in of_papers() if _paper(name) == paper])
+            _put(Path(scratch) / paper, out / paper)
     _index(out, failed)
     return _said(drawn, failed, out, started)
 
@@ -94,20 +94,22 @@ def _draw(experiment: Experiment) -> bool:
     return True
 
 
-def _put(source: Path, target: Path, whole: bool) -> None:
-    """Put what was drawn in its place. Tables of paper against ours are replaced where all of a paper was drawn; else the rows of
-    what was not drawn stay."""
+def _put(source: Path, target: Path) -> None:
+    """Put what was drawn in its place. In the tables of paper against ours the rows of experiments that were not drawn stay, but
+    for those that exist no more."""
     import pandas as pd
 
     if not source.is_dir():
         return
     target.mkdir(parents=True, exist_ok=True)
+    known = of_papers()
     for path in sorted(source.iterdir()):
         there = target / path.name
-        if path.name.startswith("reproduction") and there.is_file() and not whole:
+        if path.name.startswith("reproduction") and there.is_file():
             read = pd.read_csv if path.suffix == ".csv" else pd.read_parquet
             new, old = read(path), read(there)
-            rows = pd.concat([old[~old["experiment"].isin(new["experiment"])], new], ignore_index=True)
+            stay = old["experiment"].isin(known) & ~old["experiment"].isin(new["experiment"])
+            rows = pd.concat([old[stay], new], ignore_index=True)
             rows = rows.sort_values("experiment", kind="stable")
             if path.suffix == ".csv":
                 rows.to_csv(path, index=False, float_format="%.12g")
