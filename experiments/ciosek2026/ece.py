@@ -35,7 +35,8 @@ def render(records, config):
     means = items.means(heuristic, ["problem", "estimator", "truth", "n"])
     means = means.assign(mean=means["mean"] / means["truth"], sd=means["sd"] / means["truth"])
     true = heuristic.groupby("problem")["truth"].first()
-    held[["low", "high"]] = held[["low", "high"]].div(held["problem"].map(true), axis=0)
+    of_truth = held["problem"].map(true).astype(float)  # without a number there is no type either
+    held[["low", "high"]] = held[["low", "high"]].astype(float).div(of_truth, axis=0)
     look = {"color": COLOURS[5], "alpha": 0.3, "linewidth": 0, "label": "certified interval, 95 %"}
 
     def draw(ax, problem):
