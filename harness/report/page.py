@@ -32,7 +32,7 @@ SOURCES = {
     reproduction.CLAIM: "a sentence of the paper",
 }
 KEPT_IN_GIT = (".csv", ".png", ".svg", ".html")  # of a paper's results; the other files are there after a run
-MAX_ROWS = 5000  # rows of paper against ours on the page; reproduction.csv holds all
+MAX_ROWS = 1000  # rows of paper against ours on the page; reproduction.csv holds all
 LEAST_TEXT = 1.2  # of its drawn size: letters of 7 points are 11 pixels then
 
 
