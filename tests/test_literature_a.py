@@ -350,7 +350,7 @@ def test_chi_square_by_hand():
 @pytest.mark.parametrize("draw", [lambda rng, n: rng.beta(0.5, 0.5, n), lambda rng, n: rng.integers(0, 11, n) / 10])
 def test_p_values_are_small_as_often_as_they_say(draw):
     """600 calibrated samples of 500: the share below 0.05, and below 0.5, within 4 standard errors; discrete steps and ties make
-    those of cumulative residuals too large, which is allowed (measured: 0.02 to 0.05)."""
+    those of cumulative residuals too large, which is allowed (measured: 0.019 to 0.048)."""
     rng, found = np.random.default_rng(5), []
     for _ in range(600):
         p = draw(rng, 500)

@@ -145,7 +145,7 @@ class CubeRootBins(Wrapper):
 
     References
     ----------
-    scikit-learn 1.9 calls it n_bins="cube_root" (its pull requests 33856 and, with quantile bins, 34261).
+    scikit-learn's n_bins="cube_root" (its pull request 33856, not yet in version 1.9.1; calibration errors: 34261).
 
     Examples
     --------
