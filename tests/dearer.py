@@ -77,6 +77,13 @@ test_doctests.py::test_examples_run[harness.calibrators.boosting]
 test_records.py::test_reading_computes_no_truths
 test_records.py::test_records_without_diagnostics_stay_readable
 test_check.py::test_own_estimators_keep_the_contract[skce_median_with_diagonal]
+test_check.py::test_own_estimators_keep_the_contract[smooth_ece]
+test_check.py::test_own_estimators_keep_the_contract[sweep_width]
+test_check.py::test_own_estimators_keep_the_contract[kuiper]
+test_check.py::test_own_estimators_keep_the_contract[tace15]
+test_check.py::test_own_estimators_keep_the_contract[debiased_cube_root]
+test_check.py::test_own_estimators_keep_the_contract[binned_cube_root]
+test_check.py::test_own_estimators_keep_the_contract[smooth_ece_fixed]
 test_check.py::test_own_estimators_keep_the_contract[ckce_median_with_diagonal]
 test_check.py::test_own_estimators_keep_the_contract[skce_median_of_positive]
 test_check.py::test_own_estimators_keep_the_contract[ckce_median_of_positive]

@@ -9,6 +9,7 @@ from harness.estimators.accuracy import Accuracy, SaturatedShare
 from harness.estimators.anchors import Brier, LogLossScore, Oracle
 from harness.estimators.auroc import Auroc
 from harness.estimators.base import Estimate
+from harness.estimators.bin_variants import AdaptiveClasswise, AverageBinned, CubeRootBins
 from harness.estimators.binned import Binned, Debiased
 from harness.estimators.bootstrap import Bootstrap
 from harness.estimators.certified import (
@@ -22,6 +23,8 @@ from harness.estimators.certified import (
     TVKfold,
 )
 from harness.estimators.ckce import CKCE
+from harness.estimators.corp import Corp
+from harness.estimators.cumulative import Cumulative
 from harness.estimators.dirichlet_kernel import BinningKernel, DirichletKernel
 from harness.estimators.kernel_errors import MMCE, SKCE, UCME, SimplexECE
 from harness.estimators.kernel_limit import KernelLimit, TruthOfVector
@@ -32,12 +35,17 @@ from harness.estimators.population_metrics import PopulationMetrics
 from harness.estimators.posterior_points import PosteriorPoints
 from harness.estimators.reliability_bins import FirstClassBins, ReliabilityBins
 from harness.estimators.risk_curve import RiskCurve
+from harness.estimators.score_tests import ChiSquare, Spiegelhalter
+from harness.estimators.smooth_ece import SmoothECE
+from harness.estimators.sweep import Sweep
 from harness.estimators.tuned import Tuned
 from harness.estimators.variational import Variational, paired_difference
 
 __all__ = [
     "Accuracy",
+    "AdaptiveClasswise",
     "Auroc",
+    "AverageBinned",
     "BVWindow",
     "Binned",
     "BinningKernel",
@@ -45,6 +53,10 @@ __all__ = [
     "Brier",
     "CKCE",
     "CertifiedInterval",
+    "ChiSquare",
+    "Corp",
+    "CubeRootBins",
+    "Cumulative",
     "Debiased",
     "DirichletKernel",
     "Estimate",
@@ -67,6 +79,9 @@ __all__ = [
     "SKCE",
     "SaturatedShare",
     "SimplexECE",
+    "SmoothECE",
+    "Spiegelhalter",
+    "Sweep",
     "TVInsample",
     "TVKfold",
     "TruthOfVector",

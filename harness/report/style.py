@@ -20,6 +20,9 @@ ESTIMAND_NAMES = {
     "rms": "root mean squared calibration error", "refinement_l2_squared": "refinement (Brier score)",
     "refinement_kl": "refinement (log-loss)", "sharpness_l2_squared": "sharpness (Brier score)",
     "sharpness_kl": "sharpness (log-loss)", "auroc": "area under the ROC curve", "accuracy": "accuracy",
+    "uncertainty_l2_squared": "uncertainty (Brier score)", "uncertainty_kl": "uncertainty (log-loss)",
+    "smooth_ece": "smooth calibration error", "ks": "largest cumulative residual", "kuiper": "range of the cumulative residual",
+    "ace_average": "un-weighted mean gap of bins", "tace": "thresholded adaptive calibration error", "p_value": "p-value",
 }  # fmt: skip
 STYLE = {
     "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "legend.fontsize": 7.5, "xtick.labelsize": 7, "ytick.labelsize": 7,

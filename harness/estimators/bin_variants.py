@@ -1,0 +1,177 @@
+"""Binned errors of other weights, other sets of predictions, another number of bins."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from harness.errors import BadInputError, UndefinedError
+from harness.estimators.base import Estimate, Wrapper
+from harness.estimators.binned import Binned, bin_means, check_bins
+from harness.math.notions import checked
+
+RULES = ("width", "mass")
+
+
+@dataclass(frozen=True)
+class AdaptiveClasswise:
+    """Bins of equal mass for every class, on predictions above a threshold: ACE, and TACE with the threshold.
+
+        1/k sum_j sum_b (n_jb / n_j) |mean p in bin b of class j - share of class j|
+
+    over the n_j predictions p_j >= threshold of class j.
+
+    Parameters
+    ----------
+    bins : int
+        Per class, of equal counts; equal p are never separated.
+    threshold : float
+        0 takes all predictions (ACE), 0.01 is that of the authors (TACE). A class without a prediction that large counts as 0,
+        as in the authors' code.
+
+    Notes
+    -----
+    Estimand: without a threshold l1, classwise; with one its own, `tace`, in the limit the mean over classes of
+    E[|p_j - C_j| given p_j >= threshold], larger than l1 where most predictions are small. Biased upwards by noise and downwards
+    by what cancels in a bin, as `Binned`. UndefinedError if no prediction reaches the threshold. O(k n log bins).
+
+    References
+    ----------
+    Nixon et al. (2019), Measuring calibration in deep learning, CVPR Workshops (bins that differ by one sample are weighted
+    by size, as in the authors' code; in the text they weigh the same).
+
+    Examples
+    --------
+    >>> p, y = np.array([[0.9, 0.1], [0.8, 0.2], [0.4, 0.6], [0.005, 0.995]]), np.array([[1, 0], [0, 1], [0, 1], [0, 1]])
+    >>> AdaptiveClasswise(bins=1, threshold=0.01)(p, y)["tace"].value.__round__(6)
+    0.321458
+    """
+
+    bins: int = 15
+    threshold: float = 0.0
+
+    notions = ("classwise",)
+    determinism = "exact"
+    revision = 1
+    null_bias = 0.05
+    takes_classwise = True
+
+    def __post_init__(self) -> None:
+        check_bins(self.bins)
+        if not 0.0 <= self.threshold < 1.0:
+            raise BadInputError(f"threshold is {self.threshold!r}; a number of at least 0 and below 1 is needed.")
+
+    @property
+    def estimands(self) -> tuple[str, ...]:
+        return ("tace",) if self.threshold > 0.0 else ("l1",)
+
+    def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
+        """The error of predictions p (n, k) for indicators y (n, k)."""
+        p, y = np.asarray(p), np.asarray(y)
+        columns = [checked(p[:, j], y[:, j]) for j in range(p.shape[1])]
+        kept = [(x[x >= self.threshold], hits[x >= self.threshold]) for x, hits in columns]
+        if not any(len(x) for x, _ in kept):
+            raise UndefinedError(f"no prediction is at least {self.threshold}")
+        errors = [Binned(self.bins, "mass")(x, hits)["l1"].value if len(x) else 0.0 for x, hits in kept]
+        return {self.estimands[0]: Estimate(float(np.mean(errors)))}
+
+
+@dataclass(frozen=True)
+class AverageBinned:
+    """The mean gap of bins, each weighing the same, however many samples it holds: the average calibration error.
+
+        ace_average = 1/B sum_b |mean p in b - mean y in b|   over the B bins that are not empty
+
+    Parameters
+    ----------
+    bins : int
+        How many bins; empty ones do not count.
+    rule : {"width", "mass"}
+        As in `Binned`.
+
+    Notes
+    -----
+    Estimand: its own, `ace_average`; with many bins of equal width the mean of |p - C| over p uniform on where p has mass, in
+    place of over the predictions. Biased upwards by the noise of bins of few samples, which weigh as much as others: by far more
+    than `Binned`, and falling as slowly as the smallest bins grow. O(n).
+
+    References
+    ----------
+    Neumann, Zisserman and Vedaldi (2018), Relaxed softmax, NeurIPS workshop; the ACE of netcal.
+
+    Examples
+    --------
+    >>> round(AverageBinned(bins=2)([0.1, 0.2, 0.3, 0.9], [0, 0, 0, 0])["ace_average"].value, 6)
+    0.55
+    """
+
+    bins: int = 15
+    rule: str = "width"
+
+    notions = ("binary", "top_label", "classwise")
+    estimands = ("ace_average",)
+    determinism = "exact"
+    revision = 1
+    null_bias = 0.1
+
+    def __post_init__(self) -> None:
+        check_bins(self.bins)
+        if self.rule not in RULES:
+            raise BadInputError(f"rule is {self.rule!r}; allowed are {', '.join(RULES)}.")
+
+    def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
+        """The mean gap of predictions p (n,) for outcomes y (n,)."""
+        p, y = checked(p, y)
+        _, mean_p, mean_y = bin_means(p, y, self.bins, self.rule)
+        return {"ace_average": Estimate(float(np.abs(mean_p - mean_y).mean()), diagnostics={"bins": float(len(mean_p))})}
+
+
+@dataclass(frozen=True)
+class CubeRootBins(Wrapper):
+    """A binned estimator with ceil(n^(1/3)) bins.
+
+    Parameters
+    ----------
+    estimator : Estimator
+        Anything with a field `bins`, such as `Binned` or `Debiased`; its other fields hold.
+
+    Notes
+    -----
+    Estimands and cost: those of the estimator. Of the plug-in estimator of l2_squared, bias from noise (bins / n) and from what
+    cancels in a bin (1 / bins^2) are then of the same order, n^(-2/3).
+
+    References
+    ----------
+    scikit-learn's n_bins="cube_root" (its pull request 33856, not yet in version 1.9.1; calibration errors: 34261).
+
+    Examples
+    --------
+    >>> found = CubeRootBins()(np.arange(8) / 8, [0, 0, 1, 0, 1, 1, 0, 1])["l1"]
+    >>> found == Binned(2, "mass")(np.arange(8) / 8, [0, 0, 1, 0, 1, 1, 0, 1])["l1"]
+    True
+    """
+
+    estimator: Any = field(default_factory=lambda: Binned(rule="mass"))
+
+    @property
+    def revision(self) -> tuple[Any, ...]:
+        return (1, self.inner.revision)
+
+    def __call__(self, p: np.ndarray, y: np.ndarray, rng: Any = None) -> dict[str, Estimate]:
+        """What the estimator finds for predictions p (n,) and outcomes y (n,)."""
+        return dict(dataclasses.replace(self.estimator, bins=cube_root(len(p)))(p, y, rng))
+
+
+def cube_root(n: int) -> int:
+    """ceil(n^(1/3)) in integers.
+
+    Examples
+    --------
+    >>> cube_root(1000), cube_root(1001), cube_root(1)
+    (10, 11, 1)
+    """
+    root = round(n ** (1.0 / 3.0))
+    return root if root**3 >= n else root + 1

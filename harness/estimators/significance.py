@@ -1,0 +1,38 @@
+"""Tests of calibration: what is common to those that return a p-value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from harness.estimators.base import Estimate
+from harness.math.notions import checked
+
+Test = Callable[[np.ndarray, np.ndarray], dict[str, Estimate]]
+
+
+def tested(p: np.ndarray, y: np.ndarray, test: Test) -> dict[str, Estimate]:
+    """What a test of one column finds; classwise the means of its values over the classes and Bonferroni's p-value,
+    min(1, k min_j p_value_j), as the mean of p-values is none.
+
+    Parameters
+    ----------
+    p, y : array (n,) or (n, k)
+        Predictions and outcomes; (n, k) are columns of probabilities and indicators.
+    test : callable
+        (p, y), both (n,), -> {estimand: Estimate}, `p_value` among them.
+
+    Examples
+    --------
+    >>> found = tested(np.full((4, 2), 0.5), np.eye(2)[[0, 1, 0, 1]], lambda p, y: {"p_value": Estimate(0.3)})
+    >>> found["p_value"].value
+    0.6
+    """
+    p, y = np.asarray(p), np.asarray(y)
+    if p.ndim == 1:
+        return test(*checked(p, y))
+    found = [test(*checked(p[:, j], y[:, j])) for j in range(p.shape[1])]
+    means = {name: Estimate(float(np.mean([one[name].value for one in found]))) for name in found[0]}
+    smallest = min(one["p_value"].value for one in found)
+    return {**means, "p_value": Estimate(min(1.0, len(found) * smallest))}
