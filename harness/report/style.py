@@ -20,6 +20,8 @@ ESTIMAND_NAMES = {
     "rms": "root mean squared calibration error", "refinement_l2_squared": "refinement (Brier score)",
     "refinement_kl": "refinement (log-loss)", "sharpness_l2_squared": "sharpness (Brier score)",
     "sharpness_kl": "sharpness (log-loss)", "auroc": "area under the ROC curve", "accuracy": "accuracy",
+    "p_value": "p-value", "interval_ce": "interval calibration error", "laplace_kce": "Laplace-kernel calibration error",
+    "laplace_kce_squared": "squared Laplace-kernel calibration error",
 }  # fmt: skip
 STYLE = {
     "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "legend.fontsize": 7.5, "xtick.labelsize": 7, "ytick.labelsize": 7,
