@@ -39,8 +39,9 @@ class DebiasedInterval:
     Notes
     -----
     Unbiased, but for bins of one sample, for sum_b P(b) E[r given b]^2, which is at most l2_squared, and the interval is for that
-    quantity, too; the bias downwards vanishes with many bins. May be negative, and then lies below its interval. The paper takes
-    for s_0 its limit for uniformly filled bins. The last bin is closed (a p of 1 is in no bin of the authors'). O(n).
+    quantity, too: with few bins its coverage of l2_squared falls as n grows. May be negative, and then lies below its interval.
+    The paper takes for s_0 its limit for uniformly filled bins. The last bin is closed (a p of 1 is in no bin of the authors').
+    O(n).
 
     References
     ----------

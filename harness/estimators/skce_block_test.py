@@ -45,7 +45,7 @@ class SKCEBlockTest:
     gamma: float | str = "median"
     blocksize: int = 2
 
-    notions = ("binary", "top_label", "classwise", "canonical")
+    notions = ("binary", "top_label", "canonical")  # a mean of the classes' p-values is none
     estimands = ("p_value",)
     determinism = "statistical"
     revision = 1

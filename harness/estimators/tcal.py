@@ -55,7 +55,7 @@ class TCal:
     bins: int | None = None
     resamples: int = 199
 
-    notions = ("binary", "top_label", "classwise")
+    notions = ("binary", "top_label")  # a mean of the classes' p-values is none
     estimands = ("l2_squared", "p_value")
     determinism = "statistical"
     revision = 1
