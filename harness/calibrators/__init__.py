@@ -11,12 +11,13 @@ from harness.calibrators.boosting import CatBoost, LightGBM
 from harness.calibrators.forests import ExtraTrees, RandomForest
 from harness.calibrators.foundation import TabICL, TabPFN
 from harness.calibrators.isotonic import Isotonic
+from harness.calibrators.mixture import Mixture
 from harness.calibrators.nadaraya_watson import NadarayaWatson
 from harness.calibrators.partition import Partition
 from harness.calibrators.scaling import QuadraticScaling, StructuredMatrixScaling
 from harness.calibrators.temperature import Temperature
 
 __all__ = [
-    "CatBoost", "ExtraTrees", "Isotonic", "LightGBM", "NadarayaWatson", "Partition", "QuadraticScaling", "RandomForest",
-    "StructuredMatrixScaling", "TabICL", "TabPFN", "Temperature",
+    "CatBoost", "ExtraTrees", "Isotonic", "LightGBM", "Mixture", "NadarayaWatson", "Partition", "QuadraticScaling",
+    "RandomForest", "StructuredMatrixScaling", "TabICL", "TabPFN", "Temperature",
 ]  # fmt: skip

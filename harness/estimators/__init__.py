@@ -25,19 +25,28 @@ from harness.estimators.certified import (
 from harness.estimators.ckce import CKCE
 from harness.estimators.corp import Corp
 from harness.estimators.cumulative import Cumulative
+from harness.estimators.debiased_interval import DebiasedInterval
 from harness.estimators.dirichlet_kernel import BinningKernel, DirichletKernel
+from harness.estimators.interval_ce import IntervalCE
+from harness.estimators.kde_top_label import KDETopLabel
 from harness.estimators.kernel_errors import MMCE, SKCE, UCME, SimplexECE
 from harness.estimators.kernel_limit import KernelLimit, TruthOfVector
 from harness.estimators.kernel_ridge import KernelRidge
+from harness.estimators.laplace_kernel import LaplaceKCE
 from harness.estimators.mean_shift import MeanShift
 from harness.estimators.neighbours import NeighbourSharpness
+from harness.estimators.normal_debiased import NormalDebiased
 from harness.estimators.population_metrics import PopulationMetrics
 from harness.estimators.posterior_points import PosteriorPoints
 from harness.estimators.reliability_bins import FirstClassBins, ReliabilityBins
 from harness.estimators.risk_curve import RiskCurve
+from harness.estimators.root_brier import RootBrier
+from harness.estimators.scaling_binning import ScalingBinning
 from harness.estimators.score_tests import ChiSquare, Spiegelhalter
+from harness.estimators.skce_block_test import SKCEBlockTest
 from harness.estimators.smooth_ece import SmoothECE
 from harness.estimators.sweep import Sweep
+from harness.estimators.tcal import TCal
 from harness.estimators.tuned import Tuned
 from harness.estimators.variational import Variational, paired_difference
 
@@ -58,11 +67,15 @@ __all__ = [
     "CubeRootBins",
     "Cumulative",
     "Debiased",
+    "DebiasedInterval",
     "DirichletKernel",
     "Estimate",
     "FirstClassBins",
+    "IntervalCE",
+    "KDETopLabel",
     "KernelLimit",
     "KernelRidge",
+    "LaplaceKCE",
     "LipBkt",
     "LogLossScore",
     "LowerPreq",
@@ -71,17 +84,22 @@ __all__ = [
     "NWJensen",
     "NWKfold",
     "NeighbourSharpness",
+    "NormalDebiased",
     "Oracle",
     "PopulationMetrics",
     "PosteriorPoints",
     "ReliabilityBins",
     "RiskCurve",
+    "RootBrier",
     "SKCE",
+    "SKCEBlockTest",
     "SaturatedShare",
+    "ScalingBinning",
     "SimplexECE",
     "SmoothECE",
     "Spiegelhalter",
     "Sweep",
+    "TCal",
     "TVInsample",
     "TVKfold",
     "TruthOfVector",

@@ -37,12 +37,17 @@ Of any notion, too, and with a kernel that is the estimator's own (harness.estim
     ckce  squared Hilbert-Schmidt norm of the difference of the conditional mean operators of e_Y and of f, given f
     skce  squared norm of E (e_Y - f) k(f, .)                          mmce  the norm, not squared, for scalars
     ucme  mean square of that function at random places
+    laplace_kce  sqrt E (Y - f) (Y' - f') exp(-|f - f'|) over independent pairs, for scalars; laplace_kce_squared its square
+
+interval_ce, for scalars: min over widths w of w + E sum over the intervals of a grid of width w, randomly placed, of
+|E (Y - f) 1{f in it}|; an upper bound of the distance of f from the nearest calibrated prediction, truths unknown.
+p_value, of any notion: the p-value of a test of the hypothesis f = C, uniform on [0, 1] (or larger) where it holds.
 
 Of scalar notions, too, by the definition of their estimators, truths unknown:
 
     smooth_ece  L1 norm of the smoothed residual           ks, kuiper   largest, and range, of the cumulative residual
     ace_average  un-weighted mean over bins of |gap|       tace         classwise l1 over predictions above a threshold
-    p_value  of a test of C = f                            uncertainty_l2_squared, uncertainty_kl  refinement of E C
+    uncertainty_l2_squared, uncertainty_kl  refinement of E C
 
 Beware: `linf` is a supremum over predictions in the scalar notions and the mean of a vector norm in the canonical one;
 on two columns ||f - C||_p = 2^(1/p) |f_1 - C_1|.
@@ -59,10 +64,11 @@ from harness.errors import BadInputError
 
 SCORES = ("brier", "logloss", "refinement_l2_squared", "refinement_kl", "sharpness_l2_squared", "sharpness_kl")  # no distances
 ORDERINGS = ("auroc", "accuracy")  # how well predictions order the outcomes, and name them
-OF_KERNELS = ("ckce", "skce", "mmce", "ucme")  # calibration errors in the unit of an estimator's own kernel
-OF_DEFINITIONS = ("ace_average", "ks", "kuiper", "smooth_ece", "tace")  # calibration errors as their estimators define them
+OF_KERNELS = ("ckce", "skce", "mmce", "ucme", "laplace_kce", "laplace_kce_squared")  # in the unit of an estimator's own kernel
+# of scalars, as their estimators define them; interval_ce is an upper bound of the distance from calibration
+OF_DEFINITIONS = ("ace_average", "interval_ce", "ks", "kuiper", "smooth_ece", "tace")
 OF_OUTCOMES = ("uncertainty_l2_squared", "uncertainty_kl")  # of Y alone
-OF_TESTS = ("p_value",)
+TESTS = ("p_value",)  # the p-value of a test of calibration: small where labels speak against it
 OWN = re.compile(r"((refinement|sharpness)_)?bregman_\w+")
 SCALAR = (
     "l1", "l2_squared", "rms", "kl", "linf", "l1_over", "l1_under", "l2_squared_over", "l2_squared_under",
@@ -82,7 +88,7 @@ def names(notion: str) -> tuple[str, ...]:
 def check_name(name: str, notion: str | None = None) -> str:
     """Return the name if it is an estimand (of that notion, or of any); raise BadInputError otherwise."""
     allowed = names(notion) if notion else tuple(dict.fromkeys(SCALAR + CANONICAL))
-    allowed += (*OF_KERNELS, "accuracy", *OF_TESTS) if notion == "canonical" else (*OF_KERNELS, *ORDERINGS, *OF_TESTS)
+    allowed += (*OF_KERNELS, *TESTS, "accuracy") if notion == "canonical" else (*OF_KERNELS, *TESTS, *ORDERINGS)
     allowed += () if notion == "canonical" else (*OF_DEFINITIONS, *OF_OUTCOMES)
     if name not in allowed and norm_order(name) is None and not OWN.fullmatch(name):
         of = f" for the {notion} notion" if notion else ""
@@ -95,13 +101,13 @@ def check_name(name: str, notion: str | None = None) -> str:
 
 def is_distance(name: str) -> bool:
     """Whether it is 0 where f = C."""
-    return name not in SCORES + ORDERINGS + OF_OUTCOMES + OF_TESTS
+    return name not in SCORES + ORDERINGS + OF_OUTCOMES + TESTS
 
 
 def has_truth(name: str) -> bool:
     """Whether it is a quantity that problems know; an own divergence (harness.math.divergences) is known to its estimator
     alone."""
-    return not (OWN.fullmatch(name) or name in ORDERINGS + OF_KERNELS + OF_DEFINITIONS + OF_OUTCOMES + OF_TESTS)
+    return not (OWN.fullmatch(name) or name in ORDERINGS + OF_KERNELS + OF_DEFINITIONS + OF_OUTCOMES + TESTS)
 
 
 def norm_order(name: str) -> float | None:

@@ -23,6 +23,8 @@ ESTIMAND_NAMES = {
     "uncertainty_l2_squared": "uncertainty (Brier score)", "uncertainty_kl": "uncertainty (log-loss)",
     "smooth_ece": "smooth calibration error", "ks": "largest cumulative residual", "kuiper": "range of the cumulative residual",
     "ace_average": "un-weighted mean gap of bins", "tace": "thresholded adaptive calibration error", "p_value": "p-value",
+    "interval_ce": "interval calibration error", "laplace_kce": "Laplace-kernel calibration error",
+    "laplace_kce_squared": "squared Laplace-kernel calibration error",
 }  # fmt: skip
 STYLE = {
     "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "legend.fontsize": 7.5, "xtick.labelsize": 7, "ytick.labelsize": 7,

@@ -1,0 +1,92 @@
+"""The calibration error of scalars by kernel densities of all predictions and of those of outcome 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.errors import BadInputError
+from harness.estimators.base import Estimate, is_positive
+from harness.math.notions import checked
+
+GRID = np.linspace(-0.6, 1.6, 2**14)
+STEP = GRID[1] - GRID[0]
+NOTHING = 1e-6  # densities below it are taken as 0
+
+
+@dataclass(frozen=True)
+class KDETopLabel:
+    """The calibration error from kernel densities of the predictions: Bayes' rule in place of bins.
+
+        l1 = int |x - c(x)| f(x) dx / int f(x) dx,    c(x) = min(1, mean(y) f_1(x) / f(x))
+
+    and l2_squared with the square; f and f_1 are the densities of all p and of those with y = 1, by the triweight kernel (1 -
+    u^2)^3, mirrored at 0 and 1, on 2^14 points of [-0.6, 1.6], to which the samples are dealt linearly, as in the authors' code.
+
+    Parameters
+    ----------
+    bandwidth : float, optional
+        Standard deviation of the kernel (a third of its reach). By default the authors' sd(p with y = 1) (2 n)^(-1/5).
+
+    Notes
+    -----
+    Biased downwards by smoothing C over the bandwidth and upwards by its noise; the mirrors flatten C at 0 and 1, which is an
+    error of its own where predictions pile up there. A bandwidth below the step of the grid is raised to it, and the deviation of
+    all p is taken where no y is 1; the authors' code has no value there. Theirs also repeats the last integrand where no density
+    is left, here it is 0: at most 1e-6 apart, more only where all densities end at once. Diagnostic: bandwidth. O(n + 2^14).
+
+    References
+    ----------
+    Zhang, Kailkhura and Han (2020), Mix-n-Match, ICML; `ece_kde_binary` of their code.
+
+    Examples
+    --------
+    >>> found = KDETopLabel(bandwidth=0.01)([0.3, 0.3, 0.8, 0.8], [0, 1, 1, 1])
+    >>> round(found["l1"].value, 3), round(found["l2_squared"].value, 3)
+    (0.2, 0.04)
+    """
+
+    bandwidth: float | None = None
+
+    notions = ("binary", "top_label", "classwise")
+    estimands = ("l1", "l2_squared")
+    determinism = "rounding"
+    revision = 1
+    null_bias = 0.1
+    seconds = 0.005
+
+    def __post_init__(self):
+        if self.bandwidth is not None and not (is_positive(self.bandwidth) and self.bandwidth <= 1.0):
+            raise BadInputError(
+                f"bandwidth is {self.bandwidth!r}; a positive number of at most 1 is needed, or none for the rule."
+            )
+
+    def __call__(self, p, y, rng=None):
+        p, y = checked(p, y)
+        width = max(self.bandwidth or float(np.std(p[y == 1] if y.any() else p)) * (2 * len(p)) ** -0.2, STEP)
+        inside = (GRID > 0.0) & (GRID < 1.0)
+        x = GRID[inside]
+        every, ones = (mass(q, width)[inside] / len(p) for q in (p, p[y == 1]))
+        seen = np.maximum(every, ones / max(y.mean(), 1 / len(p))) > NOTHING
+        c = np.minimum(np.divide(ones, every, out=np.zeros_like(x), where=seen & (every > 0.0)), 1.0)
+        gap, total = np.where(seen, np.abs(x - c), 0.0), np.trapezoid(every, x)
+        said = {"bandwidth": width}
+        powers = {"l1": gap, "l2_squared": gap**2}
+        return {name: Estimate(float(np.trapezoid(d * every, x) / total), diagnostics=said) for name, d in powers.items()}
+
+
+def mass(p, width):
+    """len(p) times the mirrored kernel density of p on GRID, to which [0, 1] is to be cut."""
+    from scipy.signal import convolve
+
+    both = np.concatenate([-p[p < 0.5], p, 2.0 - p[p >= 0.5]])
+    at = (both - GRID[0]) / STEP
+    left = np.floor(at).astype(np.int64)
+    share = at - left
+    dealt = np.bincount(left, 1.0 - share, minlength=len(GRID)) + np.bincount(left + 1, share, minlength=len(GRID))
+    reach = 3.0 * width
+    half = int(reach / STEP)
+    u = STEP * np.arange(-half, half + 1) / reach
+    kernel = 35.0 / 32.0 * (1.0 - u**2) ** 3 / reach
+    return np.maximum(convolve(dealt, kernel, mode="same"), 0.0)

@@ -1,0 +1,69 @@
+"""The asymptotic test of calibration by the blocks of the squared kernel calibration error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.errors import UndefinedError
+from harness.estimators.base import Estimate
+from harness.estimators.kernel_errors import SKCE, check_gamma, check_integer
+from harness.math.notions import checked
+
+
+@dataclass(frozen=True)
+class SKCEBlockTest:
+    """The test of calibration by the normal limit of the squared kernel calibration error over disjoint blocks.
+
+        p_value = P(N(0, 1) >= mean of the blocks' skce / their standard error)
+
+    The skce of a block is the mean of k(f_i, f_j) <r_i, r_j>, r = e_y - f, over its pairs (`SKCE`).
+
+    Parameters
+    ----------
+    gamma : float or str
+        As in `CKCE`; the rules do not look at labels.
+    blocksize : int
+        Samples of a block; 2 is the linear estimator of the paper. Larger ones have more power and fewer terms for the limit.
+
+    Notes
+    -----
+    Not exact: asymptotic in the number of blocks, n / blocksize, whose values are skewed. Random by the blocks. UndefinedError
+    for fewer than two blocks, or where all are equal. O(n blocksize).
+
+    References
+    ----------
+    Widmann, Lindsten and Zachariah (2019), NeurIPS (the asymptotic distribution of the linear estimator).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> p = np.linspace(0.0, 1.0, 400)
+    >>> SKCEBlockTest()(p, (p < 0.5).astype(int), np.random.default_rng(0))["p_value"].value < 1e-3
+    True
+    """
+
+    gamma: float | str = "median"
+    blocksize: int = 2
+
+    notions = ("binary", "top_label", "canonical")  # a mean of the classes' p-values is none
+    estimands = ("p_value",)
+    determinism = "statistical"
+    revision = 1
+    seconds = 0.01
+
+    def __post_init__(self):
+        check_gamma(self.gamma)
+        check_integer("blocksize", self.blocksize, 2)
+
+    def __call__(self, p, y, rng=None):
+        from scipy.special import ndtr
+
+        p, y = checked(p, y)
+        if len(p) < 2 * self.blocksize:
+            raise UndefinedError(f"{2 * self.blocksize} samples are needed for two blocks, and there are {len(p)}")
+        found = SKCE(self.gamma, "block", self.blocksize)(p, y, rng)["skce"]
+        error = found.diagnostics["standard_error"]
+        if not error > 0.0:
+            raise UndefinedError("all blocks have the same value; their mean has no standard error")
+        said = {"skce": found.value, "standard_error": error, "blocks": found.diagnostics["blocks"]}
+        return {"p_value": Estimate(float(ndtr(-found.value / error)), diagnostics=said)}

@@ -1,0 +1,161 @@
+"""T-Cal: a test of calibration that adapts to the scale of the error."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.errors import BadInputError
+from harness.estimators.base import Estimate
+from harness.estimators.binned import check_bins
+from harness.estimators.debiased_interval import null_deviation
+from harness.math.notions import checked
+
+BLOCK_ENTRIES = 1 << 21  # numbers of a batch of resampled labels
+
+
+@dataclass(frozen=True)
+class TCal:
+    """The debiased plug-in estimator on bins of equal width, and the test of calibration by it on all dyadic numbers of bins.
+
+        t_m = 1/n sum_{b=1..m} sum_{i != j in b} r_i r_j / (n_b - 1),   r = y - p;     l2_squared = t_m of one m
+        p_value = (1 + #{resamples: T* >= T}) / (1 + resamples),   T = max over m = 2, 4, 8 ... of t_m / s_m
+
+    with s_m the standard deviation of t_m if calibrated, given the predictions, and T* of labels drawn from the predictions. m
+    goes up to 2^B, B = floor(2 log2(n / sqrt(ln n))), or until no bin holds two different predictions.
+
+    Parameters
+    ----------
+    bins : int, optional
+        m of l2_squared; by default the power of two next to n^(2/5), the optimal rate for Lipschitz errors.
+    resamples : int
+        How often labels are drawn.
+
+    Notes
+    -----
+    l2_squared is unbiased, but for bins of one sample, for sum_b P(b) E[r given b]^2 <= l2_squared, and may be negative. p_value
+    is a p-value at every n: if calibrated, P(p_value <= a) <= a. The authors compare every t_m with its own simulated quantile of
+    1 - a / B (Bonferroni; the diagnostic `bonferroni` is the p-value of that, which needs some 20 B resamples to reach 0.05) and
+    draw predictions anew, too; here one maximum is compared, given the predictions. Their bins leave p = 1 to a bin of its own,
+    here the last one is closed. O(n B resamples).
+
+    References
+    ----------
+    Lee, Huang, Hassani and Dobriban (2023), T-Cal: an optimal test for the calibration of predictive models, JMLR 24.
+
+    Examples
+    --------
+    >>> found = TCal(bins=1)([0.2, 0.4], [1, 1], np.random.default_rng(0))
+    >>> round(found["l2_squared"].value, 6), 0.0 < found["p_value"].value < 0.3
+    (0.48, True)
+    """
+
+    bins: int | None = None
+    resamples: int = 199
+
+    notions = ("binary", "top_label")  # a mean of the classes' p-values is none
+    estimands = ("l2_squared", "p_value")
+    determinism = "statistical"
+    revision = 1
+    null_bias = 0.005
+    seconds = 0.03
+
+    def __post_init__(self):
+        for value in (self.resamples, *(() if self.bins is None else (self.bins,))):
+            check_bins(value)
+
+    def __call__(self, p, y, rng=None):
+        p, y = checked(p, y)
+        if rng is None:
+            raise BadInputError("rng is missing; give a numpy Generator, from which labels are drawn.")
+        stream, n = np.random.default_rng(rng), len(p)
+        order = np.argsort(p, kind="stable")
+        p, y = p[order], y[order]
+        own = self.bins or 2 ** round(0.4 * math.log2(n))
+        value = _statistics((y - p)[None, :], [_Bins.of(p, own)])[0, 0]
+        tests = _dyadic(p)
+        deviations = np.array([bins.null_deviation(p) for bins in tests])
+        observed = _statistics((y - p)[None, :], tests)
+        drawn = self._drawn(p, tests, stream)
+        top, tops = (_scaled(t, deviations).max(axis=1) for t in (observed, drawn))
+        # what exceeds by rounding alone is equal: labels of few samples come again
+        p_value = (1 + np.count_nonzero(tops >= top[0] - 1e-9)) / (1 + len(tops))
+        each = (1 + np.count_nonzero(drawn >= observed - 1e-12, axis=0)) / (1 + len(drawn))
+        said = {"levels": len(tests), "bonferroni": min(1.0, len(tests) * float(each.min()))}
+        return {
+            "l2_squared": Estimate(float(value), diagnostics={"bins": own}),
+            "p_value": Estimate(float(p_value), diagnostics=said),
+        }
+
+    def _drawn(self, p, tests, stream):
+        """t_m of labels drawn from the predictions, (resamples, levels)."""
+        step, left, found = max(1, BLOCK_ENTRIES // len(p)), self.resamples, []
+        while left > 0:
+            found.append(_statistics((stream.random((min(step, left), len(p))) < p) - p, tests))
+            left -= step
+        return np.concatenate(found)
+
+
+@dataclass(frozen=True)
+class _Bins:
+    """Bins that hold at least two samples: where they start and end among the sorted predictions."""
+
+    starts: np.ndarray
+    ends: np.ndarray
+
+    @classmethod
+    def of(cls, p, count):
+        """The `count` bins of equal width, the last one closed, of sorted p."""
+        ends = np.append(np.searchsorted(p, np.arange(1, count) / count), len(p)) if count < len(p) else _runs(p, count)
+        starts = np.append(0, ends[:-1])
+        used = ends - starts > 1
+        return cls(starts[used], ends[used])
+
+    def null_deviation(self, p):
+        c = np.append(0.0, np.cumsum(p * (1.0 - p)))
+        squares = np.append(0.0, np.cumsum((p * (1.0 - p)) ** 2))
+        own, own_squares = (x[self.ends] - x[self.starts] for x in (c, squares))
+        return null_deviation(self.ends - self.starts, own, own_squares, len(p))
+
+
+def _runs(p, count):
+    """Ends of the bins that are not empty, where there are more bins than samples."""
+    index = np.minimum(np.floor(p * count), count - 1)
+    return np.append(np.flatnonzero(np.diff(index)) + 1, len(p))
+
+
+def _dyadic(p):
+    """The bins of m = 2, 4 ... 2^B; the finer ones that change nothing are left out."""
+    n = len(p)
+    most = int(2.0 * math.log2(n / math.sqrt(math.log(n)))) if n > 2 else 1
+    distinct = 1 + np.count_nonzero(np.diff(p))
+    found = []
+    for level in range(1, max(most, 1) + 1):
+        found.append(_Bins.of(p, 2**level))
+        if len(_runs(p, 2**level)) == distinct:
+            break
+    return found
+
+
+def _statistics(r, levels):
+    """t_m of residuals r (rows, n), (rows, levels)."""
+    n = r.shape[1]
+    sums = np.zeros((len(r), n + 1))
+    np.cumsum(r, axis=1, out=sums[:, 1:])
+    squares, found = r * r, np.empty((len(r), len(levels)))
+    for j, bins in enumerate(levels):
+        weight = 1.0 / (bins.ends - bins.starts - 1)
+        of_sample = np.zeros(n + 1)  # the weight of a sample's bin, 0 between bins
+        np.add.at(of_sample, bins.starts, weight)
+        np.add.at(of_sample, bins.ends, -weight)
+        own = sums[:, bins.ends] - sums[:, bins.starts]
+        found[:, j] = ((own * own) @ weight - squares @ np.cumsum(of_sample)[:n]) / n
+    return found
+
+
+def _scaled(t, deviations):
+    """t / s; where s is 0, labels that can be come to t = 0, and any other t is infinitely unlikely."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(deviations > 0.0, t / deviations, np.where(t > 1e-12, np.inf, 0.0))
