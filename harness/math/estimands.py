@@ -59,10 +59,10 @@ from harness.errors import BadInputError
 
 SCORES = ("brier", "logloss", "refinement_l2_squared", "refinement_kl", "sharpness_l2_squared", "sharpness_kl")  # no distances
 ORDERINGS = ("auroc", "accuracy")  # how well predictions order the outcomes, and name them
+TESTS = ("p_value",)  # the p-value of a test of calibration: small where labels speak against it
 OF_KERNELS = ("ckce", "skce", "mmce", "ucme")  # calibration errors in the unit of an estimator's own kernel
 OF_DEFINITIONS = ("ace_average", "ks", "kuiper", "smooth_ece", "tace")  # calibration errors as their estimators define them
 OF_OUTCOMES = ("uncertainty_l2_squared", "uncertainty_kl")  # of Y alone
-OF_TESTS = ("p_value",)
 OWN = re.compile(r"((refinement|sharpness)_)?bregman_\w+")
 SCALAR = (
     "l1", "l2_squared", "rms", "kl", "linf", "l1_over", "l1_under", "l2_squared_over", "l2_squared_under",
@@ -82,7 +82,7 @@ def names(notion: str) -> tuple[str, ...]:
 def check_name(name: str, notion: str | None = None) -> str:
     """Return the name if it is an estimand (of that notion, or of any); raise BadInputError otherwise."""
     allowed = names(notion) if notion else tuple(dict.fromkeys(SCALAR + CANONICAL))
-    allowed += (*OF_KERNELS, "accuracy", *OF_TESTS) if notion == "canonical" else (*OF_KERNELS, *ORDERINGS, *OF_TESTS)
+    allowed += (*OF_KERNELS, *TESTS, "accuracy") if notion == "canonical" else (*OF_KERNELS, *TESTS, *ORDERINGS)
     allowed += () if notion == "canonical" else (*OF_DEFINITIONS, *OF_OUTCOMES)
     if name not in allowed and norm_order(name) is None and not OWN.fullmatch(name):
         of = f" for the {notion} notion" if notion else ""
@@ -95,13 +95,13 @@ def check_name(name: str, notion: str | None = None) -> str:
 
 def is_distance(name: str) -> bool:
     """Whether it is 0 where f = C."""
-    return name not in SCORES + ORDERINGS + OF_OUTCOMES + OF_TESTS
+    return name not in SCORES + ORDERINGS + OF_OUTCOMES + TESTS
 
 
 def has_truth(name: str) -> bool:
     """Whether it is a quantity that problems know; an own divergence (harness.math.divergences) is known to its estimator
     alone."""
-    return not (OWN.fullmatch(name) or name in ORDERINGS + OF_KERNELS + OF_DEFINITIONS + OF_OUTCOMES + OF_TESTS)
+    return not (OWN.fullmatch(name) or name in ORDERINGS + OF_KERNELS + OF_DEFINITIONS + OF_OUTCOMES + TESTS)
 
 
 def norm_order(name: str) -> float | None:
