@@ -10,14 +10,20 @@ A calibrator is a frozen dataclass with a method
 from harness.calibrators.boosting import CatBoost, LightGBM
 from harness.calibrators.forests import ExtraTrees, RandomForest
 from harness.calibrators.foundation import TabICL, TabPFN
+from harness.calibrators.histogram import HistogramBinning
+from harness.calibrators.identity import Identity
 from harness.calibrators.isotonic import Isotonic
+from harness.calibrators.matrices import DirichletCalibration, MatrixScaling, VectorScaling
 from harness.calibrators.mixture import Mixture
 from harness.calibrators.nadaraya_watson import NadarayaWatson
 from harness.calibrators.partition import Partition
 from harness.calibrators.scaling import QuadraticScaling, StructuredMatrixScaling
+from harness.calibrators.sigmoids import BetaCalibration, Platt
+from harness.calibrators.splines import Spline
 from harness.calibrators.temperature import Temperature
 
 __all__ = [
-    "CatBoost", "ExtraTrees", "Isotonic", "LightGBM", "Mixture", "NadarayaWatson", "Partition", "QuadraticScaling",
-    "RandomForest", "StructuredMatrixScaling", "TabICL", "TabPFN", "Temperature",
+    "BetaCalibration", "CatBoost", "DirichletCalibration", "ExtraTrees", "HistogramBinning", "Identity", "Isotonic", "LightGBM",
+    "MatrixScaling", "Mixture", "NadarayaWatson", "Partition", "Platt", "QuadraticScaling", "RandomForest", "Spline",
+    "StructuredMatrixScaling", "TabICL", "TabPFN", "Temperature", "VectorScaling",
 ]  # fmt: skip

@@ -1,0 +1,88 @@
+"""Histogram binning: the share of ones in each bin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.calibrators.logits import on_columns
+from harness.calibrators.newton import one_versus_rest
+from harness.errors import BadInputError
+
+RULES = ("mass", "width")
+
+
+@dataclass(frozen=True)
+class HistogramBinning:
+    """Histogram binning: the share of ones in the bin of the prediction; one-versus-rest for vectors.
+
+        q(p) = (ones in the bin of p + s) / (samples in it + k s),   s the smoothing, k = 2 for scalars
+
+    An empty bin says 1/k. Vectors: one q_j per class, on bins of p_j against 1{y = j}, divided by the row's sum.
+
+    Parameters
+    ----------
+    bins : int
+        How many bins. With fewer distinct predictions there are as many as these at most.
+    rule : {"mass", "width"}
+        "mass": equal counts of the fitted samples, equal p never separated, no bin empty. "width": [j/B, (j+1)/B), the last one
+        closed.
+    smoothing : float
+        Samples of every class added to every bin; 1 is Laplace's rule, with 0 a bin may say that a class is impossible.
+
+    Notes
+    -----
+    q is constant within bins: a variational estimate with it misses what cancels there (biased downwards), and its noise costs
+    about bins / n of the squared error. Fitted in-sample without smoothing it makes the l2_squared of `binned15` with the loss of
+    what is within bins. Determinism: exact. Cost: O(k n log n).
+
+    References
+    ----------
+    Zadrozny and Elkan (2001), Obtaining calibrated probability estimates from decision trees and naive Bayesian classifiers.
+    Guo et al. (2017), Section 4.1; one-versus-rest in Section 4.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> p, y = np.array([0.1, 0.2, 0.3, 0.7, 0.8, 0.9]), np.array([0, 0, 0, 1, 1, 0])
+    >>> HistogramBinning(bins=2).fit(p, y)(np.array([0.0, 0.69, 0.7]))
+    array([0.2, 0.2, 0.6])
+    """
+
+    bins: int = 15
+    rule: str = "mass"
+    smoothing: float = 1.0
+
+    determinism = "exact"
+
+    def __post_init__(self):
+        if self.rule not in RULES:
+            raise BadInputError(f"rule is {self.rule!r}; allowed are {', '.join(RULES)}.")
+        if int(self.bins) != self.bins or self.bins < 1:
+            raise BadInputError(f"bins is {self.bins}; an integer of at least 1 is needed.")
+        if not 0.0 <= self.smoothing < np.inf:
+            raise BadInputError(f"smoothing is {self.smoothing}; a number of at least 0 is needed.")
+
+    def fit(self, p, y, rng=None):
+        if p.ndim == 1:
+            return self._one(p, y, 2)
+        if p.shape[1] == 2:
+            return on_columns(self, p, y, rng)
+        return one_versus_rest(lambda x, hit: self._one(x, hit, p.shape[1]), p, y)
+
+    def _one(self, p, hit, classes):
+        edges = self._edges(p)
+        index, count = np.searchsorted(edges, p, side="right"), len(edges) + 1
+        sizes = np.bincount(index, minlength=count) + classes * self.smoothing
+        ones = np.bincount(index, hit, minlength=count) + self.smoothing
+        share = np.divide(ones, sizes, out=np.full(count, 1.0 / classes), where=sizes > 0)
+        return lambda x: share[np.searchsorted(edges, x, side="right")]
+
+    def _edges(self, p):
+        """The inner edges, each the first point of its bin."""
+        inner = np.arange(1, self.bins)
+        if self.rule == "width":
+            return inner / self.bins
+        firsts = np.sort(p)[inner * len(p) // self.bins]
+        return np.unique(firsts[firsts > p.min()])

@@ -1,0 +1,438 @@
+"""Estimators of other libraries, as they are: what relplot, netcal, uncertainty-calibration, torchmetrics and probmetrics give.
+
+They are the optional extra `peers`; without it `unavailable` says so, and their cells are skipped with that reason. Nothing is
+mended: p is checked here and handed over in double precision, and what a library makes of it, its known defects included, is
+its value. Libraries are imported when they are first called.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from dataclasses import dataclass
+from importlib import metadata
+
+import numpy as np
+
+from harness.common.seeds import as_seed
+from harness.errors import BadInputError, UndefinedError
+from harness.estimators.base import Estimate
+from harness.math.notions import checked
+
+SCALAR = ("binary", "top_label", "classwise")
+
+
+def installed(package: str) -> str | None:
+    """The version of an installed distribution, None without it.
+
+    Examples
+    --------
+    >>> installed("numpy") is not None, installed("no-such-package") is None
+    (True, True)
+    """
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+class _Peer:
+    """What all share. A subclass gives `package` and `value(p, y, rng)`, {estimand: number}."""
+
+    package: str
+    notions: tuple[str, ...] = SCALAR
+    determinism = "exact"
+
+    @property
+    def unavailable(self) -> str | None:
+        """Why it cannot run here, or None."""
+        absent = installed(self.package) is None
+        return f"the package {self.package} is not installed; install calharness[peers]" if absent else None
+
+    @property
+    def revision(self):
+        """Another version of the library may give other numbers."""
+        return (1, installed(self.package) or "absent")
+
+    def __call__(self, p, y, rng=None):
+        p, y = checked(p, y)
+        if self.unavailable is not None:
+            raise BadInputError(f"{type(self).__name__} cannot run: {self.unavailable}.")
+        if p.ndim == 2 and "canonical" not in self.notions:
+            raise BadInputError(f"p has shape {p.shape}; {type(self).__name__} is of one probability per sample, (n,).")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = self.value(p.copy(), y.copy(), rng)
+        if not all(np.isfinite(float(x)) for x in found.values()):
+            raise UndefinedError(f"{self.package} gives {', '.join(f'{name} = {float(x)}' for name, x in found.items())}")
+        return {name: Estimate(float(x)) for name, x in found.items()}
+
+
+@contextlib.contextmanager
+def _seeded(rng):
+    """numpy's global generator, which some libraries draw from, seeded from rng; afterwards it is as it was."""
+    state = np.random.get_state()
+    np.random.seed(as_seed(rng))
+    try:
+        yield
+    finally:
+        np.random.set_state(state)
+
+
+@dataclass(frozen=True)
+class Relplot(_Peer):
+    """Measures of relplot, by their authors: smooth ECE, interval CE, Laplace-kernel CE, and binned ECE.
+
+        smooth_ece    smECE: L1 norm of the smoothed residual, at the bandwidth that equals it
+        interval_ce   intCE_rand: min over widths of (mean binned error over random grids) + width
+        laplace_kce   laplace_calibration_approx: root of a Monte Carlo mean of residual pairs times exp(-|f - f'|)
+        l1            binnedECE, of 15 bins
+
+    Parameters
+    ----------
+    measure : {"smooth_ece", "interval_ce", "laplace_kce", "l1"}
+
+    Notes
+    -----
+    smooth_ece is on a grid of 200 points, the bandwidth from ten bisections. interval_ce takes 100 random grids per width.
+    laplace_kce never draws the last sample, pairs samples with themselves, and is the root of an absolute value: biased upwards,
+    as the others. l1: p = 1 has a bin of its own. Cost: n, and n times 1,000 for interval_ce.
+
+    References
+    ----------
+    Blasiok and Nakkiran (2023), Smooth ECE: principled reliability diagrams via kernel smoothing; relplot 1.0.3.
+
+    Examples
+    --------
+    >>> Relplot("smooth_ece").estimands
+    ('smooth_ece',)
+    """
+
+    measure: str = "smooth_ece"
+
+    package = "relplot"
+    null_bias = 0.1
+
+    def __post_init__(self):
+        _allowed("measure", self.measure, ("smooth_ece", "interval_ce", "laplace_kce", "l1"))
+
+    @property
+    def estimands(self):
+        return (self.measure,)
+
+    @property
+    def determinism(self):
+        return "statistical" if self.measure in ("interval_ce", "laplace_kce") else "rounding"
+
+    def value(self, p, y, rng):
+        import relplot
+
+        if self.measure == "smooth_ece":
+            return {"smooth_ece": relplot.smECE(p, y)}
+        if self.measure == "l1":
+            return {"l1": relplot.metrics.binnedECE(p, y, nbins=15)}
+        if self.measure == "laplace_kce" and len(p) < 2:
+            raise UndefinedError("relplot draws from all samples but the last, and there is one")
+        draw = relplot.metrics.intCE_rand if self.measure == "interval_ce" else relplot.metrics.laplace_calibration_approx
+        with _seeded(rng):
+            return {self.measure: draw(p, y)}
+
+
+@dataclass(frozen=True)
+class Netcal(_Peer):
+    """Measures of netcal: binned errors of 15 bins, and MMCE.
+
+        l1            ECE: sum_b n_b / n |mean p in b - mean y in b|, of equal width
+        l1, mass      the same between quantiles
+        ace_average   ACE: the mean of |gap| over the bins that are not empty
+        linf          MCE: the largest |gap|
+        mmce          MMCE, see below
+
+    Parameters
+    ----------
+    measure : {"l1", "ace_average", "linf", "mmce"}
+    bins : int
+    rule : {"width", "mass"}
+
+    Notes
+    -----
+    p is clipped to [2.2e-16, 1 - 2.2e-16]. Of one probability per sample, mmce compares "the predicted class is 1" with y, but
+    keeps p as the confidence: where p <= 1/2 its residual is of the wrong class, and a calibrated prediction scores far above 0
+    (null_bias). All are biased upwards. Cost: n log n, n^2 for mmce.
+
+    References
+    ----------
+    Kuppers et al. (2020), Multivariate confidence calibration for object detection; netcal 1.4.0.
+
+    Examples
+    --------
+    >>> Netcal("ace_average").estimands
+    ('ace_average',)
+    """
+
+    measure: str = "l1"
+    bins: int = 15
+    rule: str = "width"
+
+    package = "netcal"
+    determinism = "rounding"
+
+    def __post_init__(self):
+        _allowed("measure", self.measure, ("l1", "ace_average", "linf", "mmce"))
+        _allowed("rule", self.rule, ("width", "mass"))
+
+    @property
+    def estimands(self):
+        return (self.measure,)
+
+    @property
+    def null_bias(self):
+        return 0.5 if self.measure == "mmce" else 0.1
+
+    @property
+    def max_n(self):
+        return 10_000 if self.measure == "mmce" else None
+
+    def value(self, p, y, rng):
+        from netcal import metrics
+
+        if self.measure == "mmce":
+            return {"mmce": metrics.MMCE().measure(p, y)}
+        kind = {"l1": metrics.ECE, "ace_average": metrics.ACE, "linf": metrics.MCE}[self.measure]
+        try:
+            return {self.measure: kind(self.bins, equal_intervals=self.rule == "width").measure(p, y)}
+        except ValueError as error:  # ties among the quantiles
+            raise UndefinedError(f"netcal: {error}") from error
+
+
+@dataclass(frozen=True)
+class UncertaintyCalibration(_Peer):
+    """Measures of uncertainty-calibration: the debiased squared error, the normal-debiased l1, and binned l1.
+
+        debiased          l2_squared = sum_b n_b / n [gap_b^2 - mean y (1 - mean y) / (n_b - 1)], and rms = sqrt(max(that, 0))
+        normal_debiased   l1 = 2 (plug-in) - (mean plug-in of 1,000 normal draws of the bins' frequencies)
+        plugin            l1 = sum_b n_b / n |gap_b|
+
+    Parameters
+    ----------
+    measure : {"debiased", "normal_debiased", "plugin"}
+    bins : int
+    rule : {"width", "mass"}
+
+    Notes
+    -----
+    debiased: as `debiased15`; rms is biased upwards near calibration. normal_debiased: undefined where a bin has fewer than two
+    samples; may be negative, and is biased downwards where bins hold gaps of both signs. Widths are (a, b]. Cost: a Python loop
+    over n.
+
+    References
+    ----------
+    Kumar, Liang and Ma (2019), Verified uncertainty calibration, Definition 5.1; uncertainty-calibration 0.1.4.
+
+    Examples
+    --------
+    >>> UncertaintyCalibration().estimands
+    ('l2_squared', 'rms')
+    """
+
+    measure: str = "debiased"
+    bins: int = 15
+    rule: str = "mass"
+
+    package = "uncertainty-calibration"
+    null_bias = 0.1
+
+    def __post_init__(self):
+        _allowed("measure", self.measure, ("debiased", "normal_debiased", "plugin"))
+        _allowed("rule", self.rule, ("width", "mass"))
+
+    @property
+    def estimands(self):
+        return ("l2_squared", "rms") if self.measure == "debiased" else ("l1",)
+
+    @property
+    def determinism(self):
+        return "statistical" if self.measure == "normal_debiased" else "rounding"
+
+    def value(self, p, y, rng):
+        from calibration import utils
+
+        edges = (utils.get_equal_bins if self.rule == "mass" else utils.get_equal_prob_bins)(p.tolist(), num_bins=self.bins)
+        binned = utils.bin(list(zip(p, y)), edges)
+        if self.measure == "debiased":
+            squared = utils.unbiased_square_ce(binned)
+            return {"l2_squared": squared, "rms": max(squared, 0.0) ** 0.5}
+        if self.measure == "plugin":
+            return {"l1": utils.plugin_ce(binned, power=1)}
+        if min(map(len, binned)) < 2:
+            raise UndefinedError("a bin has fewer than two samples")
+        with _seeded(rng):
+            return {"l1": utils.normal_debiased_ce(binned, power=1)}
+
+
+@dataclass(frozen=True)
+class Torchmetrics(_Peer):
+    """Binned errors of torchmetrics.
+
+        l1 = sum_b n_b / n |gap_b|,   rms = sqrt(sum_b n_b / n gap_b^2),   linf = max_b |gap_b|;   bins [j/B, (j+1)/B)
+
+    Parameters
+    ----------
+    bins : int
+
+    Notes
+    -----
+    p = 1 falls into a bin of its own, beside the last one, so that what would cancel there does not. Biased upwards. Cost: n.
+
+    References
+    ----------
+    Guo et al. (2017), eq. 3; Kumar, Liang and Ma (2019); torchmetrics 1.9.0, BinaryCalibrationError.
+
+    Examples
+    --------
+    >>> Torchmetrics().estimands
+    ('l1', 'rms', 'linf')
+    """
+
+    bins: int = 15
+
+    package = "torchmetrics"
+    estimands = ("l1", "rms", "linf")
+    determinism = "rounding"
+    null_bias = 0.1
+
+    def value(self, p, y, rng):
+        import torch
+        from torchmetrics.functional.classification import binary_calibration_error as error
+
+        given = torch.from_numpy(p), torch.from_numpy(y)
+        norms = {"l1": "l1", "rms": "l2", "linf": "max"}
+        return {name: float(error(*given, n_bins=self.bins, norm=norm)) for name, norm in norms.items()}
+
+
+@dataclass(frozen=True)
+class Probmetrics(_Peer):
+    """Metrics of probmetrics for one probability: smooth ECE, Kuiper, Kolmogorov-Smirnov and binned l1.
+
+        smooth_ece   relplot's           kuiper   range of the cumulative residual (0 included)
+        l1           torchmetrics'       ks       its largest absolute value
+
+    Parameters
+    ----------
+    measure : {"smooth_ece", "kuiper", "ks", "l1"}
+
+    Notes
+    -----
+    Single precision. For l1, p is clipped to [1e-7, 1 - 1e-7] (single precision: 1 - 1e-7 is below 1) and classes that do not
+    occur are taken out. Biased upwards. Cost: n log n.
+
+    References
+    ----------
+    berta2026, probmetrics 1.3.0; Arrieta-Ibarra et al. (2022), Metrics of calibration for probabilistic predictions (Kuiper).
+
+    Examples
+    --------
+    >>> Probmetrics("kuiper").estimands
+    ('kuiper',)
+    """
+
+    measure: str = "smooth_ece"
+
+    package = "probmetrics"
+    determinism = "rounding"
+    null_bias = 0.1
+
+    def __post_init__(self):
+        _allowed("measure", self.measure, ("smooth_ece", "kuiper", "ks", "l1"))
+
+    @property
+    def estimands(self):
+        return (self.measure,)
+
+    def value(self, p, y, rng):
+        from probmetrics import metrics
+
+        if self.measure == "l1" and y.min() == y.max():
+            raise UndefinedError("probmetrics takes out classes that do not occur, and one is left")
+        kind = {
+            "smooth_ece": metrics.SmoothCalibrationError, "kuiper": metrics.KuiperCalibrationMetric,
+            "ks": metrics.KolmogorovSmirnovCalibrationMetric, "l1": metrics.CalibrationError,
+        }[self.measure]  # fmt: skip
+        return {self.measure: kind().compute(*_distributions(p, y))}
+
+
+@dataclass(frozen=True)
+class ProbmetricsGain(_Peer):
+    """What recalibration gains, by probmetrics: the variational estimate of Brier score and log-loss.
+
+        l2_squared, kl = mean loss(f, y) - mean loss(q(f), y),   q fitted on the other folds, mixed with the uniform
+
+    Parameters
+    ----------
+    calibrator : {"temp-scaling", "isotonic"}
+    folds : int
+        1: in-sample.
+
+    Notes
+    -----
+    A lower bound in expectation but for the stratification of the folds, as `harness.estimators.Variational` with
+    `stratified`; in-sample biased upwards. Single precision. Cost: `folds` fits.
+
+    References
+    ----------
+    berta2026, eq. 6; probmetrics 1.3.0, MetricsWithCalibration.
+
+    Examples
+    --------
+    >>> ProbmetricsGain("isotonic").estimands
+    ('l2_squared', 'kl')
+    """
+
+    calibrator: str = "temp-scaling"
+    folds: int = 5
+
+    package = "probmetrics"
+    notions = (*SCALAR, "canonical")
+    estimands = ("l2_squared", "kl")
+    null_bias = 0.1
+
+    def __post_init__(self):
+        _allowed("calibrator", self.calibrator, ("temp-scaling", "isotonic"))
+
+    @property
+    def determinism(self):
+        return "rounding" if self.folds == 1 else "statistical"
+
+    def value(self, p, y, rng):
+        from probmetrics.calibrators import get_calibrator
+        from probmetrics.metrics import BrierLoss, CombinedMetrics, LogLoss, MetricsWithCalibration
+        from probmetrics.splitters import AllSplitter, CVSplitter
+
+        if self.folds > 1 and np.bincount(y).max() < self.folds:
+            raise UndefinedError(f"probmetrics needs a class of at least {self.folds} samples for as many folds")
+        gain = MetricsWithCalibration(
+            CombinedMetrics([BrierLoss(), LogLoss()]),
+            get_calibrator(self.calibrator, calibrate_with_mixture=True),
+            val_splitter=AllSplitter() if self.folds == 1 else CVSplitter(n_cv=self.folds),
+            cal_name="own",
+            random_state=None if self.folds == 1 else as_seed(rng),
+        )
+        found = gain.compute_all(*_distributions(p, y))
+        brier, logloss = (
+            next(v for name, v in found.items() if name.startswith(f"calib-err_{of}_")) for of in ("brier", "logloss")
+        )
+        return {"l2_squared": brier / (2.0 if p.ndim == 1 else 1.0), "kl": logloss}
+
+
+def _distributions(p, y):
+    """(y, p) in probmetrics' words."""
+    import torch
+    from probmetrics.distributions import CategoricalDirac, CategoricalProbs
+
+    both = np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
+    return CategoricalDirac(torch.from_numpy(y), n_classes=both.shape[1]), CategoricalProbs(torch.from_numpy(both))
+
+
+def _allowed(name, value, values):
+    if value not in values:
+        raise BadInputError(f"{name} is {value!r}; allowed are {', '.join(values)}.")
