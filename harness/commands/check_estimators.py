@@ -17,7 +17,7 @@ from harness.problems.maps import Identity, LogitAffine, Power
 from harness.runs import contract
 
 # not expected near zero: no calibration errors, suprema and roots
-NO_DISTANCE = (*estimands.SCORES, *estimands.ORDERINGS, "linf", "rms")
+NO_DISTANCE = (*estimands.SCORES, *estimands.ORDERINGS, *estimands.TESTS, "linf", "rms")
 SEEDS = (12, 48)  # a difference in distribution seen with the first must show again with the second
 NULL_N, NULL_REPS = 2000, (5, 20)  # the first suffice where the mean is clearly within its bound
 

@@ -31,6 +31,7 @@ from harness.estimators.neighbours import NeighbourSharpness
 from harness.estimators.population_metrics import PopulationMetrics
 from harness.estimators.posterior_points import PosteriorPoints
 from harness.estimators.reliability_bins import FirstClassBins, ReliabilityBins
+from harness.estimators.resampling import Consistency, HulC, RowBootstrap, Subsampling
 from harness.estimators.risk_curve import RiskCurve
 from harness.estimators.tuned import Tuned
 from harness.estimators.variational import Variational, paired_difference
@@ -45,10 +46,12 @@ __all__ = [
     "Brier",
     "CKCE",
     "CertifiedInterval",
+    "Consistency",
     "Debiased",
     "DirichletKernel",
     "Estimate",
     "FirstClassBins",
+    "HulC",
     "KernelLimit",
     "KernelRidge",
     "LipBkt",
@@ -64,9 +67,11 @@ __all__ = [
     "PosteriorPoints",
     "ReliabilityBins",
     "RiskCurve",
+    "RowBootstrap",
     "SKCE",
     "SaturatedShare",
     "SimplexECE",
+    "Subsampling",
     "TVInsample",
     "TVKfold",
     "TruthOfVector",

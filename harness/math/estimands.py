@@ -53,6 +53,7 @@ from harness.errors import BadInputError
 
 SCORES = ("brier", "logloss", "refinement_l2_squared", "refinement_kl", "sharpness_l2_squared", "sharpness_kl")  # no distances
 ORDERINGS = ("auroc", "accuracy")  # how well predictions order the outcomes, and name them
+TESTS = ("p_value",)  # the p-value of a test of calibration: small where labels speak against it
 OF_KERNELS = ("ckce", "skce", "mmce", "ucme")  # calibration errors in the unit of an estimator's own kernel
 OWN = re.compile(r"((refinement|sharpness)_)?bregman_\w+")
 SCALAR = (
@@ -73,7 +74,7 @@ def names(notion: str) -> tuple[str, ...]:
 def check_name(name: str, notion: str | None = None) -> str:
     """Return the name if it is an estimand (of that notion, or of any); raise BadInputError otherwise."""
     allowed = names(notion) if notion else tuple(dict.fromkeys(SCALAR + CANONICAL))
-    allowed += (*OF_KERNELS, "accuracy") if notion == "canonical" else (*OF_KERNELS, *ORDERINGS)
+    allowed += (*OF_KERNELS, *TESTS, "accuracy") if notion == "canonical" else (*OF_KERNELS, *TESTS, *ORDERINGS)
     if name not in allowed and norm_order(name) is None and not OWN.fullmatch(name):
         of = f" for the {notion} notion" if notion else ""
         raise BadInputError(
@@ -85,13 +86,13 @@ def check_name(name: str, notion: str | None = None) -> str:
 
 def is_distance(name: str) -> bool:
     """Whether it is 0 where f = C."""
-    return name not in SCORES + ORDERINGS
+    return name not in SCORES + ORDERINGS + TESTS
 
 
 def has_truth(name: str) -> bool:
     """Whether it is a quantity that problems know; an own divergence (harness.math.divergences) is known to its estimator
     alone."""
-    return not (OWN.fullmatch(name) or name in ORDERINGS or name in OF_KERNELS)
+    return not (OWN.fullmatch(name) or name in ORDERINGS + OF_KERNELS + TESTS)
 
 
 def norm_order(name: str) -> float | None:
