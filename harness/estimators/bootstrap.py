@@ -225,8 +225,9 @@ def finite_values(wrapper, p, y, notion, problem, rng):
 
 
 def without_bounds(found):
-    """The names of the finite points without a bound of their own: those that are given an interval."""
-    return [name for name, e in found.items() if e.kind == "point" and e.low is None and e.high is None and is_finite(e)]
+    """The names of the finite points without a bound of their own: those that are given an interval; a p-value is none."""
+    points = {name: e for name, e in found.items() if e.kind == "point" and name not in estimands.TESTS}
+    return [name for name, e in points.items() if e.low is None and e.high is None and is_finite(e)]
 
 
 def notion_of(p, y):

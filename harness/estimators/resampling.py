@@ -228,7 +228,8 @@ def bca_levels(levels, z0, acceleration):
     shifted = z0 + ndtri(levels)
     rest = 1.0 - acceleration * shifted
     with np.errstate(divide="ignore"):
-        moved = np.where(rest > 0.0, shifted / rest, np.sign(shifted) * np.inf)  # beyond the pole nothing is left of a tail
+        beyond = np.where(shifted > 0.0, np.inf, -np.inf)  # the pole, where nothing is left of a tail
+        moved = np.where(rest > 0.0, shifted / rest, beyond)
     return ndtr(z0 + moved)
 
 

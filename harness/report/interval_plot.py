@@ -100,7 +100,8 @@ def coverage_table(records: pd.DataFrame, families: Families) -> pd.DataFrame:
         coverage = part["covered"].mean()
         row = {
             "notion": notion, "n": n, "estimand": estimand, "estimator": estimator, "level": level,
-            "sides": part["sides"].iloc[0], "samples": samples, "coverage": coverage, "coverage_low": low, "coverage_high": high, "least": least,
+            "sides": part["sides"].iloc[0], "samples": samples,
+            "coverage": coverage, "coverage_low": low, "coverage_high": high, "least": least,
             "passes": bool(coverage >= least), "width": float(np.exp(np.log(per_problem).mean())),
             "worst_family": by["mean"].idxmin(), "worst_coverage": by["mean"].min(), "fails": ", ".join(fails),
             "cpu_seconds": cells["cpu_seconds"].mean(), "without": len(cells) - samples,
