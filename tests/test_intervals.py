@@ -348,7 +348,12 @@ def test_figures_show_every_method_and_say_what_they_draw():
     records = pd.concat([rows("one", "a", 95, 5), rows("one", "b", 60, 40), rows("two", "a", 10, high=np.nan)])
     figure = interval_plot.coverage_width(records, FAMILIES, CONFIG)
     figure.draw_without_rendering()
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["1  one", "2  two", "small: a family"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+        "1  one",
+        "2  two",
+        "small: a family",
+        "* not on all problems",
+    ]
     assert "Wilson" in figure.get_label() and "no estimate" in str(
         [text.get_text() for text in interval_plot.coverage_width(records.assign(truth=np.nan), {}, CONFIG).axes[0].texts]
     )
@@ -390,7 +395,7 @@ def test_rows_of_the_table_are_what_their_names_say():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("problem", ["beta_calibrated", "beta_overconfident"])
-@pytest.mark.parametrize("name", ["hulc_debiased15", "subsampling_debiased15", "bootstrap_basic_debiased15"])
+@pytest.mark.parametrize("name", ["hulc_debiased15", "subsampling_debiased15"])
 def test_intervals_of_the_debiased_error_cover(name, problem):
     """At least 95 % of 150 samples of 500, less 4 binomial standard errors."""
     problem, made, reps = harness.load_problem(problem), load_estimator(name), 150

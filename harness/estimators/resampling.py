@@ -131,7 +131,18 @@ class RowBootstrap(_Interval):
     bias on a resample equals that of the sample. `Bootstrap` says why halves do better. What is covered is in any case the
     value to which the estimator tends as n grows.
 
-    MEASURED
+    Measured coverage of the truth at 95 %, 200 resamples, in % (200 samples: +- 1.5 at 95, +- 3.5 at 50; * 100 samples of 60
+    resamples), as percentile / basic / bca:
+
+                                       n  beta_calibrated  beta_overconfident        beta_wavy
+        binned15 l1                  500      0 / 32 /  0         84 / 91 / 89      2 / 90 / 19
+                                   2,000      0 / 39 /  0         93 / 95 / 93     78 / 79 / 75
+        binned15 l2_squared          500      0 /100 /  0         69 / 93 / 82      0 / 98 /  2
+                                   2,000      0 /100 /  0         92 / 92 / 93     68 / 79 / 68
+        debiased15 l2_squared        500     92 /100 / 99         94 / 81 / 83     97 / 51 / 53
+@@ISO
+    None of the three is right everywhere: bca is narrow where it is wrong (0.014 wide at a mean error of 0.06 of binned15, l1 on
+    beta_calibrated).
 
     Errors are cut at 0; the value of a biased estimator may lie outside its interval. There is no interval with fewer than 20
     rows, where more than 5 % of the samples have no finite value, and where the values do not vary; points that have a bound
@@ -261,7 +272,15 @@ class Subsampling(_Interval):
     much data needed: with m = 63 rows (n = 500) 15 bins are another estimator than with 500. A bias that falls at another rate
     than n^-rate moves the interval.
 
-    MEASURED
+    Measured coverage of the truth at 95 %, gamma 2/3, 200 resamples, in % (200 samples: +- 1.5 at 95, +- 3.5 at 50):
+
+                                       n  beta_calibrated  beta_overconfident   beta_wavy
+        binned15 l1                  500               65                  72          71
+                                   2,000               80                  82          32
+        binned15 l2_squared          500              100                  66          48
+                                   2,000              100                  65          16
+        debiased15 l2_squared        500              100                  98         100
+@@ISO
 
     Errors are cut at 0; when there is no interval, and what keeps its bound: as of `RowBootstrap`.
 
@@ -342,7 +361,15 @@ class HulC(_Interval):
     It needs no more than an estimator without median bias, and an estimator of a calibration error rarely is one: a plug-in
     on a sixth of the rows is far too large. For a median bias of D, P(miss) is (1/2 - D)^B + (1/2 + D)^B, and 1 at D = 1/2.
 
-    MEASURED
+    Measured coverage of the truth at 95 %, in % (200 samples: +- 1.5 at 95, +- 3.5 at 50):
+
+                                       n  beta_calibrated  beta_overconfident   beta_wavy
+        binned15 l1                  500                0                  32           0
+                                   2,000                0                  80           5
+        binned15 l2_squared          500                0                   7           0
+                                   2,000                0                  65           2
+        debiased15 l2_squared        500               99                  94          93
+@@ISO
 
     Errors are cut at 0; no interval with fewer than 20 rows or where a batch has no finite value; points that have a bound
     already keep it. Diagnostics: resamples, the number of batches.

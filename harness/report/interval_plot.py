@@ -25,7 +25,7 @@ from harness.runs.records import has_number
 Families = Mapping[str, Sequence[str]]
 SETTING = ["notion", "n", "estimand"]
 LEVEL = 0.05  # of a test
-LEAST_WIDTH = 1e-3  # of the unit of a relative width: what is drawn for an interval of one point
+LEAST_WIDTH = 0.1  # relative: an interval of a point, where both ends are cut at 0, shall not decide a mean of logarithms
 
 
 def floor(estimand: str, n: Any) -> Any:
@@ -76,7 +76,8 @@ def coverage_table(records: pd.DataFrame, families: Families) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row per notion, n, estimand and estimator: level, sides; samples, and the share that covers, coverage, with its Wilson
+        A row per notion, n, estimand and estimator: level, sides; how many problems (rows of unequal numbers are not to be
+        compared) and samples; the share that covers, coverage, with its Wilson
         95 % interval coverage_low, coverage_high; least, the smallest that passes (level - 3 standard errors), and passes; width,
         the geometric mean over the problems of mean width / max(truth, floor); worst_family with worst_coverage, and fails, the
         families whose coverage is below their own `least`; cpu_seconds, mean of a cell; without, cells that gave no interval; and
@@ -100,14 +101,14 @@ def coverage_table(records: pd.DataFrame, families: Families) -> pd.DataFrame:
         coverage = part["covered"].mean()
         row = {
             "notion": notion, "n": n, "estimand": estimand, "estimator": estimator, "level": level,
-            "sides": part["sides"].iloc[0], "samples": samples,
+            "sides": part["sides"].iloc[0], "problems": part["problem"].nunique(), "samples": samples,
             "coverage": coverage, "coverage_low": low, "coverage_high": high, "least": least,
             "passes": bool(coverage >= least), "width": float(np.exp(np.log(per_problem).mean())),
             "worst_family": by["mean"].idxmin(), "worst_coverage": by["mean"].min(), "fails": ", ".join(fails),
             "cpu_seconds": cells["cpu_seconds"].mean(), "without": len(cells) - samples,
         }  # fmt: skip
         rows.append(row | by["mean"].to_dict())
-    columns = ["level", "sides", "samples", "coverage", "coverage_low", "coverage_high", "least", "passes", "width"]
+    columns = ["level", "sides", "problems", "samples", "coverage", "coverage_low", "coverage_high", "least", "passes", "width"]
     columns += ["worst_family", "worst_coverage", "fails", "cpu_seconds", "without"]
     return pd.DataFrame(rows, columns=[*SETTING, "estimator", *columns, *(name for name in names if name in set(fine["family"]))])
 
@@ -156,7 +157,7 @@ def coverage_width(records: pd.DataFrame, families: Families, config: Mapping[st
             ax.set_title(f"{notion.replace('_', '-')}, $n$ = {n:,}")
         of_row[0].set_ylabel("coverage of the truth")
         for ax in of_row:
-            ax.set_xlabel(f"width / max(truth, floor), {ESTIMAND_NAMES.get(estimand, estimand)}")
+            ax.set_xlabel(f"relative width ({ESTIMAND_NAMES.get(estimand, estimand)})")
     _method_legend(figure, table, methods, config)
     level = table["level"].iloc[0]
     figure.set_label(
@@ -177,7 +178,7 @@ def _ordered(found, config):
 
 def _panel(ax, table, fine, methods):
     ax.set_yscale("function", functions=(_stretched, _unstretched))
-    ax.set(xscale="log", ylim=(-0.02, 1.008))
+    ax.set(xscale="log", ylim=(-0.05, 1.0185))
     ax.set_yticks([0.0, 0.5, 0.8, 0.9, 0.95, 1.0], ["0", "0.5", "0.8", "0.9", "0.95", "1"])
     if not len(table):
         ax.text(0.5, 0.5, "no interval", transform=ax.transAxes, ha="center", color="0.45")
@@ -186,7 +187,8 @@ def _panel(ax, table, fine, methods):
     low = rates.least_coverage(level, samples)
     ax.axhspan(low, min(1.0, 2 * level - low), color="0.5", alpha=0.18, linewidth=0)
     panels.rule(ax, level, linewidth=0.8)
-    for r in table.itertuples():
+    above = 0
+    for r in table.sort_values("width").itertuples():
         i = methods.index(r.estimator)
         look = series_style(i) | {"linestyle": "none"}
         face = {} if r.sides == "both" else {"markerfacecolor": "white"}
@@ -197,8 +199,13 @@ def _panel(ax, table, fine, methods):
             small = look | {"color": pale(look["color"], 0.55), "markersize": 2.2, "markeredgewidth": 0.4, "zorder": 2}
             ax.plot(np.exp(of_family["relative"]), of_family["covered"], **small, **face)
         ends = [[r.coverage - r.coverage_low], [r.coverage_high - r.coverage]]
-        ax.errorbar(r.width, r.coverage, np.maximum(ends, 0.0), **look, **face, markersize=5.5, elinewidth=0.7, zorder=4)
-        ax.annotate(str(i + 1), (r.width, r.coverage), (3.5, 2.5), textcoords="offset points", fontsize=5.5, zorder=5)
+        ax.errorbar(
+            r.width, r.coverage, np.maximum(ends, 0.0), **look, **face, markersize=5.5, elinewidth=0.7, zorder=4, clip_on=False
+        )
+        place, above = ((0.0, 4.0 + 5.0 * (above % 3)), above + 1) if r.coverage > 0.985 else ((5.0, 2.0), above)
+        number = {"textcoords": "offset points", "fontsize": 5.5, "zorder": 5, "ha": "center"}
+        star = "" if r.problems == table["problems"].max() else "*"
+        ax.annotate(f"{i + 1}{star}", (r.width, r.coverage), place, **number)
 
 
 def _stretched(coverage):
@@ -219,6 +226,9 @@ def _method_legend(figure, table, methods, config):
         style = series_style(i) | {"linestyle": "none"} | ({} if name in both else {"markerfacecolor": "white"})
         handles.append(Line2D([], [], markersize=5, label=f"{i + 1}  {label(config, 'estimator', name)}", **style))
     handles.append(Line2D([], [], color="0.6", linestyle="none", marker="o", markersize=2.2, label="small: a family"))
+    most = table.groupby(SETTING)["problems"].transform("max")
+    if (table["problems"] < most).any():
+        handles.append(Line2D([], [], linestyle="none", label="* not on all problems"))
     figure.legend(handles=handles, loc="outside right upper", fontsize=6.5, handlelength=1.0, labelspacing=0.35)
 
 
