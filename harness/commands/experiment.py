@@ -17,6 +17,7 @@ from harness.common.strangers import hidden_experiments
 from harness.common.version import VERSION
 from harness.errors import BadInputError
 from harness.estimators.base import EstimatorSpec
+from harness.estimators.bootstrap import Bootstrap
 from harness.problems.base import ProblemSpec
 from harness.runs import imported, others, records, runner, stored, sweeps, variations
 from harness.runs import plan as planning
@@ -372,8 +373,9 @@ class Experiment:
             found.append(f"and {len(files) - 20} more files")
         wrapped = [e for e in self.plan.estimators.values() if EstimatorSpec.read(e.object, "keeps_values_of")]
         with_intervals = {e.id for e in wrapped}
-        if wrapped:
-            one = wrapped[0].object
+        halves = [e for e in wrapped if isinstance(e.object, Bootstrap)]
+        if halves:
+            one = halves[0].object
             found.append(
                 f"intervals: {one.level:.0%}, from {one.resamples} random halves of the rows, for what the estimator tends to as "
                 "n grows"

@@ -39,6 +39,7 @@ from harness.estimators.normal_debiased import NormalDebiased
 from harness.estimators.population_metrics import PopulationMetrics
 from harness.estimators.posterior_points import PosteriorPoints
 from harness.estimators.reliability_bins import FirstClassBins, ReliabilityBins
+from harness.estimators.resampling import Consistency, HulC, RowBootstrap, Subsampling
 from harness.estimators.risk_curve import RiskCurve
 from harness.estimators.root_brier import RootBrier
 from harness.estimators.scaling_binning import ScalingBinning
@@ -66,6 +67,7 @@ __all__ = [
     "Corp",
     "CubeRootBins",
     "Cumulative",
+    "Consistency",
     "Debiased",
     "DebiasedInterval",
     "DirichletKernel",
@@ -73,6 +75,7 @@ __all__ = [
     "FirstClassBins",
     "IntervalCE",
     "KDETopLabel",
+    "HulC",
     "KernelLimit",
     "KernelRidge",
     "LaplaceKCE",
@@ -91,6 +94,7 @@ __all__ = [
     "ReliabilityBins",
     "RiskCurve",
     "RootBrier",
+    "RowBootstrap",
     "SKCE",
     "SKCEBlockTest",
     "SaturatedShare",
@@ -100,6 +104,7 @@ __all__ = [
     "Spiegelhalter",
     "Sweep",
     "TCal",
+    "Subsampling",
     "TVInsample",
     "TVKfold",
     "TruthOfVector",

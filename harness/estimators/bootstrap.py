@@ -117,13 +117,9 @@ class Bootstrap(Wrapper):
     keeps_values_of = "estimator"
 
     def __post_init__(self):
-        if not callable(self.estimator):
-            raise BadInputError(f"estimator is a {type(self.estimator).__name__}; a callable (p, y) is needed.")
-        whole = isinstance(self.resamples, (int, np.integer)) and not isinstance(self.resamples, bool)
-        if not whole or self.resamples < MIN_ROWS:
-            raise BadInputError(f"resamples is {self.resamples!r}; an integer of at least {MIN_ROWS} is needed, such as 200.")
-        if not (isinstance(self.level, (int, float)) and 0.0 < self.level < 1.0):
-            raise BadInputError(f"level is {self.level!r}; a number between 0 and 1 is needed, such as 0.95.")
+        check_callable(self.estimator)
+        check_count("resamples", self.resamples, MIN_ROWS, 200)
+        check_level(self.level)
         if self.form not in FORMS:
             raise BadInputError(f"form is {self.form!r}; allowed are {', '.join(FORMS)}.")
 
@@ -147,14 +143,14 @@ class Bootstrap(Wrapper):
         if rng is None:
             raise BadInputError("rng is missing; give a numpy Generator, which draws the halves.")
         if notion is None:
-            notion = "binary" if np.ndim(p) == 1 else "classwise" if np.ndim(y) == 2 else "canonical"
+            notion = notion_of(p, y)
         found = apply(self.estimator, p, y, notion, rng, problem)
-        open_ = [name for name, e in found.items() if e.kind == "point" and e.low is None and e.high is None and is_finite(e)]
+        open_ = without_bounds(found)
         if not open_:
             return found
         if len(p) < MIN_ROWS:
-            return {**found, **{name: _with(found[name], {"resamples": 0.0}) for name in open_}}
-        halves, null = _streams(rng)
+            return {**found, **{name: with_diagnostics(found[name], {"resamples": 0.0}) for name in open_}}
+        halves, null = own_streams(rng, 2)
         on_halves = self._on_halves(p, y, notion, problem, halves)
         for name in open_:
             found[name] = self._interval(name, found[name], on_halves.get(name, []), len(p))
@@ -169,29 +165,18 @@ class Bootstrap(Wrapper):
         values: dict[str, list[float]] = {}
         for _ in range(self.resamples):
             rows = rng.permutation(len(p))[: len(p) // 2]
-            for name, value in self._values(p[rows], y[rows], notion, problem, rng).items():
+            for name, value in finite_values(self, p[rows], y[rows], notion, problem, rng).items():
                 values.setdefault(name, []).append(value)
         return values
-
-    def _values(self, p, y, notion, problem, rng):
-        """The finite values on a resample; none where the estimator refuses it, by whatever error of values: a half may lack
-        a class."""
-        seeded = self.replication_rng
-        own = rng if seeded is None else seeded(int(rng.integers(2**31 - 1)))
-        try:
-            found = apply(self.estimator, p, y, notion, own, problem)
-        except (UndefinedError, ValueError, ArithmeticError):
-            return {}
-        return {name: e.value for name, e in found.items() if math.isfinite(e.value)}
 
     def _interval(self, name, e, values, n):
         diagnostics = {"resamples": float(self.resamples)}
         if len(values) < self.resamples:
             diagnostics["undefined_resamples"] = float(self.resamples - len(values))
         if len(values) < (1.0 - MAX_UNDEFINED_SHARE) * self.resamples:
-            return _with(e, diagnostics)
+            return with_diagnostics(e, diagnostics)
         if np.ptp(values) <= 1e-12 * max(1.0, abs(e.value)):  # nothing varies: no sampling error of 0, but none that halves show
-            return _with(e, {**diagnostics, "bootstrap_se": 0.0})
+            return with_diagnostics(e, {**diagnostics, "bootstrap_se": 0.0})
         half = n // 2
         scale = math.sqrt(half / (n - half))  # 1 but for an odd n
         change = scale * (np.array(values) - e.value)
@@ -211,7 +196,7 @@ class Bootstrap(Wrapper):
             diagnostics |= {"bootstrap_se": float(change.std(ddof=1)), "bootstrap_bias": fast}
         if is_error(name):  # the truth is not below 0
             low, high = max(low, 0.0), max(high, 0.0)
-        return _with(replace(e, low=float(low), high=float(high), level=float(self.level)), diagnostics)
+        return with_diagnostics(replace(e, low=float(low), high=float(high), level=float(self.level)), diagnostics)
 
     def _like_calibrated(self, p, y, notion, problem, rng, values):
         """The names of those values that are no larger than what calibrated labels Y ~ p give: of `_null_draws` draws, more than
@@ -221,10 +206,52 @@ class Bootstrap(Wrapper):
             pending = [name for name, count in larger.items() if count < 2]
             if not pending:
                 break
-            drawn = self._values(p, calibrated_labels(p, y, rng), notion, problem, rng)
+            drawn = finite_values(self, p, calibrated_labels(p, y, rng), notion, problem, rng)
             for name in pending:
                 larger[name] += drawn.get(name, math.inf) >= values[name]
         return [name for name, count in larger.items() if count > 1]
+
+
+def finite_values(wrapper, p, y, notion, problem, rng):
+    """The finite values of a wrapper's estimator on a resample; none where it refuses it, by whatever error of values: a half may
+    lack a class."""
+    seeded = wrapper.replication_rng
+    own = rng if seeded is None else seeded(int(rng.integers(2**31 - 1)))
+    try:
+        found = apply(wrapper.estimator, p, y, notion, own, problem)
+    except (UndefinedError, ValueError, ArithmeticError):
+        return {}
+    return {name: e.value for name, e in found.items() if math.isfinite(e.value)}
+
+
+def without_bounds(found):
+    """The names of the finite points without a bound of their own: those that are given an interval; a p-value is none."""
+    points = {name: e for name, e in found.items() if e.kind == "point" and name not in estimands.TESTS}
+    return [name for name, e in points.items() if e.low is None and e.high is None and is_finite(e)]
+
+
+def notion_of(p, y):
+    """The notion that reduced data are of where none is said; scalars are taken as binary."""
+    return "binary" if np.ndim(p) == 1 else "classwise" if np.ndim(y) == 2 else "canonical"
+
+
+def check_callable(estimator):
+    """Raise BadInputError if it cannot be called."""
+    if not callable(estimator):
+        raise BadInputError(f"estimator is a {type(estimator).__name__}; a callable (p, y) is needed.")
+
+
+def check_count(name, value, least, usual):
+    """Raise BadInputError unless the value is an integer of at least so many."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or value < least:
+        raise BadInputError(f"{name} is {value!r}; an integer of at least {least} is needed, such as {usual}.")
+
+
+def check_level(level):
+    """Raise BadInputError unless it is a confidence level."""
+    if not (isinstance(level, (int, float)) and 0.0 < level < 1.0):
+        raise BadInputError(f"level is {level!r}; a number between 0 and 1 is needed, such as 0.95.")
 
 
 def is_error(name):
@@ -242,12 +269,13 @@ def calibrated_labels(p, y, rng):
     return one_hot(drawn, p.shape[1]).astype(np.int64) if y.ndim == 2 else drawn
 
 
-def _streams(rng):
-    """Two streams of our own. Spawned after the estimator's call, so that its own children are those that it has alone."""
+def own_streams(rng, count):
+    """Streams of a wrapper's own. Spawned after the estimator's call, so that its own children are those that it has alone."""
     if isinstance(rng, (int, np.integer)):
         rng = np.random.default_rng([int(rng), 200])
-    return rng.spawn(2)
+    return rng.spawn(count)
 
 
-def _with(e: Estimate, diagnostics):
+def with_diagnostics(e: Estimate, diagnostics):
+    """The estimate with these diagnostics beside its own."""
     return replace(e, diagnostics={**(e.diagnostics or {}), **diagnostics})

@@ -159,7 +159,7 @@ _COMMON: Rules = {
 CALIBRATOR = _COMMON
 ESTIMATOR: Rules = {
     "notions": _NOTIONS,
-    "estimands": (_estimands, "a tuple of names such as ('l1', 'kl') (`harness.math.estimands` has all)"),
+    "estimands": (_or_none(_estimands), "a tuple of names such as ('l1', 'kl') (`harness.math.estimands` has all)"),
     "wants": (lambda value: value in ((), []) or _names_of(("notion", "problem"))(value), "a tuple of notion, problem"),
     "needs_posterior": (_flag, "True or False"),
     "replication_rng": (_or_none(callable), "a method (rep), or None,"),
