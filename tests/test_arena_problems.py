@@ -6,7 +6,7 @@ import pytest
 from harness import BadInputError, list_problems, load_problem
 from harness.math import estimands
 from harness.math.notions import reduce
-from harness.problems import BinaryProblem, Float32, MovedMass, TopLaw, TwoNormals, maps
+from harness.problems import Beta, BinaryProblem, Fitted, Float32, MovedMass, Predictions, TopLaw, TwoNormals, maps
 from harness.problems.base import ProblemSpec
 
 FAMILIES = ("wavy", "stepped", "local", "nonmonotone", "sparse", "ties", "saturated", "rare", "mixed")
@@ -157,3 +157,142 @@ def test_scores_of_32_bits_are_those_and_their_law_knows_the_share_of_ones():
     nodes, weight = law.nodes(np.linspace(0.0, 1.0, 33), 16)
     ones = weight[nodes == 1.0].sum()
     assert 0.2 < ones < 0.3 and abs((s == 1.0).mean() - ones) < 4.5 * np.sqrt(ones / len(s))
+
+
+# The map that won on held-out rows, by problem: who resembles it has an advantage there.
+CHOSEN = {
+    "fitted_images_k10_resnet20": "matrix",
+    "fitted_images_k10_vgg16": "curves_of_vector",
+    "fitted_images_k10_lenet5": "matrix",
+    "fitted_images_k10_densenet121": "isotonic",
+    "fitted_images_k10_wideresnet_focalloss": "isotonic",
+    "fitted_images_k10_mobilenetv2": "matrix",
+    "fitted_images_k100_densenet_bc": "curves_of_vector",
+    "fitted_images_k100_repvgg_a2": "curves",
+    "fitted_tabular_k2_adult": "isotonic",
+    "fitted_tabular_k2_credit_default": "curves",
+    "fitted_tabular_k2_eeg": "curves",
+    "fitted_tabular_k3_abalone": "curves_of_vector",
+    "fitted_tabular_k3_connect_4": "vector",
+    "fitted_tabular_k7_dry_bean": "curves",
+    "fitted_tabular_k26_letter": "curves",
+}
+
+
+def test_every_fitted_problem_has_its_choice_recorded():
+    assert set(CHOSEN) == {name for name in list_problems() if name.startswith("fitted_")}
+
+
+@pytest.fixture
+def of_three_classes(tmp_path):
+    """A file of 3,000 rows whose error no map of the list describes."""
+    p, y = MovedMass(TopLaw(3, a=1.2, b=0.6, alpha=0.7), maps.Wave(0.8, 2, "parabola")).sample(3000, np.random.default_rng(5))
+    np.savez(tmp_path / "three.npz", p=p, y=y)
+    return Predictions(str(tmp_path / "three.npz"))
+
+
+def check_fitted(problem, n):
+    """Rows of the file with posteriors of its map; truths of vectors by drawn labels, those of the confidence by products of
+    neighbours, whose mean is E m(t)^2 where m, the mean gap given t, is smooth."""
+    p, c = problem.population[:2]
+    x, y = problem.sample(n, np.random.default_rng(7))
+    again = problem.sample(20, np.random.default_rng(7))
+    assert np.array_equal(again[0], x[:20]) and np.array_equal(again[1], y[:20])
+    once = x[: len(p)]  # without replacement until the file ends
+    assert n < len(p) or np.array_equal(np.sort(once, axis=0), np.sort(p, axis=0))
+    q = problem.posterior(x)
+    assert q.min() >= 0.0 and q.max() <= 1.0 and (q.ndim == 1 or np.allclose(q.sum(axis=1), 1.0))
+    assert np.allclose(problem.posterior(p), c, atol=1e-9)
+    hit = y - q if q.ndim == 1 else (y[:, None] == np.arange(q.shape[1])) - q
+    variance = q * (1.0 - q)
+    for rows in np.array_split(np.argsort(x.max(axis=-1) if x.ndim == 2 else x, kind="stable"), 6):
+        assert (np.abs(hit[rows].sum(axis=0)) < 5.0 * np.sqrt(variance[rows].sum(axis=0)) + 5.0).all()
+    # the squared error by labels alone: E sum_j (p_j - Y_j)(p_j - Y_j') of two independent labels of a row is sum_j (p_j - C_j)^2
+    other = np.random.default_rng(8).random(n)
+    if q.ndim == 1:
+        d = (x - y) * (x - (other < q))
+    else:
+        second = (other[:, None] > np.cumsum(q, axis=1)[:, :-1]).sum(axis=1)
+        d = ((x - (y[:, None] == np.arange(q.shape[1]))) * (x - (second[:, None] == np.arange(q.shape[1])))).sum(axis=1)
+    notion = "binary" if q.ndim == 1 else "canonical"
+    assert abs(d.mean() - problem.truth("l2_squared", notion).value) < 4.5 * d.std() / np.sqrt(n)
+    assert problem.truth("rms", notion).value == pytest.approx(np.sqrt(problem.truth("l2_squared", notion).value))
+    if q.ndim == 1:
+        return
+    rows, top = np.arange(len(p)), p.argmax(axis=1)
+    t, gap = p[rows, top], p[rows, top] - c[rows, top]
+    order = np.argsort(t, kind="stable")
+    t, gap = t[order], gap[order]
+    products = np.mean([(gap[:-lag] * gap[lag:]).mean() for lag in range(1, 11)])
+    known = problem.truth("l2_squared", "top_label")
+    spread = np.sqrt(gap.var() * np.mean(gap**2) / len(gap))
+    assert abs(products - known.value) < 3.0 * known.error + 4.5 * spread
+    assert known.value <= problem.of_rows("l2_squared", "top_label") + known.error
+    means = np.convolve(gap, np.ones(61) / 61, "same")  # of l1: a row's gap by the sign of its neighbours without itself
+    signs = np.sign(means - gap / 61)
+    known = problem.truth("l1", "top_label")
+    assert abs((gap * signs).mean() - known.value) < 3.0 * known.error + 4.5 * gap.std() / np.sqrt(len(gap))
+
+
+def test_labels_of_a_users_file_are_drawn_from_its_map(of_three_classes):
+    problem = Fitted(of_three_classes)
+    assert problem.classes == 3 and problem.chosen in problem.maps and len(problem.scores) == 7
+    assert problem.scores[problem.chosen] == max(value for name, value in problem.scores.items() if name != "none")
+    check_fitted(problem, 6_000)
+    assert Fitted(of_three_classes, maps=("temperature",)).chosen == "temperature"
+
+
+def test_a_file_of_two_classes_in_one_column(tmp_path):
+    p, y = Beta(map=maps.LogitAffine(0.4, 0.3)).sample(2000, np.random.default_rng(0))
+    np.savez(tmp_path / "two.npz", p=p, y=y)
+    problem = Fitted(Predictions(str(tmp_path / "two.npz")))
+    check_fitted(problem, 5_000)
+    both = problem.posterior(np.column_stack([1.0 - p, p]))
+    assert np.allclose(both[:, 1], problem.posterior(p)) and np.allclose(both.sum(axis=1), 1.0)
+    assert problem.truth("l1", "canonical").value == pytest.approx(2.0 * problem.truth("l1", "binary").value)
+
+
+def test_a_finite_population_of_few_values_is_summed_by_value(tmp_path):
+    """Four confidences: the mean truth of each, by hand."""
+    rng = np.random.default_rng(0)
+    t = rng.choice([0.5, 0.6, 0.8, 0.9], 2000)
+    u = rng.random(2000)
+    p = np.column_stack([t, (1.0 - t) * u, (1.0 - t) * (1.0 - u)])
+    np.savez(tmp_path / "few.npz", p=p, y=(rng.random(2000)[:, None] > np.cumsum(p**1.5 / (p**1.5).sum(1)[:, None], 1)).sum(1))
+    problem = Fitted(Predictions(str(tmp_path / "few.npz")))
+    held, c = problem.population[:2]
+    by_hand = sum(abs((held[:, 0] - c[:, 0])[held[:, 0] == v].sum()) for v in np.unique(held[:, 0])) / 2000
+    assert problem.truth("l1", "top_label").value == pytest.approx(by_hand, abs=1e-9)
+    assert problem.of_rows("l1", "top_label") == pytest.approx(by_hand, abs=1e-9)
+
+
+def test_what_cannot_be_fitted_is_one_sentence(of_three_classes):
+    for make, says in (
+        (lambda: Fitted(of_three_classes, maps=("trees",)), "maps is ['trees']"),
+        (lambda: Fitted(3), "problem has no sample"),
+        (lambda: Fitted(Beta()).sample(5, np.random.default_rng(0)), "without end"),
+        (lambda: load_problem("fitted").classes, "path is missing"),
+    ):
+        with pytest.raises(BadInputError) as error:
+            make()
+        assert says in str(error.value) and "\n" not in str(error.value)
+
+
+def test_absent_predictions_are_unavailable_and_keep_their_classes(monkeypatch, tmp_path):
+    monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path))
+    np.savez(tmp_path / "two.npz", p=[0.1, 0.6], y=[0, 1])
+    assert "n_classes is 4" in Fitted(Predictions(str(tmp_path / "two.npz")), n_classes=4).unavailable
+    problem = load_problem("fitted_images_k100_repvgg_a2")
+    assert "no file" in problem.unavailable and problem.classes == 100 and problem.notions[0] == "canonical"
+    problem = Fitted(load_problem("tabular_oof", repository="no_such_folder"), n_classes=2)
+    assert "no repository" in problem.unavailable and problem.notions[0] == "binary" and problem.version == (1,)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CHOSEN)
+def test_fitted_problems_carry_their_posteriors_and_truths(name):
+    problem = load_problem(name)
+    if problem.unavailable:
+        pytest.skip(problem.unavailable)
+    check_fitted(problem, 20_000 if problem.classes <= 26 else 8_000)
+    assert problem.chosen == CHOSEN[name] and problem.scores[problem.chosen] > problem.scores["none"] - 1e-3

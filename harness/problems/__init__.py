@@ -28,6 +28,7 @@ from harness.problems.beta import Beta
 from harness.problems.binary import BetaLaw, BinaryProblem, Float32, TwoNormals
 from harness.problems.dirichlet import Dirichlet
 from harness.problems.files_family import AbsentFiles, PredictionFiles
+from harness.problems.fitted import Fitted
 from harness.problems.moved_mass import MovedMass, TopLaw
 from harness.problems.perturbations import Perturbations, PerturbedNetworks
 from harness.problems.predictions import Predictions
@@ -50,6 +51,7 @@ __all__ = [
     "CovariateShifts",
     "Dirichlet",
     "EachClass",
+    "Fitted",
     "Float32",
     "MovedMass",
     "OneClass",
