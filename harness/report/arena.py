@@ -527,9 +527,7 @@ def leaderboard(
             continue
         block = _block(ranked)
         if (block.best < 0).any() or (block.lead < 0).any():
-            raise BadInputError(
-                "settings lack the best estimator of a setting; give all estimators, and filter what comes out."
-            )
+            raise BadInputError("settings lack the best estimator of a setting; give all estimators, and filter what comes out.")
         drawn = _resampled(block.problems, block.squared.shape[2], resamples, np.random.default_rng(seed))
         means = _cell_means(block, *drawn)
         groups: dict[tuple, list[int]] = {}
