@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -693,6 +693,46 @@ def better(
     verdict = "better" if high < 1.0 else "worse" if low > 1.0 else "undecided"
     about = "problems like these" if many else "these problems"
     return Statement(first, second, ratio, low, high, verdict, len(have), int(both.sum()), about, 1.0 - 2.0 * one_sided)
+
+
+def against(
+    settings: pd.DataFrame, first: str, comparisons: int | None = None, level: float = 0.95, resamples: int = 1000, seed: int = 0
+) -> pd.DataFrame:
+    """`better` of one estimator against every other at once, by their mean log regrets; where an estimator has some of the reps
+    only, it is scaled as in `settings`.
+
+    Parameters
+    ----------
+    settings, first, level, resamples, seed
+        As of `better`; settings hold all estimators.
+    comparisons : int, optional
+        By default the number of others.
+
+    Returns
+    -------
+    DataFrame indexed by estimator: ratio of the RMSEs of `first` and of it, low, high, verdict on `first`.
+    """
+    import pandas as pd
+    from scipy import stats
+
+    if settings.groupby(["notion", "estimand"]).ngroups > 1:
+        raise BadInputError("settings mix notions or estimands; a comparison is of one of each.")
+    block = _block(settings[settings["regret"].notna()])
+    if first not in block.names:
+        raise BadInputError(f"settings have no regret of {first}.")
+    own = block.names.index(first)
+    block = replace(block, best=np.full(len(block.best), own))
+    many = block.problems >= MIN_PROBLEMS
+    reps = block.squared.shape[2]
+    difference = -_nanmean(_cell_means(block, *_resampled(block.problems, reps, resamples, np.random.default_rng(seed), many)), 0)
+    freedom = block.problems - 1 if many else block.problems * (reps - 1)
+    others = [i for i in range(len(block.names)) if i != own]
+    wrong = (1.0 - level) / (comparisons or max(len(others), 1))
+    half = float(stats.t.ppf(1.0 - wrong / 2.0, max(freedom, 1))) * np.nanstd(difference[1:], axis=0, ddof=1)
+    low, ratio, high = (np.exp(difference[0] + side * half)[others] for side in (-1, 0, 1))
+    verdict = np.where(high < 1.0, "better", np.where(low > 1.0, "worse", "undecided"))
+    names = pd.Index([block.names[i] for i in others], name="estimator")
+    return pd.DataFrame({"ratio": ratio, "low": low, "high": high, "verdict": verdict}, index=names)
 
 
 def frontier(cost: Sequence[float], regret: Sequence[float]) -> list[int]:
