@@ -278,7 +278,10 @@ def _notions(problem: ProblemSpec, given: Any) -> list[str]:
         raise BadInputError("notion is an empty list; give at least one notion, or null for the problem's own.")
     if "all" in notions:
         notions = list(problem.notions)
+    if "main" in notions:
+        of_classes = ("top_label", "canonical") if problem.classes > 2 else ("binary",)
+        notions = [notion for notion in of_classes if notion in problem.notions] or list(problem.default_notions)
     for notion in notions:
         if notion not in NOTIONS:
-            raise BadInputError(f"notion is {notion!r}; allowed are {', '.join(NOTIONS)} and all.")
+            raise BadInputError(f"notion is {notion!r}; allowed are {', '.join(NOTIONS)}, all and main.")
     return list(dict.fromkeys(notions))

@@ -40,6 +40,7 @@ def checked(config: dict[str, Any]) -> dict[str, Any]:
             raise BadInputError(f"{name} is {value!r}, the folder of the {value} themselves; choose another.")
     if config["item"] and not config["paper"]:
         raise BadInputError(f"item is {config['item']!r}, but paper is not given; an item belongs to an experiment.")
+    checked_arena(config["arena"])
     resamples = config["bootstrap"]
     whole = isinstance(resamples, int) and not isinstance(resamples, bool)
     if resamples is not None and not (whole and (resamples == 0 or resamples >= 20)):
@@ -57,6 +58,23 @@ def checked(config: dict[str, Any]) -> dict[str, Any]:
     if not all(isinstance((config["labels"] or {}).get(g, {}), dict) for g in ("problem", "estimator")):
         raise BadInputError("labels must map problem and estimator ids to texts.")
     return config
+
+
+def checked_arena(arena: Any) -> dict[str, Any] | None:
+    """The configuration's `arena`, as it is. Raises BadInputError unless it is null, or its one key `families` is a mapping from
+    names to lists of problem ids, each id in one of them, or the id of an experiment that has such a mapping."""
+    if arena is None:
+        return None
+    families = arena.get("families") if isinstance(arena, dict) and set(arena) == {"families"} else None
+    lists = families.values() if isinstance(families, dict) else ()
+    named = families and all(isinstance(one, list) and all(isinstance(name, str) for name in one) for one in lists)
+    if not named or not isinstance(families, (dict, str)):
+        raise BadInputError(f"arena is {arena!r}; {{families: {{NAME: [problem ids]}}}} is needed, or {{families: EXPERIMENT}}.")
+    every = [name for one in lists for name in one]
+    twice = next((name for name in every if every.count(name) > 1), None)
+    if twice:
+        raise BadInputError(f"arena.families has {twice} twice; a problem is of one family.")
+    return dict(arena)
 
 
 def checked_figure(figure: dict[str, Any]) -> dict[str, Any]:
