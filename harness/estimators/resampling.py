@@ -443,7 +443,13 @@ class Consistency(_Resampling):
     is canonical calibration; top-label, whether the top class is right is drawn from the confidence. Power is that of the
     statistic: a debiased one gains nothing here by its debiasing but what it subtracts from noise.
 
-    MEASURED
+    Measured share of p-values of at most 0.05 with 99 draws, in % (100 samples: +- 2.2 at 5, +- 5 at 50; * 63 or 64 samples:
+    +- 6 at 50), for n = 200 and 1,000:
+
+                                    beta_calibrated  beta_shifted  beta_wavy*
+        binned15 l1                            4, 4        13, 23      16, 67
+        binned15_mass l1                       9, 1         9, 19      11, 57
+        debiased15 l2_squared                  4, 3         4, 19       5, 27
 
     **Diagnostics.** statistic, its value; null_mean and null_sd, of the values at drawn labels; resamples; undefined_resamples.
 
