@@ -110,9 +110,8 @@ def coverage_table(records: pd.DataFrame, families: Families) -> pd.DataFrame:
         rows.append(row | by["mean"].add_prefix("coverage_").to_dict())
     columns = ["level", "sides", "problems", "samples", "coverage", "coverage_low", "coverage_high", "least", "passes", "width"]
     columns += ["worst_family", "worst_coverage", "fails", "cpu_seconds", "without"]
-    table = pd.DataFrame(
-        rows, columns=[*SETTING, "estimator", *columns, *(name for name in names if name in set(fine["family"]))]
-    )
+    columns += [f"coverage_{name}" for name in names if name in set(fine["family"])]
+    table = pd.DataFrame(rows, columns=[*SETTING, "estimator", *columns])
     return table.sort_values([*SETTING, "passes", "width"], ascending=[True, True, True, False, True], ignore_index=True)
 
 
