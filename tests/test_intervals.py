@@ -303,7 +303,7 @@ def test_coverage_table_by_hand():
     one, two = table.loc["one"], table.loc["two"]
     assert (one["samples"], one["coverage"], one["without"], one["passes"]) == (200, 0.775, 5, False)
     assert one["coverage_low"] < 0.775 < one["coverage_high"] and one["least"] == pytest.approx(0.95 - 3 * np.sqrt(0.0475 / 200))
-    assert (one["power"], one["wavy"], one["worst_family"], one["worst_coverage"], one["fails"]) == (
+    assert (one["coverage_power"], one["coverage_wavy"], one["worst_family"], one["worst_coverage"], one["fails"]) == (
         0.95,
         0.6,
         "wavy",
@@ -311,7 +311,7 @@ def test_coverage_table_by_hand():
         "wavy",
     )
     assert one["width"] == pytest.approx(0.02 / 0.1) and one["sides"] == "both" and one["cpu_seconds"] == 0.5
-    assert two["sides"] == "lower" and two["other"] == 1.0 and two["passes"]
+    assert two["sides"] == "lower" and two["coverage_other"] == 1.0 and two["passes"]
     assert two["width"] == pytest.approx(0.01 / interval_plot.floor("l1", 1000))  # the truth is 0
 
 
@@ -339,7 +339,7 @@ def test_power_table_by_hand():
     (row,) = interval_plot.power_table(pd.concat(truths + tests), FAMILIES).to_dict("records")
     assert (row["size"], row["size_samples"], row["holds"]) == (0.05, 40, True)
     assert (row["power"], row["power_samples"]) == (70 / 80, 80)  # of d nobody knows whether it is calibrated
-    assert (row["wavy"], row["other"], row["worst_family"], row["worst_power"]) == (0.75, 1.0, "wavy", 0.75)
+    assert (row["power_wavy"], row["power_other"], row["worst_family"], row["worst_power"]) == (0.75, 1.0, "wavy", 0.75)
     wild = interval_plot.power_table(pd.concat([*truths, p_values("test", "a", [0.01] * 40)]), FAMILIES)
     assert wild["holds"].tolist() == [False]
 
@@ -363,7 +363,7 @@ def test_figures_show_every_method_and_say_what_they_draw():
     figure = interval_plot.power(tests, FAMILIES, CONFIG)
     figure.draw_without_rendering()
     shown = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert shown == ["calibrated: size", "0.05, with three standard errors", "miscalibrated: power", "power: wavy"]
+    assert shown == ["calibrated: size", "0.05, with three standard errors", "miscalibrated: power", "family wavy"]
     assert interval_plot.power(records, FAMILIES, CONFIG).get_label()
 
 

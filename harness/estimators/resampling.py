@@ -125,14 +125,14 @@ class RowBootstrap(_Interval):
 
     Notes
     -----
-    **These intervals are here to be compared, not to be trusted.** Drawing with replacement repeats rows; a plug-in error then
-    grows by a second helping of the noise that it is biased by, and copies of a row get on both sides of a cross-fit. The
-    percentile interval lies above theta, which lies above the truth already; basic mirrors it, and is right in so far as the
-    bias on a resample equals that of the sample. `Bootstrap` says why halves do better. What is covered is in any case the
-    value to which the estimator tends as n grows.
+    **These intervals are here to be compared, not to be trusted.** Drawing with replacement repeats rows; a plug-in error
+    then grows by a second helping of the noise that it is biased by, and copies of a row get on both sides of a cross-fit.
+    Near calibration the percentile interval lies above theta, which lies above the truth already; basic mirrors it, and is
+    right in so far as the bias on a resample equals that of the sample. `Bootstrap` says why halves do better. What is covered
+    is in any case the value to which the estimator tends as n grows.
 
-    Measured coverage of the truth at 95 %, 200 resamples, in % (200 samples: +- 1.5 at 95, +- 3.5 at 50; * 100 samples of 60
-    resamples), as percentile / basic / bca:
+    Measured coverage of the truth at 95 %, 200 resamples, in % (200 samples: +- 1.5 at 95, +- 3.5 at 50), as percentile / basic
+    / bca:
 
                                        n  beta_calibrated  beta_overconfident        beta_wavy
         binned15 l1                  500      0 / 32 /  0         84 / 91 / 89      2 / 90 / 19
@@ -140,9 +140,9 @@ class RowBootstrap(_Interval):
         binned15 l2_squared          500      0 /100 /  0         69 / 93 / 82      0 / 98 /  2
                                    2,000      0 /100 /  0         92 / 92 / 93     68 / 79 / 68
         debiased15 l2_squared        500     92 /100 / 99         94 / 81 / 83     97 / 51 / 53
-@@ISO
-    None of the three is right everywhere: bca is narrow where it is wrong (0.014 wide at a mean error of 0.06 of binned15, l1 on
-    beta_calibrated).
+
+    None of the three is right everywhere. bca is the narrowest where it is wrong: of l1 by binned15 on beta_calibrated, n = 500,
+    it is 0.014 wide (percentile 0.047; basic, cut at 0, 0.044).
 
     Errors are cut at 0; the value of a biased estimator may lie outside its interval. There is no interval with fewer than 20
     rows, where more than 5 % of the samples have no finite value, and where the values do not vary; points that have a bound
@@ -280,7 +280,6 @@ class Subsampling(_Interval):
         binned15 l2_squared          500              100                  66          48
                                    2,000              100                  65          16
         debiased15 l2_squared        500              100                  98         100
-@@ISO
 
     Errors are cut at 0; when there is no interval, and what keeps its bound: as of `RowBootstrap`.
 
@@ -319,7 +318,8 @@ class Subsampling(_Interval):
 
     @property
     def seconds(self):
-        return (1.0 + self.resamples * 1000.0 ** (self.gamma - 1.0)) * self._inner_seconds
+        """At most; what a call costs apart from its rows is most of the cost of a cheap estimator."""
+        return (1.0 + self.resamples) * self._inner_seconds
 
     def _ends(self, points, p, y, notion, problem, rng):
         n = len(p)
@@ -369,7 +369,6 @@ class HulC(_Interval):
         binned15 l2_squared          500                0                   7           0
                                    2,000                0                  65           2
         debiased15 l2_squared        500               99                  94          93
-@@ISO
 
     Errors are cut at 0; no interval with fewer than 20 rows or where a batch has no finite value; points that have a bound
     already keep it. Diagnostics: resamples, the number of batches.
@@ -444,7 +443,13 @@ class Consistency(_Resampling):
     is canonical calibration; top-label, whether the top class is right is drawn from the confidence. Power is that of the
     statistic: a debiased one gains nothing here by its debiasing but what it subtracts from noise.
 
-    MEASURED
+    Measured share of p-values of at most 0.05 with 99 draws, in % (100 samples: +- 2.2 at 5, +- 5 at 50; * 63 or 64 samples:
+    +- 6 at 50), for n = 200 and 1,000:
+
+                                    beta_calibrated  beta_shifted  beta_wavy*
+        binned15 l1                            4, 4        13, 23      16, 67
+        binned15_mass l1                       9, 1         9, 19      11, 57
+        debiased15 l2_squared                  4, 3         4, 19       5, 27
 
     **Diagnostics.** statistic, its value; null_mean and null_sd, of the values at drawn labels; resamples; undefined_resamples.
 

@@ -33,7 +33,7 @@ def floor(estimand: str, n: Any) -> Any:
 
     Examples
     --------
-    >>> floor("l1", 100), floor("l2_squared", 100)
+    >>> float(floor("l1", 100)), floor("l2_squared", 100)
     (0.01, 0.001)
     """
     squared = "l2_squared" in estimand or estimand == "kl"
@@ -76,12 +76,12 @@ def coverage_table(records: pd.DataFrame, families: Families) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row per notion, n, estimand and estimator: level, sides; how many problems (rows of unequal numbers are not to be
-        compared) and samples; the share that covers, coverage, with its Wilson
-        95 % interval coverage_low, coverage_high; least, the smallest that passes (level - 3 standard errors), and passes; width,
-        the geometric mean over the problems of mean width / max(truth, floor); worst_family with worst_coverage, and fails, the
-        families whose coverage is below their own `least`; cpu_seconds, mean of a cell; without, cells that gave no interval; and
-        a column of coverages per family.
+        A row per notion, n, estimand and estimator, in each setting those that pass first, the narrowest first: level, sides;
+        how many problems (rows of unequal numbers are not to be compared) and samples; the share that covers, coverage, with its
+        Wilson 95 % interval coverage_low, coverage_high; least, the smallest that passes (level - 3 standard errors), and passes;
+        width, the geometric mean over the problems of mean width / max(truth, floor); worst_family with worst_coverage; fails,
+        the families whose coverage is below their own `least`; cpu_seconds, mean of a cell; without, cells that gave no
+        interval; and per family its coverage, `coverage_<family>`.
     """
     fine = intervals(records, families)
     names = [*families, *sorted(set(fine["family"]) - set(families))]
@@ -107,10 +107,12 @@ def coverage_table(records: pd.DataFrame, families: Families) -> pd.DataFrame:
             "worst_family": by["mean"].idxmin(), "worst_coverage": by["mean"].min(), "fails": ", ".join(fails),
             "cpu_seconds": cells["cpu_seconds"].mean(), "without": len(cells) - samples,
         }  # fmt: skip
-        rows.append(row | by["mean"].to_dict())
+        rows.append(row | by["mean"].add_prefix("coverage_").to_dict())
     columns = ["level", "sides", "problems", "samples", "coverage", "coverage_low", "coverage_high", "least", "passes", "width"]
     columns += ["worst_family", "worst_coverage", "fails", "cpu_seconds", "without"]
-    return pd.DataFrame(rows, columns=[*SETTING, "estimator", *columns, *(name for name in names if name in set(fine["family"]))])
+    columns += [f"coverage_{name}" for name in names if name in set(fine["family"])]
+    table = pd.DataFrame(rows, columns=[*SETTING, "estimator", *columns])
+    return table.sort_values([*SETTING, "passes", "width"], ascending=[True, True, True, False, True], ignore_index=True)
 
 
 def _cells(records, fine, notion, n, estimand, estimator):
@@ -264,7 +266,7 @@ def power_table(records: pd.DataFrame, families: Families) -> pd.DataFrame:
         A row per notion, n and estimator: size, the share of rejections on calibrated problems, with its Wilson 95 % interval
         size_low, size_high and size_samples; holds, whether it is at most 0.05 + 3 standard errors; power, power_low, power_high
         and power_samples on the miscalibrated ones; worst_family with worst_power; cpu_seconds, mean of a cell; without, cells
-        that gave no p-value; and a column of powers per family.
+        that gave no p-value; and per family its power, `power_<family>`.
     """
     fine = rejections(records, families)
     names = [*families, *sorted(set(fine["family"]) - set(families))]
@@ -278,11 +280,16 @@ def power_table(records: pd.DataFrame, families: Families) -> pd.DataFrame:
         row = {"notion": notion, "n": n, "estimator": estimator, **_share("size", null), **_share("power", other)}
         row["holds"] = bool(row["size"] <= most) if len(null) else None
         row |= {"worst_family": by.idxmin(), "worst_power": by.min()} if len(by) else {}
-        rows.append(row | {"cpu_seconds": cells["cpu_seconds"].mean(), "without": len(cells) - len(part), **by.to_dict()})
+        rows.append(
+            row
+            | {"cpu_seconds": cells["cpu_seconds"].mean(), "without": len(cells) - len(part), **by.add_prefix("power_").to_dict()}
+        )
     columns = [f"{what}{end}" for what in ("size", "power") for end in ("", "_low", "_high", "_samples")]
     columns = [*columns[:4], "holds", *columns[4:], "worst_family", "worst_power", "cpu_seconds", "without"]
     used = set(fine.loc[fine["calibrated"].map(lambda told: told is False), "family"])
-    return pd.DataFrame(rows, columns=["notion", "n", "estimator", *columns, *(name for name in names if name in used)])
+    return pd.DataFrame(
+        rows, columns=["notion", "n", "estimator", *columns, *(f"power_{name}" for name in names if name in used)]
+    )
 
 
 def _share(name, part):
@@ -329,7 +336,7 @@ def power(records: pd.DataFrame, families: Families, config: Mapping[str, Any]):
                 at = methods.index(r["estimator"])
                 for j, family in enumerate(of_families):
                     look = {"color": COLOURS[j % 8], "marker": MARKERS[(j + 1) % 8], "markersize": 3.2, "linestyle": "none"}
-                    ax.plot(r[family], at + 0.22, label=f"power: {family}", alpha=0.85, **look)
+                    ax.plot(r[family], at + 0.22, label=f"family {family.removeprefix('power_')}", alpha=0.85, **look)
                 for what, shift, look in (
                     ("size", -0.22, {"marker": "D", "markerfacecolor": "white", "color": "0.25", "markersize": 3.5}),
                     ("power", 0.0, {"marker": "o", "color": "0.1", "markersize": 5}),
