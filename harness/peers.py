@@ -417,7 +417,10 @@ class ProbmetricsGain(_Peer):
             cal_name="own",
             random_state=None if self.folds == 1 else as_seed(rng),
         )
-        found = gain.compute_all(*_distributions(p, y))
+        try:
+            found = gain.compute_all(*_distributions(p, y))
+        except (ValueError, IndexError) as error:  # too few samples for folds of its own, or a class that a fold lacks
+            raise UndefinedError(f"probmetrics: {error}") from error
         brier, logloss = (
             next(v for name, v in found.items() if name.startswith(f"calib-err_{of}_")) for of in ("brier", "logloss")
         )
