@@ -323,8 +323,8 @@ class Probmetrics(_Peer):
 
     Notes
     -----
-    Single precision. For l1, p is clipped to [1e-7, 1 - 1e-7] (single precision: 1 - 1e-7 is below 1) and classes that do not
-    occur are taken out. Biased upwards. Cost: n log n.
+    Single precision. kuiper and ks take equal p one after another, so that their order matters. For l1, p is clipped to [1e-7,
+    1 - 1e-7], and classes that do not occur are taken out. Biased upwards. Cost: n log n.
 
     References
     ----------
@@ -369,7 +369,7 @@ class ProbmetricsGain(_Peer):
 
     Parameters
     ----------
-    calibrator : {"temp-scaling", "isotonic"}
+    recalibrator : {"temp-scaling", "isotonic"}
     folds : int
         1: in-sample.
 
@@ -388,7 +388,7 @@ class ProbmetricsGain(_Peer):
     ('l2_squared', 'kl')
     """
 
-    calibrator: str = "temp-scaling"
+    recalibrator: str = "temp-scaling"
     folds: int = 5
 
     package = "probmetrics"
@@ -397,7 +397,7 @@ class ProbmetricsGain(_Peer):
     null_bias = 0.1
 
     def __post_init__(self):
-        _allowed("calibrator", self.calibrator, ("temp-scaling", "isotonic"))
+        _allowed("recalibrator", self.recalibrator, ("temp-scaling", "isotonic"))
 
     @property
     def determinism(self):
@@ -412,12 +412,15 @@ class ProbmetricsGain(_Peer):
             raise UndefinedError(f"probmetrics needs a class of at least {self.folds} samples for as many folds")
         gain = MetricsWithCalibration(
             CombinedMetrics([BrierLoss(), LogLoss()]),
-            get_calibrator(self.calibrator, calibrate_with_mixture=True),
+            get_calibrator(self.recalibrator, calibrate_with_mixture=True),
             val_splitter=AllSplitter() if self.folds == 1 else CVSplitter(n_cv=self.folds),
             cal_name="own",
             random_state=None if self.folds == 1 else as_seed(rng),
         )
-        found = gain.compute_all(*_distributions(p, y))
+        try:
+            found = gain.compute_all(*_distributions(p, y))
+        except (ValueError, IndexError) as error:  # too few samples for folds of its own, or a class that a fold lacks
+            raise UndefinedError(f"probmetrics: {error}") from error
         brier, logloss = (
             next(v for name, v in found.items() if name.startswith(f"calib-err_{of}_")) for of in ("brier", "logloss")
         )

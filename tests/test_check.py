@@ -25,6 +25,12 @@ KNOWN = {
     "variational_extra_trees_insample": {"near zero if calibrated"},
     # the authors' bins are (a, b], so that p = 0 is in none and wrong outcomes there are not seen
     "classwise_ece_popordanoska2024": {"p of 0 and 1"},
+    # where it is installed: cumulative residuals through equal p one after another
+    **{
+        name: {"sample order"}
+        for name in ("peer_probmetrics_kuiper", "peer_probmetrics_ks")
+        if not load_estimator(name).unavailable
+    },
     # the authors' permutation of the rows is fixed, not random
     **{
         name: {"sample order"}

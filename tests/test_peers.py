@@ -60,7 +60,7 @@ def test_another_version_is_another_revision(monkeypatch):
     [
         (lambda: peers.Relplot("ece"), "measure is 'ece'; allowed are smooth_ece, interval_ce, laplace_kce, l1"),
         (lambda: peers.Netcal(rule="mess"), "rule is 'mess'; allowed are width, mass"),
-        (lambda: peers.ProbmetricsGain("platt"), "calibrator is 'platt'; allowed are temp-scaling, isotonic"),
+        (lambda: peers.ProbmetricsGain("platt"), "recalibrator is 'platt'; allowed are temp-scaling, isotonic"),
     ],
 )
 def test_bad_settings_are_one_sentence(make, says):
@@ -189,7 +189,7 @@ def test_what_recalibration_gains(name, ours, k):
         assert found[estimand].value == pytest.approx(expected[estimand].value, abs=2e-5)
 
 
-# Their known defects (/PEERS, section 5): where one is gone, what our docstring says is no longer true
+# Their known defects: where one is gone, what our docstring says is no longer true
 
 
 def test_netcals_mmce_of_calibrated_predictions_is_far_from_zero():
@@ -225,6 +225,15 @@ def test_relplot_never_draws_the_last_sample():
     made = peer("peer_relplot_laplace")
     values = [made(p, given, np.random.default_rng(3))["laplace_kce"].value for given in (y, other)]
     assert values[0] == values[1], DEFECT
+
+
+@pytest.mark.parametrize("name", ["peer_probmetrics_kuiper", "peer_probmetrics_ks"])
+def test_probmetrics_minds_the_order_of_equal_predictions(name):
+    """Ten of p = 1/2, five right: ones first or last, the path leaves 0 by 1/4; alternating, by 1/20."""
+    p, y = np.full(10, 0.5), np.arange(10) < 5
+    made = peer(name)
+    (first,), (mixed,) = (made(p, labels.astype(int)).values() for labels in (y, np.arange(10) % 2 == 0))
+    assert first.value == pytest.approx(0.25, abs=1e-6) and mixed.value == pytest.approx(0.05, abs=1e-6), DEFECT
 
 
 def test_too_few_samples_are_undefined():

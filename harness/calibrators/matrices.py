@@ -30,7 +30,7 @@ class VectorScaling:
     -----
     Newton steps with the analytic Hessian, for k > 100 that of at most 4,096 samples; a ridge of 1e-6 to the identity keeps
     separable samples finite. No class looks at another class's logit: confusions of two classes stay undetected, so that a
-    variational estimate with it is a lower bound that may be far from tight; its noise costs about 2 k / n in kl. Determinism:
+    variational estimate with it is a lower bound that may be far from tight; its noise costs about k / n in kl. Determinism:
     exact. Cost: O(n k^2) per step, about eight of them.
 
     References
@@ -72,8 +72,8 @@ class MatrixScaling:
 
     Notes
     -----
-    k (k + 1) coefficients: with less than some k^2 samples per class it fits noise, and a variational estimate with it falls far
-    below the error, below 0 as well; with many samples it is the tightest of the linear scalings. A further ridge of 1e-6 draws
+    k (k + 1) coefficients, whose noise costs a variational estimate about k^2 / (2 n) in kl: with few samples it falls far below
+    the error, below 0 as well; with many it is the tightest of the linear scalings. A further ridge of 1e-6 draws
     to the identity. Newton steps where n k^4 is below some 4e6, else L-BFGS with the analytic gradient, for k <= 30 in
     coordinates in which the Hessian at the start (temperature scaling) is the identity. Determinism: exact. Cost: O(n k^2) per
     gradient.

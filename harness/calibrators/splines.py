@@ -39,8 +39,8 @@ class Spline:
     Notes
     -----
     As many coefficients as knots: s follows one or two waves of E[Y given p], and misses steps and finer waves (biased downwards
-    in a variational estimate, whose noise costs about knots / n of the squared error). Logs are floored at -87.336. Newton steps
-    to the exact minimum. Determinism: exact. Cost: O(n knots^2) per step, about eight of them, and O(n log n) for the knots.
+    in a variational estimate; its noise costs up to knots / (4 n) of the squared error). Logs are floored at -87.336. Newton
+    steps to the exact minimum. Determinism: exact. Cost: O(n knots^2) per step, about eight of them.
 
     References
     ----------
