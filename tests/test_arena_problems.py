@@ -295,7 +295,7 @@ def test_cards_show_the_map_and_the_truths(monkeypatch, tmp_path):
 
     for name, dots in (("ties_k3", 6), ("sparse_k3", 1), ("wavy_k2", 0)):
         figure = card(name)
-        text = figure.axes[-1].texts[0].get_text()
+        text = figure.axes[1].texts[0].get_text()
         notion = ProblemSpec.of(load_problem(name)).notions[-1]
         assert name in text and f"{load_problem(name).truth('l1', notion).value:.5f}" in text
         drawn_dots = [line for line in figure.axes[0].lines if line.get_marker() == "o"]

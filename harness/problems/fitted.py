@@ -61,7 +61,7 @@ class Fitted:
     >>> p, y = Beta(map=maps.LogitAffine(0.4, 0.3)).sample(2000, np.random.default_rng(0))
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "preds.npz"
     >>> np.savez(path, p=p, y=y)
-    >>> problem = Fitted(Predictions(str(path)))
+    >>> problem = Fitted(Predictions(str(path)), maps=("temperature", "curves"))
     >>> problem.sample(4, np.random.default_rng(0))[0].shape, round(problem.truth("l1", "binary").value, 2)
     ((4,), 0.13)
 

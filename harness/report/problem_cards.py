@@ -44,8 +44,8 @@ def card(problem_id: str, family: str | None = None):
     Examples
     --------
     >>> figure = card("sparse_k3")
-    >>> [ax.get_xlabel() for ax in figure.axes]
-    ['', 'confidence', '']
+    >>> figure.axes[0].get_ylabel()
+    'P(correct) given the confidence'
     """
     if problem_id not in ids("problem"):
         raise BadInputError(f"there is no problem {problem_id!r}; `calharness list problems` shows all.")
