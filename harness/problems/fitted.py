@@ -61,9 +61,9 @@ class Fitted:
     >>> p, y = Beta(map=maps.LogitAffine(0.4, 0.3)).sample(2000, np.random.default_rng(0))
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "preds.npz"
     >>> np.savez(path, p=p, y=y)
-    >>> problem = Fitted(Predictions(str(path)), maps=("temperature", "curves"))
-    >>> problem.sample(4, np.random.default_rng(0))[0].shape, round(problem.truth("l1", "binary").value, 2)
-    ((4,), 0.13)
+    >>> problem = Fitted(Predictions(str(path)), maps=("temperature", "vector"))
+    >>> problem.sample(4, np.random.default_rng(0))[0].shape, round(problem.truth("l1", "binary").value, 1)
+    ((4,), 0.1)
 
     Notes
     -----
