@@ -15,7 +15,8 @@ CALIBRATED = [name for name in MADE if name.endswith("_calibrated")]
 
 
 def slow_if_dear(name):
-    return pytest.param(name, marks=pytest.mark.slow) if "_k10" in name else name
+    quick = "_k2" in name or name in ("wavy_k3", "sparse_k3", "mixed_k3")
+    return name if quick else pytest.param(name, marks=pytest.mark.slow)
 
 
 def drawn(name, n, seed=0):
@@ -286,6 +287,25 @@ def test_absent_predictions_are_unavailable_and_keep_their_classes(monkeypatch, 
     assert "no file" in problem.unavailable and problem.classes == 100 and problem.notions[0] == "canonical"
     problem = Fitted(load_problem("tabular_oof", repository="no_such_folder"), n_classes=2)
     assert "no repository" in problem.unavailable and problem.notions[0] == "binary" and problem.version == (1,)
+
+
+@pytest.mark.slow
+def test_cards_show_the_map_and_the_truths(monkeypatch, tmp_path):
+    from harness.report.problem_cards import card
+    from harness.report.style import pyplot
+
+    for name, dots in (("ties_k3", 6), ("sparse_k3", 1), ("wavy_k2", 0)):
+        figure = card(name)
+        text = figure.axes[1].texts[0].get_text()
+        notion = ProblemSpec.of(load_problem(name)).notions[-1]
+        assert name in text and f"{load_problem(name).truth('l1', notion).value:.5f}" in text
+        drawn_dots = [line for line in figure.axes[0].lines if line.get_marker() == "o"]
+        assert sum(len(line.get_xdata()) for line in drawn_dots) == dots
+        pyplot().close(figure)
+    monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path))
+    for name, says in (("fitted_images_k10_lenet5", "no file"), ("nothing", "there is no problem"), ("tabular_oof", "no card")):
+        with pytest.raises(BadInputError, match=says):
+            card(name)
 
 
 @pytest.mark.slow

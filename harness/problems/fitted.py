@@ -37,6 +37,7 @@ class Fitted:
     ----------
     problem : Problem or Family
         Of finitely many rows: harness.problems.Predictions, a TabRepoTask; of a family the rows of all its members together.
+        On the command line problem.fitted.problem.path=preds.npz.
     maps : tuple of str
         The families of maps that are tried. The one with the greatest mean log-likelihood on the rows that are held out, every
         third, is fitted again on all rows: `chosen` and `scores` say which it was.
@@ -60,9 +61,9 @@ class Fitted:
     >>> p, y = Beta(map=maps.LogitAffine(0.4, 0.3)).sample(2000, np.random.default_rng(0))
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "preds.npz"
     >>> np.savez(path, p=p, y=y)
-    >>> problem = Fitted(Predictions(str(path)))
-    >>> problem.sample(4, np.random.default_rng(0))[0].shape, round(problem.truth("l1", "binary").value, 2)
-    ((4,), 0.13)
+    >>> problem = Fitted(Predictions(str(path)), maps=("temperature", "vector"))
+    >>> problem.sample(4, np.random.default_rng(0))[0].shape, round(problem.truth("l1", "binary").value, 1)
+    ((4,), 0.1)
 
     Notes
     -----
@@ -122,6 +123,8 @@ class Fitted:
             members = self._members
         except BadInputError as absent:  # a repository
             return str(absent)
+        if any(isinstance(one, Predictions) and not one.path for one in members):
+            raise BadInputError("the predictions' path is missing; give the file, as problem.fitted.problem.path=preds.npz.")
         reason = next((found for one in members if (found := ProblemSpec.of(one).unavailable)), None)
         if reason is None and self.n_classes is not None and ProblemSpec.of(members[0]).classes != self.n_classes:
             return f"n_classes is {self.n_classes}, but the predictions are of {ProblemSpec.of(members[0]).classes} classes"
@@ -129,7 +132,7 @@ class Fitted:
 
     @property
     def classes(self):
-        return self.n_classes or ProblemSpec.of(self._members[0]).classes
+        return self.n_classes or (ProblemSpec.of(self._members[0]).classes if self.unavailable is None else 2)
 
     @property
     def notions(self):
@@ -180,6 +183,8 @@ class Fitted:
         estimands.check_name(estimand, notion)
         if not estimands.has_truth(estimand):
             return None
+        if estimand == "linf" and notion != "canonical" and self.classes > 2:
+            return None
         p, c = self.population[:2]
         method = f"{len(p):,} rows, map {self.chosen}"
         if notion == "canonical" or p.ndim == 1:
@@ -188,6 +193,8 @@ class Fitted:
         else:
             pairs = [_top(p, c)] if notion == "top_label" else list(zip(p.T, c.T))
             fine, coarse = (np.mean([_of_neighbours(estimand, *pair, bins) for pair in pairs]) for bins in BINS)
+            if not np.isfinite([fine, coarse]).all():
+                return None
             found, error = max(2.0 * coarse - fine, 0.0), abs(coarse - fine) + 1e-6
             method = f"means of neighbours among {method}"
         return Truth(float(found), float(error), method) if np.isfinite(found) else None
