@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from harness.common.version import VERSION
 from harness.common.writing import whole_file
 from harness.problems.base import ProblemSpec
@@ -37,6 +39,7 @@ RESEMBLING = {
     "curves": ("nadaraya_watson", "spline", "kde"),
     "curves_of_vector": ("nadaraya_watson", "spline", "kde", "vector"),
 }
+NUMBERS = (2, 3, 10, 100)  # of classes: others are shown with the nearest, by the logarithm
 FITTED = "fitted"  # the beginning of families whose truth is a map fitted to real predictions
 PROVES = (
     "The predictions of these problems are real, and so are their ties, their saturation and their shape over the simplex. The "
@@ -72,10 +75,12 @@ def content(frame: pd.DataFrame, families: dict, classes: dict, resamples: int =
     board = arena.leaderboard(main, resamples=resamples, seed=seed)
     ranked = main[main["regret"].notna()]
     boards = list(ranked.groupby(["notion", "estimand"]))
-    counts = [ranked.groupby(["notion", "estimand", *by]).ngroups for by in (("n", "k"), ("n",), ("family", "n", "k"))]
+    coarse = main.assign(k=near(main["k"]))
+    ranked_coarse = coarse[coarse["regret"].notna()].groupby
+    counts = [ranked_coarse(["notion", "estimand", *by]).ngroups for by in (("n", "k"), ("n",), ("family", "n", "k"))]
     statements = sum(counts) + sum(part["estimator"].nunique() - 1 for _, part in boards)
     options = {"comparisons": statements, "resamples": resamples, "seed": seed}
-    chosen = [arena.choices(main, by, **options) for by in (("n", "k"), ("n",), ("family", "n", "k"))]
+    chosen = [arena.choices(coarse, by, **options) for by in (("n", "k"), ("n",), ("family", "n", "k"))]
     over = {}
     for key, part in boards:
         first = board[board["notion"].eq(key[0]) & board["estimand"].eq(key[1]) & board["rank"].eq(1.0)]["estimator"]
@@ -85,6 +90,18 @@ def content(frame: pd.DataFrame, families: dict, classes: dict, resamples: int =
         main, every, board, arena.leaderboard(main, "family", resamples, seed), *chosen,
         arena.ordered_pairs(every, resamples, seed), over, statements,
     )  # fmt: skip
+
+
+def near(k):
+    """The nearest of NUMBERS to every number of classes, by the logarithm.
+
+    Examples
+    --------
+    >>> near([2, 3, 7, 26, 100]).tolist()
+    [2, 3, 10, 10, 100]
+    """
+    distance = np.abs(np.log(np.asarray(k, dtype=float))[:, None] - np.log(NUMBERS))
+    return np.array(NUMBERS)[distance.argmin(axis=1)]
 
 
 def save(experiment, frame: pd.DataFrame) -> list[Path]:
@@ -240,7 +257,7 @@ def all_answers(found: Content) -> list[dict]:
 def _answer(row, found, classes):
     of = found.settings
     of = of[of["notion"].eq(row["notion"]) & of["n"].eq(row["n"]) & of["estimand"].eq(row["estimand"])]
-    of = of[of["k"].eq(row["k"])] if "k" in row.index else of
+    of = of[near(of["k"]) == row["k"]] if "k" in row.index else of
     truth = of.drop_duplicates("problem")["truth"]
     own = of[of["estimator"].eq(row["estimator"])]
     worst = own.loc[own["regret"].idxmax()]
