@@ -25,6 +25,7 @@ test_check.py::test_own_estimators_keep_the_contract[ucme]
 test_check.py::test_own_estimators_keep_the_contract[variational_partition_insample]
 test_cli.py::test_estimand_selects_what_is_shown_not_what_is_recorded
 test_cli.py::test_predictions_file_under_all_notions[one of each]
+test_config.py::test_experiment_composes_and_plans[arena]
 test_golden_gruber2025.py::test_one_fit_and_one_setting[kkr_fit CCE-K100]
 test_gruber2025_items.py::test_one_large_sample_finds_the_truth_and_the_exact_curve
 test_kernel_estimators.py::test_a_large_ridge_is_nothing_and_a_small_one_is_the_truth

@@ -1,11 +1,13 @@
 """The arena: regret by hand, its floor, cells without an answer, fewer reps, ranks, statements and their error rate."""
 
 import math
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from harness.commands.experiment import Experiment
 from harness.errors import BadInputError
 from harness.report import arena
 from harness.runs import settings as configured
@@ -240,3 +242,21 @@ def test_every_problem_of_the_arena_has_one_family_and_is_in_one_part():
     named = [problem for part in parts for problem in part["problem"]]
     assert sorted(arena.family_of(parts[0]["arena"]["families"])) == sorted(named)
     assert arena.families_of(parts[1]) == parts[0]["arena"]["families"]
+
+
+@pytest.mark.slow
+def test_a_small_arena_from_cells_to_its_page(tmp_path):
+    """The page is whole in itself, says the rule under its tables, and is drawn once."""
+    problems = "problem=[beta_calibrated,beta_overconfident,dirichlet3_overconfident]"
+    chosen = ["experiment=arena", problems, "estimator=[binned15,kmeans15,debiased15,oracle]", "n=[50,200]", "reps=3", "jobs=1"]
+    experiment = Experiment.of([*chosen, f"out={tmp_path}"])
+    experiment.compute(quiet=True)
+    frame = experiment.records()
+    files, _, _ = experiment.render(frame)
+    text = files[-1].read_text()
+    assert files[-1].name == f"{experiment.stem}.html" and experiment.is_drawn(frame)
+    assert text.count(arena.RULE.split(";")[0]) >= 8 and "<img" in text
+    assert not re.search(r"(src|href)=\"(https?:)?//", text) and "nan" not in re.sub(r"base64,[^\"]*", "", text).lower().split()
+    board = pd.read_csv(tmp_path / "variations" / experiment.stem / f"{experiment.stem}.csv")
+    assert set(board["notion"]) == {"binary", "top_label", "canonical"} and board["regret"].gt(0).all()
+    assert list(experiment.wide(frame).columns) == ["rank", "estimator", "mean regret"]

@@ -147,8 +147,8 @@ def test_new_parameters_are_swept_with_a_plus(cli, out):
 
 
 def test_experiments_and_sizes_by_multirun_are_results_not_sweeps(out):
-    one, other = multirun.results(["experiment=smoke,arena", "seed=0"])
-    assert not one.is_sweep and not other.is_sweep and [one.name, other.name] == ["smoke", "arena"]
+    one, other = multirun.results(["experiment=smoke,ranking_dirichlet10", "seed=0"])
+    assert not one.is_sweep and not other.is_sweep and [one.name, other.name] == ["smoke", "ranking_dirichlet10"]
     (sizes,) = multirun.results([*BASE, "n=50,[60,70]", "reps=2,4"])
     assert sizes.config["n"] == [50, 60, 70] and sizes.config["reps"] == 4 and not sizes.is_sweep
     (groups,) = multirun.results(["experiment=smoke", "problem=beta_calibrated,beta_wavy", "estimator=binned15"])

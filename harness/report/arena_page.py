@@ -261,7 +261,7 @@ def _answer(row, found, classes):
     truth = of.drop_duplicates("problem")["truth"]
     own = of[of["estimator"].eq(row["estimator"])]
     worst = own.loc[own["regret"].idxmax()]
-    other = row["runner_up"]
+    other = row["runner_up"] if isinstance(row["runner_up"], str) else None  # nobody else has a rank
     told = {
         "better": "which is worse by {:.0%}", "undecided": "which is not established to be worse (by {:.0%} here)",
         "worse": "which is better by {:.0%} on paired reps",
