@@ -159,6 +159,8 @@ def _compute(
                 )
                 if told and told[0] == "at":
                     child.begins(told[1])
+                elif told and told[0] == "refused":
+                    raise BadInputError(told[1])
                 elif told:
                     failed += told[1]
                     if done:
@@ -244,14 +246,15 @@ def serve_cells(pipe: Connection) -> None:
     with contextlib.suppress(KeyboardInterrupt, EOFError, BrokenPipeError):
         while True:
             task = pipe.recv()
-            pipe.send(("done", worker.run_chunk({**task, "cells": _announced(task, pipe)})))
+            _as_there(task["path"])
+            try:
+                pipe.send(("done", worker.run_chunk({**task, "cells": _announced(task, pipe)})))
+            except BadInputError as error:  # a file was edited while the run was going on
+                pipe.send(("refused", str(error)))
 
 
 def _announced(task: dict[str, Any], pipe: Connection) -> Iterator[Cell]:
     """The cells of a chunk; of each it is said that it begins, when what it needs is made."""
-    for folder in task["path"]:
-        if folder not in sys.path:
-            sys.path.append(folder)
     for position, cell in enumerate(task["cells"]):
         worker.component_of("problem", cell.problem, task)
         worker.component_of("estimator", cell.estimator, task)
@@ -259,10 +262,15 @@ def _announced(task: dict[str, Any], pipe: Connection) -> Iterator[Cell]:
         yield cell
 
 
+def _as_there(path: list[str]) -> None:
+    """Modules are found here where the process that watches finds them, in the same order."""
+    sys.path[:] = [*path, *(folder for folder in sys.path if folder not in path)]
+
+
 def serve_call(pipe: Connection) -> None:
     """In a watched process: call the function that comes through the pipe, and send back what it returns."""
     path, function, argument = pipe.recv()
-    sys.path[:] = [*sys.path, *(folder for folder in path if folder not in sys.path)]
+    _as_there(path)
     module, _, name = function.partition(":")
     try:
         with one_thread():
