@@ -140,7 +140,9 @@ def test_records_in_any_order_give_the_same():
     )
     mixed = frame.sample(frac=1.0, random_state=1)
     one, other = (arena.settings(f, families, classes) for f in (frame, mixed))
-    pd.testing.assert_frame_equal(one.drop(columns=["errors", "lost"]), other.drop(columns=["errors", "lost"]))
+    pd.testing.assert_frame_equal(
+        one.drop(columns=["values", "errors", "lost"]), other.drop(columns=["values", "errors", "lost"])
+    )
     other = other.sample(frac=1.0, random_state=2)
     pd.testing.assert_frame_equal(*(arena.leaderboard(table, by="n", resamples=30) for table in (one, other)))
     assert arena.better(one, "a", "b") == arena.better(other, "a", "b")
@@ -232,6 +234,9 @@ def test_families_are_checked():
         arena.family_of({"power": ["p"], "wavy": ["p"]})
 
 
-def test_every_problem_of_the_arena_has_one_family():
-    config = compose(["experiment=arena"])
-    assert set(arena.family_of(config["arena"]["families"])) == set(config["problem"])
+def test_every_problem_of_the_arena_has_one_family_and_is_in_one_part():
+    """The parts name their problems, the families all of them."""
+    parts = [compose([f"experiment={name}"]) for name in ("arena", "arena_hundred")]
+    named = [problem for part in parts for problem in part["problem"]]
+    assert sorted(arena.family_of(parts[0]["arena"]["families"])) == sorted(named)
+    assert arena.families_of(parts[1]) == parts[0]["arena"]["families"]

@@ -121,14 +121,17 @@ class Experiment:
         """File name of the results: the experiment's name without the paper's; a variation's own."""
         if self.is_variation:
             return self._own_name()
+        if self.config["arena"]:
+            return self.name.removeprefix("arena_")
         return self.name.removeprefix(f"{self.paper}_") if self.paper else self.name
 
     @property
     def folder(self) -> Path:
-        """Where the results go: <out>/<paper> or <out>/<name>; <out>/variations/<own name>; <out>/sweeps/<own name>."""
+        """Where the results go: <out>/<paper>, <out>/arena or <out>/<name>; <out>/variations/<own name>; <out>/sweeps/<own
+        name>."""
         if self.is_variation:
             return self.out / ("sweeps" if self.is_sweep else "variations") / self._own_name()
-        return self.out / (self.paper or self.name)
+        return self.out / (self.paper or ("arena" if self.config["arena"] else self.name))
 
     def _own_name(self):
         given = self.config["name"]
@@ -234,7 +237,7 @@ class Experiment:
     def render(self, frame) -> tuple[list[Path], dict[str, dict[str, int]], list[str]]:
         """Draw and write everything people look at; returns the files, the page last, the number of rows by source and verdict,
         and sentences on what the reader should know. Nothing is drawn, and nothing overwritten, where there is no number."""
-        from harness.report import figure_files, reproduction, tables
+        from harness.report import arena_page, figure_files, reproduction, tables
         from harness.report import page as report
 
         if not len(frame):
@@ -249,6 +252,9 @@ class Experiment:
             moved = variations.keep_other(self.folder, self.stem, json.loads(json.dumps(content, default=str)))
             if moved:
                 notes.append(f"{self.folder} held the results of another configuration; they are kept in {moved}")
+        if self.config["arena"] and not self.is_sweep:
+            with variations.undisturbed(self.folder, self.stem, self.identity) if self.is_variation else contextlib.nullcontext():
+                return arena_page.save(self, frame), {}, notes
         shown, config = self._shown(frame), self.shown_config()
         figure, summary, wide, compared = self._drawn(frame, shown, config, notes)
         if not self.is_sweep:  # the figure of a sweep has the times, other results are the same on every machine
@@ -312,9 +318,11 @@ class Experiment:
 
     def wide(self, frame):
         """The table for people: rows by problem and n (and swept values), a column per estimator."""
-        from harness.report import rankings, tables
+        from harness.report import arena_page, rankings, tables
         from harness.report.sweep_tables import SweepResults
 
+        if self.config["arena"] and not self.is_sweep:
+            return arena_page.table(self, frame)
         shown, config = self._shown(frame), self.shown_config()
         if self.is_sweep:
             return SweepResults(self.plan).table(shown, config)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -158,9 +158,9 @@ def settings(
             Of the estimand p_value: the share of values of at most 0.05.
         kind, cpu_seconds, peak_mb
             Kind of the estimates (point, interval, lower, upper); mean CPU seconds of a cell with a number; the largest memory.
-        errors, lost
-            Arrays over the reps: value - truth, NaN where the cell was not run, and what the rule puts in the place of an
-            answer, where `lost` is True. `leaderboard`, `better` and `ordered_pairs` resample them.
+        values, errors, lost
+            Arrays over the reps, NaN where the cell was not run: the values; value - truth, and in the place of an answer what
+            the rule says; and whether there was none. `leaderboard`, `better` and `ordered_pairs` resample them.
 
     Raises
     ------
@@ -237,7 +237,7 @@ def settings(
     table["cpu_seconds"] = _row_means(seconds, row, shape[0])
     memory = pd.Series(frame["peak_mb"].to_numpy(float) if "peak_mb" in frame else np.nan, index=range(len(frame)))
     table["peak_mb"] = memory.groupby(row).max().to_numpy()
-    table["errors"], table["lost"] = list(errors), list(is_lost)
+    table["values"], table["errors"], table["lost"] = list(value), list(errors), list(is_lost)
     some = np.maximum.reduceat(table["reps"].to_numpy(), start)[setting] > 0 if len(table) else []
     return table[some].reset_index(drop=True)
 
@@ -695,6 +695,46 @@ def better(
     return Statement(first, second, ratio, low, high, verdict, len(have), int(both.sum()), about, 1.0 - 2.0 * one_sided)
 
 
+def against(
+    settings: pd.DataFrame, first: str, comparisons: int | None = None, level: float = 0.95, resamples: int = 1000, seed: int = 0
+) -> pd.DataFrame:
+    """`better` of one estimator against every other at once, by their mean log regrets; where an estimator has some of the reps
+    only, it is scaled as in `settings`.
+
+    Parameters
+    ----------
+    settings, first, level, resamples, seed
+        As of `better`; settings hold all estimators.
+    comparisons : int, optional
+        By default the number of others.
+
+    Returns
+    -------
+    DataFrame indexed by estimator: ratio of the RMSEs of `first` and of it, low, high, verdict on `first`.
+    """
+    import pandas as pd
+    from scipy import stats
+
+    if settings.groupby(["notion", "estimand"]).ngroups > 1:
+        raise BadInputError("settings mix notions or estimands; a comparison is of one of each.")
+    block = _block(settings[settings["regret"].notna()])
+    if first not in block.names:
+        raise BadInputError(f"settings have no regret of {first}.")
+    own = block.names.index(first)
+    block = replace(block, best=np.full(len(block.best), own))
+    many = block.problems >= MIN_PROBLEMS
+    reps = block.squared.shape[2]
+    difference = -_nanmean(_cell_means(block, *_resampled(block.problems, reps, resamples, np.random.default_rng(seed), many)), 0)
+    freedom = block.problems - 1 if many else block.problems * (reps - 1)
+    others = [i for i in range(len(block.names)) if i != own]
+    wrong = (1.0 - level) / (comparisons or max(len(others), 1))
+    half = float(stats.t.ppf(1.0 - wrong / 2.0, max(freedom, 1))) * np.nanstd(difference[1:], axis=0, ddof=1)
+    low, ratio, high = (np.exp(difference[0] + side * half)[others] for side in (-1, 0, 1))
+    verdict = np.where(high < 1.0, "better", np.where(low > 1.0, "worse", "undecided"))
+    names = pd.Index([block.names[i] for i in others], name="estimator")
+    return pd.DataFrame({"ratio": ratio, "low": low, "high": high, "verdict": verdict}, index=names)
+
+
 def frontier(cost: Sequence[float], regret: Sequence[float]) -> list[int]:
     """The positions on the Pareto frontier, cheapest first: no other is at most as dear and has at most the regret.
 
@@ -711,41 +751,94 @@ def frontier(cost: Sequence[float], regret: Sequence[float]) -> list[int]:
     return found
 
 
-def ordered_pairs(
-    settings: pd.DataFrame, resamples: int = 1000, seed: int = 0, level: float = 0.95, by: Sequence[str] = ()
-) -> pd.DataFrame:
-    """How often an estimator puts two problems (models) into the order of their true errors.
+def choices(settings: pd.DataFrame, by: Sequence[str], comparisons: int | None = None, **bootstrap: Any) -> pd.DataFrame:
+    """The estimator to use by notion, estimand and `by`, and whether it is better than the runner-up.
 
-    A trial is a pair of problems of one notion, n and k with different truths (by more than their errors) in one rep; it is won
-    if the values have the order of the truths. Equal values are no order, and a trial without an answer is lost. Intervals are
-    of a bootstrap over problems.
+    Parameters
+    ----------
+    settings, by
+        As of `leaderboard`.
+    comparisons : int, optional
+        Of `better`; by default the number of rows, all of which are one set of statements. That the two were chosen by the same
+        data needs no further correction: a two-sided test of the best against the second also tests that the best is the best
+        (Hung and Fithian 2019, Annals of Statistics 47, exact for independent normal means).
+    bootstrap
+        resamples, seed and level of `leaderboard` and `better`.
 
     Returns
     -------
     DataFrame
-        notion, estimand, n, k, estimator, pairs, share, low, high, one row each.
+        notion, estimand, `by`, then estimator, regret, low, high, rmse, cpu_seconds, runner_up, runner_regret, ratio (of the
+        RMSEs of the first and the second), ratio_low, ratio_high, verdict, about, problems. A group in which nobody has a rank
+        is left out.
     """
     import pandas as pd
 
+    by = list(by)
+    board = leaderboard(settings, by, **bootstrap)
+    keys = ["notion", "estimand", *by]
+    first, second = (board[board["rank"].eq(place)].set_index(keys) for place in (1.0, 2.0))
+    parts = dict(list(settings[settings["regret"].notna()].groupby(keys)))
     rows = []
-    part = settings[settings["truth"].notna() & settings["regret"].notna()]
-    for group, of in part.groupby(["notion", "estimand", "n", "k"], sort=True):
-        truths = of.drop_duplicates("problem").sort_values("problem")
-        truth = truths["truth"].to_numpy()
-        if len(truth) < 2:
+    for key, row in first.iterrows():
+        found = {**dict(zip(keys, key)), **row[["estimator", "regret", "low", "high", "rmse", "cpu_seconds"]]}
+        found |= {"problems": parts[key]["problem"].nunique(), "verdict": "alone", "runner_up": None}
+        if key in second.index:
+            other = second.loc[key]
+            said = better(parts[key], row["estimator"], other["estimator"], comparisons or len(first), **bootstrap)
+            found |= {"runner_up": other["estimator"], "runner_regret": other["regret"], "ratio": said.ratio}
+            found |= {"ratio_low": said.low, "ratio_high": said.high, "verdict": said.verdict, "about": said.about}
+        rows.append(found)
+    columns = [
+        *keys, "estimator", "regret", "low", "high", "rmse", "cpu_seconds", "runner_up", "runner_regret", "ratio", "ratio_low",
+        "ratio_high", "verdict", "about", "problems",
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=columns)
+
+
+POINTS = ("point", "interval", "")  # kinds of estimates whose value is an estimate
+BY_DEFAULT = "l1"  # whose truths order problems for a quantity that has no truth of its own
+LEAST_APART = 1e-9  # true values that differ by less are equal
+
+
+def ordered_pairs(settings: pd.DataFrame, resamples: int = 1000, seed: int = 0, level: float = 0.95) -> pd.DataFrame:
+    """How often an estimator puts two problems (models) into the order of their true errors.
+
+    A trial is a pair of problems of one notion, n and k with different truths in one rep; it is won if the values have the order
+    of the truths. Equal values are no order, and a trial without an answer is lost. For a quantity without truths, such as a
+    smooth ECE, the order is that of the true l1. Intervals are of a bootstrap over problems.
+
+    Returns
+    -------
+    DataFrame
+        notion, estimand, by (the estimand whose truths order), n, k, estimator, pairs, share, low, high.
+    """
+    import pandas as pd
+
+    keys = ["notion", "n", "k"]
+    rows = []
+    part = settings[settings["kind"].isin(POINTS) & settings["estimand"].ne("p_value")]
+    known = part.dropna(subset=["truth"]).drop_duplicates(["estimand", "problem", *keys])
+    truths = known.set_index(["estimand", *keys, "problem"])["truth"].sort_index()
+    for (estimand, *key), of in part.groupby(["estimand", *keys], sort=True):
+        by = estimand if (estimand, *key) in truths.index.droplevel("problem") else BY_DEFAULT
+        if (by, *key) not in truths.index.droplevel("problem"):
             continue
-        column = of["problem"].map({name: i for i, name in enumerate(truths["problem"])}).to_numpy()
+        truth = truths.loc[(by, *key)]
+        of = of[of["problem"].isin(truth.index)]
         names = sorted(of["estimator"].unique())
         position = of["estimator"].map({name: i for i, name in enumerate(names)}).to_numpy()
-        errors, lost = (np.stack(of[name].to_numpy()) for name in ("errors", "lost"))
-        value = np.full((len(names), len(truth), errors.shape[1]), np.nan)
-        value[position, column] = np.where(lost, np.inf, errors + of["truth"].to_numpy()[:, None])
+        column = of["problem"].map({name: i for i, name in enumerate(truth.index)}).to_numpy()
+        values, lost = (np.stack(of[name].to_numpy()) for name in ("values", "lost"))
+        value = np.full((len(names), len(truth), values.shape[1]), np.nan)
+        value[position, column] = np.where(lost, np.inf, values)
         i, j = np.triu_indices(len(truth), 1)
-        apart = truth[i] != truth[j]
+        true = truth.to_numpy()
+        apart = np.abs(true[i] - true[j]) > LEAST_APART
         i, j = i[apart], j[apart]
         if not len(i):
             continue
-        swap = truth[i] > truth[j]
+        swap = true[i] > true[j]
         low, high = value[:, np.where(swap, j, i)], value[:, np.where(swap, i, j)]
         tried = ~np.isnan(low) & ~np.isnan(high)
         with np.errstate(invalid="ignore"):
@@ -756,10 +849,7 @@ def ordered_pairs(
         with np.errstate(invalid="ignore", divide="ignore"):
             share = (times @ wins.T) / (times @ trials.T)
         bounds = _quantiles(share, level)
-        keys = dict(zip(("notion", "estimand", "n", "k"), group))
-        rows.append(
-            pd.DataFrame({**keys, "estimator": names, "pairs": (trials > 0).sum(axis=1), "share": share[0],
-                          "low": bounds[0], "high": bounds[1]})
-        )  # fmt: skip
-    columns = ["notion", "estimand", "n", "k", "estimator", "pairs", "share", "low", "high"]
+        frame = {"estimand": estimand, "by": by, **dict(zip(keys, key)), "estimator": names, "pairs": (trials > 0).sum(axis=1)}
+        rows.append(pd.DataFrame({**frame, "share": share[0], "low": bounds[0], "high": bounds[1]}))
+    columns = ["notion", "estimand", "by", "n", "k", "estimator", "pairs", "share", "low", "high"]
     return pd.concat(rows, ignore_index=True)[columns] if rows else pd.DataFrame(columns=columns)
