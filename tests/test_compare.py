@@ -36,13 +36,13 @@ def held(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patched(patch)
         out, folder = tmp_path_factory.mktemp("arena"), tmp_path_factory.mktemp("baseline")
-        harness.run(["experiment=arena", *ARENA, "engine=serial", f"out={out}"])
+        harness.run(["experiment=smoke", *ARENA, "engine=serial", f"out={out}"])
         baseline.store(out, folder)
     return folder, digests(folder)
 
 
 def patched(patch):
-    patch.setattr(baseline, "EXPERIMENTS", {"arena": ("experiment=arena", *ARENA)})
+    patch.setattr(baseline, "experiments", lambda: {"arena": ("experiment=smoke", *ARENA)})
     patch.setattr(baseline, "families", lambda: FAMILIES)
 
 
@@ -67,7 +67,7 @@ def compare(cli, held, module, monkeypatch):
 def test_the_baseline_has_the_numbers_of_the_records(held, tmp_path, monkeypatch):
     patched(monkeypatch)
     out = tmp_path / "again"
-    fresh = harness.run(["experiment=arena", *ARENA, "engine=serial", f"out={out}"])
+    fresh = harness.run(["experiment=smoke", *ARENA, "engine=serial", f"out={out}"])
     loaded = baseline.load(held[0])
     same = "key problem problem_key notion n rep estimator estimator_key seed estimand value".split()
     same += "low high level kind status reason truth truth_error".split()
@@ -229,7 +229,7 @@ def test_an_absent_and_an_old_baseline_are_refused_with_the_remedy(held, tmp_pat
     patched(monkeypatch)
     with pytest.raises(BadInputError, match="there is no baseline of arena.*calharness compare --rebuild"):
         baseline.load(tmp_path)
-    monkeypatch.setattr(baseline, "EXPERIMENTS", {"arena": ("experiment=arena", *ARENA[:3], "reps=5", ARENA[4])})
+    monkeypatch.setattr(baseline, "experiments", lambda: {"arena": ("experiment=smoke", *ARENA[:3], "reps=5", ARENA[4])})
     with pytest.raises(BadInputError, match="cannot be used: .*is another one; `calharness compare --rebuild`"):
         baseline.load(held[0])
     with pytest.raises(BadInputError, match="cells of arena have no record"):
@@ -255,15 +255,15 @@ def draws(rivals, reps, families, own=1.0, problems=1, seed=0):
 
 
 def test_error_rates_of_the_verdict():
-    """Among equals neither statement is made more often than its level (300 families, bound of three Monte Carlo errors), and
+    """Among equals neither statement is made more often than its level (150 families, bound of three Monte Carlo errors), and
     none is left at a false discovery rate; an estimator with 0.4 or 2.5 times the error is found out."""
-    equals = draws(4, 20, 300, problems=2)
+    equals = draws(4, 20, 150, problems=2)
     found = verdict.groups(equals[equals["estimator"].isin(["e0", "e1"])], "e0", ["family"])
     for level in (0.05, 0.01):
         for p in ("p_wins", "p_loses"):
-            assert 0 < (found[p] <= level).mean() <= level + 3 * np.sqrt(level * (1 - level) / 300)
+            assert (found[p] <= level).mean() <= level + 3 * np.sqrt(level * (1 - level) / 150)
     found = verdict.groups(equals, "e0", ["family"])
-    assert (found["p_wins"] <= 0.05).mean() <= 0.05 and (found["p_loses"] <= 0.05).mean() <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 300)
+    assert (found["p_wins"] <= 0.05).mean() <= 0.05 and (found["p_loses"] <= 0.05).mean() <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 150)
     assert found["verdict"].ne("undecided").sum() <= 1
     assert verdict.groups(draws(4, 20, 1, own=0.4, problems=3), "e0", ["family"])["verdict"].tolist() == ["wins"]
     (one,) = verdict.groups(draws(4, 20, 1, own=2.5, problems=3), "e0", ["family"]).itertuples()

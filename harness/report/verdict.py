@@ -101,6 +101,7 @@ def _of_estimand(part, mine, own, notion, estimand, by):
     rivals = sorted(name for name in part["estimator"].unique() if name != own and arena.is_published(name))
     log, phi, have = log_ratios(part, mine, rivals)
     weight = 1.0 / mine.groupby(list(CELL))["problem"].transform("size").to_numpy(float)
+    cost = dict(zip(zip(part["estimator"], part["problem"], part["n"]), part["cpu_seconds"]))
     rows = []
     for group, own_rows in mine.groupby(list(by), sort=True):
         at = own_rows.index.to_numpy()
@@ -123,12 +124,12 @@ def _of_estimand(part, mine, own, notion, estimand, by):
             best = int(mean.argmax())
             half = _quantile(freedom[best]) * error[best]
             rival = rivals[complete[best]]
-            of_rival = part[part["estimator"].eq(rival)].merge(own_rows[["problem", "n"]], on=["problem", "n"])
+            of_rival = [cost.get((rival, problem, n)) for problem, n in zip(own_rows["problem"], own_rows["n"])]
             row |= {
                 "rival": rival, "rivals": len(complete),
                 "p_wins": p_better.max(), "p_loses": min(1.0, len(complete) * p_worse.min()),
                 "ratio": math.exp(mean[best]), "low": math.exp(mean[best] - half), "high": math.exp(mean[best] + half),
-                "rival_cpu_seconds": _geometric(of_rival["cpu_seconds"]),
+                "rival_cpu_seconds": _geometric(of_rival),
             }  # fmt: skip
         rows.append(row)
     return rows
@@ -194,7 +195,7 @@ def _quantile(freedom):
 
 
 def _geometric(values):
-    fine = values.dropna()
+    fine = np.array([value for value in values if value is not None and math.isfinite(value)])
     return float(np.exp(np.log(np.maximum(fine, 1e-7)).mean())) if len(fine) else math.nan
 
 

@@ -26,16 +26,13 @@ from harness.runs import plan as planning
 from harness.runs import records, stored
 from harness.runs.components import Component
 from harness.runs.config import compose
-from harness.runs.options import ids, option
+from harness.runs.options import option
 from harness.runs.plan import Cell, Plan
 
 if TYPE_CHECKING:
     import pandas as pd
 
-EXPERIMENTS: dict[str, tuple[str, ...]] = {
-    "arena": ("experiment=arena",),
-    "arena_dear": ("experiment=arena_dear",),
-}  # cheapest first
+WHOLE = "arena_index"  # the experiment that names the parts of the arena, in `records_of`
 REMEDY = "`calharness compare --rebuild` computes what is missing, which may take hours and is resumed by the same command"
 OTHER = "other"  # the family of a problem that the arena names in none
 
@@ -79,9 +76,8 @@ def folder_of(given: str | Path | None = None) -> Path:
 
 
 def experiments() -> dict[str, tuple[str, ...]]:
-    """{name: overrides} of the arena's experiments that exist, cheapest first."""
-    known = ids("experiment")
-    return {name: words for name, words in EXPERIMENTS.items() if words[0].partition("=")[2] in known}
+    """{name: overrides} of the experiments that make up the arena, as conf/experiment/arena_index.yaml names them."""
+    return {name: (f"experiment={name}",) for name in option("experiment", WHOLE).config["records_of"]}
 
 
 def families() -> dict[str, list[str]]:
