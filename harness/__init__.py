@@ -14,6 +14,7 @@ The parts by their ids, and runs of them:
     harness.load_problem("beta_overconfident", **overrides)     harness.load_estimator("binned15", **overrides)
     harness.run(["experiment=smoke", "reps=2"])                 -> DataFrame of records, one row per estimate
     harness.load_records(path)                                  -> the same, of a results folder
+    harness.compare("my_module.mine")                           -> where an own estimator stands in the arena, by setting
     harness.evaluate(records)                                   -> bias, sd, rmse, coverage ... by problem, notion, n, estimator,
                                                                    estimand
 """
@@ -42,8 +43,9 @@ if TYPE_CHECKING:
 
 __version__ = VERSION
 __all__ = [
-    "BadInputError", "Estimate", "Truth", "UndefinedError", "estimate", "evaluate", "list_estimators", "list_experiments",
-    "list_problems", "load_estimator", "load_problem", "load_records", "paired_difference", "perturb", "reduce", "run",
+    "BadInputError", "Estimate", "Truth", "UndefinedError", "compare", "estimate", "evaluate", "list_estimators",
+    "list_experiments", "list_problems", "load_estimator", "load_problem", "load_records", "paired_difference", "perturb",
+    "reduce", "run",
 ]  # fmt: skip
 
 
@@ -282,3 +284,57 @@ def run(overrides: list[str], quiet: bool = True) -> pd.DataFrame:
     experiment.compute(quiet=quiet)
     records: pd.DataFrame = experiment.records()
     return records
+
+
+def compare(
+    estimator: str | Estimator | None = None,
+    *,
+    problem: str | Problem | None = None,
+    calibrator: Any = None,
+    **options: Any,
+) -> pd.DataFrame:
+    """Compare an own estimator, problem or calibrator with the arena's stored baseline; only its own cells are computed.
+
+    Parameters
+    ----------
+    estimator : str, callable
+        "module.Name", an id, a function or class of a module, or an instance of a dataclass. What is typed at a prompt is
+        computed in this process, without a limit of time, and its records are not kept.
+    problem : str or object, optional
+        In its place a problem, on which the arena's cheap estimators are run.
+    calibrator : str or object, optional
+        In its place a calibrator, which is judged in the variational estimator.
+    **options
+        n, reps, family, notion, estimand: parts of the arena, values or lists; out, jobs, limit (seconds of a cell), baseline:
+        as of `calharness compare`.
+
+    Returns
+    -------
+    DataFrame
+        One row per family, problem, k, notion, n, estimand and estimator: reps, bias, sd, rmse, rmse_se, regret (the RMSE over
+        that of the best published estimator), best, over, coverage, width, cpu_seconds and others
+        (`harness.report.arena.settings`); of the own estimator and of the best published one of each setting. With a problem, of
+        all estimators.
+
+    Raises
+    ------
+    BadInputError
+        If it cannot be compared: it fails, hangs, is no estimator; or there is no baseline, or one of another arena.
+
+    Notes
+    -----
+    Page, figure and LaTeX table are written to compare/<name> of the folder of results. The page says where it wins and loses,
+    with a false discovery rate of 5 %.
+
+    Examples
+    --------
+    >>> compare("my_module.mine", n=[200, 1000], notion="binary")  # doctest: +SKIP
+    """
+    from harness.commands.compare import compare as against
+
+    given = {"estimator": estimator, "problem": problem, "calibrator": calibrator}
+    kinds = [kind for kind, target in given.items() if target is not None]
+    if len(kinds) != 1:
+        raise BadInputError(f"compare takes one of estimator, problem and calibrator, found {', '.join(kinds) or 'none'}.")
+    found: pd.DataFrame = against(given[kinds[0]], kinds[0], **options)
+    return found

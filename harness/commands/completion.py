@@ -29,10 +29,24 @@ ZSH = """_calharness() {
 }
 compdef _calharness calharness"""
 
-COMMANDS = ("run", "list", "info", "plan", "status", "report", "results", "check", "doctor", "data", "completion", "help")
+COMMANDS = (
+    "run",
+    "list",
+    "info",
+    "plan",
+    "status",
+    "report",
+    "results",
+    "check",
+    "compare",
+    "doctor",
+    "data",
+    "completion",
+    "help",
+)
 FLAGS = {
     "run": ("-m", "--cfg", "--traceback", "--help"), "list": ("--all", "--help"), "doctor": ("--compact", "--help"),
-    "results": ("--compute", "--store", "--help"),
+    "results": ("--compute", "--store", "--help"), "compare": ("--rebuild", "--help"),
 }  # fmt: skip
 LISTS = ("problems", "estimators", "experiments", "calibrators", "papers")
 VALUES = {
@@ -78,6 +92,8 @@ def _complete(before: list[str], word: str) -> list[str]:
         return _list(before[1:], word)
     if command == "check":
         return ids("estimator")
+    if command == "compare":
+        return list(FLAGS["compare"]) if word.startswith("-") else _compare(word)
     if command == "data":
         return _data(before[1:])
     if word.startswith("-"):
@@ -97,6 +113,15 @@ def _list(before: list[str], word: str) -> list[str]:
         values = VALUES.get(key) or (ids(key) if key in GROUPS else _papers() if key == "paper" else ())
         return [f"{key}={value}" for value in values]
     return ["--all", "notion=", "estimand=", "paper=", "problem=", "estimator="]
+
+
+def _compare(word: str) -> list[str]:
+    name, equals, _ = word.partition("=")
+    if equals:
+        values = ids("problem") if name == "problem" else [one for one in VALUES.get(name, ()) if one != "all"]
+        return [f"{name}={value}" for value in values]
+    options = ("problem", "calibrator", "n", "reps", "family", "notion", "estimand", "out", "jobs", "limit", "baseline")
+    return [*(f"{one}=" for one in options), *ids("estimator")]
 
 
 def _data(before: list[str]) -> list[str]:

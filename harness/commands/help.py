@@ -25,6 +25,7 @@ MAIN = """calharness: estimators of calibration error against problems with know
   calharness report OVERRIDES                          figure, tables and page from the records; runs nothing
   calharness results [--compute | --store]             all papers: drawn from stored records, or computed from nothing
   calharness check my_module.Mine                      contract test of an estimator, problem or calibrator
+  calharness compare my_module.mine                    an own estimator against all of the arena: a verdict on one page
   calharness doctor [--compact] [OVERRIDES]            broken parts, duplicates, missing cells
   calharness data list|fetch NAME|verify|make NAME     published files: where, how large, checksums; stand-ins made here
   calharness completion bash|zsh                       the shell completes commands, ids and parameters
@@ -103,6 +104,22 @@ Experiments without any number are not drawn. Exit status 1 if one could not be 
   calharness check binned15          an id of an estimator or a problem
 
 Exit status 1 if an item failed.""",
+    "compare": """calharness compare TARGET [NAME=VALUE ...]: where one's own estimator stands among all of the arena, on one page
+
+  calharness compare my_module.mine                        an estimator: module.Name or an id
+  calharness compare calibrator=my_module.MyCalibrator     a calibrator, in the variational estimator
+  calharness compare problem=my_module.MyProblem           the arena's cheap estimators on a problem
+  calharness compare my_module.mine n=200,1000 reps=10 family=rare notion=binary estimand=l1
+  calharness compare --rebuild [out=DIR] [jobs=N]          compute the baseline anew, cheapest first (hours), and store it
+
+The contract test comes first; then only the new cells are computed, with the arena's problems, sample sizes, replications and
+seed. Interrupted? The same command goes on. results/compare/NAME/ has page, figure, LaTeX table, and the sentences to be quoted.
+  n= reps= family= notion= estimand=    of the arena, a part
+  limit=60        seconds that one estimate may take; an estimator that takes longer is stopped and named
+  jobs=-1         processes; -1 = one per core
+  out=DIR         the folder of records and results; else CALHARNESS_OUT, else results/
+  baseline=DIR    the stored records of the arena; else results/baseline
+Exit status 2 if it cannot be compared; the baseline is only read.""",
     "doctor": """calharness doctor [--compact] [OVERRIDES]: broken parts, duplicates, runs without provenance, missing cells
 
   calharness doctor

@@ -1,4 +1,4 @@
-"""Command line: calharness [run] OVERRIDES | list | info | plan | status | report | check | doctor | data |
+"""Command line: calharness [run] OVERRIDES | list | info | plan | status | report | check | compare | doctor | data |
 completion | help."""
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-COMMANDS = ("run", "list", "info", "plan", "status", "report", "results", "check", "doctor", "data", "completion")
+COMMANDS = ("run", "list", "info", "plan", "status", "report", "results", "check", "compare", "doctor", "data", "completion")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -64,7 +64,7 @@ def dispatch(arguments: list[str]) -> int:
         return 0
     commands = {
         "run": run, "list": list_, "info": info, "plan": plan, "status": status, "report": report,
-        "results": results, "check": check, "doctor": doctor, "data": data, "completion": completion,
+        "results": results, "check": check, "compare": compare, "doctor": doctor, "data": data, "completion": completion,
     }  # fmt: skip
     first, rest = arguments[0], arguments[1:]
     if first in commands:
@@ -372,6 +372,12 @@ def check(arguments: list[str]) -> int:
     findings = contract.check(arguments[0])
     print(contract.report(findings))
     return int(any(f.outcome == "failed" for f in findings))
+
+
+def compare(arguments: list[str]) -> int:
+    from harness.commands import compare as against
+
+    return against.command(arguments)
 
 
 def doctor(arguments: list[str]) -> int:

@@ -54,7 +54,7 @@ def execute(plan: Plan, quiet: bool = False, later: float = 0.0) -> dict[str, An
     run_id = provenance.start(out, config, counts)
     state = "failed"
     try:
-        _record_skips(plan, groups, out, run_id)
+        record_skips(plan, groups, out, run_id)
         todo = {k: [c for c in group if c.key not in plan.skips] for k, group in groups.items()}
         _compute_all(plan, [group for group in todo.values() if group], out, run_id, quiet, later)
         states = _states(plan, out, run_id)
@@ -73,7 +73,7 @@ def _compute_all(plan: Plan, groups: list[list[Cell]], out: Path, run_id: str, q
     is known and does not stop the others. Raises WorkerDiedError at the end if a worker dies again."""
     costs, workers = Costs(plan, out), worker_count(plan.config)
     try:
-        _compute(plan, _chunks(groups, costs, workers), out, run_id, _Progress(groups, costs, workers, quiet, later))
+        _compute(plan, chunks_of(groups, costs, workers), out, run_id, _Progress(groups, costs, workers, quiet, later))
         return
     except WorkerDiedError as death:
         if not quiet:
@@ -85,7 +85,7 @@ def _compute_all(plan: Plan, groups: list[list[Cell]], out: Path, run_id: str, q
         mine = [group for group in mine if group]
         try:
             progress = _Progress(mine, costs, 2, quiet, later)
-            _compute(plan, _chunks(mine, costs, workers), out, run_id, progress, apart=True)
+            _compute(plan, chunks_of(mine, costs, workers), out, run_id, progress, apart=True)
         except WorkerDiedError as death:
             deaths.append(str(death))
     if deaths:
@@ -239,7 +239,7 @@ def describe_plan(plan: Plan, out: Path) -> str:
     return "\n".join(lines)
 
 
-def _chunks(groups: list[list[Cell]], costs: Costs, workers: int) -> list[list[Cell]]:
+def chunks_of(groups: list[list[Cell]], costs: Costs, workers: int) -> list[list[Cell]]:
     """Consecutive data groups joined until a chunk holds enough work; at least eight chunks per worker where there are cells."""
     total = sum(len(g) for g in groups)
     most = max(1, min(CHUNK_CELLS, total // (8 * workers)))
@@ -265,7 +265,7 @@ def worker_count(config: dict[str, Any]) -> int:
     return int(joblib.cpu_count() if config["jobs"] < 0 else config["jobs"])
 
 
-def _record_skips(plan: Plan, groups: Groups, out: Path, run_id: str) -> None:
+def record_skips(plan: Plan, groups: Groups, out: Path, run_id: str) -> None:
     part = records.Part(out)
     for group in groups.values():
         for cell in group:

@@ -255,20 +255,64 @@ def unpack(path: Path, plan: Plan, out: Path) -> int:
 
 def _read(path: Path) -> dict[str, list[Any]]:
     """The columns of a stored file that records.COLUMNS has, None where there is nothing, and `cell`."""
-    import numpy as np
     import pyarrow.parquet as pq
 
     table = pq.read_table(path)
     columns: dict[str, list[Any]] = {name: table[name].to_pylist() for name in ("cell", *TEXTS)}
-    value, low, high, level = (table[name].to_pandas().to_numpy(dtype=float) for name in ("value", "low", "high", "level"))
-    omitted = table["value"].is_null().to_numpy()
-    numbers = {"value": np.where(omitted, np.where(np.isnan(high), low, high), value), "low": low, "high": high, "level": level}
-    numbers |= {name: _rounded(table[name].to_pandas().to_numpy(dtype=float), 3) for name in TIMES}
+    numbers = _numbers(table)
     columns |= {name: [None if number != number else number for number in held.tolist()] for name, held in numbers.items()}
     exact = str(table.schema.field("numbers").type.value_type) == "double"
     given = zip(table["template"].to_pylist(), table["numbers"].to_pylist())
     columns["diagnostics"] = [None if text is None else _together(text, held or [], exact) for text, held in given]
     return columns
+
+
+def _numbers(table: Any) -> dict[str, Any]:
+    """Values, bounds and times of a stored table as arrays, NaN where there is nothing."""
+    import numpy as np
+
+    value, low, high, level = (table[name].to_pandas().to_numpy(dtype=float) for name in ("value", "low", "high", "level"))
+    omitted = table["value"].is_null().to_numpy()
+    numbers = {"value": np.where(omitted, np.where(np.isnan(high), low, high), value), "low": low, "high": high, "level": level}
+    return numbers | {name: _rounded(table[name].to_pandas().to_numpy(dtype=float), 3) for name in TIMES}
+
+
+def frame_of(path: Path, plan: Plan) -> pd.DataFrame:
+    """The stored records of a plan with their truths, as of `load_records`, without a results folder; diagnostics and what is not
+    stored are empty.
+
+    Raises
+    ------
+    BadInputError
+        If the file is of a plan with other cells.
+    """
+    import numpy as np
+    import pandas as pd
+    import pyarrow.parquet as pq
+
+    told = metadata(path)
+    if told["plan"] != plan_digest(plan):
+        raise BadInputError(_refused(path, told, plan))
+    table = pq.read_table(path, columns=["cell", *TEXTS, "value", "low", "high", "level", *TIMES])
+    positions = table["cell"].to_numpy()
+    numbers = _numbers(table)
+    held: dict[str, Any] = dict.fromkeys(records.COLUMNS)
+    for name in ("key", "notion", "n", "rep", "seed"):
+        held[name] = np.array([getattr(cell, name) for cell in plan.cells], dtype=records.dtype(records.COLUMNS[name]))[positions]
+    for group, made in (("problem", plan.problems), ("estimator", plan.estimators)):
+        codes = {name: code for code, name in enumerate(made)}
+        code = np.array([codes[getattr(cell, group)] for cell in plan.cells], dtype=int)[positions]
+        for name, field in ((group, "id"), (f"{group}_key", "key"), (f"{group}_parameters", "parameters")):
+            held[name] = np.array([getattr(one, field) for one in made.values()], dtype=object)[code]
+    for name in TEXTS:
+        held[name] = table[name].to_pandas().to_numpy(dtype=object)
+    frame = pd.DataFrame({**held, **numbers}, index=range(len(positions)))
+    frame = frame.astype({name: "float64" for name, kind in records.COLUMNS.items() if kind == "float"})
+    keys = ["problem_key", "notion", "estimand"]
+    wanted = frame[keys].drop_duplicates()
+    known = [told["truths"].get(key, {}).get(f"{notion}|{name}") or (np.nan, np.nan) for key, notion, name in wanted.to_numpy()]
+    wanted["truth"], wanted["truth_error"] = ([float(one[i]) for one in known] for i in (0, 1))
+    return frame.merge(wanted, on=keys, how="left")
 
 
 def _rounded(numbers: Any, digits: int) -> Any:

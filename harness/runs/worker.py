@@ -61,7 +61,7 @@ def run_chunk(task: dict[str, Any]) -> int:
     try:
         with one_thread():
             for cell in task["cells"]:
-                problem, estimator = _component("problem", cell.problem, task), _component("estimator", cell.estimator, task)
+                problem, estimator = component_of("problem", cell.problem, task), component_of("estimator", cell.estimator, task)
                 common = common_columns(problem, estimator, cell, task["run_id"])
                 if drawn != (cell.problem, cell.rep, cell.n, cell.seed):
                     sample, reduced, drawn = None, {}, (cell.problem, cell.rep, cell.n, cell.seed)
@@ -110,7 +110,7 @@ def interruptible() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _component(group: str, name: str, task: dict[str, Any]) -> Component:
+def component_of(group: str, name: str, task: dict[str, Any]) -> Component:
     """The component that the plan calls `name`. It is made again when its key is new: a file or a source has changed since."""
     own_id, config, key = task["components"][group][name]
     held = _components.get((group, name))

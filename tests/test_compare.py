@@ -1,0 +1,280 @@
+"""`calharness compare`: an own estimator, problem or calibrator against a small baseline that stands for the arena's."""
+
+import hashlib
+import inspect
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import harness
+from harness import BadInputError
+from harness.report import verdict
+from harness.runs import baseline, records
+
+ARENA = (
+    "problem=[beta_overconfident,dirichlet3_harmonic]",
+    "estimator=[binned15,binned15_mass]",
+    "n=100",
+    "reps=4",
+    "notion=main",
+)
+FAMILIES = {"power": ["beta_overconfident"], "wavy": ["dirichlet3_harmonic"]}
+MINE = '''
+import numpy as np
+
+def mine(p, y):
+    """Mean absolute residual over ten bins of equal width."""
+    cell = np.digitize(p, np.linspace(0.1, 0.9, 9))
+    return sum(abs((p - y)[cell == b].sum()) for b in range(10)) / len(p)
+'''
+
+
+@pytest.fixture(scope="module")
+def held(tmp_path_factory):
+    """(folder of a small baseline, digests of its files)."""
+    with pytest.MonkeyPatch.context() as patch:
+        patched(patch)
+        out, folder = tmp_path_factory.mktemp("arena"), tmp_path_factory.mktemp("baseline")
+        harness.run(["experiment=smoke", *ARENA, "engine=serial", f"out={out}"])
+        baseline.store(out, folder)
+    return folder, digests(folder)
+
+
+def patched(patch):
+    patch.setattr(baseline, "experiments", lambda: {"arena": ("experiment=smoke", *ARENA)})
+    patch.setattr(baseline, "families", lambda: FAMILIES)
+
+
+def digests(folder):
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
+
+
+@pytest.fixture
+def compare(cli, held, module, monkeypatch):
+    """compare("my_module.mine", ...) -> (exit status, output, errors); the baseline must stay as it is."""
+    patched(monkeypatch)
+    monkeypatch.setenv("PYTHONHASHSEED", "0")
+
+    def call(*arguments):
+        found = cli("compare", *arguments, f"baseline={held[0]}", "jobs=1")
+        assert digests(held[0]) == held[1]
+        return found
+
+    return call
+
+
+def test_the_baseline_has_the_numbers_of_the_records(held, tmp_path, monkeypatch):
+    patched(monkeypatch)
+    out = tmp_path / "again"
+    fresh = harness.run(["experiment=smoke", *ARENA, "engine=serial", f"out={out}"])
+    loaded = baseline.load(held[0])
+    same = "key problem problem_key notion n rep estimator estimator_key seed estimand value".split()
+    same += "low high level kind status reason truth truth_error".split()
+    by = ["key", "estimand"]
+    pd.testing.assert_frame_equal(
+        loaded[same].sort_values(by, ignore_index=True), fresh[same].sort_values(by, ignore_index=True), check_dtype=False
+    )
+    assert set(records.COLUMNS) <= set(loaded) and baseline.read(held[0]).classes == {
+        "beta_overconfident": 2,
+        "dirichlet3_harmonic": 3,
+    }
+
+
+@pytest.mark.slow
+def test_readmes_estimator_is_judged_once_and_its_second_run_computes_nothing(compare, module, out):
+    module("my_module", MINE)
+    code, text, err = compare("my_module.mine")
+    assert code == 0, err
+    assert "mine: 12 cells, 0 done before, 8 computed, 4 skipped" in text  # 4 canonical cells of 3 classes
+    assert (
+        "For the binary L1 calibration error on 1 problem of calharness's arena (n = 100; 4 replications), the RMSE of mine"
+        in text
+    )
+    folder = out / "compare" / "mine"
+    ends = {path.name.removeprefix("mine") for path in folder.iterdir()}
+    assert ends == {".html", ".png", ".svg", ".pdf", ".tex", ".txt", ".csv", "_cells.csv", "_settings.csv"}
+    first = digests(folder)
+    page = (folder / "mine.html").read_text()
+    assert "false discovery rate" in page and "power" in page and "src=" not in page and "–nan" not in page
+    code, text, _ = compare("my_module.mine")
+    assert code == 0 and "8 done before, 0 computed" in text and digests(folder) == first
+
+
+def test_from_python_an_estimator_typed_at_a_prompt_is_not_recorded(held, out, monkeypatch):
+    patched(monkeypatch)
+    import __main__
+
+    def typed(p, y):
+        """Gap of the means."""
+        return abs(p.mean() - y.mean())
+
+    typed.__module__, typed.__qualname__ = "__main__", "typed"
+    monkeypatch.setattr(__main__, "typed", typed, raising=False)
+    table = harness.compare(typed, baseline=held[0], notion="binary", n=100)
+    assert set(table["notion"]) == {"binary"} and not (out / "records").exists()
+    own = table[table["estimator"].eq("typed")]
+    p, y = zip(*(_sample(rep) for rep in range(4)))
+    errors = [abs(a.mean() - b.mean()) - own["truth"].iloc[0] for a, b in zip(p, y)]
+    assert own["rmse"].iloc[0] == pytest.approx(np.sqrt(np.mean(np.square(errors))), rel=1e-12)
+    best = table[table["estimator"].eq(table["best"])]
+    assert own["regret"].iloc[0] == pytest.approx(own["rmse"].iloc[0] / best["rmse"].iloc[0])
+
+
+def _sample(rep):
+    from harness.common.seeds import problem_rng
+    from harness.problems.base import ProblemSpec
+    from harness.runs.components import configured
+    from harness.runs.options import option
+
+    one = configured("problem", "beta_overconfident", dict(option("problem", "beta_overconfident").config))
+    return one.object.sample(100, problem_rng(0, ProblemSpec.of(one.object), one.key, rep))
+
+
+BAD = {
+    "signature": ("def bad(p):\n    return 0.1", "bad"),
+    "list": ("def bad(p, y):\n    return [0.1]", "returned a list"),
+    "text": ("def bad(p, y):\n    return 'much'", "bad"),
+    "absent": ("def good(p, y):\n    return 0.1", "bad"),
+    "broken": ("def bad(p, y:\n    return 0.1", "SyntaxError"),
+}
+BAD_LATER = {
+    "nan": ("def bad(p, y):\n    return float('nan')", "bad on beta_overconfident, n = 100, rep 0, returned nan as l1"),
+    "raises": ("def bad(p, y):\n    raise KeyError('no such bin')", "bad on beta_overconfident, n = 100, rep 0, fails: KeyError"),
+    "exits": ("import os\ndef bad(p, y):\n    os._exit(0)", "bad on beta_overconfident, n = 100, rep 0, took its process down"),
+    "crashes": ("import ctypes\ndef bad(p, y):\n    ctypes.string_at(0)", "rep 0, took its process down"),
+    "hangs": ("import time\ndef bad(p, y):\n    time.sleep(600)", "beta_overconfident, n = 100, rep 0, took longer than 1 s"),
+    "hangs later": (
+        "import time\ndef bad(p, y):\n    return 0.1 if len(p) != 100 or p[0] < 0.5 else time.sleep(600)", "took longer than 1 s",
+    ),
+    "of nothing known": ("def bad(p, y):\n    from harness import Estimate\n    return {'ks': Estimate(0.1)}", "bad"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", BAD)
+def test_what_is_no_estimator_is_refused_in_one_sentence(compare, module, out, fault):
+    source, said = BAD[fault]
+    module(f"bad_{fault}", source)
+    assert_refused(compare(f"bad_{fault}.bad"), said, out)
+
+
+def assert_refused(found, said, out):
+    code, text, err = found
+    told = [line for line in err.splitlines() if line.startswith("calharness: ")]
+    assert code == 2 and len(told) == 1 and said in told[0] and "Traceback" not in err, err
+    assert not text and not (out / "compare").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", BAD_LATER)
+def test_an_estimator_that_misbehaves_is_named_with_problem_n_and_rep(compare, module, out, fault):
+    source, said = BAD_LATER[fault]
+    name = f"bad_{fault.replace(' ', '_')}"
+    module(name, source)
+    assert_refused(compare(f"{name}.bad", "limit=1"), said, out)
+
+
+@pytest.mark.slow
+def test_an_own_problem_is_given_to_the_arenas_estimators(compare, module, out):
+    module(
+        "my_problem",
+        '''
+import numpy as np
+from dataclasses import dataclass
+from harness import Truth
+
+@dataclass(frozen=True)
+class Half:
+    """p is uniform, and Y a fair coin whatever p says; l1 = 1/4."""
+
+    def sample(self, n, rng):
+        draws = rng.random((n, 2))
+        return draws[:, 0], (draws[:, 1] < 0.5).astype(int)
+
+    def truth(self, estimand, notion):
+        return Truth(0.25, 0.0, "closed form") if estimand == "l1" else None
+''',
+    )
+    code, text, err = compare("problem=my_problem.Half")
+    assert code == 0, err
+    assert "On Half (k = 2, true binary L1 calibration error 0.25; 4 replications) the most accurate of 2 published" in text
+    table = pd.read_csv(out / "compare" / "Half" / "Half.csv")
+    assert set(table["estimator"]) == {"binned15", "binned15_mass"} and table["may_be_best"].any()
+
+
+@pytest.mark.slow
+def test_an_own_calibrator_is_judged_as_a_variational_estimator(compare, module, out):
+    folder = module("my_calibrator", inspect.getsource(harness.calibrators.temperature))
+    code, text, err = compare("calibrator=my_calibrator.Temperature", "notion=binary")
+    assert code == 0, f"{err} {folder}"
+    assert "variational_Temperature: 4 cells" in text and (out / "compare" / "variational_Temperature").is_dir()
+
+
+def test_options_that_name_nothing_of_the_baseline_are_refused(compare, module, out):
+    module("my_module", MINE)
+    for option, said in (
+        ("n=300", "n is 300, which the baseline does not have; it has 100"),
+        ("family=rare", "it has power, wavy"),
+        ("notion=ece", "notion is 'ece'"),
+        ("reps=9", "the baseline has 4 replications"),
+        ("limit=0", "limit is 0"),
+        ("sizes=3", "compare has no option 'sizes'"),
+    ):
+        assert_refused(compare("my_module.mine", option), said, out)
+    assert_refused(compare(), "found nothing", out)
+    assert_refused(compare("binned16"), "did you mean 'binned15'", out)
+
+
+def test_an_absent_and_an_old_baseline_are_refused_with_the_remedy(held, tmp_path, monkeypatch):
+    patched(monkeypatch)
+    with pytest.raises(BadInputError, match="there is no baseline of arena.*calharness compare --rebuild"):
+        baseline.load(tmp_path)
+    monkeypatch.setattr(baseline, "experiments", lambda: {"arena": ("experiment=smoke", *ARENA[:3], "reps=5", ARENA[4])})
+    with pytest.raises(BadInputError, match="cannot be used: .*is another one; `calharness compare --rebuild`"):
+        baseline.load(held[0])
+    with pytest.raises(BadInputError, match="cells of arena have no record"):
+        baseline.store(tmp_path / "none", tmp_path / "baseline")
+
+
+def draws(rivals, reps, families, own=1.0, problems=1, seed=0):
+    """Settings of e0 and rivals that are alike, but for a factor of the first one's errors; these are correlated, as on one
+    draw."""
+    rng = np.random.default_rng(seed)
+    shape = (families * problems, rivals + 1, reps)
+    errors = 0.8 * rng.normal(size=(shape[0], 1, reps)) + 0.6 * rng.normal(size=shape)
+    errors[:, 0] *= own
+    rmse = np.sqrt((errors**2).mean(axis=2))
+    regret = rmse / rmse[:, 1:].min(axis=1, keepdims=True)
+    rows = [
+        {"family": f"f{i // problems:03}", "problem": f"p{i}", "estimator": f"e{j}", "errors": errors[i, j], "rmse": rmse[i, j],
+         "regret": regret[i, j]}
+        for i in range(shape[0]) for j in range(rivals + 1)
+    ]  # fmt: skip
+    same = {"k": 2, "n": 100, "notion": "binary", "estimand": "l1", "cpu_seconds": 0.1, "undefined": 0, "failed": 0}
+    return pd.DataFrame(rows).assign(**same)
+
+
+def test_error_rates_of_the_verdict():
+    """Among equals neither statement is made more often than its level (150 families, bound of three Monte Carlo errors), and
+    none is left at a false discovery rate; an estimator with 0.4 or 2.5 times the error is found out."""
+    equals = draws(4, 20, 150, problems=2)
+    found = verdict.groups(equals[equals["estimator"].isin(["e0", "e1"])], "e0", ["family"])
+    for level in (0.05, 0.01):
+        for p in ("p_wins", "p_loses"):
+            assert (found[p] <= level).mean() <= level + 3 * np.sqrt(level * (1 - level) / 150)
+    found = verdict.groups(equals, "e0", ["family"])
+    assert (found["p_wins"] <= 0.05).mean() <= 0.05 and (found["p_loses"] <= 0.05).mean() <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 150)
+    assert found["verdict"].ne("undecided").sum() <= 1
+    assert verdict.groups(draws(4, 20, 1, own=0.4, problems=3), "e0", ["family"])["verdict"].tolist() == ["wins"]
+    (one,) = verdict.groups(draws(4, 20, 1, own=2.5, problems=3), "e0", ["family"]).itertuples()
+    assert one.verdict == "loses" and one.low < 2.5 < one.high
+
+
+@pytest.mark.slow
+def test_the_best_is_rarely_missing_from_those_that_may_be():
+    """Among five equals each is the best; a bound of three Monte Carlo errors over 60 trials. One with a fifth of the error is
+    alone."""
+    found = verdict.best_of(draws(4, 20, 60))
+    assert (~found.loc[found["estimator"].eq("e0"), "may_be_best"]).mean() <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 60)
+    alone = verdict.best_of(draws(4, 20, 1, own=0.2))
+    assert alone.loc[alone["may_be_best"], "estimator"].tolist() == ["e0"]
