@@ -9,6 +9,7 @@ from harness.estimators.accuracy import Accuracy, SaturatedShare
 from harness.estimators.anchors import Brier, LogLossScore, Oracle
 from harness.estimators.auroc import Auroc
 from harness.estimators.base import Estimate
+from harness.estimators.best import Best, BestLower
 from harness.estimators.binned import Binned, Debiased
 from harness.estimators.bootstrap import Bootstrap
 from harness.estimators.certified import (
@@ -39,6 +40,8 @@ __all__ = [
     "Accuracy",
     "Auroc",
     "BVWindow",
+    "Best",
+    "BestLower",
     "Binned",
     "BinningKernel",
     "Bootstrap",
