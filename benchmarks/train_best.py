@@ -25,6 +25,7 @@ from harness.math.folds import fold_of
 
 CHUNK = 100
 REPS = {"scalar": 6, "vector": 5}
+CHEAP = 10_000  # settings from this number on are mostly small, and drawn three times
 
 
 def log_uniform(rng, low, high):
@@ -269,21 +270,19 @@ def setting(kind, number):
     """A list of REPS (candidates and features) and the truths of setting `number`."""
     rng = np.random.default_rng([14, {"scalar": 0, "vector": 1}[kind], number])
     calibrated = rng.random() < 0.1
+    reps, many = (3, 20_000) if number >= CHEAP else (REPS[kind], 40_000)
+    low, high = (120, 1500) if number >= CHEAP and rng.random() < 0.75 else (120, 7000)
     if kind == "scalar":
-        n = int(log_uniform(rng, 120, 7000))
+        n = int(log_uniform(rng, low, high))
         law = scalar_law(rng)
-        many = law(40000, rng)
+        many = law(many, rng)
         curve = scalar_map(rng, np.sort(many[:10000]))
     else:
-        k = int(
-            rng.choice(
-                [2, 3, 3, 4, 5, 10, 10, 10, int(log_uniform(rng, 2, 40)), 100],
-                p=[0.06] + [0.12] * 3 + [0.1] + [0.12] * 3 + [0.1, 0.02],
-            )
-        )
-        n = int(log_uniform(rng, 120, min(7000, 60000 / k)))
+        share = [0.06] + [0.12] * 3 + [0.1] + [0.12] * 3 + [0.1, 0.02]
+        k = int(rng.choice([2, 3, 3, 4, 5, 10, 10, 10, int(log_uniform(rng, 2, 40)), 100], p=share))
+        n = int(log_uniform(rng, low, min(high, 60000 / k)))
         law = vector_law(rng, k)
-        many = law(min(20000, 400000 // k), rng)
+        many = law(min(many // 2, 400000 // k), rng)
         curve = vector_map(rng, many)
     if calibrated:
         curve = lambda p: p  # noqa: E731
@@ -294,7 +293,7 @@ def setting(kind, number):
         squares = (gap**2).sum(axis=1)
         truth = {"l1": np.abs(gap).sum(axis=1).mean(), "l2_squared": squares.mean(), "l2": np.sqrt(squares).mean()}
     found = []
-    for _ in range(REPS[kind]):
+    for _ in range(reps):
         p = law(n, rng)
         c = curve(p)
         if kind == "scalar":
