@@ -16,9 +16,11 @@ from harness.problems.base import ProblemSpec, members_of
 # truths of vectors, their authors' draws, and isotonic recalibrations take a second or more
 SLOW = (
     "dirichlet3_[!c]*", "dirichlet3_*_legacy", "dirichlet10_*", "simplex[345]*", "simplex?0_*", "cifar100_*_*",
-    "cifar10_*_isotonic", "cifar10_*_popordanoska2024",
+    "cifar10_*_isotonic", "cifar10_*_popordanoska2024", "*[!y]_k3*", "*_k10*", "fitted_*",
 )  # fmt: skip
-SAMPLED = ("beta_", "dirichlet", "score_", "simplex", "shift_")  # their laws are known, and so are their truths
+ARENA = ("wavy_", "stepped_", "local_", "nonmonotone_", "sparse_", "ties_", "saturated_", "rare_", "mixed_", "fitted_")
+WITHOUT_A_FILE = ("predictions", "fitted")
+SAMPLED = ("beta_", "dirichlet", "score_", "simplex", "shift_", *ARENA)  # their laws are known, and so are their truths
 # What our own calibrators are known not to keep, and why.
 KNOWN = {
     # the denominator is at least 1e-12 in the paper's definition: far from all samples the weights are smaller
@@ -47,7 +49,7 @@ def slow_if_it_takes_long(name):
     return pytest.param(name, marks=pytest.mark.slow) if any(fnmatchcase(name, pattern) for pattern in SLOW) else name
 
 
-@pytest.mark.parametrize("name", [slow_if_it_takes_long(name) for name in list_problems() if name != "predictions"])
+@pytest.mark.parametrize("name", [slow_if_it_takes_long(name) for name in list_problems() if name not in WITHOUT_A_FILE])
 def test_own_problems_keep_the_contract(name):
     """Every problem that can be loaded; of a family its first, middle and last member. Files that are not at hand are skipped."""
     try:

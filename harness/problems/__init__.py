@@ -25,9 +25,11 @@ A family of problems has members() -> {id: problem} instead, and stands for all 
 
 from harness.problems.base import Truth
 from harness.problems.beta import Beta
-from harness.problems.binary import BetaLaw, BinaryProblem, TwoNormals
+from harness.problems.binary import BetaLaw, BinaryProblem, Float32, TwoNormals
 from harness.problems.dirichlet import Dirichlet
 from harness.problems.files_family import AbsentFiles, PredictionFiles
+from harness.problems.fitted import Fitted
+from harness.problems.moved_mass import MovedMass, TopLaw
 from harness.problems.perturbations import Perturbations, PerturbedNetworks
 from harness.problems.predictions import Predictions
 from harness.problems.tabrepo import TabRepoTask, TabRepoTasks
@@ -49,6 +51,9 @@ __all__ = [
     "CovariateShifts",
     "Dirichlet",
     "EachClass",
+    "Fitted",
+    "Float32",
+    "MovedMass",
     "OneClass",
     "Paired",
     "Perturbations",
@@ -63,6 +68,7 @@ __all__ = [
     "Relabelled",
     "TabRepoTask",
     "TabRepoTasks",
+    "TopLaw",
     "Truth",
     "TwoNormals",
     "Uniform",

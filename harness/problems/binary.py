@@ -98,6 +98,39 @@ class TwoNormals:
 
 
 @dataclass(frozen=True)
+class Float32:
+    """A law whose scores are rounded to 32 bits, as networks give them: above 1 - 2^-25 they are 1.
+
+    Parameters
+    ----------
+    law : BetaLaw or TwoNormals
+        Of the scores before they are rounded.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> s = Float32(TwoNormals(6.0)).draw(1000, np.random.default_rng(0))
+    >>> bool(0.2 < (s == 1.0).mean() < 0.3)
+    True
+    """
+
+    law: Any = field(default_factory=TwoNormals)
+
+    def draw(self, n, rng):
+        return rounded32(self.law.draw(n, rng))
+
+    def nodes(self, edges, order):
+        """As BetaLaw.nodes; a panel ends where scores become 1."""
+        s, weight = self.law.nodes(np.union1d(edges, 1.0 - 2.0**-25), order)
+        return rounded32(s), weight
+
+
+def rounded32(p):
+    """Float64 numbers rounded to what a float32 can hold."""
+    return p.astype(np.float32).astype(np.float64)
+
+
+@dataclass(frozen=True)
 class BinaryProblem(TwoClasses):
     """Scores of a law, with atoms if wanted, and a calibration map.
 
@@ -107,7 +140,7 @@ class BinaryProblem(TwoClasses):
     ----------
     map : harness.problems.maps
         g*, from [0, 1] to [0, 1].
-    law : BetaLaw or TwoNormals
+    law : BetaLaw, TwoNormals or Float32 of one of them
         Where scores outside the atoms come from.
     atoms : sequence of (value, probability)
         Scores that are drawn with a positive probability; together at most 1.
@@ -237,7 +270,7 @@ def _crossings(g):
 @lru_cache(maxsize=64)
 def _variation(g):
     """Total variation on [0, 1], to 9 digits: between the extrema of every smooth piece, found on a grid, refined; and jumps."""
-    total, before = 0.0, None
+    total, before = float(getattr(g, "spikes", 0.0)), None
     for low, high in _pieces(g):
         s = np.linspace(low, high, 16_001)
         c = g(s)

@@ -259,6 +259,116 @@ class SquareWave:
 
 
 @dataclass(frozen=True)
+class Bend:
+    """g*(p) = p + amount p (1 - p): above the diagonal for a positive amount, below for a negative one.
+
+    Examples
+    --------
+    >>> Bend(-0.5)(np.array([0.0, 0.5, 0.9]))
+    array([0.   , 0.375, 0.855])
+    """
+
+    amount: float = -0.5
+    kinks = ()
+
+    def __call__(self, p):
+        return p + self.amount * p * (1.0 - p)
+
+
+@dataclass(frozen=True)
+class Bump:
+    """The diagonal but for one bump, g*(p) = p + height (1 + cos(pi (p - centre) / width)) / 2 where |p - centre| < width.
+
+    Examples
+    --------
+    >>> Bump(0.75, 0.1, -0.3)(np.array([0.5, 0.75, 0.9])).round(4)
+    array([0.5 , 0.45, 0.9 ])
+    """
+
+    centre: float = 0.75
+    width: float = 0.1
+    height: float = -0.2
+
+    def __post_init__(self):
+        if not self.width > 0:
+            raise BadInputError(f"width is {self.width!r}; a positive number is needed.")
+
+    @property
+    def kinks(self):
+        return tuple(at for at in (self.centre - self.width, self.centre, self.centre + self.width) if 0.0 < at < 1.0)
+
+    def __call__(self, p):
+        away = np.minimum(np.abs(p - self.centre) / self.width, 1.0)
+        return p + self.height * (1.0 + np.cos(np.pi * away)) / 2.0
+
+
+@dataclass(frozen=True)
+class Hump:
+    """g*(p) = top - curvature (p - peak)^2: rises up to the peak and falls beyond it.
+
+    Examples
+    --------
+    >>> Hump(0.8, 0.6, 1.0)(np.array([0.1, 0.6, 1.0]))
+    array([0.55, 0.8 , 0.64])
+    """
+
+    top: float = 0.8
+    peak: float = 0.6
+    curvature: float = 1.0
+    kinks = ()
+
+    def __call__(self, p):
+        return self.top - self.curvature * (p - self.peak) ** 2
+
+
+@dataclass(frozen=True)
+class Spot:
+    """The diagonal but for one point: g*(at) = value. It matters where p = `at` has a positive probability.
+
+    Examples
+    --------
+    >>> Spot(0.9, 0.5)(np.array([0.89, 0.9]))
+    array([0.89, 0.5 ])
+    """
+
+    at: float = 0.9
+    value: float = 0.5
+
+    @property
+    def kinks(self):
+        return (self.at,)
+
+    @property
+    def spikes(self):
+        """What the point adds to the total variation, which a grid does not see."""
+        return 2.0 * abs(self.value - self.at)
+
+    def __call__(self, p):
+        return np.where(p == self.at, self.value, p)
+
+
+@dataclass(frozen=True)
+class Between:
+    """g*(p) = p inside [low, high], which it never leaves: labels of which a share is noise.
+
+    Examples
+    --------
+    >>> Between(0.1, 0.9)(np.array([0.0, 0.5, 1.0]))
+    array([0.1, 0.5, 0.9])
+    """
+
+    low: float = 0.0
+    high: float = 1.0
+
+    @property
+    def kinks(self):
+        return tuple(at for at in (self.low, self.high) if 0.0 < at < 1.0)
+
+    def __call__(self, p):
+        return np.clip(p, self.low, self.high)
+
+
+@dataclass(frozen=True)
 class Power:
     """g*(p) proportional to p^exponent, elementwise: over-confident for exponent < 1, under-confident for exponent > 1.
 

@@ -1,0 +1,120 @@
+"""The card of a problem: how its scores are spread, what is wrong where, and its truths."""
+
+from __future__ import annotations
+
+import textwrap
+
+import numpy as np
+
+from harness.errors import BadInputError
+from harness.problems.base import ProblemSpec, members_of, truth_of
+from harness.report.style import COLOURS, WIDTH, pyplot
+from harness.runs.options import ids, option
+
+ROWS, SHOWN = 20_000, 1_500
+PARTS = 120  # of equally many rows, of the curve
+FEW = 60  # distinct scores up to which each is a dot
+ESTIMANDS = ("l1", "l2_squared")
+NAMES = {"l1": "$L_1$", "l2_squared": "squared"}
+
+
+def card(problem_id: str, family: str | None = None):
+    """The card of a problem with a known posterior.
+
+    Parameters
+    ----------
+    problem_id : str
+        An id of conf/problem.
+    family : str, optional
+        Its family in the arena; what comes before the first "_k" if not given.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Left, above: of 20,000 drawn rows E[class on top is right given p] (of two classes: P(Y = 1 given p)) against the score,
+        1,500 of them as dots, and their mean given the score as a line (as dots, where the scores are few), with the diagonal.
+        Below: the histogram of the score. Right: what it is, k, and the truths l1 and l2_squared of every notion with their
+        errors.
+
+    Raises
+    ------
+    BadInputError
+        If there is no such problem, its files are absent, or its posterior is unknown.
+
+    Examples
+    --------
+    >>> figure = card("sparse_k3")
+    >>> figure.axes[0].get_ylabel()
+    'P(correct) given the confidence'
+    """
+    if problem_id not in ids("problem"):
+        raise BadInputError(f"there is no problem {problem_id!r}; `calharness list problems` shows all.")
+    import harness
+
+    problem = harness.load_problem(problem_id)
+    spec = ProblemSpec.of(problem)
+    if members_of(problem) is not None or spec.unavailable or spec.posterior is None:
+        raise BadInputError(f"{problem_id} has no card: {spec.unavailable or 'its posterior is not known'}.")
+    score, right, axis = _scores(problem, spec)
+    figure, axes = pyplot().subplot_mosaic(
+        [["map", "text"], ["density", "text"]], figsize=(WIDTH, 3.4), height_ratios=[3.2, 1], width_ratios=[1, 1.05],
+        layout="constrained",
+    )  # fmt: skip
+    figure.set_label(f"Card of the problem {problem_id}")
+    low = 0.0 if score.min() < 0.4 else 0.5 * np.floor(2 * score.min())
+    _map(axes["map"], score, right)
+    axes["map"].set_ylabel(f"P({'1' if axis == 'score' else 'correct'}) given the {axis}")
+    axes["map"].tick_params(labelbottom=False)
+    axes["density"].hist(score, bins=np.linspace(low, 1.0, 51), weights=np.full(len(score), 1 / len(score)), color=COLOURS[5])
+    axes["density"].set_ylabel("share")
+    axes["density"].set_xlabel(axis)
+    for name in ("map", "density"):
+        axes[name].set_xlim(low - 0.02, 1.02)
+    axes["map"].set_ylim(min(low, right.min()) - 0.03, 1.03)
+    axes["text"].set_axis_off()
+    text = _text(problem, spec, problem_id, family or problem_id.partition("_k")[0], score)
+    axes["text"].text(0.02, 0.98, text, va="top", transform=axes["text"].transAxes, linespacing=1.5)
+    return figure
+
+
+def _scores(problem, spec):
+    """Of drawn rows the score, the posterior of its event, and what the score is called."""
+    p, _ = problem.sample(min(ROWS, spec.n_max or ROWS), np.random.default_rng(0))
+    c = problem.posterior(p)
+    if p.ndim == 1:
+        return p, c, "score"
+    rows, top = np.arange(len(p)), p.argmax(axis=1)
+    return p[rows, top], c[rows, top], "confidence"
+
+
+def _map(ax, score, right):
+    ax.plot([0, 1], [0, 1], color="0.25", linestyle="--", linewidth=0.9, label="calibrated", zorder=2)
+    values, which, count = np.unique(score, return_inverse=True, return_counts=True)
+    means = np.bincount(which, right) / count
+    if len(values) <= FEW:
+        ax.plot(values, means, "o", color=COLOURS[1], markersize=4, label="mean given the score", zorder=4)
+    else:
+        ax.plot(score[:SHOWN], right[:SHOWN], ".", color=COLOURS[0], markersize=2, alpha=0.4, label="rows", zorder=3)
+        many = count > 0.005 * len(score)
+        single = np.isin(score, values[many], invert=True)
+        order = np.flatnonzero(single)[np.argsort(score[single], kind="stable")]
+        parts = [rows for rows in np.array_split(order, PARTS) if len(rows)]
+        ax.plot([score[r].mean() for r in parts], [right[r].mean() for r in parts], color=COLOURS[1], label="mean", zorder=4)
+        ax.plot(values[many], means[many], "o", color=COLOURS[1], markersize=4, zorder=5)
+    ax.legend(loc="upper left", handlelength=1.6)
+
+
+def _text(problem, spec, problem_id, family, score):
+    kind = type(problem).__name__
+    about = option("problem", problem_id).about or (type(problem).__doc__ or "").strip().split("\n")[0]
+    lines = [f"{problem_id}", *textwrap.wrap(about, 52), ""]
+    if kind == "Fitted":
+        lines.append(f"truth: the map {problem.chosen}, best on held-out rows")
+    lines += [f"family {family}, {spec.classes} classes, {kind}"]
+    quantiles = ", ".join(f"{q:.3g}" for q in np.quantile(score, [0.1, 0.5, 0.9]))
+    lines += [f"10, 50, 90 % of the scores: {quantiles}", "", "truths"]
+    for notion in spec.notions:
+        for name in ESTIMANDS:
+            if (found := truth_of(problem, name, notion)) is not None:
+                lines.append(f"{notion.replace('_', ' ')}, {NAMES[name]}: {found.value:.5f} ± {found.error:.0e}")
+    return "\n".join(lines)
