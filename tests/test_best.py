@@ -74,7 +74,7 @@ def test_weights_are_those_of_least_squares_inside_the_simplex():
 def test_the_stack_is_a_lower_bound_in_expectation(problem, notion):
     truth = {name: harness.load_problem(problem).truth(name, notion).value for name in ("l1", "l2_squared")}
     found = []
-    for seed in range(30):
+    for seed in range(20):
         p, y = sample(problem, 120, seed)
         found.append(BestLower((Isotonic(), Temperature()))(p, y, np.random.default_rng(seed), notion))
     for name, value in truth.items():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
 from scipy.stats import norm
 
 from harness.calibrators import Isotonic, NadarayaWatson, StructuredMatrixScaling, Temperature
@@ -42,10 +41,10 @@ class BestLower:
 
     Notes
     -----
-    The expectation is at most the error of the loss, as in `Variational`: neither maps nor weights see the labels of the fold that
-    they are judged on. w >= 0 with sum at most 1 are of least squared error on predictions held out inside: of fold u, by maps
-    fitted without u and v. The weights cost O(M / n) of squared error, and no calibrator's failure hurts. All losses come from one
-    fit. Cost: K (K + 1) / 2 fits of every calibrator (15 for five folds, three times Variational's).
+    The expectation is at most the error of the loss, as in `Variational`: neither maps nor weights see the labels of the fold
+    that they are judged on. w >= 0 with sum at most 1 are of least squared error on predictions held out inside: of fold u, by
+    maps fitted without u and v. The weights cost O(M / n) of squared error, and no calibrator's failure hurts. All losses come
+    from one fit. Cost: K (K + 1) / 2 fits of every calibrator (15 for five folds, three times Variational's).
 
     References
     ----------
@@ -128,12 +127,12 @@ class Best:
 
     Notes
     -----
-    No bound: nearly unbiased for what the prior expects, too high by up to half a noise unit where miscalibration is less than can
-    be seen, and too low where the map is rougher than the sample resolves. The interval is calibrated on simulations apart
-    (97 % of them; other levels by the normal law's quantiles) and holds over the prior, not for every distribution. Of fewer than
-    20 samples it is the error of the mean, with the interval of all possible values. Between 10^4 and 10^6 samples the network gives
-    way to the stack, whose limit is the error itself wherever one of its maps can find it. Classwise it is averaged over
-    classes. Cost: O(repeats n k) and sorting, 10 ms at n = 1,000 and 0.2 s at n = 10,000, k = 10.
+    No bound: nearly unbiased for what the prior expects, too high where miscalibration is less than can be seen, and too low
+    where the map is rougher than the sample resolves. The interval is calibrated on simulations that the network has not seen
+    (97 % of them; other levels by the normal law's quantiles) and holds over the prior, not for every distribution. Of fewer
+    than 20 samples it is the error of the mean, with the interval of all possible values. Between 10^4 and 10^6 samples the
+    network gives way to the stack, whose limit is the error itself wherever one of its maps can find it. Classwise it is averaged
+    over classes. Cost: O(repeats n k) and sorting; one repeat takes 10 ms at n = 1,000 and 0.2 s at n = 10,000, k = 10.
 
     References
     ----------

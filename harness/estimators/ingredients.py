@@ -70,7 +70,8 @@ def _of_scalars(p, y, fold):
     one = np.concatenate([[0.0], stats["l1"], *[b[:2] for b in bins], [kuiper, mean]])
     two = np.concatenate([[0.0], stats["l2_squared"], *[b[2:] for b in bins], [mean**2]])
     spread = p * (1.0 - p)
-    law = [v, spread.mean(), spread.std(), p.mean() * (1 - p.mean()), np.unique(p).size / n, (spread < 1e-3).mean()]
+    distinct, sure = np.unique(p).size / n, (spread < 1e-3).mean()
+    law = [v, spread.mean(), spread.std(), p.mean() * (1 - p.mean()), distinct, sure]
     return _ingredients({"l1": one, "l2_squared": two}, limits, v, n, law)
 
 
@@ -93,7 +94,8 @@ def _binned(index, p, y):
 
 
 def _logistic(p, y, seen, held):
-    """sigma(b logit p), and sigma(a log p - b log(1 - p) + c): Newton steps for all folds at once, a weak ridge to the identity."""
+    """sigma(b logit p), and sigma(a log p - b log(1 - p) + c): Newton steps for all folds at once, a weak ridge to the
+    identity."""
     low, high = np.log(np.maximum(p, FLOOR)), np.log(np.maximum(1.0 - p, FLOOR))
     found = []
     for x in ((low - high)[:, None], np.column_stack([low, -high, np.ones_like(p)])):
@@ -134,12 +136,7 @@ def _linear(basis, p, y, seen, held, ridges):
     rough = 1.0 + j**4.0 / 10.0
     v = max(float(((y - p) ** 2).mean()), 1e-9)
     penalty = np.diag(rough) / 10.0
-    folds = [h for h in held[:-1]]
-    grams = np.array([basis[h].T @ basis[h] for h in folds])
-    sums = np.array([basis[h].T @ (y - p)[h] for h in folds])
-    total_gram, total = grams.sum(axis=0), sums.sum(axis=0)
-    gram = np.concatenate([total_gram - grams, total_gram[None]])
-    side = np.concatenate([total - sums, total[None]])
+    gram, side, _, _ = _normal_equations(basis, y - p, held)
     found = []
     for ridge in ridges:
         b = np.linalg.solve(gram + (ridge * max(v, 0.01) * 10.0) * penalty, side[:, :, None])[:, :, 0]
@@ -165,11 +162,12 @@ def _of_vectors(p, y, fold, rng):
         _shifted(tempered, hot, held),
     ]
     stats, limits, v = _of_members(members, p, hot)
-    by_class = np.zeros(3)
+    by_class, distinct = np.zeros(3), 0.0
     for j in range(k):
         order = np.argsort(p[:, j], kind="stable")
         x = p[order, j]
         first = np.searchsorted(x, x, "left")
+        distinct += (1.0 + np.count_nonzero(x[1:] > x[:-1])) / k
         _, _, plain, debiased = _of_bins(x, hot[order, j], first, 15)
         by_class += [plain, debiased, _of_bins(x, hot[order, j], first, 5)[3]]
     shares = (hot - p).mean(axis=0)
@@ -177,12 +175,10 @@ def _of_vectors(p, y, fold, rng):
     two = np.concatenate([[0.0], stats["l2_squared"], by_class, [(shares**2).sum()]])
     norm = np.concatenate([[0.0], stats["l2"], [np.sqrt((shares**2).sum())]])
     entropy = -(p * np.log(np.maximum(p, FLOOR))).sum(axis=1)
-    spread = max(np.sqrt((p * (1.0 - p)).mean(axis=0)).sum(), 1e-6)
-    law = [
-        v, (p * (1.0 - p)).sum(axis=1).mean(), entropy.mean() / np.log(k), entropy.std(), np.log(k) / 4.6, np.log(spread / np.sqrt(v)),
-        p.max(axis=1).mean(), (p.max(axis=1) > 0.999).mean(), np.tanh(log_beta),
-        len(np.unique(p[:, 0])) / n,
-    ]  # fmt: skip
+    spread, top = p * (1.0 - p), p.max(axis=1)
+    deviations = np.log(max(np.sqrt(spread.mean(axis=0)).sum(), 1e-6) / np.sqrt(v))
+    law = [v, spread.sum(axis=1).mean(), entropy.mean() / np.log(k), entropy.std(), np.log(k) / 4.6, deviations]
+    law += [top.mean(), (top > 0.999).mean(), np.tanh(log_beta), distinct / n]
     return _ingredients({"l1": one, "l2_squared": two, "l2": norm}, limits, v, n, law)
 
 
@@ -212,14 +208,9 @@ def _softmax(z):
 
 
 def _ridge(x, residual, held, penalties, base):
-    """base + x B, fitted to the residuals without each fold and on all, for the penalty (diagonals over features) of least held-out
-    squared error."""
-    folds = held[:-1]
-    grams = np.array([x[h].T @ x[h] for h in folds])
-    sums = np.array([x[h].T @ residual[h] for h in folds])
-    total_gram, total = grams.sum(axis=0), sums.sum(axis=0)
-    gram = np.concatenate([total_gram - grams, total_gram[None]])
-    side = np.concatenate([total - sums, total[None]])
+    """base + x B, fitted to the residuals without each fold and on all, for the penalty (diagonals over features) of least
+    held-out squared error."""
+    gram, side, grams, sums = _normal_equations(x, residual, held)
     least = np.inf
     for penalty in penalties:
         b = np.linalg.solve(gram + np.diag(penalty), side)
@@ -228,9 +219,21 @@ def _ridge(x, residual, held, penalties, base):
             least, chosen = moved, b
     out = np.empty((2, *base.shape))
     out[1] = base + x @ chosen[-1]
-    for h, one in zip(folds, chosen):
+    for h, one in zip(held[:-1], chosen):
         out[0, h] = base[h] + x[h] @ one
     return _on_simplex(out)
+
+
+def _normal_equations(x, residual, held):
+    """(grams x'x, sides x'r) without each fold and of all samples, and those of each fold."""
+    grams = np.array([x[h].T @ x[h] for h in held[:-1]])
+    sums = np.array([x[h].T @ residual[h] for h in held[:-1]])
+    return *_without_each(grams, sums), grams, sums
+
+
+def _without_each(grams, sums):
+    """Those of all folds but one, and of all."""
+    return tuple(np.concatenate([a.sum(axis=0) - a, a.sum(axis=0)[None]]) for a in (grams, sums))
 
 
 def _on_simplex(q):
@@ -263,13 +266,11 @@ def _pooled(p, hot, held):
     flat = [basis[h].reshape(-1, 12) for h in folds]
     grams = np.array([x.T @ x for x in flat])
     sums = np.array([x.T @ residual[h].ravel() for x, h in zip(flat, folds)])
-    total_gram, total = grams.sum(axis=0), sums.sum(axis=0)
-    gram = np.concatenate([total_gram - grams, total_gram[None]])
-    side = np.concatenate([total - sums, total[None]])[:, :, None]
+    gram, side = _without_each(grams, sums)
     rough = np.diag(np.tile(1.0 + np.arange(6.0) ** 4 / 10.0, 2))
     least = np.inf
     for ridge in RIDGES[:4]:
-        b = np.linalg.solve(gram + ridge * rough, side)[:, :, 0]
+        b = np.linalg.solve(gram + ridge * rough, side[:, :, None])[:, :, 0]
         moved = sum(one @ (g @ one - 2.0 * s) for one, g, s in zip(b, grams, sums))
         if moved < least:
             least, chosen = moved, b

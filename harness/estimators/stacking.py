@@ -24,8 +24,8 @@ def cross_fit_pairs(calibrators, p, y, fold, rng):
     Returns
     -------
     array (K, M, n) or (K, M, n, k)
-        [v, m, i]: calibrator m at p_i, fitted without fold v and without the fold u of i. Those of samples of fold v itself are of
-        the fit on all other folds.
+        [v, m, i]: calibrator m at p_i, fitted without fold v and without the fold u of i. Those of samples of fold v itself are
+        of the fit on all other folds.
 
     Notes
     -----
@@ -46,7 +46,8 @@ def cross_fit_pairs(calibrators, p, y, fold, rng):
 
 
 def convex_weights(p, outcome, q):
-    """Weights w >= 0 of maps q (M, ...), sum at most 1, of least squared error of p + sum_m w_m (q_m - p); 1 - sum w is left for p.
+    """Weights w >= 0 of maps q (M, ...), of sum at most 1 and least squared error of p + sum_m w_m (q_m - p); what is left of 1
+    is the identity's.
 
     Parameters
     ----------
