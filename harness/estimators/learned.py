@@ -8,12 +8,13 @@ from importlib import resources
 import numpy as np
 
 WEIGHTS = "best_weights.npz"
-HIDDEN = (32, 24)
+HIDDEN = {"scalar": (32, 24), "vector": (48, 32)}
 FLOORS = {"l1": lambda n: 0.1 / np.sqrt(n), "l2": lambda n: 0.1 / np.sqrt(n), "l2_squared": lambda n: 0.1 / n}
 LARGEST_SHIFT = 1.0  # in units of noise, of what is added to the weighted mean
 SMOOTHING = 0.03  # squared units of noise that are added to a setting's mean squared error: its few samples may hit by chance
-DECAY = 3e-3
-JITTER = 0.3  # noise on standardised features while training
+DECAY = {"scalar": 3e-3, "vector": 6e-4}
+JITTER = {"scalar": 0.3, "vector": 0.1}  # noise on standardised features while training
+COVERED = 0.995  # of the settings apart, on each side of an interval
 SMALLEST_SCALE = 0.1  # in units of noise
 
 
@@ -66,7 +67,7 @@ def _scale(net, m, name, h):
 # Training
 
 
-def train(data, out, members=4, epochs=90, seed=0, report=print):
+def train(data, out, members=3, epochs=60, seed=0, report=print):
     """Fit the networks of `data`, {kind: arrays of the simulation}, and store them at `out`.
 
     Minimised is the mean over settings of L + 0.15 max(L, 0)^2, L = log of (mean squared error + floor^2) over that of the best
@@ -92,7 +93,7 @@ def _train_kind(rows, members, epochs, seed, report, kind):
     predicted = {name: [] for name in names}
     scales = {name: [] for name in names}
     for m in range(members):
-        w = _fit(x, rows, group, names, learn, np.random.default_rng([seed, m]), epochs, report, f"{kind} {m}")
+        w = _fit(x, rows, group, names, learn, np.random.default_rng([seed, m]), epochs, report, kind, m)
         w = {name: a.astype(np.float16).astype(np.float64) for name, a in w.items()}  # as they are stored
         h = _hidden(w, x)
         for name in names:
@@ -109,7 +110,7 @@ def _train_kind(rows, members, epochs, seed, report, kind):
         value, scale = np.mean(predicted[name], axis=0), np.mean(scales[name], axis=0)
         signed = (rows[f"truth_{name}"] - value) / (scale * rows[f"unit_{name}"])
         apart = signed[held[group]]
-        net[f"conformal_{name}"] = np.maximum([np.quantile(-apart, 0.985), np.quantile(apart, 0.985)], 0.5)
+        net[f"conformal_{name}"] = np.maximum([np.quantile(-apart, COVERED), np.quantile(apart, COVERED)], 0.5)
         log = _log_regret(value, rows, group, name)
         report(kind, name, f"learned {np.exp(log[~held].mean()):.3f}, apart {np.exp(log[held].mean()):.3f}",
                f"worst tenth {np.exp(np.quantile(log[held], 0.9)):.2f}", net[f"conformal_{name}"])  # fmt: skip
@@ -133,8 +134,8 @@ def _per_setting(x, group):
     return np.column_stack([np.bincount(group, c) for c in x.T]) / size[:, None]
 
 
-def _fit(x, rows, group, names, learn, rng, epochs, report, label):
-    sizes = [x.shape[1], *HIDDEN]
+def _fit(x, rows, group, names, learn, rng, epochs, report, kind, m):
+    sizes = [x.shape[1], *HIDDEN[kind]]
     w = {}
     for name, a, b in (("first", sizes[0], sizes[1]), ("second", sizes[1], sizes[2])):
         w[name], w[f"{name}_shift"] = rng.normal(size=(a, b)) / np.sqrt(a), np.zeros(b)
@@ -166,12 +167,12 @@ def _fit(x, rows, group, names, learn, rng, epochs, report, label):
             index = np.concatenate([where[starts[s] : starts[s + 1]] for s in chosen])
             reps = np.repeat(np.arange(len(chosen)), [starts[s + 1] - starts[s] for s in chosen])
             loss, slope = _slopes(
-                w, x[index], rows, index, reps, names, floors, {name: best[name][chosen] for name in names}, rng
+                w, x[index], rows, index, reps, names, floors, {name: best[name][chosen] for name in names}, rng, JITTER[kind]
             )
             total += loss * len(chosen)
             step += 1
             for name, g in slope.items():
-                g = g + DECAY * w[name]
+                g = g + DECAY[kind] * w[name]
                 first[name] = 0.9 * first[name] + 0.1 * g
                 second[name] = 0.998 * second[name] + 0.002 * g * g
                 w[name] = w[name] - rate * (first[name] / (1 - 0.9**step)) / (np.sqrt(second[name] / (1 - 0.998**step)) + 1e-6)
@@ -180,13 +181,13 @@ def _fit(x, rows, group, names, learn, rng, epochs, report, label):
             for name in w:
                 average[name] += w[name]
         if epoch % 40 == 0 or epoch == epochs - 1:
-            report(label, "epoch", epoch, f"{total / len(order):.4f}", flush=True)
+            report(kind, m, "epoch", epoch, f"{total / len(order):.4f}", flush=True)
     return {name: a / averaged for name, a in average.items()}
 
 
-def _slopes(w, x, rows, index, reps, names, floors, best, rng):
+def _slopes(w, x, rows, index, reps, names, floors, best, rng, jitter=0.0):
     """(mean loss over the settings and estimands, its gradients)."""
-    x = x + JITTER * rng.normal(size=x.shape)  # noise: no feature may be trusted to the last digit
+    x = x + jitter * rng.normal(size=x.shape)  # noise: no feature may be trusted to the last digit
     a = np.tanh(x @ w["first"] + w["first_shift"])
     keep = (rng.random((len(x), w["second"].shape[1])) < 0.9) / 0.9
     h0 = np.tanh(a @ w["second"] + w["second_shift"])
