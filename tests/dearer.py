@@ -179,6 +179,10 @@ test_check.py::test_own_estimators_keep_the_contract[tcal]
 test_check.py::test_own_estimators_keep_the_contract[lower_scaling_binning_auto]
 test_check.py::test_own_estimators_keep_the_contract[debiased50_interval]
 test_check_problems.py::test_own_calibrators_keep_the_contract[Mixture]
+test_check.py::test_own_estimators_keep_the_contract[best]
+test_check.py::test_own_estimators_keep_the_contract[best_lower]
+test_best.py::test_the_stack_is_a_lower_bound_in_expectation[dirichlet3_harmonic-canonical]
+test_best.py::test_the_stack_is_as_tight_as_each_of_its_calibrators[beta_wavy]
 """.split("\n")[1:-1]
 
 

@@ -9,6 +9,7 @@ from harness.estimators.accuracy import Accuracy, SaturatedShare
 from harness.estimators.anchors import Brier, LogLossScore, Oracle
 from harness.estimators.auroc import Auroc
 from harness.estimators.base import Estimate
+from harness.estimators.best import Best, BestLower
 from harness.estimators.bin_variants import AdaptiveClasswise, AverageBinned, CubeRootBins
 from harness.estimators.binned import Binned, Debiased
 from harness.estimators.bootstrap import Bootstrap
@@ -57,6 +58,8 @@ __all__ = [
     "Auroc",
     "AverageBinned",
     "BVWindow",
+    "Best",
+    "BestLower",
     "Binned",
     "BinningKernel",
     "Bootstrap",

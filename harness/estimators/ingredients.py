@@ -1,0 +1,374 @@
+"""Cheap statistics of a sample from one cross-fit of simple recalibration maps: what `Best` combines.
+
+A member is a way of fitting a map q. Every member is fitted without each fold, and on all samples; from its held-out and its
+in-sample predictions come
+
+    gain1 = mean <sign(q - p), y - p>      plug1 = mean |q - p|_1
+    gain2 = mean |p - y|^2 - |q - y|^2     plug2 = mean |q - p|^2          (vectors: gain, plug of the 2-norm besides)
+
+Held out, a gain is a lower bound in expectation; in sample it is too high by about as much, so that their mean is nearly free of
+the member's own noise. All linear members share one Gram matrix per fold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+from scipy.special import expit
+
+from harness.estimators.stacking import convex_weights
+from harness.math.notions import one_hot
+
+FLOOR = 1e-7  # of probabilities in logarithms: float32 resolves no finer near 1
+NEWTON = 7
+SCALAR_BINS = (5, 15, 40)
+CENTRES = 40
+RIDGES = (1.0, 10.0, 100.0, 1e3, 1e4)  # of vectors' linear members, in outcomes
+
+
+@dataclass(frozen=True)
+class Ingredients:
+    """Candidates of each estimand (arrays of equal length over samples of one kind), their limit for large samples (the stack's,
+    between its held-out lower bound and what it claims itself), units of noise, and features without unit."""
+
+    candidates: dict
+    limits: dict
+    units: dict
+    features: np.ndarray
+
+
+def of_sample(p, y, fold, rng):
+    """The ingredients of a sample: p (n,) with y in {0, 1}, or p (n, k) with y in 0..k-1; `fold` from 0 to K - 1."""
+    return _of_scalars(p, y, fold) if p.ndim == 1 else _of_vectors(p, y, fold, rng)
+
+
+# Scalars
+
+
+def _of_scalars(p, y, fold):
+    order = np.argsort(p, kind="stable")
+    p, fold = p[order], fold[order]
+    y = y[order].astype(np.float64)
+    seen = _training(fold)  # (K + 1, n), the last one all
+    held = [*(~seen[:-1]), None]
+    n = len(p)
+    first, last = np.searchsorted(p, p, "left"), np.searchsorted(p, p, "right")
+    rank = (first + last) / (2.0 * n)
+    members = [
+        *_logistic(p, y, seen, held),
+        _isotonic(p, y, seen, held),
+        *_linear(np.cos(np.pi * np.outer(rank, np.arange(25.0))), p, y, seen, held, (0.3, 3.0, 30.0)),
+        *_linear(np.cos(np.pi * np.outer(p, np.arange(13.0))), p, y, seen, held, (3.0,)),
+    ]
+    stats, limits, v = _of_members(members, p, y)
+    bins = [_of_bins(p, y, first, bins) for bins in SCALAR_BINS]
+    bins.append(_binned((15 * p).astype(int).clip(0, 14), p, y))
+    walk = np.concatenate([[0.0], np.cumsum(y - p)[np.append(p[1:] != p[:-1], True)]]) / n
+    kuiper, mean = float(np.ptp(walk)), abs(float(walk[-1]))
+    one = np.concatenate([[0.0], stats["l1"], *[b[:2] for b in bins], [kuiper, mean]])
+    two = np.concatenate([[0.0], stats["l2_squared"], *[b[2:] for b in bins], [mean**2]])
+    spread = p * (1.0 - p)
+    distinct, sure = np.unique(p).size / n, (spread < 1e-3).mean()
+    law = [v, spread.mean(), spread.std(), p.mean() * (1 - p.mean()), distinct, sure]
+    return _ingredients({"l1": one, "l2_squared": two}, limits, v, n, law)
+
+
+def _of_bins(p, y, first, bins):
+    n = len(p)
+    return _binned((first * min(bins, n)) // n, p, y)
+
+
+def _binned(index, p, y):
+    """(l1, l1 without its noise, l2_squared, the same without its noise) of bins."""
+    size = np.bincount(index)
+    used = size > 0
+    size = size[used].astype(np.float64)
+    mean_p, mean_y = np.bincount(index, p)[used] / size, np.bincount(index, y)[used] / size
+    gap, weight = mean_p - mean_y, size / len(p)
+    noise = (mean_y * (1.0 - mean_y) + 0.25 / size) / np.maximum(size - 1.0, 1.0)
+    l1 = weight @ np.abs(gap)
+    bias = weight @ np.sqrt(noise * 2.0 / np.pi)
+    return np.array([l1, np.sqrt(max(l1**2 - bias**2, 0.0)), weight @ gap**2, weight @ (gap**2 - noise)])
+
+
+def _logistic(p, y, seen, held):
+    """sigma(b logit p), and sigma(a log p - b log(1 - p) + c): Newton steps for all folds at once, a weak ridge to the
+    identity."""
+    low, high = np.log(np.maximum(p, FLOOR)), np.log(np.maximum(1.0 - p, FLOOR))
+    found = []
+    for x in ((low - high)[:, None], np.column_stack([low, -high, np.ones_like(p)])):
+        scale = np.sqrt((x * x).mean(axis=0)) + 1e-6
+        start = np.ones(x.shape[1])
+        start[2:] = 0.0
+        z, start = x / scale, start * scale
+        w = np.tile(start, (len(seen), 1))
+        for _ in range(NEWTON):
+            q = expit(w @ z.T)
+            slope = (seen * (y - q)) @ z - 0.3 * (w - start)
+            curve = np.einsum("fn,nd,ne->fde", seen * (q * (1.0 - q)), z, z, optimize=True) + 0.3 * np.eye(len(start))
+            step = np.linalg.solve(curve, slope[:, :, None])[:, :, 0]
+            size = np.abs(step / scale).max(axis=1, keepdims=True)
+            w = w + step * np.minimum(1.0, 1.0 / np.maximum(size, 1e-12))
+        found.append(_assembled(expit(w @ z.T), held))
+    return found
+
+
+def _isotonic(p, y, seen, held):
+    found = np.empty((len(seen), len(p)))
+    for i, mask in enumerate(seen):
+        found[i] = _pool(p[mask], y[mask], p)
+    return _assembled(found, held)
+
+
+def _pool(p, y, x):
+    """Isotonic regression on sorted p at x; beyond the sample it is shrunk by half an outcome of each kind at the ends."""
+    start = np.flatnonzero(np.append(True, p[1:] != p[:-1]))
+    size = np.diff(np.append(start, len(p)))
+    q = isotonic_regression(np.add.reduceat(y, start) / size, weights=size.astype(np.float64)).x
+    return np.interp(x, p[start], q)
+
+
+def _linear(basis, p, y, seen, held, ridges):
+    """p + basis b, for each ridge; the penalty of the j-th function grows with j^4, its unit the variance of an outcome."""
+    j = np.arange(basis.shape[1])
+    rough = 1.0 + j**4.0 / 10.0
+    v = max(float(((y - p) ** 2).mean()), 1e-9)
+    penalty = np.diag(rough) / 10.0
+    gram, side, _, _ = _normal_equations(basis, y - p, held)
+    found = []
+    for ridge in ridges:
+        b = np.linalg.solve(gram + (ridge * max(v, 0.01) * 10.0) * penalty, side[:, :, None])[:, :, 0]
+        found.append(_assembled(np.clip(p + b @ basis.T, 0.0, 1.0), held))
+    return found
+
+
+# Vectors
+
+
+def _of_vectors(p, y, fold, rng):
+    n, k = p.shape
+    hot = one_hot(y, k)
+    seen = _training(fold)
+    held = [*(~seen[:-1]), None]
+    tempered, log_beta = _tempered(p, y, seen, held)
+    members = [
+        tempered,
+        _matrix(p, hot, held),
+        _pooled(p, hot, held),
+        _local(p, hot, held, rng),
+        _one_versus_rest(p, hot, seen, held),
+        _shifted(tempered, hot, held),
+    ]
+    stats, limits, v = _of_members(members, p, hot)
+    by_class, distinct = np.zeros(3), 0.0
+    for j in range(k):
+        order = np.argsort(p[:, j], kind="stable")
+        x = p[order, j]
+        first = np.searchsorted(x, x, "left")
+        distinct += (1.0 + np.count_nonzero(x[1:] > x[:-1])) / k
+        _, _, plain, debiased = _of_bins(x, hot[order, j], first, 15)
+        by_class += [plain, debiased, _of_bins(x, hot[order, j], first, 5)[3]]
+    shares = (hot - p).mean(axis=0)
+    one = np.concatenate([[0.0], stats["l1"], [np.abs(shares).sum()]])
+    two = np.concatenate([[0.0], stats["l2_squared"], by_class, [(shares**2).sum()]])
+    norm = np.concatenate([[0.0], stats["l2"], [np.sqrt((shares**2).sum())]])
+    entropy = -(p * np.log(np.maximum(p, FLOOR))).sum(axis=1)
+    spread, top = p * (1.0 - p), p.max(axis=1)
+    deviations = np.log(max(np.sqrt(spread.mean(axis=0)).sum(), 1e-6) / np.sqrt(v))
+    law = [v, spread.sum(axis=1).mean(), entropy.mean() / np.log(k), entropy.std(), np.log(k) / 4.6, deviations]
+    law += [top.mean(), (top > 0.999).mean(), np.tanh(log_beta), distinct / n]
+    return _ingredients({"l1": one, "l2_squared": two, "l2": norm}, limits, v, n, law)
+
+
+def _tempered(p, y, seen, held):
+    """softmax(b log p) by Newton steps in log b for all folds at once, and log b of all samples."""
+    z = np.log(np.maximum(p, FLOOR))
+    target = seen @ z[np.arange(len(y)), y]
+    t = np.zeros(len(seen))
+    for _ in range(NEWTON):
+        b = np.exp(t)
+        slope, curve = np.empty(len(seen)), np.empty(len(seen))
+        for i, mask in enumerate(seen):
+            q = _softmax(b[i] * z)
+            mean = (q * z).sum(axis=1)
+            slope[i] = mask @ mean - target[i]
+            curve[i] = mask @ ((q * z * z).sum(axis=1) - mean**2)
+        step = (slope * b + 2.0 * t) / (curve * b * b + np.abs(slope * b) + 2.0)  # a weak ridge to 1
+        t = t - np.clip(step, -1.0, 1.0)
+        if np.abs(step).max() < 1e-4:
+            break
+    return _assembled([_softmax(b * z) for b in np.exp(t)], held), float(t[-1])
+
+
+def _softmax(z):
+    e = np.exp(z - z.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def _ridge(x, residual, held, penalties, base):
+    """base + x B, fitted to the residuals without each fold and on all, for the penalty (diagonals over features) of least
+    held-out squared error."""
+    gram, side, grams, sums = _normal_equations(x, residual, held)
+    least = np.inf
+    for penalty in penalties:
+        b = np.linalg.solve(gram + np.diag(penalty), side)
+        moved = sum(np.einsum("ij,ij", one, g @ one - 2.0 * s) for one, g, s in zip(b, grams, sums))
+        if moved < least:
+            least, chosen = moved, b
+    out = np.empty((2, *base.shape))
+    out[1] = base + x @ chosen[-1]
+    for h, one in zip(held[:-1], chosen):
+        out[0, h] = base[h] + x[h] @ one
+    return _on_simplex(out)
+
+
+def _normal_equations(x, residual, held):
+    """(grams x'x, sides x'r) without each fold and of all samples, and those of each fold."""
+    grams = np.array([x[h].T @ x[h] for h in held[:-1]])
+    sums = np.array([x[h].T @ residual[h] for h in held[:-1]])
+    return *_without_each(grams, sums), grams, sums
+
+
+def _without_each(grams, sums):
+    """Those of all folds but one, and of all."""
+    return tuple(np.concatenate([a.sum(axis=0) - a, a.sum(axis=0)[None]]) for a in (grams, sums))
+
+
+def _on_simplex(q):
+    q = np.maximum(q, 0.0)
+    return q / np.maximum(q.sum(axis=-1, keepdims=True), 1e-12)
+
+
+def _matrix(p, hot, held):
+    """p + (a row of) B p + b."""
+    x = np.column_stack([np.ones(len(p)), p * np.sqrt(p.shape[1])])
+    return _ridge(x, hot - p, held, [np.full(x.shape[1], ridge) for ridge in RIDGES], p)
+
+
+def _pooled(p, hot, held):
+    """One function of p_ij for all classes, one for the largest and one for the others."""
+    n, k = p.shape
+    top = np.arange(k) == p.argmax(axis=1)[:, None]
+    basis = np.empty((n, k, 12))
+    for part, at in ((top, 0), (~top, 6)):
+        values = p[part]
+        grid = np.quantile(values, np.linspace(0.0, 1.0, 65))
+        grid = np.maximum.accumulate(grid + 1e-12 * np.arange(65))
+        rank = np.interp(values, grid, np.linspace(0.0, 1.0, 65))
+        own = np.zeros((n, k, 6))
+        own[part] = np.cos(np.pi * np.outer(rank, np.arange(6.0)))
+        basis[..., at : at + 6] = own
+    basis -= basis.mean(axis=1, keepdims=True)  # the sum over classes stays 1
+    residual = hot - p
+    folds = held[:-1]
+    flat = [basis[h].reshape(-1, 12) for h in folds]
+    grams = np.array([x.T @ x for x in flat])
+    sums = np.array([x.T @ residual[h].ravel() for x, h in zip(flat, folds)])
+    gram, side = _without_each(grams, sums)
+    rough = np.diag(np.tile(1.0 + np.arange(6.0) ** 4 / 10.0, 2))
+    least = np.inf
+    for ridge in RIDGES[:4]:
+        b = np.linalg.solve(gram + ridge * rough, side[:, :, None])[:, :, 0]
+        moved = sum(one @ (g @ one - 2.0 * s) for one, g, s in zip(b, grams, sums))
+        if moved < least:
+            least, chosen = moved, b
+    out = np.empty((2, n, k))
+    out[1] = p + basis @ chosen[-1]
+    for h, one in zip(folds, chosen):
+        out[0, h] = p[h] + basis[h] @ one
+    return _on_simplex(out)
+
+
+def _local(p, hot, held, rng):
+    """Means of the residual around centres, which are predictions drawn from the sample."""
+    n = len(p)
+    centre = p[rng.permutation(n)[: min(CENTRES, n)]]
+    distance = np.maximum((p**2).sum(axis=1)[:, None] + (centre**2).sum(axis=1) - 2.0 * p @ centre.T, 0.0)
+    width = np.partition(distance, min(3, len(centre) - 1), axis=1)[:, min(3, len(centre) - 1)].mean() + 1e-6
+    x = _softmax(-distance / (2.0 * width))
+    return _ridge(x, hot - p, held, [np.full(x.shape[1], ridge) for ridge in RIDGES], p)
+
+
+def _one_versus_rest(p, hot, seen, held):
+    n, k = p.shape
+    out = np.empty((2, n, k))
+    for j in range(k):
+        order = np.argsort(p[:, j], kind="stable")
+        out[:, order, j] = _isotonic(p[order, j], hot[order, j], seen[:, order], [None if h is None else h[order] for h in held])
+    total = out.sum(axis=-1, keepdims=True)
+    return np.divide(out, total, out=np.full_like(out, 1.0 / k), where=total > 1e-12)
+
+
+def _shifted(tempered, hot, held):
+    """The tempered predictions plus the mean residual of every class."""
+    out = tempered.copy()
+    ones = np.ones((len(hot), 1))
+    for part in range(2):
+        moved = _ridge(ones, hot - tempered[part], held, [np.array([ridge]) for ridge in RIDGES], tempered[part])
+        out[part] = moved[part]
+    return out
+
+
+# Both
+
+
+def _training(fold):
+    """(K + 1, n): the samples that the map of fold v is fitted on, and all."""
+    return np.array([*(fold != v for v in range(int(fold.max()) + 1)), np.ones(len(fold), bool)])
+
+
+def _assembled(fitted, held):
+    """(2, n, ...): held-out and in-sample predictions of one member, from those of each fit at all samples."""
+    out = np.array([fitted[-1], fitted[-1]])
+    for h, q in zip(held[:-1], fitted):
+        out[0, h] = q[h]
+    return out
+
+
+def _of_members(members, p, y):
+    """{estimand: candidates}, {estimand: limit}, and the mean squared residual of the stack."""
+    members = list(members)
+    outcome = y
+    weights = convex_weights(p, outcome, np.array([m[0] for m in members]))
+    stack = sum(w * (m - p) for w, m in zip(weights, members)) + p
+    members.append(stack)
+    r = y - p
+    found = {"l1": [], "l2_squared": [], "l2": []}
+    for m in members:
+        for q in m:
+            d = q - p
+            sign = np.sign(d)
+            if p.ndim == 1:
+                plug1, gain1 = np.abs(d).mean(), (sign * r).mean()
+                plug2, cross = (d * d).mean(), (d * r).mean()
+            else:
+                plug1, gain1 = np.abs(d).sum(axis=1).mean(), (sign * r).sum(axis=1).mean()
+                squares, products = (d * d).sum(axis=1), (d * r).sum(axis=1)
+                plug2, cross = squares.mean(), products.mean()
+                norm = np.sqrt(squares)
+                found["l2"] += [norm.mean(), np.divide(products, norm, out=np.zeros_like(norm), where=norm > 1e-12).mean()]
+            found["l1"] += [plug1, gain1]
+            found["l2_squared"] += [plug2, 2.0 * cross - plug2]
+    squares = (y - members[-1][0]) ** 2
+    v = (squares.sum() + 0.5) / (len(p) + 1.0)
+    found = {name: np.array(x) for name, x in found.items() if x}
+    return found, {name: float(x[-4:-2].mean()) for name, x in found.items()}, float(v)
+
+
+def _ingredients(candidates, limits, v, n, law):
+    units = {"l1": np.sqrt(v / n), "l2": np.sqrt(v / n)}
+    typical = np.median(candidates["l2_squared"])
+    units["l2_squared"] = v / n + 2.0 * np.sqrt(max(typical, 0.0) * v / n)
+    one = candidates["l1"] / units["l1"]
+    two = candidates["l2_squared"] / (v / n)
+    middle1, middle2 = np.median(one), np.median(two)
+    features = np.concatenate([
+        [np.log(n) / 2.0 - 3.4],
+        law,
+        [np.arcsinh(middle1), np.arcsinh(middle2), np.sign(middle2) * np.sqrt(abs(middle2)) / 10.0],
+        np.arcsinh(one[1:] - middle1),
+        np.arcsinh((two[1:] - middle2) / (1.0 + 2.0 * np.sqrt(max(middle2, 0.0)))),
+    ])  # fmt: skip
+    return Ingredients(candidates, limits, units, np.clip(features, -8.0, 8.0))

@@ -1,0 +1,204 @@
+"""Our own estimators: the stack that stays a lower bound, its parts, and the learned estimate."""
+
+import numpy as np
+import pytest
+
+import harness
+from harness import BadInputError
+from harness.calibrators import Isotonic, Temperature
+from harness.estimators import Best, BestLower, Binned, Variational
+from harness.estimators.base import apply
+from harness.estimators.ingredients import of_sample
+from harness.estimators.stacking import convex_weights, cross_fit_pairs, stacked
+from harness.math.folds import fold_of
+from harness.math.notions import one_hot
+
+
+def sample(problem, n, seed=0):
+    return harness.load_problem(problem).sample(n, np.random.default_rng([5, seed]))
+
+
+# The stack
+
+
+class Spy:
+    """A calibrator that remembers what it was fitted on and answers with the number of the fit."""
+
+    def __init__(self):
+        self.seen = []
+
+    def fit(self, p, y, rng):
+        self.seen.append(set(p))
+        number = len(self.seen) - 1
+        return lambda x: np.full(x.shape, float(number))
+
+
+def test_fits_leave_the_pair_of_folds_out():
+    p, fold = np.linspace(0.0, 1.0, 20), np.arange(20) % 5
+    spy = Spy()
+    found = cross_fit_pairs([spy], p, np.zeros(20, int), fold, None)
+    assert found.shape == (5, 1, 20) and len(spy.seen) == 15
+    for v in range(5):
+        for i in range(20):
+            assert spy.seen[int(found[v, 0, i])] == set(p[(fold != v) & (fold != fold[i])])
+
+
+@pytest.mark.parametrize("problem", ["beta_wavy", "dirichlet3_overconfident"])
+def test_neither_maps_nor_weights_of_a_fold_see_its_labels(problem):
+    p, y = sample(problem, 150)
+    fold = np.arange(150) % 5
+    others = np.where(fold == 2, 1 - np.minimum(y, 1), y)
+    held_out = [stacked(p, of, fold, cross_fit_pairs([Isotonic(), Temperature()], p, of, fold, None))[0] for of in (y, others)]
+    np.testing.assert_array_equal(held_out[0][fold == 2], held_out[1][fold == 2])
+    assert not np.array_equal(held_out[0], held_out[1])
+
+
+def test_weights_are_those_of_least_squares_inside_the_simplex():
+    rng = np.random.default_rng(0)
+    p, y = np.full(400, 0.5), (rng.random(400) < 0.8).astype(float)
+    np.testing.assert_allclose(convex_weights(p, y, np.full((1, 400), 1.0)), [2 * y.mean() - 1], atol=1e-6)
+    np.testing.assert_allclose(convex_weights(p, y, np.array([np.full(400, 0.6), np.zeros(400)])), [1.0, 0.0], atol=1e-6)
+    assert convex_weights(p, y, np.array([p, np.zeros(400)]))[1] == 0.0  # the identity is better
+    assert convex_weights(p, y, p[None]).shape == (1,)
+    q = rng.random((4, 400))
+    w = convex_weights(p, y, q)
+    error = lambda w: ((p + w @ (q - p) - y) ** 2).mean()  # noqa: E731
+    assert (w >= 0).all() and w.sum() <= 1 + 1e-9
+    for other in rng.dirichlet(np.ones(5), 200)[:, :4]:
+        assert error(w) <= error(other) + 1e-9
+
+
+@pytest.mark.parametrize(
+    "problem, notion", [("beta_calibrated", "binary"), ("beta_wavy", "binary"), ("dirichlet3_harmonic", "canonical")]
+)
+def test_the_stack_is_a_lower_bound_in_expectation(problem, notion):
+    truth = {name: harness.load_problem(problem).truth(name, notion).value for name in ("l1", "l2_squared")}
+    found = []
+    for seed in range(20):
+        p, y = sample(problem, 120, seed)
+        found.append(BestLower((Isotonic(), Temperature()))(p, y, np.random.default_rng(seed), notion))
+    for name, value in truth.items():
+        x = np.array([one[name].value for one in found])
+        assert x.mean() <= value + 3 * x.std(ddof=1) / np.sqrt(len(x))
+    assert np.mean([one["l1"].low <= truth["l1"] for one in found]) == 1.0
+
+
+@pytest.mark.parametrize("problem", ["beta_overconfident", "beta_wavy"])
+def test_the_stack_is_as_tight_as_each_of_its_calibrators(problem):
+    calibrators = (Isotonic(), Temperature())
+    gaps = []
+    for seed in range(20):
+        p, y = sample(problem, 1000, seed)
+        stack = BestLower(calibrators)(p, y, np.random.default_rng(seed))
+        singles = [Variational(one)(p, y, np.random.default_rng(seed)) for one in calibrators]  # the same folds
+        gaps.append([[stack[name].value - one[name].value for one in singles] for name in ("l1", "l2_squared")])
+    gaps = np.array(gaps)
+    assert (gaps.mean(axis=0) >= -3 * gaps.std(axis=0, ddof=1) / np.sqrt(20) - [[2e-3], [2e-4]]).all()
+    assert gaps.mean(axis=0).max() > 0
+
+
+def test_what_cannot_be():
+    with pytest.raises(BadInputError, match="at least 3"):
+        BestLower(folds=2)
+    with pytest.raises(BadInputError, match="calibrators is empty"):
+        BestLower(())
+    with pytest.raises(BadInputError, match="repeats is 0"):
+        Best(repeats=0)
+    with pytest.raises(BadInputError, match="rng is missing"):
+        Best()(np.full(30, 0.5), np.arange(30) % 2)
+
+
+# The ingredients
+
+
+def ingredients(p, y, seed=0):
+    return of_sample(p, y, np.arange(len(p)) % 5, np.random.default_rng(seed))
+
+
+def test_the_order_of_rows_does_not_matter():
+    p, y = sample("beta_overconfident", 300)
+    p = np.round(p, 1)  # with ties
+    fold, order = np.arange(300) % 5, np.random.default_rng(0).permutation(300)
+    before = of_sample(p, y, fold, None)
+    after = of_sample(p[order], y[order], fold[order], None)
+    np.testing.assert_allclose(before.features, after.features, atol=1e-6)
+    for name in before.candidates:
+        np.testing.assert_allclose(before.candidates[name], after.candidates[name], atol=1e-9)
+
+
+def test_the_names_of_classes_do_not_matter():
+    p, y = sample("dirichlet3_harmonic", 300)
+    before, order = ingredients(p, y), np.array([2, 0, 1])
+    after = ingredients(p[:, order], np.argsort(order)[y])
+    for name in before.candidates:
+        kept = np.abs(before.candidates[name] - after.candidates[name]) < 1e-7
+        assert kept.all(), name
+
+
+def test_equal_width_bins_are_those_of_the_plug_in():
+    p, y = sample("beta_wavy", 500)
+    assert ingredients(p, y).candidates["l1"][-6] == pytest.approx(Binned()(p, y)["l1"].value, abs=1e-12)
+
+
+def test_held_out_gains_of_least_squares_are_lower_than_in_sample():
+    p, y = sample("beta_overconfident", 400)
+    of_members = np.reshape(ingredients(p, y).candidates["l2_squared"][1:29], (-1, 2, 2))
+    held_out, in_sample = of_members[2:, :, 1].T  # isotonic and linear members
+    assert (held_out < in_sample).all()
+
+
+# The learned estimate
+
+
+@pytest.mark.parametrize("notion, name, n", [
+    ("binary", "beta_overconfident", 1000), ("binary", "beta_wavy", 3000), ("canonical", "dirichlet3_overconfident", 500)
+])  # fmt: skip
+def test_estimates_lie_near_the_truth_and_intervals_around_it(notion, name, n):
+    problem = harness.load_problem(name)
+    truth = {e: problem.truth(e, notion).value for e in ("l1", "l2_squared")}
+    found = [Best(repeats=1)(*sample(name, n, seed), np.random.default_rng(seed)) for seed in range(12)]
+    for e, value in truth.items():
+        x = np.array([one[e].value for one in found])
+        assert np.sqrt(((x - value) ** 2).mean()) <= 0.4 * value
+        assert sum(one[e].low <= value <= one[e].high for one in found) >= 9  # 3 standard errors below 95 % of 12
+
+
+@pytest.mark.parametrize("notion", ["binary", "top_label", "classwise", "canonical"])
+def test_degenerate_samples_have_finite_values_in_range(notion):
+    rng = np.random.default_rng(0)
+    cases = [(np.full(50, 0.3), rng.integers(2, size=50)), (np.ones(50), np.zeros(50, int)), (np.ones(50), np.ones(50, int))]
+    cases += [(np.full(n, 0.5), np.arange(n) % 2) for n in (1, 2, 19, 20, 21)]
+    if notion != "binary":
+        cases = [(np.column_stack([p, 1.0 - p, 0.0 * p]), 1 - y) for p, y in cases]
+    for p, y in cases:
+        p, y = harness.reduce(p, y, notion)
+        for name, e in apply(Best(repeats=1), p, y, notion, np.random.default_rng(1)).items():
+            assert np.isfinite([e.value, e.low, e.high]).all() and 0.0 <= e.low <= e.value <= e.high <= 2.0, name
+
+
+def test_a_perfect_and_a_wrong_model():
+    labels = np.arange(200) % 3
+    right = Best(repeats=1)(one_hot(labels, 3), labels, np.random.default_rng(0))
+    wrong = Best(repeats=1)(one_hot(labels, 3), (labels + 1) % 3, np.random.default_rng(0))
+    assert right["l1"].value < 0.05 and wrong["l1"].value > 1.5 and wrong["l2_squared"].value > 1.5
+
+
+def test_a_higher_level_is_wider_and_the_value_the_same():
+    p, y = sample("beta_overconfident", 300)
+    narrow, wide = (Best(repeats=1, level=level)(p, y, np.random.default_rng(0))["l1"] for level in (0.8, 0.99))
+    assert narrow.value == wide.value and wide.low <= narrow.low and narrow.high < wide.high
+
+
+def test_the_mean_of_repeats_is_steadier():
+    p, y = sample("beta_overconfident", 300)
+    spread = [np.std([Best(repeats=r)(p, y, np.random.default_rng(seed))["l1"].value for seed in range(8)]) for r in (1, 4)]
+    assert spread[1] < spread[0]
+
+
+@pytest.mark.slow
+def test_large_samples_find_the_truth():
+    p, y = sample("beta_wavy", 400_000)
+    problem = harness.load_problem("beta_wavy")
+    found = Best(repeats=1)(p, y, np.random.default_rng(0))
+    assert found["l1"].value == pytest.approx(problem.truth("l1").value, rel=0.04)
+    assert fold_of(y, 5, False, 0).max() == 4
