@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import importlib
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy as np
 from harness.common.version import VERSION
 from harness.common.writing import whole_file
 from harness.problems.base import ProblemSpec
-from harness.report import arena, arena_plot, figure_files
+from harness.report import arena, arena_plot, figure_files, interval_plot
 from harness.report.page import environment, number
 from harness.runs import records
 
@@ -183,30 +182,18 @@ def _pictures(found, frame, families, config):
     for estimand, title in (("l1", "L1"), ("l2_squared", "squared error")):
         if found.pairs["by"].eq(estimand).any():
             yield f"order_{estimand}", f"Which puts models in order: {title}", arena_plot.ordering(found.pairs, estimand)
-    module = _intervals()
     apart = frame[frame["experiment"].isin(APART)] if "experiment" in frame else frame.iloc[:0]
-    if module is not None and len(apart):
-        yield "intervals", "Intervals: coverage against width", module.coverage_width(apart, families, config)
-        yield "power", "Tests: how often they reject", module.power(apart, families, config)
-
-
-def _intervals():
-    """harness.report.interval_plot, None where it is not there."""
-    try:
-        return importlib.import_module("harness.report.interval_plot")
-    except ModuleNotFoundError as error:
-        if error.name != "harness.report.interval_plot":
-            raise
-        return None
+    if len(apart):
+        yield "intervals", "Intervals: coverage against width", interval_plot.coverage_width(apart, families, config)
+        yield "power", "Tests: how often they reject", interval_plot.power(apart, families, config)
 
 
 def interval_tables(frame, families, config) -> list[tuple[str, Any]]:
     """[(title, columns and rows)] of the intervals and the tests, where they were run."""
-    module = _intervals()
     apart = frame[frame["experiment"].isin(APART)] if "experiment" in frame else frame.iloc[:0]
-    if module is None or not len(apart):
+    if not len(apart):
         return []
-    tables = (("Coverage and width of intervals", module.coverage_table), ("How often tests reject", module.power_table))
+    tables = (("Coverage and width of intervals", interval_plot.coverage_table), ("How often tests reject", interval_plot.power_table))
     return [(title, _plain_table(make(apart, families))) for title, make in tables]
 
 
