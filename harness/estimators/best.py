@@ -132,7 +132,7 @@ class Best:
     (99 % of them; other levels by the normal law's quantiles) and holds over the prior, not for every distribution. Of fewer
     than 20 samples it is the error of the mean, with the interval of all possible values. Between 10^4 and 10^6 samples the
     network gives way to the stack, whose limit is the error itself wherever one of its maps can find it. Classwise it is averaged
-    over classes. Cost: O(repeats n k) and sorting; one repeat takes 10 ms at n = 1,000 and 0.2 s at n = 10,000, k = 10.
+    over classes. Cost: O(repeats n k) and sorting; one repeat takes 10 ms at n = 1,000 and 0.25 s at n = 10,000, k = 10.
 
     References
     ----------
