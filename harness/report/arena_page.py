@@ -193,7 +193,10 @@ def interval_tables(frame, families, config) -> list[tuple[str, Any]]:
     apart = frame[frame["experiment"].isin(APART)] if "experiment" in frame else frame.iloc[:0]
     if not len(apart):
         return []
-    tables = (("Coverage and width of intervals", interval_plot.coverage_table), ("How often tests reject", interval_plot.power_table))
+    tables = (
+        ("Coverage and width of intervals", interval_plot.coverage_table),
+        ("How often tests reject", interval_plot.power_table),
+    )
     return [(title, _plain_table(make(apart, families))) for title, make in tables]
 
 

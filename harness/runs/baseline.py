@@ -76,8 +76,8 @@ def folder_of(given: str | Path | None = None) -> Path:
 
 
 def experiments() -> dict[str, tuple[str, ...]]:
-    """{name: overrides} of the experiments that make up the arena: those that conf/experiment/arena_index.yaml names and that have
-    the key `arena` themselves (intervals and tests are shown beside it, and nothing is compared with them)."""
+    """{name: overrides} of the experiments that make up the arena: those that conf/experiment/arena_index.yaml names and that
+    have the key `arena` themselves (intervals and tests are shown beside it, and nothing is compared with them)."""
     named = option("experiment", WHOLE).config["records_of"]
     return {name: (f"experiment={name}",) for name in named if option("experiment", name).config.get("arena")}
 
