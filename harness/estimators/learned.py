@@ -8,12 +8,12 @@ from importlib import resources
 import numpy as np
 
 WEIGHTS = "best_weights.npz"
-HIDDEN = {"scalar": (32, 24), "vector": (48, 32)}
+HIDDEN = {"scalar": (64, 48), "vector": (64, 48)}
 FLOORS = {"l1": lambda n: 0.1 / np.sqrt(n), "l2": lambda n: 0.1 / np.sqrt(n), "l2_squared": lambda n: 0.1 / n}
 LARGEST_SHIFT = 1.0  # in units of noise, of what is added to the weighted mean
 SMOOTHING = 0.03  # squared units of noise that are added to a setting's mean squared error: its few samples may hit by chance
-DECAY = {"scalar": 3e-3, "vector": 6e-4}
-JITTER = {"scalar": 0.3, "vector": 0.1}  # noise on standardised features while training
+DECAY = {"scalar": 1e-3, "vector": 1.5e-3}
+JITTER = {"scalar": 0.1, "vector": 0.2}  # noise on standardised features while training
 COVERED = 0.995  # of the settings apart, on each side of an interval
 SMALLEST_SCALE = 0.1  # in units of noise
 
