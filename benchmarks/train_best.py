@@ -1,7 +1,7 @@
 """The simulations behind `harness.estimators.Best`, and the training of its weights.
 
-    python benchmarks/train_best.py simulate scalar FOLDER --settings 900
-    python benchmarks/train_best.py simulate vector FOLDER --settings 1000
+    python benchmarks/train_best.py simulate scalar FOLDER --settings 2500
+    python benchmarks/train_best.py simulate vector FOLDER --settings 2000
     python benchmarks/train_best.py train FOLDER harness/estimators/best_weights.npz
 
 A setting is a law of predictions, a calibration map and a size n, drawn from a broad prior that knows no problem of conf/; its
