@@ -99,16 +99,34 @@ def families_of(config: Mapping[str, Any]) -> dict[str, list[str]]:
     >>> "beta_wavy" in families_of({"arena": {"families": "arena"}})["wavy"]
     True
     """
-    from harness.runs import catalogue, options
-
-    given = (config["arena"] or {}).get("families") or {}
-    if isinstance(given, str):
-        if given not in options.ids("experiment"):
-            raise BadInputError(f"arena.families is {given!r}, which is no experiment; `calharness list experiments` shows all.")
-        given = (catalogue.config("experiment", given).get("arena") or {}).get("families")
+    given = _arena_of(config).get("families")
     if not isinstance(given, dict):
         raise BadInputError("arena.families names an experiment without families; give {NAME: [problem ids]}.")
     return {family: list(problems) for family, problems in given.items()}
+
+
+def development_of(config: Mapping[str, Any]) -> list[str]:
+    """The families on which this project's own estimators were developed; of the other ones nothing was looked at before.
+
+    Examples
+    --------
+    >>> development_of({"arena": {"families": "arena"}})[:2]
+    ['power', 'fitted_images']
+    """
+    return list(_arena_of(config).get("development") or [])
+
+
+def _arena_of(config):
+    """The key `arena` of a configuration, or of the experiment that its `arena.families` names."""
+    from harness.runs import catalogue, options
+
+    given = config["arena"] or {}
+    named = given.get("families") or {}
+    if not isinstance(named, str):
+        return given
+    if named not in options.ids("experiment"):
+        raise BadInputError(f"arena.families is {named!r}, which is no experiment; `calharness list experiments` shows all.")
+    return catalogue.config("experiment", named).get("arena") or {}
 
 
 # From records to settings

@@ -13,7 +13,7 @@ import numpy as np
 from harness.common.version import VERSION
 from harness.common.writing import whole_file
 from harness.problems.base import ProblemSpec
-from harness.report import arena, arena_plot, figure_files, interval_plot
+from harness.report import arena, arena_own, arena_plot, figure_files, interval_plot, problem_cards
 from harness.report.page import environment, number
 from harness.runs import records
 
@@ -130,6 +130,13 @@ def save(experiment, frame: pd.DataFrame) -> list[Path]:
     with whole_file(path) as temporary:
         found.every.drop(columns=["values", "errors", "lost"]).to_parquet(temporary, index=False, compression="zstd")
     files.append(path)
+    development = arena.development_of(config)
+    cards = problem_cards.save(
+        stem.with_name("cards"),
+        {one.id: one.key for one in problems.values() if one.id in set(found.settings["problem"])},
+        arena.family_of(families),
+        {one.id: records.read_truths(experiment.out, one.key) for one in problems.values()},
+    )
     maps = fitted_maps(experiment.out, {one.id: one.key for one in problems.values()}, families)
     page = stem.with_name(f"{stem.name}.html")
     text = environment().get_template("arena.html.j2").render(
@@ -144,9 +151,13 @@ def save(experiment, frame: pd.DataFrame) -> list[Path]:
         fitted=fitted_tables(frame, families, classes, maps) if maps else None,
         maps=maps,
         proves=PROVES,
+        own=own_tables(found, frame, families, development),
+        development=development,
+        test_half=[name for name in families if name not in development],
+        target=(arena_own.TARGET_MEAN, arena_own.TARGET_WORST),
+        every_problem=problem_rows(found, families, {name: f"{path.parent.name}/{path.name}" for name, path in cards.items()}),
         rule=arena.RULE,
         statements=found.statements,
-        families={name: [p for p in ids if p in set(found.settings["problem"])] for name, ids in families.items()},
         intervals=interval_tables(frame, families, config),
         problems=found.settings["problem"].nunique(),
         estimators=found.settings["estimator"].nunique(),
@@ -160,7 +171,7 @@ def save(experiment, frame: pd.DataFrame) -> list[Path]:
     )  # fmt: skip
     with whole_file(page) as temporary:
         temporary.write_text(text, encoding="utf-8")
-    return [*files, page]
+    return [*files, *cards.values(), page]
 
 
 def _pictures(found, frame, families, config):
@@ -385,6 +396,58 @@ def fitted_tables(frame, families, classes, maps, resamples: int = 200) -> list[
         what = {"l1": "L1", "l2_squared": "squared error"}[estimand]
         made.append({"notion": arena_plot.NOTIONS[notion], "estimand": what, "rows": lines})
     return made
+
+
+# The problems, and our own estimators
+
+
+def problem_rows(found: Content, families: dict, cards: dict[str, str]) -> list[dict]:
+    """Every problem that was run: family, k, what is wrong, its truths by notion, and its card."""
+    of = arena.family_of(families)
+    order = [*families, arena.OTHER]
+    truths = found.settings.drop_duplicates(["problem", "notion", "estimand"])
+    truth = truths.dropna(subset=["truth"]).set_index(["problem", "notion", "estimand"])["truth"].to_dict()
+    classes = dict(zip(truths["problem"], truths["k"]))
+    rows = []
+    for name in sorted(classes, key=lambda name: (order.index(of.get(name, arena.OTHER)), classes[name], name)):
+        known = {
+            e: [(words, truth[name, notion, e]) for notion, words in arena_plot.NOTIONS.items() if (name, notion, e) in truth]
+            for e in arena.MAIN
+        }
+        shown = {
+            e: "; ".join(f"{words} {number(float(value), 3)}" for words, value in of_it) or "–" for e, of_it in known.items()
+        }
+        rows.append({
+            "problem": name, "family": of.get(name, arena.OTHER), "k": int(classes[name]), "about": problem_cards.about(name),
+            "card": cards.get(name), **shown,
+        })  # fmt: skip
+    return rows
+
+
+def own_tables(found: Content, frame, families, development, resamples: int = RESAMPLES) -> dict | None:
+    """What the section on our own estimators shows; None where none was run."""
+    if not found.settings["estimator"].map(arena_own.is_own).any():
+        return None
+    halves = arena_own.halves(found.settings, development, resamples=resamples)
+    lines = [
+        {**{name: row[name] for name in ("half", "estimator", "role")}, "notion": arena_plot.NOTIONS[row["notion"]],
+         "estimand": _word(row["estimand"]), "regret": _interval(row["regret"], row["low"], row["high"]),
+         "worst": f"{row['worst']:.2f}", "worst_at": row["worst_at"], "mean_met": bool(row["meets_mean"]),
+         "worst_met": bool(row["meets_worst"])}
+        for row in halves.to_dict("records")
+    ]  # fmt: skip
+    held = [
+        {**{name: row[name] for name in ("estimator", "family", "half")}, "notion": arena_plot.NOTIONS.get(row["notion"], row["notion"]),
+         "estimand": _word(row["estimand"]), "level": f"{100 * row['level']:.3g} %", "sides": row["sides"],
+         "coverage": f"{100 * row['coverage']:.1f} ± {100 * row['se']:.1f} %", "least": f"{100 * row['least']:.1f} %",
+         "passes": row["passes"], "samples": f"{row['samples']:,}", "relative": number(row["relative"], 2)}
+        for row in arena_own.coverage(frame, families, development).to_dict("records")
+    ]  # fmt: skip
+    return {"halves": lines, "coverage": held, "fail": sum(not row["passes"] for row in held)}
+
+
+def _word(estimand: str) -> str:
+    return {"l1": "L1", "l2_squared": "squared error"}.get(estimand, estimand)
 
 
 # Texts

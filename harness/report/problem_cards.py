@@ -3,22 +3,76 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 
+from harness.common.writing import whole_file
 from harness.errors import BadInputError
 from harness.problems.base import ProblemSpec, members_of, truth_of
 from harness.report.style import COLOURS, WIDTH, pyplot
 from harness.runs.options import ids, option
 
 ROWS, SHOWN = 20_000, 1_500
+DPI = 75  # of the files
 PARTS = 120  # of equally many rows, of the curve
 FEW = 60  # distinct scores up to which each is a dot
 ESTIMANDS = ("l1", "l2_squared")
 NAMES = {"l1": "$L_1$", "l2_squared": "squared"}
 
 
-def card(problem_id: str, family: str | None = None):
+def save(folder: Path, keys: Mapping[str, str], families: Mapping[str, str], truths: Mapping[str, Mapping]) -> dict[str, Path]:
+    """Draw the cards that are not there, or are of another problem of that name: <folder>/<id>.png.
+
+    Parameters
+    ----------
+    folder : Path
+    keys : mapping
+        {problem id: key}: its key is written into the file, and a card whose key is another is drawn again.
+    families : mapping
+        {problem id: family}.
+    truths : mapping
+        {problem id: {"notion|estimand": (value, error, ...) or None}}, which are computed where they are not given.
+
+    Returns
+    -------
+    dict
+        {problem id: path} of those that have a card; problems whose files are absent, or whose posterior is unknown, have none.
+    """
+    import matplotlib.pyplot as plt
+
+    found = {}
+    for name, key in keys.items():
+        path = folder / f"{name}.png"
+        if not (path.is_file() and key.encode() in path.read_bytes()[:2000]):
+            try:
+                figure = card(name, families.get(name), truths.get(name))
+            except BadInputError:
+                continue
+            folder.mkdir(parents=True, exist_ok=True)
+            with whole_file(path) as temporary:
+                figure.savefig(temporary, format="png", dpi=DPI, metadata={"Software": None, "calharness": key})
+            plt.close(figure)
+        found[name] = path
+    return found
+
+
+def about(problem_id: str) -> str:
+    """What is wrong with the predictions of a problem, in one line.
+
+    Examples
+    --------
+    >>> bool(about("sparse_k3"))
+    True
+    """
+    import harness
+
+    said = option("problem", problem_id).about
+    return said or (type(harness.load_problem(problem_id)).__doc__ or "").strip().split("\n")[0]
+
+
+def card(problem_id: str, family: str | None = None, truths: Mapping | None = None):
     """The card of a problem with a known posterior.
 
     Parameters
@@ -27,6 +81,8 @@ def card(problem_id: str, family: str | None = None):
         An id of conf/problem.
     family : str, optional
         Its family in the arena; what comes before the first "_k" if not given.
+    truths : mapping, optional
+        {"notion|estimand": (value, error, ...) or None}, as stored; those that are not in it are computed.
 
     Returns
     -------
@@ -72,7 +128,7 @@ def card(problem_id: str, family: str | None = None):
         axes[name].set_xlim(low - 0.02, 1.02)
     axes["map"].set_ylim(min(low, right.min()) - 0.03, 1.03)
     axes["text"].set_axis_off()
-    text = _text(problem, spec, problem_id, family or problem_id.partition("_k")[0], score)
+    text = _text(problem, spec, problem_id, family or problem_id.partition("_k")[0], score, truths or {})
     axes["text"].text(0.02, 0.98, text, va="top", transform=axes["text"].transAxes, linespacing=1.5)
     return figure
 
@@ -104,10 +160,9 @@ def _map(ax, score, right):
     ax.legend(loc="upper left", handlelength=1.6)
 
 
-def _text(problem, spec, problem_id, family, score):
+def _text(problem, spec, problem_id, family, score, truths):
     kind = type(problem).__name__
-    about = option("problem", problem_id).about or (type(problem).__doc__ or "").strip().split("\n")[0]
-    lines = [f"{problem_id}", *textwrap.wrap(about, 52), ""]
+    lines = [f"{problem_id}", *textwrap.wrap(about(problem_id), 52), ""]
     if kind == "Fitted":
         lines.append(f"truth: the map {problem.chosen}, best on held-out rows")
     lines += [f"family {family}, {spec.classes} classes, {kind}"]
@@ -115,6 +170,12 @@ def _text(problem, spec, problem_id, family, score):
     lines += [f"10, 50, 90 % of the scores: {quantiles}", "", "truths"]
     for notion in spec.notions:
         for name in ESTIMANDS:
-            if (found := truth_of(problem, name, notion)) is not None:
-                lines.append(f"{notion.replace('_', ' ')}, {NAMES[name]}: {found.value:.5f} ± {found.error:.0e}")
+            if f"{notion}|{name}" in truths:
+                value, error = (truths[f"{notion}|{name}"] or (None, None))[:2]
+            else:
+                found = truth_of(problem, name, notion)
+                value, error = (found.value, found.error) if found is not None else (None, None)
+            if value is not None:
+                with_error = f" ± {error:.0e}" if error else ""
+                lines.append(f"{notion.replace('_', ' ')}, {NAMES[name]}: {value:.5f}{with_error}")
     return "\n".join(lines)

@@ -61,11 +61,13 @@ def checked(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def checked_arena(arena: Any) -> dict[str, Any] | None:
-    """The configuration's `arena`, as it is. Raises BadInputError unless it is null, or its one key `families` is a mapping from
-    names to lists of problem ids, each id in one of them, or the id of an experiment that has such a mapping."""
+    """The configuration's `arena`, as it is. Raises BadInputError unless it is null, or its key `families` is a mapping from
+    names to lists of problem ids, each id in one of them, or the id of an experiment that has such a mapping, and its key
+    `development`, if there is one, a list of some of these names."""
     if arena is None:
         return None
-    families = arena.get("families") if isinstance(arena, dict) and set(arena) == {"families"} else None
+    fits = isinstance(arena, dict) and "families" in arena and not set(arena) - {"families", "development"}
+    families = arena["families"] if fits else None
     lists = families.values() if isinstance(families, dict) else ()
     named = families and all(isinstance(one, list) and all(isinstance(name, str) for name in one) for one in lists)
     if not named or not isinstance(families, (dict, str)):
@@ -74,6 +76,9 @@ def checked_arena(arena: Any) -> dict[str, Any] | None:
     twice = next((name for name in every if every.count(name) > 1), None)
     if twice:
         raise BadInputError(f"arena.families has {twice} twice; a problem is of one family.")
+    development = arena.get("development") or []
+    if not isinstance(development, list) or (isinstance(families, dict) and not set(development) <= set(families)):
+        raise BadInputError(f"arena.development is {development!r}; a list of names of arena.families is needed.")
     return dict(arena)
 
 
