@@ -101,7 +101,8 @@ def store(out: Path, folder: str | Path | None = None) -> list[Path]:
     BadInputError
         If a cell of the arena has no finished record there: a baseline with gaps would favour whoever is compared.
     """
-    where, written, classes = folder_of(folder), [], {}
+    where, written = folder_of(folder), []
+    classes: dict[str, int] = {}
     for name, overrides in experiments().items():
         plan = planning.plan(compose([*overrides]))
         have = bool(records.part_files(out))

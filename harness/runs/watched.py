@@ -196,7 +196,8 @@ class _Child:
 
     def __init__(self, function: str, limit: float):
         self.pipe, other = Pipe()
-        self.limit, self.at, self.since = limit, None, time.monotonic()
+        self.limit, self.since = limit, time.monotonic()
+        self.at: int | None = None
         code = (
             f"import sys; sys.path[:0] = [{str(PACKAGE.parent)!r}]; from multiprocessing.connection import Connection; "
             f"from harness.runs import watched; watched.{function}(Connection({other.fileno()}))"
