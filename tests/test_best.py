@@ -5,7 +5,8 @@ import pytest
 
 import harness
 from harness import BadInputError
-from harness.calibrators import Isotonic, Temperature
+from harness.calibrators import Isotonic, Spline, Temperature
+from harness.errors import UndefinedError
 from harness.estimators import Best, BestLower, Binned, Variational
 from harness.estimators.base import apply
 from harness.estimators.ingredients import of_sample
@@ -106,6 +107,8 @@ def test_what_cannot_be():
         Best(repeats=0)
     with pytest.raises(BadInputError, match="rng is missing"):
         Best()(np.full(30, 0.5), np.arange(30) % 2)
+    with pytest.raises(UndefinedError, match=r"none of the calibrators takes .* \(30, 3\)"):
+        BestLower((Spline(),))(np.full((30, 3), 1 / 3), np.arange(30) % 3, np.random.default_rng(0), "canonical")
 
 
 # The ingredients

@@ -345,6 +345,8 @@ def test_chi_square_by_hand():
     assert found.value == pytest.approx(math.exp(-(0.36 / 0.32 + 2) / 2), rel=1e-12)
     sure = ChiSquare(3)(np.array([0.0, 0.0, 0.2, 0.2, 0.5, 0.5]), np.array([0, 0, 1, 0, 1, 1]))["p_value"]
     assert sure.value == pytest.approx(found.value, rel=1e-12) and sure.diagnostics["degrees"] == 2
+    assert value(ChiSquare(1), [0.0, 1.0], [1, 0]) == 0.0  # two impossible outcomes, whose residuals cancel
+    assert value(ChiSquare(1), [0.0, 1.0], [0, 1]) == 1.0
 
 
 @pytest.mark.parametrize("draw", [lambda rng, n: rng.beta(0.5, 0.5, n), lambda rng, n: rng.integers(0, 11, n) / 10])

@@ -94,7 +94,7 @@ class ChiSquare:
     notions = ("binary", "top_label", "classwise")
     estimands = ("p_value",)
     determinism = "rounding"
-    revision = 1
+    revision = 2
     takes_classwise = True
 
     def __post_init__(self) -> None:
@@ -109,7 +109,8 @@ class ChiSquare:
         index = bin_of(p)
         residual, variance = (np.bincount(index, x, count) for x in (y - p, p * (1.0 - p)))
         varies = variance > 0.0
-        x = math.inf if np.any(residual[~varies] != 0.0) else float(np.sum(residual[varies] ** 2 / variance[varies]))
+        impossible = np.any((y != p) & ~varies[index])  # each by itself: in the sum of a bin of zeros and ones they may cancel
+        x = math.inf if impossible else float(np.sum(residual[varies] ** 2 / variance[varies]))
         degrees = float(varies.sum())
         p_value = float(chdtrc(degrees, x)) if degrees and math.isfinite(x) else float(x == 0.0)
         return {"p_value": Estimate(p_value, diagnostics={"chi_square": x, "degrees": degrees})}
