@@ -437,7 +437,7 @@ def own_tables(found: Content, frame, families, development, resamples: int = RE
         for row in halves.to_dict("records")
     ]  # fmt: skip
     held = [
-        {**{name: row[name] for name in ("estimator", "family", "half")}, "notion": arena_plot.NOTIONS.get(row["notion"], row["notion"]),
+        {**{name: row[name] for name in ("estimator", "family", "half")}, "notion": arena_plot.NOTIONS[row["notion"]],
          "estimand": _word(row["estimand"]), "level": f"{100 * row['level']:.3g} %", "sides": row["sides"],
          "coverage": f"{100 * row['coverage']:.1f} ± {100 * row['se']:.1f} %", "least": f"{100 * row['least']:.1f} %",
          "passes": row["passes"], "samples": f"{row['samples']:,}", "relative": number(row["relative"], 2)}
