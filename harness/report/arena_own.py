@@ -80,9 +80,9 @@ def coverage(frame: pd.DataFrame, families: dict, development: Sequence[str]) ->
     Returns
     -------
     DataFrame
-        A row per notion, estimand, estimator and family: half, level, sides, samples (over problems, n and reps), coverage,
-        se = sqrt(coverage (1 - coverage) / samples), least = level - 3 sqrt(level (1 - level) / samples), passes (coverage >= least),
-        and relative, the geometric mean over problems of width / max(truth, floor). Estimates whose truth is unknown do not count.
+        A row per notion, estimand, estimator and family: half, level, sides, samples (over problems, n and reps), coverage and
+        its standard error se, least = level - 3 sqrt(level (1 - level) / samples), passes (coverage >= least), and relative,
+        the geometric mean over problems of width / max(truth, floor). Where the truth is unknown, nothing counts.
     """
     import pandas as pd
 
