@@ -249,9 +249,9 @@ def matrix(by_family, board, notion: str):
             side.set_visible(False)
         shade.set_rasterized(False)
     figure.set_label(
-        f"Mean regret by family of problems, {NOTIONS[notion]}, of the {SHOWN} ranked estimators with the least of all, and of this "
-        f"project's own; the others are in the table of families. 1 is the best published estimator of every setting, 2 an RMSE "
-        f"twice as large. Left the mean over all families, n and k, by which the rows are ordered. Empty: not applicable."
+        f"Mean regret by family of problems, {NOTIONS[notion]}, of the {SHOWN} ranked estimators with the least of all, and of "
+        f"this project's own; the table of families has the others. 1 is the best published estimator of every setting, 2 an "
+        f"RMSE twice as large. Left the mean over all families, n and k, by which the rows are ordered. Empty: not applicable."
     )
     return figure
 
