@@ -339,9 +339,15 @@ def unranked(found: Content) -> list[tuple[str, str, str]]:
         elif estimand == "p_value":
             why = "a p-value: see the tests"
         told.append((estimand, ", ".join(sorted(part["estimator"].unique())), why))
-    bounds = found.settings[found.settings["kind"].isin(["lower", "upper"])]
+    bounds = found.settings[found.settings["kind"].isin(["lower", "upper", "interval"])]
     for kind, part in bounds.groupby("kind", sort=True):
-        told.append((f"{kind} bounds", ", ".join(sorted(part["estimator"].unique())), "bounds are never ranked among points"))
+        told.append(
+            (
+                "certified intervals" if kind == "interval" else f"{kind} bounds",
+                ", ".join(sorted(part["estimator"].unique())),
+                "bounds are never ranked among points",
+            )
+        )
     return told
 
 
