@@ -226,7 +226,7 @@ def settings(
     truth, error = (_of_setting(frame, name, row, setting, start) for name in ("truth", "truth_error"))
     kind = _text(frame, "kind", number, row, shape[0])
     published_row = table["estimator"].isin(published).to_numpy() if published is not None else _is(table, is_published)
-    bound = np.isin(kind, ("lower", "upper"))
+    bound = np.isin(kind, ("lower", "upper", "interval"))  # the value of an interval is no estimate
     errors = value - truth[:, None]
     errors = np.where(is_lost, _penalty(errors, published_row & ~bound, setting, start, table, truth), errors)
     table = table.assign(

@@ -52,7 +52,7 @@ def halves(settings: pd.DataFrame, development: Sequence[str], **bootstrap) -> p
 
     rows = []
     for half in HALVES:
-        part = settings[[half_of(family, development) == half for family in settings["family"]]]
+        part = settings[settings["family"].isin(development).to_numpy() == (half == "development")]
         board = arena.leaderboard(part, **bootstrap)
         for _, of in board.groupby(["notion", "estimand"], sort=False):
             ranked = of[of["rank"].notna() & of["estimator"].map(arena.is_published).astype(bool)]
@@ -80,9 +80,9 @@ def coverage(frame: pd.DataFrame, families: dict, development: Sequence[str]) ->
     Returns
     -------
     DataFrame
-        A row per notion, estimand, estimator and family: half, level, sides, samples (over problems, n and reps), coverage, se =
-        sqrt(coverage (1 - coverage) / samples), least = level - 3 sqrt(level (1 - level) / samples), passes (coverage >= least),
-        and relative, the geometric mean over problems of width / max(truth, floor). Estimates whose truth is unknown do not count.
+        A row per notion, estimand, estimator and family: half, level, sides, samples (over problems, n and reps), coverage and
+        its standard error se, least = level - 3 sqrt(level (1 - level) / samples), passes (coverage >= least), and relative,
+        the geometric mean over problems of width / max(truth, floor). Where the truth is unknown, nothing counts.
     """
     import pandas as pd
 
@@ -110,5 +110,5 @@ def coverage(frame: pd.DataFrame, families: dict, development: Sequence[str]) ->
         })  # fmt: skip
     table = pd.DataFrame(rows, columns=columns)
     order = {name: i for i, name in enumerate(HALVES)}
-    return table.sort_values(["notion", "estimand", "estimator", "half", "family"], key=lambda c: c.map(order) if c.name == "half" else c,
-                             kind="stable", ignore_index=True)  # fmt: skip
+    table = table.assign(place=table["half"].map(order)).sort_values(["notion", "estimand", "estimator", "place", "family"])
+    return table.drop(columns="place").reset_index(drop=True)

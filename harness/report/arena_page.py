@@ -339,9 +339,15 @@ def unranked(found: Content) -> list[tuple[str, str, str]]:
         elif estimand == "p_value":
             why = "a p-value: see the tests"
         told.append((estimand, ", ".join(sorted(part["estimator"].unique())), why))
-    bounds = found.settings[found.settings["kind"].isin(["lower", "upper"])]
+    bounds = found.settings[found.settings["kind"].isin(["lower", "upper", "interval"])]
     for kind, part in bounds.groupby("kind", sort=True):
-        told.append((f"{kind} bounds", ", ".join(sorted(part["estimator"].unique())), "bounds are never ranked among points"))
+        told.append(
+            (
+                "certified intervals" if kind == "interval" else f"{kind} bounds",
+                ", ".join(sorted(part["estimator"].unique())),
+                "bounds are never ranked among points",
+            )
+        )
     return told
 
 
@@ -437,7 +443,7 @@ def own_tables(found: Content, frame, families, development, resamples: int = RE
         for row in halves.to_dict("records")
     ]  # fmt: skip
     held = [
-        {**{name: row[name] for name in ("estimator", "family", "half")}, "notion": arena_plot.NOTIONS.get(row["notion"], row["notion"]),
+        {**{name: row[name] for name in ("estimator", "family", "half")}, "notion": arena_plot.NOTIONS[row["notion"]],
          "estimand": _word(row["estimand"]), "level": f"{100 * row['level']:.3g} %", "sides": row["sides"],
          "coverage": f"{100 * row['coverage']:.1f} ± {100 * row['se']:.1f} %", "least": f"{100 * row['least']:.1f} %",
          "passes": row["passes"], "samples": f"{row['samples']:,}", "relative": number(row["relative"], 2)}
