@@ -112,8 +112,8 @@ Exit status 1 if an item failed.""",
   calharness compare my_module.mine n=200,1000 reps=10 family=rare notion=binary estimand=l1
   calharness compare --rebuild [out=DIR] [jobs=N]          compute the baseline anew, cheapest first (hours), and store it
 
-The contract test comes first; then only the new cells are computed, with the arena's problems, sample sizes, replications and
-seed. Interrupted? The same command goes on. results/compare/NAME/ has page, figure, LaTeX table, and the sentences to be quoted.
+A few cells and the contract test come first; then only the new cells are computed, with the arena's problems, sample sizes,
+replications and seed. Interrupted? The same command goes on. results/compare/NAME/ has page, figure, LaTeX table, and the sentences to be quoted.
   n= reps= family= notion= estimand=    of the arena, a part
   limit=60        seconds that one estimate may take; an estimator that takes longer is stopped and named
   jobs=-1         processes; -1 = one per core
