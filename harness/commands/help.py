@@ -113,7 +113,8 @@ Exit status 1 if an item failed.""",
   calharness compare --rebuild [out=DIR] [jobs=N]          compute the baseline anew, cheapest first (hours), and store it
 
 A few cells and the contract test come first; then only the new cells are computed, with the arena's problems, sample sizes,
-replications and seed. Interrupted? The same command goes on. results/compare/NAME/ has page, figure, LaTeX table, and the sentences to be quoted.
+replications and seed. Interrupted? The same command goes on. results/compare/NAME/ has page, figure, LaTeX table, and the
+sentences to be quoted.
   n= reps= family= notion= estimand=    of the arena, a part
   limit=60        seconds that one estimate may take; an estimator that takes longer is stopped and named
   jobs=-1         processes; -1 = one per core
