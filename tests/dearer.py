@@ -183,6 +183,8 @@ test_check.py::test_own_estimators_keep_the_contract[best]
 test_check.py::test_own_estimators_keep_the_contract[best_lower]
 test_best.py::test_the_stack_is_a_lower_bound_in_expectation[dirichlet3_harmonic-canonical]
 test_best.py::test_the_stack_is_as_tight_as_each_of_its_calibrators[beta_wavy]
+test_check.py::test_own_estimators_keep_the_contract[best_fast]
+test_compare.py::test_from_python_an_estimator_typed_at_a_prompt_is_not_recorded
 """.split("\n")[1:-1]
 
 
