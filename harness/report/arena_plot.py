@@ -259,7 +259,7 @@ def matrix(by_family, board, notion: str):
 
 
 def ordering(pairs, estimand: str):
-    """Share of pairs of models in the right order, by estimator: a panel per notion, a mark per n (mean over k); the ORDERED best."""
+    """Share of pairs of models in the right order, by estimator: a panel per notion, a mark per n (mean over k), the best."""
     part = pairs[pairs["by"].eq(estimand) & ~pairs["estimand"].isin(OF_OUTCOMES)]
     notions = [notion for notion in NOTIONS if part["notion"].eq(notion).any()]
     if not notions:
@@ -291,7 +291,7 @@ def ordering(pairs, estimand: str):
     figure.supxlabel("share of pairs of models in the right order", fontsize=8)
     figure.set_label(
         f"How often the value of an estimator has the order of the true {_said(estimand).removeprefix('the ')}s of two problems "
-        f"with the same number of classes, in the same replication (mean over k; bars: 95 %, problems resampled); the {ORDERED} best of "
-        f"each panel. An estimator of another quantity is named with it."
+        f"with the same number of classes, in the same replication (mean over k; bars: 95 %, problems resampled); the {ORDERED} best "
+        f"of each panel. An estimator of another quantity is named with it."
     )
     return figure
