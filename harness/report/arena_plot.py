@@ -291,7 +291,7 @@ def ordering(pairs, estimand: str):
     figure.supxlabel("share of pairs of models in the right order", fontsize=8)
     figure.set_label(
         f"How often the value of an estimator has the order of the true {_said(estimand).removeprefix('the ')}s of two problems "
-        f"with the same number of classes, in the same replication (mean over k; bars: 95 %, problems resampled); the {ORDERED} best "
-        f"of each panel. An estimator of another quantity is named with it."
+        f"with the same number of classes, in the same replication (mean over k; bars: 95 %, problems resampled); the "
+        f"{ORDERED} best of each panel. An estimator of another quantity is named with it."
     )
     return figure
