@@ -432,8 +432,9 @@ class Experiment:
         return digest(json.dumps(content, sort_keys=True, default=str))
 
     def page_config(self) -> dict:
-        """The configuration without what says where and on how many processes it runs."""
-        return {k: v for k, v in self.config.items() if k not in variations.OPERATIONAL or k == "experiment"}
+        """The configuration without what says where and on how many processes it runs, and without an arena that it is none of."""
+        silent = {*variations.OPERATIONAL, *(["arena"] if self.config["arena"] is None else [])} - {"experiment"}
+        return {k: v for k, v in self.config.items() if k not in silent}
 
     def is_drawn(self, frame) -> bool:
         """Whether figure, table and page are there, and the page, which is written last, has the stamp of these records and is

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from harness.errors import BadInputError
+from harness.report.evaluation import ROUNDING
 from harness.runs.records import has_number
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ def settings(
             The regret against the estimator that is best on the other half of the reps: regret is against the best of many noisy
             RMSEs, and so rather high; this one has no such bias, as the choice and the comparison do not share reps.
         over, coverage, width
-            Share of values above the truth; share of intervals and bounds that hold the truth (up to truth_error); mean width
+            Share of values above the truth; share of intervals and bounds that hold the truth (up to truth_error, rounding); mean width
             of intervals.
         power
             Of the estimand p_value: the share of values of at most 0.05.
@@ -346,7 +347,8 @@ def _penalty(errors, counts, setting, start, table, truth):
     return np.where(np.isnan(worst), np.where(np.isinf(cap), np.nan, cap), np.fmin(worst, cap))
 
 
-def _intervals(frame, truth, slack, number):
+def _intervals(frame, truth, error, number):
+    slack = error + ROUNDING
     low, high = (frame[name].to_numpy(float) for name in ("low", "high"))
     have = number & ~(np.isnan(low) & np.isnan(high)) & ~np.isnan(truth)
     inside = (np.nan_to_num(low, nan=-np.inf) - slack <= truth) & (truth <= np.nan_to_num(high, nan=np.inf) + slack)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 GROUP = ["problem", "notion", "n", "estimator", "estimand"]
 KEYS = ["problem_key", "estimator_key"]
+ROUNDING = 1e-12  # a bound this close to the truth holds it: where the truth is 0, a lower bound of 1e-18 is 0
 
 
 def evaluate(records: pd.DataFrame, files: Iterable[tuple[str, int]] = (), apart: Sequence[str] = ()) -> pd.DataFrame:
@@ -40,8 +41,8 @@ def evaluate(records: pd.DataFrame, files: Iterable[tuple[str, int]] = (), apart
         truth, truth_error, bias, rmse
             The true value with its error; bias = mean - truth; rmse = sqrt(mean (value - truth)^2).
         coverage
-            The share of estimates with low <= truth <= high, up to truth_error, among those that have a bound; a side that is
-            missing counts as infinite. NaN where none has a bound.
+            The share of estimates with low <= truth <= high, up to truth_error and rounding (1e-12), among those that have a
+            bound; a side that is missing counts as infinite. NaN where none has a bound.
         low, high, kind
             The means of the bounds, and the kind of estimate: point, lower, upper or interval.
         cpu_seconds
@@ -72,7 +73,7 @@ def evaluate(records: pd.DataFrame, files: Iterable[tuple[str, int]] = (), apart
     numbers["error"] = numbers["value"] - numbers["truth"]
     numbers["squared"] = numbers["error"] ** 2
     bounded = numbers["low"].notna() | numbers["high"].notna()
-    slack = numbers["truth_error"].fillna(0.0)
+    slack = numbers["truth_error"].fillna(0.0) + ROUNDING
     inside = (numbers["low"].fillna(-np.inf) - slack <= numbers["truth"]) & (
         numbers["truth"] <= numbers["high"].fillna(np.inf) + slack
     )

@@ -18,6 +18,7 @@ import pandas as pd
 
 from harness.math import estimands
 from harness.report import panels, rates
+from harness.report.evaluation import ROUNDING
 from harness.report.shown import figure_estimands, label
 from harness.report.style import COLOURS, ESTIMAND_NAMES, MARKERS, WIDTH, nothing, pale, series_style
 from harness.runs.records import has_number
@@ -51,7 +52,7 @@ def intervals(records: pd.DataFrame, families: Families) -> pd.DataFrame:
     width over max(truth, floor); of one bound alone its distance from the truth stands for the width."""
     fine = records[has_number(records) & records["level"].notna() & records["truth"].notna()]
     fine = fine[fine["low"].notna() | fine["high"].notna()]
-    low, high, error = fine["low"].fillna(-np.inf), fine["high"].fillna(np.inf), fine["truth_error"].fillna(0.0)
+    low, high, error = fine["low"].fillna(-np.inf), fine["high"].fillna(np.inf), fine["truth_error"].fillna(0.0) + ROUNDING
     sides = np.where(fine["low"].isna(), "upper", np.where(fine["high"].isna(), "lower", "both"))
     alone = (fine["low"].fillna(fine["high"]) - fine["truth"]).abs()
     unit = [max(truth, floor(name, n)) for truth, name, n in zip(fine["truth"], fine["estimand"], fine["n"])]
