@@ -432,7 +432,7 @@ class Experiment:
         return digest(json.dumps(content, sort_keys=True, default=str))
 
     def page_config(self) -> dict:
-        """The configuration without what says where and on how many processes it runs, and without an arena that it is none of."""
+        """The configuration without what says where and on how many processes it runs, and without an arena where it is none."""
         silent = {*variations.OPERATIONAL, *(["arena"] if self.config["arena"] is None else [])} - {"experiment"}
         return {k: v for k, v in self.config.items() if k not in silent}
 

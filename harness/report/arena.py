@@ -171,8 +171,8 @@ def settings(
             The regret against the estimator that is best on the other half of the reps: regret is against the best of many noisy
             RMSEs, and so rather high; this one has no such bias, as the choice and the comparison do not share reps.
         over, coverage, width
-            Share of values above the truth; share of intervals and bounds that hold the truth (up to truth_error, rounding); mean width
-            of intervals.
+            Share of values above the truth; share of intervals and bounds that hold the truth (up to its error
+            and rounding); mean width of intervals.
         power
             Of the estimand p_value: the share of values of at most 0.05.
         kind, cpu_seconds, peak_mb
