@@ -1,5 +1,6 @@
 """The arena: regret by hand, its floor, cells without an answer, fewer reps, ranks, statements and their error rate."""
 
+import html
 import math
 import re
 
@@ -255,7 +256,7 @@ def test_a_small_arena_from_cells_to_its_page(tmp_path):
     files, _, _ = experiment.render(frame)
     text = files[-1].read_text()
     assert files[-1].name == f"{experiment.stem}.html" and experiment.is_drawn(frame)
-    assert text.count(arena.RULE.split(";")[0]) >= 8 and "<img" in text
+    assert html.unescape(text).count(arena.RULE.split(";")[0]) >= 8 and "<img" in text
     assert not re.search(r"(src|href)=\"(https?:)?//", text) and "nan" not in re.sub(r"base64,[^\"]*", "", text).lower().split()
     board = pd.read_csv(tmp_path / "variations" / experiment.stem / f"{experiment.stem}.csv")
     assert set(board["notion"]) == {"binary", "top_label", "canonical"} and board["regret"].gt(0).all()
