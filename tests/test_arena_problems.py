@@ -303,7 +303,11 @@ def test_cards_show_the_map_and_the_truths(monkeypatch, tmp_path):
         assert sum(len(line.get_xdata()) for line in drawn_dots) == dots
         pyplot().close(figure)
     monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path))
-    for name, says in (("fitted_images_k10_lenet5", "no file"), ("nothing", "there is no problem"), ("tabular_oof", "no card|there is no repository")):
+    for name, says in (
+        ("fitted_images_k10_lenet5", "no file"),
+        ("nothing", "there is no problem"),
+        ("tabular_oof", "no card|there is no repository"),
+    ):
         with pytest.raises(BadInputError, match=says):
             card(name)
 
