@@ -29,7 +29,7 @@ golden: setup
 	NPY_DISABLE_CPU_FEATURES="$$features" $(BIN)/python -m pytest -n 2 --dist loadfile -m "not hours" $$(grep -l golden tests/test_*.py)
 
 slow: setup
-	$(BIN)/python -m pytest -n 2 -m slow
+	$(BIN)/python -m pytest -n 2 -m "slow and not hours"
 
 hours: setup
 	$(BIN)/python -m pytest -m hours

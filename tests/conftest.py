@@ -67,7 +67,8 @@ def cli(out, capsys, monkeypatch):
 
 @pytest.fixture
 def module(tmp_path, monkeypatch):
-    """Write a module of a stranger's into an own folder on the path: module("name", "source")."""
+    """Write a module of a stranger's into an own folder on the path: module("name", "source"). It is gone after the test: one of
+    the same name in another test's folder is another module."""
     folder = tmp_path / "stranger"
     folder.mkdir(exist_ok=True)
     monkeypatch.syspath_prepend(str(folder))
@@ -76,4 +77,6 @@ def module(tmp_path, monkeypatch):
         (folder / f"{name}.py").write_text(source)
         return folder
 
-    return write
+    yield write
+    for path in folder.glob("*.py"):
+        sys.modules.pop(path.stem, None)

@@ -110,8 +110,18 @@ def test_own_estimators_keep_the_contract(name, few_seeds, monkeypatch):
     keeps_the_contract(name, name)
 
 
+OF_MINUTES = {"variational_catboost_berta2026", "variational_catboost300_berta2026"}  # twenty each; with few trees they run always
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in SINGLE if not of_trees(name) or load_estimator(name).seconds < 0.5])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.hours if name in OF_MINUTES else ())
+        for name in SINGLE
+        if not of_trees(name) or load_estimator(name).seconds < 0.5
+    ],
+)
 def test_own_estimators_keep_the_contract_as_they_are(name):
     keeps_the_contract(name, name)
 
