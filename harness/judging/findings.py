@@ -81,10 +81,10 @@ class Interval:
 class CalibrationTest:
     """One test of "the predictions are calibrated" under a notion.
 
-    `adjusted` is the p-value corrected for the number of tests made together; `rejected` is adjusted <= 1 - level. `size` is the share of
-    false alarms at this level that was measured on calibrated problems (an Interval over `size_trials` samples at `size_at`, the
-    nearest (n, k) that was measured). `detectable` is the L1 error of a tempered version of these predictions that the test
-    would have found with probability `power`; errors below it could not have been shown at this n.
+    `adjusted` is the p-value corrected for the number of tests made together; `rejected` is adjusted <= 1 - level. `size` is the
+    share of false alarms at this level that was measured on calibrated problems (an Interval over `size_trials` samples at
+    `size_at`, the nearest (n, k) that was measured). `detectable` is the L1 error of a tempered version of these predictions
+    that the test would have found with probability `power`; errors below it could not have been shown at this n.
     """
 
     notion: str
@@ -149,7 +149,7 @@ class Certified:
 
 @dataclass(frozen=True)
 class Direction:
-    """Over- or under-confidence: mean confidence minus accuracy of the predicted class (binary: mean of p minus rate of class 1)."""
+    """Over- or under-confidence: mean confidence minus accuracy of the predicted class (binary: mean p minus rate of class 1)."""
 
     mean_confidence: float
     accuracy: float
@@ -226,7 +226,7 @@ class GroupFinding:
 
 @dataclass(frozen=True)
 class Where:
-    """The answer to the third question. panels: CORP diagrams with consistency bands (the overall one first, then the worst classes)."""
+    """The answer to the third question. panels: CORP diagrams with consistency bands, the overall one first, then the worst classes."""
 
     sentence: str
     panels: tuple[Panel, ...]
@@ -267,8 +267,8 @@ class Gains:
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """First minus second on the same rows; an interval that excludes 0 tells them apart. quantity: accuracy error, log-loss, Brier
-    score, calibration error, refinement ..."""
+    """First minus second on the same rows; an interval that excludes 0 tells them apart. quantity: accuracy error, log-loss,
+    Brier score, calibration error, refinement ..."""
 
     first: str
     second: str
