@@ -226,7 +226,7 @@ class GroupFinding:
 
 @dataclass(frozen=True)
 class Where:
-    """The answer to the third question. panels: CORP diagrams with consistency bands, the overall one first, then the worst classes."""
+    """The answer to the third question. panels: CORP diagrams with bands, the overall one first, then the worst classes."""
 
     sentence: str
     panels: tuple[Panel, ...]
