@@ -2,6 +2,8 @@
 
 On one's own predictions:
 
+    print(harness.judge(p, y))                                  -> is it calibrated, how far off, where, what would it gain ...
+    harness.ece(p, y, notion="top_label", bins=15)              -> one number: the plain binned error
     harness.estimate("binned15", p, y, notion="top_label")      -> {estimand: Estimate}
     harness.reduce(p, y, notion)                                -> the (p, y) of a notion, validated
     harness.paired_difference(p_first, p_second, y, rng)        -> {estimand: interval of the difference of two models' errors}
@@ -35,6 +37,9 @@ if TYPE_CHECKING:
 
     from harness.estimators.base import Estimate, Estimator
     from harness.estimators.variational import paired_difference
+    from harness.judging.ece import ece
+    from harness.judging.findings import Judgement
+    from harness.judging.judge import judge
     from harness.math.notions import reduce
     from harness.math.sech_noise import perturb
     from harness.problems.base import Problem, Truth
@@ -43,14 +48,15 @@ if TYPE_CHECKING:
 
 __version__ = VERSION
 __all__ = [
-    "BadInputError", "Estimate", "Truth", "UndefinedError", "compare", "estimate", "evaluate", "list_estimators",
-    "list_experiments", "list_problems", "load_estimator", "load_problem", "load_records", "paired_difference", "perturb",
-    "reduce", "run",
+    "BadInputError", "Estimate", "Judgement", "Truth", "UndefinedError", "compare", "ece", "estimate", "evaluate", "judge",
+    "list_estimators", "list_experiments", "list_problems", "load_estimator", "load_problem", "load_records",
+    "paired_difference", "perturb", "reduce", "run",
 ]  # fmt: skip
 
 
 # where the rest of __all__ is defined: imported when first asked for, so that the command line completes and helps at once
 _LAZY = {
+    "Judgement": "harness.judging.findings", "ece": "harness.judging.ece", "judge": "harness.judging.judge",
     "Estimate": "harness.estimators.base", "Truth": "harness.problems.base", "evaluate": "harness.report.evaluation",
     "load_records": "harness.runs.records", "paired_difference": "harness.estimators.variational",
     "perturb": "harness.math.sech_noise", "reduce": "harness.math.notions",

@@ -54,7 +54,7 @@ class Judged:
 
     @property
     def k(self) -> int:
-        return self.p.shape[1]
+        return int(self.p.shape[1])
 
     @property
     def notions(self) -> tuple[str, ...]:

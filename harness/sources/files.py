@@ -47,6 +47,11 @@ def read(path, split="test", **options) -> tuple[np.ndarray, np.ndarray, str, tu
     return p, y, "; ".join([f"{path.name}: {line}", *notes]), names
 
 
+def arrays(path, split="test") -> dict[str, np.ndarray]:
+    """All arrays or columns of a file, by name, of one part where it has two."""
+    return _arrays(Path(path), split)[0]
+
+
 def _arrays(path, split):
     """({name: array} of a file or folder, of one part where it has two; what is said of the format)."""
     kind = "" if path.is_dir() else _kind(path)
