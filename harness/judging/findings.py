@@ -100,6 +100,7 @@ class CalibrationTest:
     detectable: float | None = None
     power: float = 0.8
     reason: str | None = None
+    note: str = ""  # what else is to be known: impossible outcomes, a part of the rows only ...
 
 
 @dataclass(frozen=True)
@@ -178,9 +179,8 @@ class HowFar:
     certified: tuple[Certified, ...]
     direction: Direction | None
     scores: tuple[Decomposition, ...]
-    disagreement: str | None = (
-        None  # a sentence where estimates differ by more than their intervals allow, with the likely reason
-    )
+    # a sentence where estimates differ by more than their intervals allow, with the likely reason
+    disagreement: str | None = None
     cautions: tuple[str, ...] = ()  # ties, saturation, n too small, one class only ...
 
 
