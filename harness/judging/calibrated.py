@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,9 +114,9 @@ class ClassTest:
 def class_tests(p: Array, y: NDArray[np.int64], level: float, rng: np.random.Generator) -> list[ClassTest]:
     """The tests of every column of p (n, k) for indicators y (n, k); p-values not corrected for there being k.
 
-    A class whose first p-value, of 499 resamples, is at most 0.1 is looked at a second time with resamples of its own. The p-value
-    is the first one where that exceeds 0.1, else the second, which is valid: P(p <= a) is at most P(second <= a) for a < 0.1,
-    and at most P(first <= a) from there on.
+    A class whose first p-value, of 499 resamples, is at most 0.1 is looked at a second time with resamples of its own. The
+    p-value is the first one where that exceeds 0.1, else the second. That is valid: P(p <= a) is at most P(second <= a) for
+    a < 0.1, and at most P(first <= a) from there on.
 
     Examples
     --------
@@ -170,7 +171,7 @@ def _outcomes(count: int) -> str:
     return "1 outcome that occurred" if count == 1 else f"{count:,} outcomes that occurred"
 
 
-def _size(notion: str, n: int, k: int) -> dict[str, object]:
+def _size(notion: str, n: int, k: int) -> dict[str, Any]:
     """What the arena's calibrated problems showed of the test's false alarms at the nearest (n, k)."""
     row = size_of(notion, n, k)
     if row is None:
@@ -207,12 +208,10 @@ def _sentence(data: Judged, found: tuple[CalibrationTest, ...], level: float) ->
             text += " Something happened to which they gave probability 0, which calibrated predictions never do."
         return text
     main = found[0]
-    error = f"{NAMES[main.notion]} error"
+    error = f"{NAMES[main.notion]} calibration error"
     if data.confidences:
-        error = "error of the confidences"
+        error = "calibration error of the confidences"
     text = f"No miscalibration was found at level {level:g}"
     if main.detectable is None:
         return f"{text}; at n = {data.n:,} hardly any {error}, however large, could have been shown."
-    return (
-        f"{text}; at n = {data.n:,} an {error} (L1) below {float(f'{main.detectable:.2g}')} could not have been shown reliably."
-    )
+    return f"{text}; at n = {data.n:,} a {error} (L1) below {float(f'{main.detectable:.2g}')} could not have been shown reliably."

@@ -1,18 +1,18 @@
 """The exact test of a score of one event: is P(Y = 1 given p) = p?
 
-Hypothesis: given the scores, the events are independent with P(y_i = 1) = p_i. The outcomes are drawn again from p, so that the test
-has its level at every n, whatever the scores: no law is approximated. For binary predictions that hypothesis is calibration; for
-the confidence and for a class by itself it is top-label calibration and calibration of that class: rows (score, event) that are
-independent of one another have independent events given all scores, and no other part of the vector p is used.
+Hypothesis: given the scores, the events are independent with P(y_i = 1) = p_i. The outcomes are drawn again from p, so that the
+test has its level at every n, whatever the scores: no law is approximated. For binary predictions that hypothesis is calibration;
+for the confidence and for a class by itself it is top-label calibration and calibration of that class: if rows are independent of
+one another, so are their events given all scores, and no other part of the vector p is used.
 
 Two statistics of the cells' residuals R_c (`cells`), v_c their variances:
 
     tilt   = b^2 + s^2,   b = sum R_c / sqrt(sum v_c),   s = sum x_c R_c / sqrt(sum x_c^2 v_c),   x the centred log-odds
     smooth = max_{J <= 8} (sum_{j <= J} z_j^2 - (J + 1)) / sqrt(2 (J + 1)),   z_j = sum R_c phi_j(t_c) / sqrt(sum v_c)
 
-with phi_0 = 1, phi_j(t) = sqrt(2) cos(pi j t), t the share of the variance below. The first is the score test of Cox's recalibration
-(intercept and slope), the second Neyman's smooth test with a chosen order. The smaller of their ranks among the resamples is
-itself ranked among those of the resamples (min-p), which corrects for there being two.
+with phi_0 = 1, phi_j(t) = sqrt(2) cos(pi j t), t the share of the variance below. The first is the score test of Cox's
+recalibration (intercept and slope), the second Neyman's smooth test with a chosen order. The smaller of their ranks among the
+resamples is itself ranked among those of the resamples (min-p), which corrects for there being two.
 
 On twenty problems of the arena (n = 100 to 1,000) the pair found more than a chi-square test of 10 or 48 bins, Kuiper's test, or
 either alone, each at level 0.05: 74 % of the samples, against 66, 54, 57, 61 and 72 %.
@@ -106,7 +106,7 @@ def smallest_rank(observed: Array, null: Array) -> float:
     Examples
     --------
     >>> smallest_rank(np.array([3.0, 0.0]), np.arange(38.0).reshape(19, 2) / 19.0)
-    0.05
+    0.1
     """
     smallest = upper_ranks(np.vstack([observed, null])).min(axis=1)
     return float(np.mean(smallest <= smallest[0] + ROUNDING))
