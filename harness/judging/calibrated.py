@@ -24,6 +24,7 @@ VECTOR_NAME = "exact resampling test (temperature, linear and local departures o
 RESAMPLES = 4999
 SCREEN, SCREENED = 499, 0.1  # resamples of the first look at a class; those with a p-value of at most 0.1 get a second look
 MOST_RESAMPLES = 20_000  # of the second look
+STREAMS = ("scalar", "classwise", "canonical", "power")
 
 
 def tests(data: Judged, level: float, rng: np.random.Generator) -> Calibrated:
@@ -56,10 +57,9 @@ def tests(data: Judged, level: float, rng: np.random.Generator) -> Calibrated:
     >>> found.sentence
     'The predictions are not calibrated (binary: p < 0.001).'
     """
-    streams = dict(zip(("scalar", "classwise", "canonical", "power"), rng.spawn(4)))
-    raw: dict[str, float] = {}
-    made: list[CalibrationTest] = []
+    streams = dict(zip(STREAMS, rng.spawn(len(STREAMS))))
     alpha = (1.0 - level) / len(data.notions)
+    made: list[CalibrationTest] = []
     for notion in data.notions:
         p, y = reduced(data, notion)
         if notion == "classwise":
@@ -74,9 +74,8 @@ def tests(data: Judged, level: float, rng: np.random.Generator) -> Calibrated:
             scalar = scalar_test(p, y, streams["scalar"], RESAMPLES)
             found = _of_scalar(notion, scalar, level)
             reach = detectable.of_scalar(p, scalar, alpha, streams["power"])
-        raw[notion] = found.p_value if found.p_value is not None else 1.0
         made.append(replace(found, detectable=reach, **_size(notion, data.n, data.k)))
-    adjusted = closed(raw)
+    adjusted = closed({one.notion: one.p_value if one.p_value is not None else 1.0 for one in made})
     done = tuple(
         replace(one, adjusted=adjusted[one.notion], rejected=bool(adjusted[one.notion] <= 1.0 - level + 1e-12)) for one in made
     )
@@ -111,7 +110,7 @@ class ClassTest:
     p_value: float
 
 
-def class_tests(p: Array, y: NDArray[np.int64], level: float, rng: np.random.Generator) -> list[ClassTest]:
+def class_tests(p: Array, y: NDArray[np.int64], level: float, rng: np.random.Generator, screen: int = SCREEN) -> list[ClassTest]:
     """The tests of every column of p (n, k) for indicators y (n, k); p-values not corrected for there being k.
 
     A class whose first p-value, of 499 resamples, is at most 0.1 is looked at a second time with resamples of its own. The
@@ -129,7 +128,7 @@ def class_tests(p: Array, y: NDArray[np.int64], level: float, rng: np.random.Gen
     more = int(min(MOST_RESAMPLES, max(2000, 10 * k / (1.0 - level)))) - 1
     found = []
     for j, stream in enumerate(rng.spawn(k)):
-        first = scalar_test(p[:, j], y[:, j], stream, SCREEN)
+        first = scalar_test(p[:, j], y[:, j], stream, screen)
         value = first.p_value
         if 0.0 < value <= SCREENED:
             value = scalar_test(p[:, j], y[:, j], stream, more, first.cells).p_value

@@ -45,3 +45,9 @@ def estimators_of(notion: str, estimand: str, n: int, k: int) -> list[dict[str, 
     if at is None:
         return []
     return [row for row in rows if (row["n"], row["k"]) == (at["n"], at["k"])]
+
+
+def halves_of(notion: str, estimator: str, n: int) -> dict[str, Any] | None:
+    """Coverage of the true error by an estimator's intervals from halves, over problems of all families: n, trials, covered."""
+    rows = [row for row in measured().get("halves", []) if (row["notion"], row["estimator"]) == (notion, estimator)]
+    return min(rows, key=lambda row: (abs(math.log(row["n"] / n)), row["n"]), default=None)
