@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from harness.errors import BadInputError, UndefinedError
 from harness.judging.findings import Certified, ErrorEstimate, Interval, Judged
-from harness.judging.measured import estimators_of, halves_of
+from harness.judging.measured import estimator_of, estimators_of, halves_of
 
 Array = NDArray[np.float64]
 
@@ -28,7 +28,7 @@ LABELS = {
     "sweep_mass": "as many bins as stay monotone",
 }
 REPEATED = 200_000  # numbers in p up to which the learned estimate is the mean of four partitions
-LARGEST = 1_000_000  # numbers in p up to which all rows are used: the learned estimate needs 45 times the memory of p
+LARGEST = 500_000  # numbers in p up to which all rows are used: the learned estimate needs 45 times the memory of p
 LARGEST_STACK = 200_000  # n k^2 up to which the stack is fitted; above, temperature alone
 HALVES, FEW_HALVES = 200, 40
 CHEAP = 100_000  # numbers in p up to which intervals from 200 halves are made
@@ -49,7 +49,6 @@ def estimates(
     the one of least regret at the nearest n and k.
     """
     rows = estimators_of(notion, "l1", data.n, data.k)
-    by_name = {row["estimator"]: row for row in rows}
     cost = data.n * (data.k if p.ndim == 2 else 1)
     stacked = data.n * (data.k**2 if p.ndim == 2 else 1) <= LARGEST_STACK
     names = ["best" if cost <= REPEATED and notion != "classwise" else "best_fast"]
@@ -62,7 +61,7 @@ def estimates(
     found = []
     for name in names:
         made = _estimate(name, notion, p, y, level, stream[name])
-        found.append(_with_measured(made, by_name.get(name), data, notion))
+        found.append(_with_measured(made, estimator_of(name, notion, "l1", data.n, data.k), data, notion))
     return [replace(found[0], headline=True), *found[1:]]
 
 

@@ -47,6 +47,12 @@ def estimators_of(notion: str, estimand: str, n: int, k: int) -> list[dict[str, 
     return [row for row in rows if (row["n"], row["k"]) == (at["n"], at["k"])]
 
 
+def estimator_of(name: str, notion: str, estimand: str, n: int, k: int) -> dict[str, Any] | None:
+    """What was measured of one estimator at the nearest n and k at which it was run."""
+    rows = measured().get("estimators", [])
+    return nearest([row for row in rows if (row["estimator"], row["notion"], row["estimand"]) == (name, notion, estimand)], n, k)
+
+
 def halves_of(notion: str, estimator: str, n: int) -> dict[str, Any] | None:
     """Coverage of the true error by an estimator's intervals from halves, over problems of all families: n, trials, covered."""
     rows = [row for row in measured().get("halves", []) if (row["notion"], row["estimator"]) == (notion, estimator)]
