@@ -1,8 +1,8 @@
 """harness/judging/measured.json: what `judge` says that the arena measured.
 
-    python benchmarks/distil_arena.py size OUT.json           false alarms of the tests on calibrated problems (5 CPU minutes)
+    python benchmarks/distil_arena.py size OUT.json [K ...]   false alarms of the tests on calibrated problems (4 CPU minutes)
     python benchmarks/distil_arena.py halves OUT.json         coverage of intervals from halves on the arena's problems (1 minute)
-    python benchmarks/distil_arena.py join INDEX.parquet SIZE.json HALVES.json     writes measured.json
+    python benchmarks/distil_arena.py join INDEX.parquet HALVES.json SIZE.json ...     writes measured.json
 
 INDEX.parquet is results/arena/index_settings.parquet, which `calharness experiment=arena_index` writes. Regret is the geometric
 mean over the settings of a cell (notion, n, k); 7 and 26 classes count as 10.
@@ -31,20 +31,19 @@ CALIBRATED = {
     10: ["dirichlet10_calibrated", "saturated_k10_calibrated", "rare_k10_calibrated"],
     100: ["rare_k100"],  # no problem of 100 classes is calibrated: labels are drawn from its p
 }
-TRIALS = {2: 1000, 3: 500, 10: 250, 100: 60}  # per problem
+TRIALS = {2: 1000, 3: 500, 10: 120, 100: 30}  # per problem
 SIZES = {2: (50, 200, 1000, 5000), 3: (50, 200, 1000, 5000), 10: (50, 200, 1000, 5000), 100: (1000,)}
 AT_5000 = 0.4  # share of the trials made there
 KEPT = ("best", "best_fast", "best_lower", "binned15", "certified_interval")
 PUBLISHED = (
     "debiased15_l1",
     "binned_cube_root",
-    "sweep_mass",
     "variational_isotonic",
     "variational_temperature",
     "variational_histogram",
     "variational_vector",
 )  # fmt: skip  (of those at the top of the arena the ones that bear bounds or are cheap enough for intervals from halves)
-HALVES = ("binned15", "debiased15_l1", "binned_cube_root", "sweep_mass")
+HALVES = ("binned15", "debiased15_l1", "binned_cube_root")
 ON = {
     "binary": ["beta_calibrated", "beta_overconfident", "wavy_k2", "stepped_k2", "local_k2", "nonmonotone_k2", "sparse_k2",
                "ties_k2", "saturated_k2", "rare_k2", "mixed_k2"],
@@ -65,11 +64,11 @@ def p_values(p, y, k, rng):
     }
 
 
-def size():
+def size(only=()):
     """One row for each notion and "any" (one of the notions rejected after the correction for making them all), n and k."""
     rows = []
     for k, problems in CALIBRATED.items():
-        for n in SIZES[k]:
+        for n in SIZES[k] if not only or k in only else ():
             alarms, trials = {}, 0
             for name in problems:
                 problem = harness.load_problem(name)
@@ -137,11 +136,11 @@ def estimators(index):
 
 def main(what, *paths):
     if what in ("size", "halves"):
-        Path(paths[0]).write_text(json.dumps(size() if what == "size" else halves()), encoding="utf-8")
+        Path(paths[0]).write_text(json.dumps(size([int(k) for k in paths[1:]]) if what == "size" else halves()), encoding="utf-8")
         return
     index, *made = paths
-    found = {name: json.loads(Path(path).read_text(encoding="utf-8")) for name, path in zip(("size", "halves"), made)}
-    found["estimators"] = estimators(index)
+    halved, *sizes = [json.loads(Path(path).read_text(encoding="utf-8")) for path in made]
+    found = {"size": sum(sizes, []), "halves": halved, "estimators": estimators(index)}
     lines = [f' "{name}": [\n' + ",\n".join(f"  {json.dumps(row)}" for row in rows) + "\n ]" for name, rows in found.items()]
     measured.FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 

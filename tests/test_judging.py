@@ -79,7 +79,7 @@ def test_one_row_by_hand():
 
 def test_smallest_rank_is_uniform_under_exchangeability():
     rng = np.random.default_rng(0)
-    found = [smallest_rank(*np.split(rng.normal(size=(40, 3)), [1])[0:1][0], rng.normal(size=(39, 3))) for _ in range(600)]
+    found = [smallest_rank(rng.normal(size=3), rng.normal(size=(39, 3))) for _ in range(600)]
     assert sum(value <= 0.05 for value in found) <= bound(600, 0.05)
     assert 0.4 < np.mean(found) < 0.65
 
@@ -199,8 +199,8 @@ def test_estimates_are_few_have_one_headline_and_say_what_was_measured():
 
 
 def test_far_from_the_arena_is_said():
-    p = np.random.default_rng(9).uniform(size=30_000)
-    data = from_arrays(p, (np.random.default_rng(1).random(30_000) < p).astype(int))
+    p = np.random.default_rng(9).uniform(size=11_000)
+    data = from_arrays(p, (np.random.default_rng(1).random(11_000) < p).astype(int))
     found = estimates(data, "binary", p, data.y, 0.95, np.random.default_rng(0))
     assert "extrapolates" in found[0].coverage_note
 

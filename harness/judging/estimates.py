@@ -25,8 +25,8 @@ LABELS = {
     "binned15": "15 bins of equal width, as papers report it",
     "debiased15_l1": "15 bins, debiased",
     "binned_cube_root": "bins of equal mass, n^(1/3) of them",
-    "sweep_mass": "as many bins as stay monotone",
 }
+BOOTSTRAPPED = ("binned15", "debiased15_l1", "binned_cube_root")  # whose intervals are from halves
 REPEATED = 200_000  # numbers in p up to which the learned estimate is the mean of four partitions
 LARGEST = 500_000  # numbers in p up to which all rows are used: the learned estimate needs 45 times the memory of p
 LARGEST_STACK = 200_000  # n k^2 up to which the stack is fitted; above, temperature alone
@@ -135,7 +135,7 @@ def _with_measured(made: ErrorEstimate, row: dict[str, Any] | None, data: Judged
         note.append(NOT_MEASURED)
     elif row is not None:
         trials, covered, at = row["trials"], row["covered"], (row["n"], row["k"])
-        if made.estimator in ("binned15", "debiased15_l1", "binned_cube_root", "sweep_mass"):
+        if made.estimator in BOOTSTRAPPED:
             half = halves_of(notion, made.estimator, data.n)
             trials, covered = (half["trials"], half["covered"]) if half else (0, 0)
             at = (half["n"], row["k"]) if half else at
