@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CELLS = 400  # of the scores in arcsine scale, rows of which are counted as if their scores were the cell's mean
-MOST_BINS = 10
+MOST_BINS = 30
 SMALLEST_VARIANCE = 25.0  # of a count that is taken for normal
 SPLIT_VARIANCE = 8.0  # from which on there are two bins or more
 LEAST = 1e-12  # of a p-value: rounding of the transform
@@ -56,9 +56,10 @@ def gap_of(x: NDArray[np.float64], hit: NDArray[np.int64], level: float) -> Gap:
         high = sum_b |S_b| + z(a/2) (sum_b s_b^2)^(1/2)
         low = max( sum_b |S_b| - the a/4 upper quantile of sum_b s_b |N(0, 1)|, |sum_b S_b| - z(a/8) (sum_b s_b^2)^(1/2), 0)
 
-    both divided by n, at most 1: as S_b = E S_b + noise, |S_b| is at least sign(E S_b) S_b and at most |E S_b| + |noise|, whatever the
-    errors are. The price is width. What cancels in a bin is not seen. The value is sum_b (S_b^2 - s_b^2)_+^(1/2) / n. With little
-    variance there is one bin, and the intervals are Clopper and Pearson's of the frequency.
+    both divided by n, at most 1: as S_b = E S_b + noise, |S_b| is at least sign(E S_b) S_b and at most |E S_b| + |noise|,
+    whatever the errors are. The price is width. What cancels in a bin is not seen. The value is sum_b (S_b^2 - s_b^2)_+^(1/2) / n.
+    There are 1.3 V^(1/3) bins, 2 to 30, of V = sum x (1 - x); below V = 8 there is one, and the intervals are Clopper and
+    Pearson's of the frequency, as is that of the gap below 25.
 
     Examples
     --------
@@ -70,7 +71,7 @@ def gap_of(x: NDArray[np.float64], hit: NDArray[np.int64], level: float) -> Gap:
     said, happened = float(x.mean()), float(hit.mean())
     known = float((x * (1.0 - x)).sum())
     index, count = _bins(x, known)
-    sums: NDArray[np.float64] = np.bincount(index, residual, count)
+    sums = np.asarray(np.bincount(index, residual, count), dtype=np.float64)
     impossible = int((((x == 0.0) & (hit == 1)) | ((x == 1.0) & (hit == 0))).sum())
     gap, error = _intervals(x, hit, residual, index, count, sums, level)
     return Gap(n, said, happened, gap, error, 0.0 if impossible else _p_value(x, hit, index, count), impossible)
@@ -78,7 +79,7 @@ def gap_of(x: NDArray[np.float64], hit: NDArray[np.int64], level: float) -> Gap:
 
 def _bins(x: NDArray[np.float64], known: float) -> tuple[NDArray[np.int64], int]:
     """Bin of every row and the number of bins: of equal variance, equal scores never separated."""
-    wanted = int(np.clip(np.sqrt(known * 4.0 / SPLIT_VARIANCE), 1, MOST_BINS)) if known >= SPLIT_VARIANCE else 1
+    wanted = int(np.clip(1.3 * np.cbrt(known), 2, MOST_BINS)) if known >= SPLIT_VARIANCE else 1
     if wanted == 1:
         return np.zeros(len(x), dtype=np.int64), 1
     ordered = np.sort(x)

@@ -131,7 +131,7 @@ def _finding(column: str, text: str, gap: Gap, adjusted: float, level: float) ->
 
 def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
     if values.dtype.kind == "f":
-        return np.isnan(values)
+        return np.array(np.isnan(values))
     if values.dtype.kind == "O":
         return np.array([v is None or v != v or v == "" for v in values], dtype=bool)
     return np.array(values == "") if values.dtype.kind in "US" else np.zeros(len(values), dtype=bool)
