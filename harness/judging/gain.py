@@ -105,7 +105,7 @@ def gains(data: Judged, level: float, rng: object, methods: Sequence[str] | None
     wanted = best or (chosen[0] if methods is not None and len(chosen) == 1 and found[0].reason is None else None)
     fitted = None
     if wanted is not None:
-        entries = _most_rows(data.k)
+        entries = most_rows(data.k)
         some = slice(None) if data.n <= entries else np.sort(stream.choice(data.n, entries, replace=False))
         fitted = fit(wanted, data.p[some], data.y[some], data.classes)
     return Gains(_sentence(found, best, before, data, len(y), level), tuple(found), best, fitted)
@@ -213,12 +213,13 @@ def _isotonic(x: NDArray[np.float64], hit: NDArray[np.float64]) -> tuple[NDArray
     return at[kept], value[kept]
 
 
-def _most_rows(k: int) -> int:
+def most_rows(k: int) -> int:
+    """How many rows maps of k classes are cross-fitted on."""
     return max(MOST_ENTRIES // k, 10_000)
 
 
 def _rows(data: Judged, rng: np.random.Generator) -> NDArray[np.intp] | slice:
-    most = _most_rows(data.k)
+    most = most_rows(data.k)
     return slice(None) if data.n <= most else np.sort(rng.choice(data.n, most, replace=False))
 
 

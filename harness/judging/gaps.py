@@ -57,9 +57,9 @@ def gap_of(x: NDArray[np.float64], hit: NDArray[np.int64], level: float) -> Gap:
         low = max( sum_b |S_b| - the a/4 upper quantile of sum_b s_b |N(0, 1)|, |sum_b S_b| - z(a/8) (sum_b s_b^2)^(1/2), 0)
 
     both divided by n, at most 1: as S_b = E S_b + noise, |S_b| is at least sign(E S_b) S_b and at most |E S_b| + |noise|,
-    whatever the errors are. The price is width. What cancels in a bin is not seen. The value is sum_b (S_b^2 - s_b^2)_+^(1/2) / n.
-    There are 1.3 V^(1/3) bins, 2 to 30, of V = sum x (1 - x); below V = 8 there is one, and the intervals are Clopper and
-    Pearson's of the frequency, as is that of the gap below 25.
+    whatever the errors are. The price is width. What cancels in a bin is not seen. The value is the sum over bins of
+    (S_b^2 - s_b^2)_+^(1/2), divided by n. There are 1.3 V^(1/3) bins, 2 to 30, of V = sum x (1 - x); below V = 8 there is one, and
+    the intervals are Clopper and Pearson's of the frequency, as is that of the gap below 25.
 
     Examples
     --------
