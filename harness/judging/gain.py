@@ -51,15 +51,12 @@ def gains(data: Judged, level: float, rng: object, methods: Sequence[str] | None
     Returns
     -------
     Gains
-        best is the method of the largest gain in log-loss whose interval is above 0.
+        best is the method of the largest gain in log-loss whose interval is above 0. With fewer than 20 rows there are no gains.
 
     Raises
     ------
     BadInputError
         For an unknown method.
-    UndefinedError
-        With fewer than 20 rows.
-
     Notes
     -----
     The log-loss takes probabilities below 1e-12 as 1e-12, the Brier score is sum_j (p_j - y_j)^2 (one column for two classes).
@@ -92,7 +89,7 @@ def gains(data: Judged, level: float, rng: object, methods: Sequence[str] | None
     if not chosen:
         raise BadInputError(f"methods is empty; name at least one of {', '.join(allowed)}.")
     if data.n < FEWEST:
-        raise UndefinedError(f"with {data.n} rows no map can be fitted and judged; {FEWEST} are the least")
+        return Gains(f"With {data.n} rows no map can be fitted and judged; {FEWEST} are the least.", (), None)
     stream = np.random.default_rng(rng)  # type: ignore[arg-type]
     rows = _rows(data, stream)
     p, y = data.p[rows], data.y[rows]

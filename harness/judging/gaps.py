@@ -58,8 +58,8 @@ def gap_of(x: NDArray[np.float64], hit: NDArray[np.int64], level: float) -> Gap:
 
     both divided by n, at most 1: as S_b = E S_b + noise, |S_b| is at least sign(E S_b) S_b and at most |E S_b| + |noise|,
     whatever the errors are. The price is width. What cancels in a bin is not seen. The value is the sum over bins of
-    (S_b^2 - s_b^2)_+^(1/2), divided by n. There are 1.3 V^(1/3) bins, 2 to 30, of V = sum x (1 - x); below V = 8 there is one, and
-    the intervals are Clopper and Pearson's of the frequency, as is that of the gap below 25.
+    (S_b^2 - s_b^2)_+^(1/2), divided by n. There are 1.3 V^(1/3) bins, 2 to 30, of V = sum x (1 - x); below V = 8 there is one,
+    and the intervals are Clopper and Pearson's of the frequency, as is that of the gap below 25.
 
     Examples
     --------

@@ -124,8 +124,8 @@ def aligned(first: Judged, other: Judged) -> Judged:
         i = int(different[0])
         one, two = first.classes[first.y[i]], other.classes[other.y[i]]
         raise BadInputError(
-            f"{pair} have different labels in {len(different):,} of {first.n:,} rows, first in row {i + 1} ({one!r} and {two!r}); "
-            "the same rows in the same order are needed."
+            f"{pair} have different labels in {len(different):,} of {first.n:,} rows, first in row {i + 1} ({one!r} and "
+            f"{two!r}); the same rows in the same order are needed."
         )
     return other
 
@@ -255,7 +255,7 @@ def _signed(one: Interval) -> str:
 def _digits(one: Interval) -> int:
     """Decimals that show the width to about two digits."""
     width = (one.high or 0.0) - (one.low or 0.0)
-    return int(np.clip(2 - np.floor(np.log10(width)), 3, 7)) - (width > 0.01) if width > 0.0 else 3
+    return int(np.clip(1 + np.ceil(-np.log10(width)), 3, 7)) if width > 0.0 else 3
 
 
 def _listed(names: list[str], most: int = 8) -> str:
