@@ -22,7 +22,8 @@ FOLDS = 5
 FEWEST = 20  # rows, below which no map is fitted
 CLIP = 1e-12  # smallest probability in a log-loss
 MOST_ENTRIES = 1_000_000  # rows times classes that maps are cross-fitted on; of more rows, so many are drawn
-MATRIX_CLASSES = 30
+FEWEST_DRAWN = 3_000
+LIMITS = {"matrix": 30, "vector": 200}  # classes, above which a fit takes minutes
 LABELS = {
     "temperature": "temperature scaling", "vector": "vector scaling", "matrix": "matrix scaling",
     "isotonic": "isotonic regression", "platt": "Platt scaling", "beta": "beta calibration",
@@ -185,9 +186,9 @@ def _gain(
 ) -> Gain:  # fmt: skip
     nothing = Interval(None, None, None, level)
     k = p.shape[1]
-    if method == "matrix" and k > MATRIX_CLASSES:
-        size = f"{k * (k + 1):,} coefficients"
-        reason = f"left out: with {k} classes it has {size}, and takes minutes; it is for at most {MATRIX_CLASSES} classes."
+    if k > LIMITS.get(method, k):
+        size = f"{k * (k + 1) if method == 'matrix' else 2 * k:,} coefficients"
+        reason = f"left out: with {k:,} classes it has {size}, and takes minutes; it is for at most {LIMITS[method]} classes."
         return Gain(method, LABELS[method], nothing, nothing, 0.0, reason)
     start = time.perf_counter()
     try:
@@ -212,7 +213,7 @@ def _isotonic(x: NDArray[np.float64], hit: NDArray[np.float64]) -> tuple[NDArray
 
 def most_rows(k: int) -> int:
     """How many rows maps of k classes are cross-fitted on."""
-    return max(MOST_ENTRIES // k, 10_000)
+    return max(MOST_ENTRIES // k, FEWEST_DRAWN)
 
 
 def _rows(data: Judged, rng: np.random.Generator) -> NDArray[np.intp] | slice:
