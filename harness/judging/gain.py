@@ -66,7 +66,9 @@ def gains(data: Judged, level: float, rng: object, methods: Sequence[str] | None
 
     The interval is gain +- t s c / sqrt(n), s the standard deviation of the rows' gains, c^2 = 1 + n_held_out / n_fitted * folds
     = 2.25 (Nadeau and Bengio 2003): rows of different folds depend on each other, as the maps that judge them share rows. It is
-    for the expected gain on new rows of maps fitted on 4/5 of these; that on all rows has a little more.
+    for the expected gain on new rows of maps fitted on 4/5 of these; that on all rows has a little more. Alone, at 0.95, it
+    covered the gain of the five maps in 0.945 to 1 of 100 to 200 samples (four methods; calibrated, shifted and over-confident
+    binary scores; n = 100 to 5,000), where c = 1 covered 0.80 to 0.955.
 
     References
     ----------
@@ -232,10 +234,10 @@ def _sentence(
         parts.append("No method could be fitted.")
     elif best is None:
         one = max(done, key=lambda gain: gain.log_loss.value or 0.0)
-        parts.append(
-            f"No method is shown to gain at n = {used:,}: the best of them, {one.label}, would lower the log-loss by "
-            f"{_with(one.log_loss)} {about}."
-        )
+        change = f"lower the log-loss by {_with(one.log_loss)}"
+        if (one.log_loss.value or 0.0) < 0.0:
+            change = f"raise the log-loss by {_with(_negative(one.log_loss))}"
+        parts.append(f"No method is shown to gain at n = {used:,}: the best of them, {one.label}, would {change} {about}.")
     else:
         one = next(gain for gain in done if gain.method == best)
         sure = one.brier.low is not None and one.brier.low > 0.0
@@ -258,6 +260,11 @@ def _sentence(
 def _with(one: Interval) -> str:
     value = one.value or 0.0
     return f"{value:.4f}" if one.low is None or one.high is None else f"{value:.4f} ({one.low:.4f} to {one.high:.4f})"
+
+
+def _negative(one: Interval) -> Interval:
+    low, high = (None if end is None else -end for end in (one.high, one.low))
+    return Interval(-(one.value or 0.0), low, high, one.level)
 
 
 def _capital(text: str) -> str:

@@ -62,7 +62,9 @@ def versus(models: Sequence[Judged], level: float, rng: object) -> Versus:
     0.77 to 0.9 where one error is small, and one that covers told hardly any two models apart.
 
     Means have t intervals, those of calibration and refinement 1.5 times as wide (as in `harness.judging.gain`). The error rate's
-    is of the counts of rows that one model alone has right, with 1/2 added to each (Agresti and Min 2005).
+    is of the counts of rows that one model alone has right, with 1/2 added to each (Agresti and Min 2005). Alone, at 0.95, those
+    of log-loss and Brier score covered 0.90 to 0.97 of 60 to 150 samples (six pairs of binary models, n = 100 to 5,000), those of
+    calibration (its KL error), refinement and error rate 0.947 to 1.
 
     References
     ----------
