@@ -52,8 +52,12 @@ class VectorScaling:
     def fit(self, p, y, rng=None):
         if p.ndim == 1 or p.shape[1] == 2:
             return Platt().fit(p, y, rng)
-        w, b = _vector(centred_logits(p), y, _start(p, y))
+        w, b = self.coefficients(p, y)
         return lambda x: softmax(centred_logits(x) * w + b)
+
+    def coefficients(self, p, y):
+        """w and b as rows, (2, k), of more than two classes."""
+        return _vector(centred_logits(p), y, _start(p, y))
 
 
 @dataclass(frozen=True)
@@ -108,8 +112,12 @@ class MatrixScaling:
     def fit(self, p, y, rng=None):
         if p.ndim == 1 or p.shape[1] == 2:
             return Platt().fit(p, y, rng)
-        w = _matrix(centred_logits(p), y, self.ridge / len(p), self.ridge / len(p), _start(p, y))
+        w = self.coefficients(p, y)
         return lambda x: softmax(centred_logits(x) @ w[:, :-1].T + w[:, -1])
+
+    def coefficients(self, p, y):
+        """[W, b], (k, k + 1), of more than two classes."""
+        return _matrix(centred_logits(p), y, self.ridge / len(p), self.ridge / len(p), _start(p, y))
 
 
 @dataclass(frozen=True)

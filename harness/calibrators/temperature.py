@@ -44,6 +44,13 @@ class Temperature:
     determinism = "exact"
 
     def fit(self, p, y, rng=None):
+        beta = self.slope(p, y)
+        if p.ndim == 1:
+            return lambda t: expit(beta * log_odds(t))
+        return lambda t: softmax(beta * floored_log(t))
+
+    def slope(self, p, y):
+        """beta."""
         if p.ndim == 1:
             x = log_odds(p)
             target = float((x * y).mean())  # the constant part of z cancels in the gradient
@@ -53,8 +60,7 @@ class Temperature:
                 weighted = x * s
                 return float(weighted.mean()) - target, float((weighted * (x - weighted)).mean())
 
-            beta = _bisect(slope)
-            return lambda t: expit(beta * log_odds(t))
+            return _bisect(slope)
         z = floored_log(p)
         target = float(z[np.arange(len(y)), y].mean())
 
@@ -64,8 +70,7 @@ class Temperature:
             mean = weighted.sum(axis=1)
             return float(mean.mean()) - target, float(((weighted * z).sum(axis=1) - mean**2).mean())
 
-        beta = _bisect(slope)
-        return lambda t: softmax(beta * floored_log(t))
+        return _bisect(slope)
 
 
 def _bisect(slope):

@@ -1,0 +1,243 @@
+"""Fitted recalibration maps: applied with numpy alone, saved as JSON that a person can read.
+
+    from harness.judging.saved import load
+    recalibrate = load("map.json")
+    q = recalibrate(p)          p (n, k), or (n,) of P(class 1) or of confidences; q alike
+
+>>> import tempfile, pathlib
+>>> path = pathlib.Path(tempfile.mkdtemp()) / "map.json"
+>>> save(FittedMap("temperature", 3, ("a", "b", "c"), 1000, {"beta": np.array(0.5)}), path)
+>>> recalibrate = load(path)
+>>> recalibrate(np.array([[0.81, 0.16, 0.03], [0.25, 0.25, 0.5]])).round(3)
+array([[0.611, 0.272, 0.118],
+       [0.293, 0.293, 0.414]])
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.errors import BadInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import ArrayLike, NDArray
+
+FORMAT, VERSION = "calharness recalibration map", 1
+LOG_FLOOR = -87.336544750553108986  # as harness.calibrators.logits: p = 0 has a finite logit
+ROW_SUM_TOLERANCE = 1e-4
+
+FORMULAS = {
+    "temperature": "q = softmax(beta log p)",
+    "vector": "q = softmax(w * z + b), z = log p - its mean over the classes",
+    "matrix": "q = softmax(W z + b), z = log p - its mean over the classes",
+    "platt": "P(class 1) = 1 / (1 + exp(-(a + b log(p / (1 - p)))))",
+    "beta": "P(class 1) = 1 / (1 + exp(-(a log p - b log(1 - p) + c)))",
+    "isotonic": "q_j = linear interpolation of (x_j, y_j) at p_j, constant outside, divided by their sum over j (one j for two "
+    "classes: class 1), then (rows q + 1 / k) / (rows + 1)",
+}  # fmt: skip
+# the shape of every parameter: numbers, "k", or "any" for lists of one length per class
+SHAPES: dict[str, dict[str, tuple[str, ...]]] = {
+    "temperature": {"beta": ()},
+    "vector": {"w": ("k",), "b": ("k",)},
+    "matrix": {"W": ("k", "k"), "b": ("k",)},
+    "platt": {"a": (), "b": ()},
+    "beta": {"a": (), "b": (), "c": ()},
+    "isotonic": {"x": ("curves", "any"), "y": ("curves", "any")},
+}
+
+
+@dataclass(frozen=True)
+class FittedMap:
+    """A fitted recalibration map: callable, p -> q.
+
+    Attributes
+    ----------
+    method : str
+        One of FORMULAS, which has the map. "platt" and "beta" are of two classes, "vector" and "matrix" of more.
+    k : int
+        The number of classes.
+    classes : tuple of str
+        Their names, in the order of the columns.
+    rows : int
+        How many rows it was fitted on.
+    parameters : mapping of str to array, or to a list of arrays for isotonic
+
+    Examples
+    --------
+    >>> FittedMap("platt", 2, ("no", "yes"), 100, {"a": np.array(0.0), "b": np.array(2.0)})(np.array([0.5, 0.75]))
+    array([0.5, 0.9])
+    """
+
+    method: str
+    k: int
+    classes: tuple[str, ...]
+    rows: int
+    parameters: Mapping[str, Any]
+
+    def __call__(self, p: ArrayLike) -> NDArray[np.float64]:
+        """q of p: (m, k) -> (m, k); for k = 2 also (m,) -> (m,), of class 1 or of confidences."""
+        x = np.asarray(p, dtype=np.float64)
+        if x.ndim == 1 and self.k == 2:
+            return self._one(_valid(x))
+        if x.ndim != 2 or x.shape[1] != self.k:
+            raise BadInputError(
+                f"p has shape {x.shape}; this map was fitted on {self.k} classes ({', '.join(self.classes[:5])}"
+                f"{' ...' if self.k > 5 else ''}) and takes (n, {self.k}){' or (n,)' if self.k == 2 else ''}."
+            )
+        _valid(x)
+        if self.k == 2:
+            q = self._one(x[:, 1])
+            return np.column_stack([1.0 - q, q])
+        if self.method == "temperature":
+            return _softmax(self.parameters["beta"] * _log(x))
+        if self.method == "isotonic":
+            return self._isotonic(x)
+        z = _log(x)
+        z -= z.mean(axis=1, keepdims=True)
+        if self.method == "vector":
+            return _softmax(z * self.parameters["w"] + self.parameters["b"])
+        return _softmax(z @ self.parameters["W"].T + self.parameters["b"])
+
+    def _one(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Of two classes: P(class 1)."""
+        a = self.parameters
+        if self.method == "isotonic":
+            return _mixed(np.interp(x, a["x"][0], a["y"][0]), self.rows, 2)
+        up, down = _log(x), _log(1.0 - x)
+        if self.method == "temperature":
+            return _sigmoid(a["beta"] * (up - down))
+        if self.method == "platt":
+            return _sigmoid(a["a"] + a["b"] * (up - down))
+        return _sigmoid(a["a"] * up - a["b"] * down + a["c"])
+
+    def _isotonic(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        curves = zip(self.parameters["x"], self.parameters["y"])
+        q = np.column_stack([np.interp(x[:, j], at, fit) for j, (at, fit) in enumerate(curves)])
+        total = q.sum(axis=1, keepdims=True)
+        return _mixed(np.divide(q, total, out=np.full_like(q, 1.0 / self.k), where=total > 0.0), self.rows, self.k)
+
+
+def save(fitted: FittedMap, path: str | Path) -> None:
+    """Write a map to a JSON file: its formula in words, its parameters, the names of the classes."""
+    if not isinstance(fitted, FittedMap):
+        raise BadInputError(f"there is no map to save: a fitted map is needed, not {type(fitted).__name__}.")
+    parameters = {
+        name: [v.tolist() for v in value] if isinstance(value, list) else np.asarray(value).tolist()
+        for name, value in fitted.parameters.items()
+    }
+    content = {
+        "format": FORMAT, "version": VERSION, "method": fitted.method, "formula": FORMULAS[fitted.method], "k": fitted.k,
+        "classes": list(fitted.classes), "rows": fitted.rows, "parameters": parameters,
+    }  # fmt: skip
+    try:
+        Path(path).write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise BadInputError(f"{path} cannot be written: {error.strerror}.") from None
+
+
+def load(path: str | Path) -> FittedMap:
+    """The map of a file that `save` wrote; nothing in it is run.
+
+    Raises
+    ------
+    BadInputError
+        Where there is no such file, or it is another's, of a newer version, or damaged.
+    """
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadInputError(f"{path} cannot be read: {error.strerror}.") from None
+    except (ValueError, RecursionError):
+        raise BadInputError(f"{path} is no JSON; give a file that --save-calibrator wrote.") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise BadInputError(f"{path} is no recalibration map; give a file that --save-calibrator wrote.")
+    if content.get("version") != VERSION:
+        raise BadInputError(f"{path} has version {content.get('version')!r}; this calharness reads version {VERSION}.")
+    broken = _broken(content)
+    if broken:
+        raise BadInputError(f"{path} is damaged: {broken}.")
+    method = content["method"]
+    parameters = {
+        name: [np.array(v, dtype=np.float64) for v in content["parameters"][name]]
+        if "any" in shape
+        else np.array(content["parameters"][name], dtype=np.float64)
+        for name, shape in SHAPES[method].items()
+    }
+    return FittedMap(method, content["k"], tuple(content["classes"]), content["rows"], parameters)
+
+
+def _broken(content: dict[str, Any]) -> str | None:
+    """What is wrong with a file's content, or None."""
+    method, k, classes, rows = (content.get(name) for name in ("method", "k", "classes", "rows"))
+    if not isinstance(method, str) or method not in SHAPES:
+        return f"method is {method!r}; allowed are {', '.join(SHAPES)}"
+    if not (_whole(k) and k >= 2) or not (_whole(rows) and rows >= 1):  # type: ignore[operator]
+        return f"k is {k!r} and rows is {rows!r}; integers of at least 2 and 1 are needed"
+    if not isinstance(classes, list) or len(classes) != k or not all(isinstance(name, str) for name in classes):
+        return f"classes must be the names of {k} classes"
+    if (k > 2 and method in ("platt", "beta")) or (k == 2 and method in ("vector", "matrix")):
+        return f"{method} is not of {k} classes"
+    given = content.get("parameters")
+    if not isinstance(given, dict) or set(given) != set(SHAPES[method]):
+        return f"parameters must be {', '.join(SHAPES[method])}"
+    sizes = {"k": k, "curves": 1 if k == 2 else k}
+    for name, shape in SHAPES[method].items():
+        if not _fits(given[name], [sizes.get(size) for size in shape]):
+            wanted = " by ".join(str(sizes.get(size, "some")) for size in shape) or "one number"
+            return f"parameter {name} must be {wanted}, all finite"
+    if method == "isotonic":
+        for x, y in zip(given["x"], given["y"]):
+            if len(x) != len(y) or any(a >= b for a, b in zip(x[:-1], x[1:])) or not all(0.0 <= v <= 1.0 for v in y):
+                return "the curves must have ascending x and as many y, within 0 and 1"
+    return None
+
+
+def _fits(value: Any, shape: list[Any]) -> bool:
+    """Whether nested lists have this shape (None: any length of at least 1) and hold finite numbers."""
+    if not shape:
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if not isinstance(value, list) or not value or (shape[0] is not None and len(value) != shape[0]):
+        return False
+    return all(_fits(one, shape[1:]) for one in value)
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _valid(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    if p.size and not (p.min() >= 0.0 and p.max() <= 1.0):  # false for NaN, too
+        raise BadInputError("p holds values outside [0, 1] or NaN; probabilities are needed.")
+    if p.ndim == 2 and len(p) and np.abs(p.sum(axis=1) - 1.0).max() > ROW_SUM_TOLERANCE:
+        raise BadInputError(
+            f"p has rows that do not sum to 1 within {ROW_SUM_TOLERANCE:g}; probabilities of all classes are needed."
+        )
+    return p
+
+
+def _log(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    with np.errstate(divide="ignore"):
+        return np.maximum(np.log(p), LOG_FLOOR)
+
+
+def _sigmoid(t: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.exp(-np.logaddexp(0.0, -t))
+
+
+def _softmax(z: NDArray[np.float64]) -> NDArray[np.float64]:
+    e = np.exp(z - z.max(axis=1, keepdims=True))
+    found: NDArray[np.float64] = e / e.sum(axis=1, keepdims=True)
+    return found
+
+
+def _mixed(q: NDArray[np.float64], rows: int, k: int) -> NDArray[np.float64]:
+    """With one row's worth of the uniform: nothing is impossible."""
+    return (rows * q + 1.0 / k) / (rows + 1.0)
