@@ -34,11 +34,11 @@ def figure(panels, config=None):
         above.tick_params(labelbottom=False)
         below.tick_params(labelbottom=True)
         if column == 0 or panel.event != panels[i - 1].event:
-            above.set_ylabel(panel.event)
+            above.set_ylabel(_literal(panel.event))
         if column == 0:
             below.set_ylabel("rows")
         if i + columns >= len(panels) or panel.score != panels[i + columns].score:
-            below.set_xlabel(panel.score)
+            below.set_xlabel(_literal(panel.score))
     for ax in axes.reshape(rows, 2, columns).swapaxes(1, 2).reshape(-1, 2)[len(panels) :].ravel():
         ax.set_visible(False)
     handles, texts = axes[0, 0].get_legend_handles_labels()
@@ -68,8 +68,8 @@ def _diagram(ax, panel):
     parts = f"MCB {_short(curve.mcb)}  DSC {_short(curve.dsc)}  UNC {_short(curve.unc)}"
     ax.set_title(parts, fontsize=6.5, color="0.3", pad=3)
     ax.annotate(
-        f"{_fitted(panel.title)}  ($n$ = {curve.n:,})", (0.5, 1.0), (0, 13), xycoords="axes fraction", textcoords="offset points",
-        ha="center", va="bottom", fontsize=8, annotation_clip=False,
+        f"{_literal(_fitted(panel.title))}  ($n$ = {curve.n:,})", (0.5, 1.0), (0, 13), xycoords="axes fraction",
+        textcoords="offset points", ha="center", va="bottom", fontsize=8, annotation_clip=False,
     )  # fmt: skip
 
 
@@ -87,6 +87,11 @@ def _histogram(ax, panel):
 def _short(value):
     """Four decimals, or two digits of what would be lost."""
     return f"{value:.4f}" if value == 0 or value >= 5e-4 else f"{value:.1e}"
+
+
+def _literal(text):
+    """The text with its dollars escaped: names of classes come from the data and are no mathematics."""
+    return text.replace("$", r"\$")
 
 
 def _fitted(title, most=24):
