@@ -31,6 +31,7 @@ compdef _calharness calharness"""
 
 COMMANDS = (
     "run",
+    "judge",
     "list",
     "info",
     "plan",
@@ -47,6 +48,7 @@ COMMANDS = (
 FLAGS = {
     "run": ("-m", "--cfg", "--traceback", "--help"), "list": ("--all", "--help"), "doctor": ("--compact", "--help"),
     "results": ("--compute", "--store", "--help"), "compare": ("--rebuild", "--help"),
+    "judge": ("--html", "--json", "--fail-above", "--save-calibrator", "--level", "--group", "--seed", "--help"),
 }  # fmt: skip
 LISTS = ("problems", "estimators", "experiments", "calibrators", "papers")
 VALUES = {
@@ -94,6 +96,8 @@ def _complete(before: list[str], word: str) -> list[str]:
         return ids("estimator")
     if command == "compare":
         return list(FLAGS["compare"]) if word.startswith("-") else _compare(word)
+    if command == "judge":
+        return _judge(word)
     if command == "data":
         return _data(before[1:])
     if word.startswith("-"):
@@ -122,6 +126,14 @@ def _compare(word: str) -> list[str]:
         return [f"{name}={value}" for value in values]
     options = ("problem", "calibrator", "n", "reps", "family", "notion", "estimand", "out", "jobs", "limit", "baseline")
     return [*(f"{one}=" for one in options), *ids("estimator")]
+
+
+def _judge(word: str) -> list[str]:
+    """Options, once one is begun; else nothing, and the shell offers files."""
+    if word.startswith("-"):
+        return list(FLAGS["judge"])
+    reader = ("labels", "probabilities", "logits", "positive", "class_names", "top_label", "split", "renormalise", "float32")
+    return [f"{name}=" for name in reader] if word and "=" not in word else []
 
 
 def _data(before: list[str]) -> list[str]:

@@ -13,7 +13,9 @@ MAIN = """calharness: estimators of calibration error against problems with know
   calharness experiment=arena +estimator.mine._target_=my_module.Mine
   calharness -m experiment=smoke estimator.binned15.bins=5,10,20,50     a sweep: one table, one figure with bins as its axis
 
-  your own predictions (npz, csv, parquet), under a minute for 10,000 rows of two or ten classes:
+  calharness judge preds.csv [second.csv] [--html report.html]     is it calibrated, how far off, where, what to do about it
+
+  estimators of your choice on your own predictions (npz, csv, parquet), under a minute for 10,000 rows of two or ten classes:
   calharness problem=predictions problem.predictions.path=preds.npz \\
     'estimator=[binned15,debiased15,variational_isotonic,variational_temperature,certified_interval]'
 
@@ -53,6 +55,30 @@ Interrupted? The same command goes on.
 
 Options and their defaults (conf/config.yaml):
 {options}""",
+    "judge": """calharness judge FILE [SECOND ...] [OPTIONS]: is it calibrated, how far off, where, what would recalibration gain
+
+  calharness judge preds.csv
+  calharness judge preds.csv --html report.html labels=truth     with pictures, for people who do not know these words
+  calharness judge new.npz old.npz                               which is better, on the same rows
+  calharness judge preds.csv --fail-above top_label.l1.high=0.05 log_loss.gain.low=0.01     in the CI of a model
+
+A file is a .csv, .tsv, .npz or .parquet with probabilities or logits of every class (or P(class 1) alone) and labels; `calharness
+info predictions` says which names and forms are understood.
+  --html FILE             the page: one file that needs nothing else. A file that judge did not make is never overwritten
+  --json [FILE]           the values, to FILE.json or in place of the text; its schema: harness/judging/as_json.py
+  --fail-above NAME=X ... exit status 1 if a number is above X
+  --save-calibrator FILE  the recalibration map that gained most: map = harness.judging.saved.load(FILE), then q = map(p)
+  --level 0.95            of all tests and intervals
+  --group COLUMN          judge the rows of each value of a column, too; may be given again
+  --seed 0                of what is drawn
+  labels= probabilities= logits= positive= class_names= top_label= split= renormalise= float32=     how files are read
+
+Names of numbers (`--json` lists all under "numbers"; END is value, low or high):
+  NOTION.ESTIMAND.END (top_label.l1.high), NOTION one of binary (two classes), top_label, classwise, canonical
+  NOTION.l1.certified.low|high   NOTION.p_value   NOTION.rejected (1 or 0)   NOTION.detectable   confidence_gap.END
+  log_loss.value   log_loss.miscalibration.END   log_loss.gain.END (of the best map)   log_loss.gain.METHOD.END   also of brier
+  worst_class.l1.END   class.NAME.l1.END   group.COLUMN.VALUE.gap.END   difference.QUANTITY.END   SECOND:top_label.l1.high
+Exit status: 0 fine, 1 a number is above its limit (or no map gained, so that none is saved), 2 wrong input, 130 interrupted.""",
     "list": """calharness list problems|estimators|experiments|calibrators [WORD | KEY=VALUE ...] [--all]: ids, a line on each
 calharness list papers [WORD ...]: the papers with their figures and tables
 

@@ -1,4 +1,4 @@
-"""Command line: calharness [run] OVERRIDES | list | info | plan | status | report | check | compare | doctor | data |
+"""Command line: calharness [run] OVERRIDES | judge | list | info | plan | status | report | check | compare | doctor | data |
 completion | help."""
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ import sys
 import time
 from pathlib import Path
 
-COMMANDS = ("run", "list", "info", "plan", "status", "report", "results", "check", "compare", "doctor", "data", "completion")
+COMMANDS = (
+    "run", "judge", "list", "info", "plan", "status", "report", "results", "check", "compare", "doctor", "data", "completion",
+)  # fmt: skip
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -63,7 +65,7 @@ def dispatch(arguments: list[str]) -> int:
         print(texts.text(wanted or None))
         return 0
     commands = {
-        "run": run, "list": list_, "info": info, "plan": plan, "status": status, "report": report,
+        "run": run, "judge": judge, "list": list_, "info": info, "plan": plan, "status": status, "report": report,
         "results": results, "check": check, "compare": compare, "doctor": doctor, "data": data, "completion": completion,
     }  # fmt: skip
     first, rest = arguments[0], arguments[1:]
@@ -88,6 +90,12 @@ def list_(arguments: list[str]) -> int:
     from harness.commands import listing
 
     return listing.command(arguments)
+
+
+def judge(arguments: list[str]) -> int:
+    from harness.commands import judge as judged
+
+    return judged.command(arguments)
 
 
 def info(arguments: list[str]) -> int:
