@@ -65,7 +65,7 @@ Options and their defaults (conf/config.yaml):
 A file is a .csv, .tsv, .npz or .parquet with probabilities or logits of every class (or P(class 1) alone) and labels; `calharness
 info predictions` says which names and forms are understood.
   --html FILE             the page: one file that needs nothing else. A file that judge did not make is never overwritten
-  --json [FILE]           the values, to FILE.json or in place of the text; its schema: harness/judging/as_json.py
+  --json [FILE.json]      the values, to a file or in place of the text; their schema: harness/judging/as_json.py
   --fail-above NAME=X ... exit status 1 if a number is above X
   --save-calibrator FILE  the recalibration map that gained most: map = harness.judging.saved.load(FILE), then q = map(p)
   --level 0.95            of all tests and intervals

@@ -96,13 +96,9 @@ def _within(details: list[str], room: int) -> list[str]:
         shown[-1] += " …"
     lines = []
     for line in shown:
-        wrapped = textwrap.wrap(line, WIDTH - len(INDENT), subsequent_indent=INDENT)
-        more = max(0, min(left, len(wrapped) - 1))
+        more = max(0, min(left, len(textwrap.wrap(line, WIDTH - len(INDENT), subsequent_indent=INDENT)) - 1))
         left -= more
-        lines += textwrap.wrap(
-            line, WIDTH - len(INDENT), initial_indent=" " * (len(line) - len(line.lstrip())), subsequent_indent=INDENT,
-            max_lines=1 + more, placeholder=" …",
-        )  # fmt: skip
+        lines += textwrap.wrap(line, WIDTH - len(INDENT), subsequent_indent=INDENT, max_lines=1 + more, placeholder=" …")
     return lines
 
 
@@ -181,7 +177,7 @@ def _places(found: Where) -> list[str]:
     if far:
         named = (f"{fitted(one.column, 12)} = {fitted(one.value, 14)} {_short(one.gap)}" for one in far)
         lines += _list("said minus happened, by group:", named)
-    elif found.regions:
+    elif any(region.share > 0.0 for region in found.regions):
         one = max(found.regions, key=lambda region: region.share)
         lines.append(
             f"largest share of it: {percent(one.share)} at scores from {number(one.low)} to {number(one.high)}, "
