@@ -204,7 +204,8 @@ def _sentence(data: Judged, found: tuple[CalibrationTest, ...], level: float) ->
         values = ", ".join(f"{NAMES[one.notion]}: {p_text(one.adjusted or 0.0)}" for one in rejected)
         text = f"The predictions are not calibrated ({values}{several})."
         if any(one.p_value == 0.0 for one in rejected):
-            text += " Something happened to which they gave probability 0, which calibrated predictions never do."
+            text += " Something happened to which they gave probability 0, which calibrated predictions never do "
+            text += "(unless rounding made it 0)."
         return text
     main = found[0]
     error = f"{NAMES[main.notion]} calibration error"

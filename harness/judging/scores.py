@@ -41,16 +41,18 @@ def direction(data: Judged, level: float) -> Direction:
     if notion == "binary":
         said = f"the mean probability of class {data.classes[1]}, {mean:.3f}, is {{}} its frequency, {rate:.3f}"
         words = ("too high on average", "too low on average")
+        whether = "the probabilities are too high or too low on average"
     else:
         said = f"the mean confidence, {mean:.3f}, is {{}} the accuracy, {rate:.3f}"
         words = ("overconfident", "underconfident")
+        whether = "the predictions are over- or underconfident"
     if low > 0.0:
         sentence = f"The predictions are {words[0]}: {said.format('above')} (by {text})."
     elif high < 0.0:
         text = f"{abs(mean - rate):.3f}, {_percent(level)} interval {-high:.3f} to {-low:.3f}"
         sentence = f"The predictions are {words[1]}: {said.format('below')} (by {text})."
     else:
-        sentence = f"Whether the predictions are {words[0]} or {words[1]} cannot be told: {said.format('near')} "
+        sentence = f"Whether {whether} cannot be told: {said.format('near')} "
         sentence += f"(difference {mean - rate:.3f}, {_percent(level)} interval {low:.3f} to {high:.3f})."
     return Direction(mean, rate, gap, sentence)
 
