@@ -60,8 +60,8 @@ def gap_of(x: NDArray[np.float64], hit: NDArray[np.int64], level: float) -> Gap:
     whatever the errors are. The price is width. What cancels in a bin is not seen. The value is the sum over bins of
     (S_b^2 - s_b^2)_+^(1/2), divided by n. There are 1.3 V^(1/3) bins, 2 to 30, of V = sum x (1 - x); below V = 8 there is one,
     and the intervals are Clopper and Pearson's of the frequency, as is that of the gap below 25. At 0.95 the L1 interval covered
-    0.97 to 1 of 200 samples (five binary problems of the arena, n = 100 to 10,000), but 0.88 and 0.65 of a wavy error at n = 1,000
-    and 10,000, which cancels in the bins; p-values of calibrated scores were at most 0.05 in 0.025 to 0.04.
+    0.97 to 1 of 200 samples (five binary problems of the arena, n = 100 to 10,000), but 0.88 and 0.65 of a wavy error at
+    n = 1,000 and 10,000, which cancels in the bins; p-values of calibrated scores were at most 0.05 in 0.025 to 0.04.
 
     Examples
     --------
