@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run results recompute test golden slow hours foundation setup lint benchmark lock clean
+.PHONY: run results recompute test golden slow hours foundation peers docs site setup lint benchmark lock clean
 
 run: setup
 	$(BIN)/calharness experiment=berta2026_fig1
@@ -39,12 +39,21 @@ foundation: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,foundation]'
 	$(BIN)/python -m pytest tests/test_foundation.py
 
+# docs/ into results/site/docs; a broken link, anchor or reference is an error
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+# the site from the stored results, with the documentation in it: open results/site/index.html
+site: setup
+	$(BIN)/calharness site
+	$(MAKE) docs
+
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing packages, about a minute with a fast connection"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,site,docs]'
 	touch $(STAMP)
 
 lint: setup
@@ -58,7 +67,7 @@ benchmark: setup
 # fresh pins: a new environment, installed without constraints
 lock:
 	rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock
-	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check '.[test,foundation]'
+	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check '.[test,site,docs,foundation]'
 	.venv-lock/bin/python -m pip freeze --exclude calharness | sed 's/+[a-z0-9.]*$$//' > constraints.txt
 	rm -rf .venv-lock
 
