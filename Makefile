@@ -39,6 +39,11 @@ foundation: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,foundation]'
 	$(BIN)/python -m pytest tests/test_foundation.py
 
+# other libraries' estimators as they are, and their tests
+peers: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,peers]'
+	$(BIN)/python -m pytest -m "not hours" tests/test_peers*.py
+
 # docs/ into results/site/docs; a broken link, anchor or reference is an error
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
