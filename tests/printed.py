@@ -4,7 +4,7 @@ A fence says what its block is:
     ``` or ```bash                  commands, run by bash; a failing one fails the page
     ```python                       a program of its own
     ```yaml title="FILE"            any language with a title: the file that the reader is told to write
-    ```text                         what the block before has printed: every line is there, in this order; ... stands for anything
+    ```text                         what the block before has printed: every line, in this order; ... stands for anything
     ```diff, ```yaml, ...           shown only
 and `<!-- not run: WHY -->` before a fence that a test cannot run (a cluster, a download, hours).
 """
@@ -18,7 +18,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(
-    r'^(?:<!-- not run: (?P<why>[^\n]+) -->\n+)?^``` ?(?P<language>\w*)(?: title="(?P<title>[^"\n]+)")?\n(?P<text>.*?)^```$', re.M | re.S
+    r"^(?:<!-- not run: (?P<why>[^\n]+) -->\n+)?"
+    r'^``` ?(?P<language>\w*)(?: title="(?P<title>[^"\n]+)")?\n(?P<text>.*?)^```$',
+    re.M | re.S,
 )
 SHELL = ("", "bash")
 
@@ -71,7 +73,7 @@ def run(some, folder):
 
 
 def first_missing(expected, printed):
-    """The first line of `expected` that `printed` does not have after the lines before it; spaces count as one, ... is anything."""
+    """The first line of `expected` that `printed` lacks after those before it; spaces count as one, ... is anything."""
     lines = iter([" ".join(line.split()) for line in printed.splitlines()])
     for line in (" ".join(line.split()) for line in expected.splitlines()):
         pattern = ".*".join(map(re.escape, line.split("...")))

@@ -12,27 +12,21 @@ from printed import ROOT, blocks, first_missing, run
 
 from harness.commands.run import COMMANDS
 
-# pages with something to run, and how dear that is
-MARKS = {
-    "tutorials/first-figure": "slow", "tutorials/judge-my-model": "slow", "tutorials/own-estimator": "slow",
-    "tutorials/cluster-sweep": "slow", "how-to/add-an-estimator": "slow", "how-to/add-a-calibrator": "slow",
-    "how-to/add-a-problem": "slow", "how-to/data-and-offline": "slow", "how-to/slurm-ray-dask": "slow", "how-to/judge-in-ci": "slow",
-    "how-to/estimate-from-files-and-arrays": "slow", "how-to/reproduce-the-papers": "hours", "how-to/read-the-records": "slow",
-    "how-to/figures-for-print": "slow",
-}  # fmt: skip
-PAGES = sorted(path.relative_to(ROOT / "docs").with_suffix("").as_posix() for path in (ROOT / "docs").rglob("*.md"))
+PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
+HOURS = ("docs/how-to/reproduce-the-papers.md",)
+RUN = [page for page in PAGES if any(block.runs for block in blocks(page))]  # seconds each: the slow tests
 
 
-def test_every_page_that_prints_commands_is_run():
-    assert {page for page in PAGES if any(block.runs for block in blocks(f"docs/{page}.md"))} == set(MARKS)
-
-
-@pytest.mark.parametrize("page", [pytest.param(page, marks=getattr(pytest.mark, mark)) for page, mark in MARKS.items()])
+@pytest.mark.parametrize("page", [pytest.param(p, marks=pytest.mark.hours if p in HOURS else pytest.mark.slow) for p in RUN])
 def test_a_page_works_as_printed(page, tmp_path):
-    some = blocks(f"docs/{page}.md")
+    some = blocks(page)
     if "judge" not in COMMANDS and any("calharness judge" in block.text for block in some if block.runs):
         pytest.skip("calharness judge is not part of this version")
     run(some, tmp_path)
+
+
+def test_the_tutorials_are_run():
+    assert {page for page in PAGES if "/tutorials/" in page} <= set(RUN) and set(HOURS) <= set(RUN)
 
 
 def test_what_is_said_to_be_printed_is_compared():
@@ -40,10 +34,9 @@ def test_what_is_said_to_be_printed_is_compared():
     assert first_missing("a b\nc\n", "c\na b\n") == "c" and first_missing("...\na\n...\n", "aa\n") == "a"
 
 
-def test_pages_have_one_title_and_short_lines_of_code():
+def test_a_page_has_one_title():
     for page in PAGES:
-        text = (ROOT / "docs" / f"{page}.md").read_text()
-        outside = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+        outside = re.sub(r"^```.*?^```$", "", (ROOT / page).read_text(), flags=re.M | re.S)
         assert len(re.findall(r"^# ", outside, flags=re.M)) == 1, page
 
 
