@@ -72,7 +72,7 @@ benchmark: setup
 # fresh pins: a new environment, installed without constraints
 lock:
 	rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock
-	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check '.[test,site,docs,foundation]'
+	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check '.[test,site,docs,foundation,peers]'
 	.venv-lock/bin/python -m pip freeze --exclude calharness | sed 's/+[a-z0-9.]*$$//' > constraints.txt
 	rm -rf .venv-lock
 
