@@ -1,17 +1,27 @@
-# make run: environment, Figure 1 of berta2026, its tables and page.   make results: all figures, tables and pages of the papers, from
-# the records that are stored in results/records_of.   make recompute: the same from nothing, many hours; interrupted, it goes on.
-# make test: environment, the tests but the slow ones (two or three minutes on two quiet cores).   make golden: the golden numbers
-# with other numpy kernels.   make slow: the slow tests, some twenty minutes; CI runs all three.   make hours: the commands of the
-# README that reproduce a paper, and the studies of many repetitions; nobody runs these but you.
+# make run         environment, Figure 1 of berta2026, its tables and page
+# make results     all figures, tables and pages of the papers, from the records that are stored in results/records_of
+# make recompute   the same from nothing, many hours; interrupted, it goes on
+# make site        all results as pages to browse, with the documentation: results/site/index.html
+# make docs        the documentation alone: results/site/docs/index.html
+# make test        environment, the tests but the slow ones (two or three minutes on two quiet cores)
+# make lint        ruff, its formatter, mypy
+# make golden      the golden numbers with other numpy kernels
+# make slow        the slow tests, some twenty minutes; tutorials and how-to pages run as printed
+# make foundation  the optional foundation models and their tests;  make peers: other libraries' estimators and theirs
+# make hours       the commands that reproduce a paper, and the studies of many repetitions; nobody runs these but you
+# make lock        fresh pins;  make benchmark: speed;  make clean: remove the environment
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run results recompute test golden slow hours foundation peers docs site setup lint benchmark lock clean
+.PHONY: run help results recompute test golden slow hours foundation peers docs site setup lint benchmark lock clean
 
 run: setup
 	$(BIN)/calharness experiment=berta2026_fig1
+
+help:
+	@sed -n 's/^# //p;/^PYTHON/q' Makefile
 
 results: setup
 	$(BIN)/calharness results
