@@ -29,14 +29,14 @@ def caption() -> str:
     noise, waves = means(NOISE), means(WAVES)
     truth = harness.load_problem(WAVES).truth("l1", "binary").value
     return (
-        f"![Above: the true difference between outcome and prediction oscillates, and its mean in each of 15 bins is closer to zero. "
-        f"Below: the 15-bin error of a calibrated model falls from {noise[0]:.2f} to {noise[-1]:.3f} as n grows and never reaches 0; that of the "
-        f"oscillating model ends at {waves[-1]:.3f}, below its true error of {truth:.3f}.](binning.svg)\n\n"
-        f"*Above: the true calibration map of `{WAVES}` (line), and what 15 bins can see of it (bars): inside a bin, errors of either sign "
-        f"cancel. Below: mean of {SAMPLES} samples. The calibrated model (`{NOISE}`, true error 0) is given {noise[0]:.3f} at n = {SIZES[0]}, "
-        f"{noise[2]:.3f} at n = {SIZES[2]:,} and {noise[-1]:.4f} at n = {SIZES[-1]:,}; the oscillating one (true error {truth:.4f}) {waves[0]:.3f}, "
-        f"{waves[2]:.3f} and {waves[-1]:.4f}: with more data it is not the truth that it tends to. "
-        f"`python docs/gen/binning_figure.py` draws it.*"
+        "![Above: the true difference between outcome and prediction oscillates, and its mean in each of 15 bins is closer to "
+        f"zero. Below: the 15-bin error of a calibrated model falls from {noise[0]:.2f} to {noise[-1]:.3f} as n grows and never "
+        f"reaches 0; that of the oscillating model ends at {waves[-1]:.3f}, below its true error of {truth:.3f}.](binning.svg)\n\n"
+        f"*Above: the true calibration map of `{WAVES}` (line), and what 15 bins can see of it (bars): inside a bin, errors of "
+        f"either sign cancel. Below: mean of {SAMPLES} samples. The calibrated model (`{NOISE}`, true error 0) is given "
+        f"{noise[0]:.3f} at n = {SIZES[0]}, {noise[2]:.3f} at n = {SIZES[2]:,} and {noise[-1]:.4f} at n = {SIZES[-1]:,}; the "
+        f"oscillating one (true error {truth:.4f}) {waves[0]:.3f}, {waves[2]:.3f} and {waves[-1]:.4f}: with more data it is not "
+        "the truth that it tends to. `python docs/gen/binning_figure.py` draws it.*"
     )
 
 
@@ -45,7 +45,8 @@ def draw() -> None:
     import matplotlib
 
     matplotlib.use("svg")
-    matplotlib.rcParams.update({"font.size": 9, "svg.hashsalt": "calharness", "axes.spines.top": False, "axes.spines.right": False})
+    looks = {"font.size": 9, "svg.hashsalt": "calharness", "axes.spines.top": False, "axes.spines.right": False}
+    matplotlib.rcParams.update(looks)
     from matplotlib import pyplot as plt
 
     figure, (above, below) = plt.subplots(2, 1, figsize=(4.4, 5.4), layout="constrained")

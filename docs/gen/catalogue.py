@@ -38,7 +38,8 @@ def _estimator(name: str) -> list[str]:
 
 def calibrators() -> str:
     """A table of classes, then every class."""
-    rows = [[f"[`{name}`][harness.calibrators.{name}]", _text(catalogue.describe("calibrator", name))] for name in _public("calibrators")]
+    said = {name: _text(catalogue.describe("calibrator", name)) for name in _public("calibrators")}
+    rows = [[f"[`{name}`][harness.calibrators.{name}]", text] for name, text in said.items()]
     return f"{table(['class', 'what it fits'], rows)}\n\n## Classes\n\n{_classes('calibrators')}"
 
 

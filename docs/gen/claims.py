@@ -11,6 +11,7 @@ from harness.report import counted
 from harness.runs.catalogue import papers
 
 RESULTS = DOCS.parent / "results"
+COUNTED = {"holds": "hold", "fails": "fail", "undecided": "undecided", "not reproducible here": "not tested here"}
 HEADINGS = {
     "identical": "identical",
     "within error": "within error",
@@ -37,7 +38,8 @@ def failing() -> str:
     for paper in papers():
         found = pd.read_csv(RESULTS / paper / "claims.csv")
         n = found["verdict"].value_counts()
-        head = f"**{paper}**: {len(found)} claims, {n.get('holds', 0)} hold, {n.get('fails', 0)} fail, {n.get('undecided', 0)} undecided."
+        counts = ", ".join(f"{n.get(verdict, 0)} {said}" for verdict, said in COUNTED.items() if n.get(verdict, 0))
+        head = f"{len(found)} claims: {counts}."
         rows = [_row(claim) for _, claim in found[found["verdict"] != "holds"].sort_values("verdict", kind="stable").iterrows()]
         columns = ["claim, and the paper's words", "what was measured", "claimed", "ours, 99 % interval", "verdict"]
         command = f"`calharness report experiment={paper}_claims`"

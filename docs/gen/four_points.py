@@ -1,7 +1,7 @@
 """Every estimator on four points: computed, kept in four_points.csv, and written into docs/explanation/glossary.md.
 
-An estimator that cannot run in this environment (another library, a file of weights) keeps the rows that four_points.csv has of it.
-A number that differs by no more than rounding keeps its text, so that another processor changes nothing.
+An estimator that cannot run in this environment (another library, a file of weights) keeps the rows that four_points.csv has of
+it. A number that differs by no more than rounding keeps its text, so that another processor changes nothing.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ def _row(name: str, notion: str, estimand: str = "", e: Estimate | None = None, 
     numbers = {} if e is None else {"value": e.value, "low": e.low, "high": e.high, "level": e.level}
     text = {key: "" if x is None else f"{round(x, 4) + 0.0:g}" for key, x in numbers.items()}
     blank = dict.fromkeys(COLUMNS, "")
-    return {**blank, "estimator": name, "notion": notion, "estimand": estimand, "reason": reason, **text, "kind": e.kind if e else ""}
+    what = {"estimator": name, "notion": notion, "estimand": estimand, "kind": e.kind if e else "", "reason": reason}
+    return {**blank, **what, **text}
 
 
 def same(first: list[Row], second: list[Row]) -> bool:

@@ -1,8 +1,8 @@
 """Parts of a page that a script writes: they stand between two comments, which name them.
 
-    <!-- begin NAME (docs/gen/write.py) -->
-    ...
-    <!-- end NAME -->
+<!-- begin NAME (docs/gen/write.py) -->
+...
+<!-- end NAME -->
 """
 
 from __future__ import annotations
@@ -34,4 +34,5 @@ def part(page: str, name: str) -> str:
 def table(columns: list[str], rows: list[list[str]]) -> str:
     """A Markdown table; bars inside cells are escaped."""
     lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join("| " + " | ".join(str(cell).replace("|", r"\|").replace("\n", " ") for cell in line) + " |" for line in lines)
+    escaped = ([cell.replace("|", r"\|").replace("\n", " ") for cell in line] for line in lines)
+    return "\n".join(f"| {' | '.join(line)} |" for line in escaped)
