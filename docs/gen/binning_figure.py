@@ -29,7 +29,7 @@ def caption() -> str:
     noise, waves = means(NOISE), means(WAVES)
     truth = harness.load_problem(WAVES).truth("l1", "binary").value
     return (
-        "![Above: the true difference between outcome and prediction oscillates, and its mean in each of 15 bins is closer to "
+        "![Above: the true difference between outcome and prediction oscillates, and its mean in each of 15 bins is nearer to "
         f"zero. Below: the 15-bin error of a calibrated model falls from {noise[0]:.2f} to {noise[-1]:.3f} as n grows and never "
         f"reaches 0; that of the oscillating model ends at {waves[-1]:.3f}, below its true error of {truth:.3f}.](binning.svg)\n\n"
         f"*Above: the true calibration map of `{WAVES}` (line), and what 15 bins can see of it (bars): inside a bin, errors of "
