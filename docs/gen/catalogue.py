@@ -1,0 +1,86 @@
+"""Lists of estimators, calibrators and problems, with the class behind each id."""
+
+from __future__ import annotations
+
+import html
+from itertools import groupby
+
+from four_points import family
+from marks import table
+
+import harness.calibrators
+import harness.estimators
+import harness.problems
+from harness.estimators.base import EstimatorSpec
+from harness.runs import catalogue
+from harness.runs.options import option
+
+NO_CLASSES = ("Estimate", "Truth", "paired_difference")  # in __all__ beside the classes
+
+
+def estimators() -> str:
+    """Tables of ids by family, then every class."""
+    names: dict[str, list[str]] = {}
+    for name in harness.list_estimators():
+        names.setdefault(family(name), []).append(name)
+    parts = ["## All ids"]
+    for title, ids in names.items():
+        columns = ["id", "what it is", "notions", "estimands"]
+        parts.append(f"### {title}\n\n{table(columns, [_estimator(name) for name in ids])}")
+    return "\n\n".join([*parts, "## Classes", _classes("estimators")])
+
+
+def _estimator(name: str) -> list[str]:
+    spec = EstimatorSpec.of(harness.load_estimator(name))
+    estimands = ", ".join(f"`{one}`" for one in spec.estimands or ())
+    return [_anchored(name), _described("estimator", name), ", ".join(spec.notions), estimands]
+
+
+def calibrators() -> str:
+    """A table of classes, then every class."""
+    said = {name: _text(catalogue.describe("calibrator", name)) for name in _public("calibrators")}
+    rows = [[f"[`{name}`][harness.calibrators.{name}]", text] for name, text in said.items()]
+    return f"{table(['class', 'what it fits'], rows)}\n\n## Classes\n\n{_classes('calibrators')}"
+
+
+def problems() -> str:
+    """A table of ids by the file of conf/problem that gives them, then every class."""
+    parts = ["## All ids"]
+    for title, ids in groupby(sorted(harness.list_problems(), key=lambda name: (_class(name), name)), _class):
+        rows = [[_anchored(name), _described("problem", name)] for name in ids]
+        parts.append(f"### {title} problems\n\n{table(['id', 'what it is'], rows)}")
+    return "\n\n".join([*parts, "## Classes", _classes("problems")])
+
+
+def _class(name: str) -> str:
+    return str(catalogue.config("problem", name)["_target_"]).rpartition(".")[2]
+
+
+def _anchored(name: str) -> str:
+    return f'<span id="{name}"></span>`{name}`'
+
+
+def _described(group: str, name: str) -> str:
+    """The class of an id, linked where it is documented here, with its parameters, and what the YAML's comment says."""
+    node = catalogue.config(group, name)
+    package, _, cls = str(node["_target_"]).rpartition(".")
+    public = package == f"harness.{group}s" and cls in _public(f"{group}s")
+    given = catalogue.short(node).removeprefix(cls)
+    shown = f"[`{cls}`][{package}.{cls}]" if public else f"`{package}.{cls}`"
+    said = catalogue.first_sentence(option(group, name).about) or catalogue.first_sentence(catalogue.docstring(node["_target_"]))
+    return f"{shown}{f' `{given}`' if given else ''}: {_text(said)}"
+
+
+def _text(said: str) -> str:
+    return html.escape(said, quote=False).replace("*", r"\*")
+
+
+def _public(package: str) -> list[str]:
+    names = getattr(harness, package).__all__
+    return sorted(name for name in names if name not in NO_CLASSES)
+
+
+def _classes(package: str) -> str:
+    """mkdocstrings' directives of the public classes of a package: their docstrings, without methods."""
+    options = "    options: {heading_level: 3, members: false}"
+    return "\n\n".join(f"::: harness.{package}.{name}\n{options}" for name in _public(package))
