@@ -58,10 +58,9 @@ peers: setup
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
-# the site from the stored results, with the documentation in it: open results/site/index.html
-site: setup
+# the site from the stored results, which links to the pages of the documentation that it finds beside it
+site: docs
 	$(BIN)/calharness site
-	$(MAKE) docs
 
 setup: $(STAMP)
 
