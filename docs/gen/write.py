@@ -35,12 +35,12 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
 }
 
 
-def stale() -> Iterator[str]:
-    """Pages and parts that are not current."""
+def stale(wanted: Callable[[str], bool] = lambda name: True) -> Iterator[str]:
+    """ "page: part" of those that are not current, among the wanted."""
     for page, parts in PARTS.items():
         text = (DOCS / page).read_text()
         for name, make in parts.items():
-            if part(text, name) != make().strip():
+            if wanted(f"{page}: {name}") and part(text, name) != make().strip():
                 yield f"{page}: {name}"
 
 
