@@ -22,6 +22,7 @@ from marks import DOCS, part, replaced  # noqa: E402
 
 # {page: {part: its text}}; what takes seconds to compute is read from a file that `four_points.write` makes
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
+    "reference/api.md": {"public names": catalogue.api},
     "reference/cli.md": {"commands": reference.commands},
     "reference/configuration.md": {"configuration": reference.configuration},
     "reference/records.md": {"verdicts": reference.verdicts},
