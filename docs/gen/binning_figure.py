@@ -29,9 +29,10 @@ def caption() -> str:
     noise, waves = means(NOISE), means(WAVES)
     truth = harness.load_problem(WAVES).truth("l1", "binary").value
     return (
-        "![Above: the true difference between outcome and prediction oscillates, and its mean in each of 15 bins is nearer to "
+        "![Above: the true difference between outcome and prediction oscillates, and its mean in each of 15 bins is nearer "
         f"zero. Below: the 15-bin error of a calibrated model falls from {noise[0]:.2f} to {noise[-1]:.3f} as n grows and never "
-        f"reaches 0; that of the oscillating model ends at {waves[-1]:.3f}, below its true error of {truth:.3f}.](binning.svg)\n\n"
+        f"reaches 0; that of the oscillating model ends at {waves[-1]:.3f}, below its true error of {truth:.3f}."
+        "](binning.svg)\n\n"
         f"*Above: the true calibration map of `{WAVES}` (line), and what 15 bins can see of it (bars): inside a bin, errors of "
         f"either sign cancel. Below: mean of {SAMPLES} samples. The calibrated model (`{NOISE}`, true error 0) is given "
         f"{noise[0]:.3f} at n = {SIZES[0]}, {noise[2]:.3f} at n = {SIZES[2]:,} and {noise[-1]:.4f} at n = {SIZES[-1]:,}; the "

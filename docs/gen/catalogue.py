@@ -17,6 +17,31 @@ from harness.runs.options import option
 
 NO_CLASSES = ("Estimate", "Truth", "paired_difference")  # in __all__ beside the classes
 
+# the names of harness.__all__ by heading; those that are in none stand under the first
+API = {
+    "Your own predictions": ["estimate", "reduce", "paired_difference", "perturb"],
+    "Parts by their ids": ["load_problem", "load_estimator", "list_problems", "list_estimators", "list_experiments"],
+    "Runs": ["run", "compare", "load_records", "evaluate"],
+    "Errors": ["BadInputError", "UndefinedError"],
+}
+ELSEWHERE = ("Estimate", "Truth")  # on the pages of estimators and problems
+
+
+def api() -> str:
+    """mkdocstrings' directives of all public names of the package."""
+    placed = {name for names in API.values() for name in names}
+    others = [name for name in harness.__all__ if name not in placed and name not in ELSEWHERE]
+    parts = []
+    for title, names in API.items():
+        listed = [*others, *names] if title == next(iter(API)) else names
+        directives = [f"::: {_home(name)}\n    options: {{heading_level: 3}}" for name in listed]
+        parts.append("\n\n".join([f"## {title}", *directives]))
+    return "\n\n".join(parts)
+
+
+def _home(name: str) -> str:
+    return f"harness.errors.{name}" if name.endswith("Error") else f"harness.{name}"
+
 
 def estimators() -> str:
     """Tables of ids by family, then every class."""

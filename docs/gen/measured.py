@@ -44,20 +44,14 @@ def regret() -> str:
     """The estimators of least mean regret by notion and estimand, from results/arena/index.csv."""
     found = pd.read_csv(RESULTS / "arena" / "index.csv")
     found = found[found["share"].eq(1) & found["rank"].notna()]  # those that answer in every setting; no oracle
-    rows = []
+    parts = []
     for (notion, estimand), group in found.groupby(["notion", "estimand"], sort=False):
+        rows = []
         for _, one in group.sort_values("regret").head(5).iterrows():
             mean = f"{one['regret']:.2f} ({one['low']:.2f} to {one['high']:.2f})"
             coverage = "" if pd.isna(one["coverage"]) else f"{100 * one['coverage']:.0f} %"
             worst = f"{one['worst']:.1f} ({one['worst_at']})"
-            rows.append([notion, f"`{estimand}`", f"`{one['estimator']}`", mean, worst, coverage, f"{one['cpu_seconds']:.2g} s"])
-    columns = [
-        "notion",
-        "estimand",
-        "estimator",
-        "mean regret (95 % interval)",
-        "worst cell (family, n, k)",
-        "intervals hold",
-        "CPU",
-    ]
-    return table(columns, rows)
+            rows.append([f"`{one['estimator']}`", mean, worst, coverage, f"{one['cpu_seconds']:.2g} s"])
+        columns = ["estimator", "mean regret (95 % interval)", "worst cell (family, n, k)", "intervals hold", "CPU"]
+        parts.append(f"### {notion}, {estimand}\n\n{table(columns, rows)}")
+    return "\n\n".join(parts)
