@@ -38,8 +38,8 @@ class Block:
 
 
 def blocks(page):
-    """The blocks of a page of the project, in order; files that a page includes (--8<--) are in them."""
-    text = re.sub(r"^--8<-- \"(.*)\"\n", lambda m: (ROOT / m[1]).read_text(), (ROOT / page).read_text(), flags=re.M)
+    """The blocks of a page of the project, in order."""
+    text = (ROOT / page).read_text()
     found = [Block(m["language"], m["title"] or "", m["text"], m["why"] or "") for m in BLOCK.finditer(text)]
     assert len(found) * 2 == len(re.findall(r"^ *```", text, flags=re.M)), f"{page}: a fence that cannot be read"
     return found

@@ -34,6 +34,14 @@ def test_what_is_said_to_be_printed_is_compared():
     assert first_missing("a b\nc\n", "c\na b\n") == "c" and first_missing("...\na\n...\n", "aa\n") == "a"
 
 
+@pytest.mark.parametrize(
+    ("page", "name"), [("an-estimator", "estimator"), ("a-calibrator", "calibrator"), ("a-problem", "problem")]
+)
+def test_a_page_shows_the_template(page, name):
+    (shown,) = (block for block in blocks(f"docs/how-to/add-{page}.md") if block.title)
+    assert shown.title == f"{name}.py" and shown.text == (ROOT / "templates" / f"{name}.py").read_text()
+
+
 def test_a_page_has_one_title():
     for page in PAGES:
         outside = re.sub(r"^```.*?^```$", "", (ROOT / page).read_text(), flags=re.M | re.S)
