@@ -145,6 +145,8 @@ CLAIMS = [  # paper, claim, how the page quotes its value and interval
     ("ciosek2026", "AUROC at h = 2^-6, trained with the perturbation", "0.0041 (0.0013 to 0.0076)", 4),
     ("ciosek2026", "0.02 needs ten million samples", "0.0088 (calibrated)", 4),
     ("moskvichev2025", "CKCE hardly moves with the brightness", "10.7 (7.3 to 14.0)", 1),
+    ("popordanoska2024", "close to the truth with a few hundred points", "227 % above it (181 to 274)", 0),
+    ("gruber2025", "dropping them has no effect", "2.26 times that of the same kde", 2),
     ("popordanoska2024", "the same stopping point", "106 (53 to 159) apart", 0),
 ]
 
