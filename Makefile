@@ -1,17 +1,27 @@
-# make run: environment, Figure 1 of berta2026, its tables and page.   make results: all figures, tables and pages of the papers, from
-# the records that are stored in results/records_of.   make recompute: the same from nothing, many hours; interrupted, it goes on.
-# make test: environment, the tests but the slow ones (two or three minutes on two quiet cores).   make golden: the golden numbers
-# with other numpy kernels.   make slow: the slow tests, some twenty minutes; CI runs all three.   make hours: the commands of the
-# README that reproduce a paper, and the studies of many repetitions; nobody runs these but you.
+# make run         environment, Figure 1 of berta2026, its tables and page
+# make results     all figures, tables and pages of the papers, from the records that are stored in results/records_of
+# make recompute   the same from nothing, many hours; interrupted, it goes on
+# make site        all results as pages to browse, with the documentation: results/site/index.html
+# make docs        the documentation alone: results/site/docs/index.html
+# make test        environment, the tests but the slow ones (two or three minutes on two quiet cores)
+# make lint        ruff, its formatter, mypy
+# make golden      the golden numbers with other numpy kernels
+# make slow        the slow tests, some twenty minutes; tutorials and how-to pages run as printed
+# make foundation  the optional foundation models and their tests;  make peers: other libraries' estimators and theirs
+# make hours       the commands that reproduce a paper, and the studies of many repetitions; nobody runs these but you
+# make lock        fresh pins;  make benchmark: speed;  make clean: remove the environment
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run results recompute test golden slow hours foundation setup lint benchmark lock clean
+.PHONY: run help results recompute test golden slow hours foundation peers docs site setup lint benchmark lock clean
 
 run: setup
 	$(BIN)/calharness experiment=berta2026_fig1
+
+help:
+	@sed -n 's/^# //p;/^PYTHON/q' Makefile
 
 results: setup
 	$(BIN)/calharness results
@@ -39,12 +49,25 @@ foundation: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,foundation]'
 	$(BIN)/python -m pytest tests/test_foundation.py
 
+# other libraries' estimators as they are, and their tests
+peers: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,peers]'
+	$(BIN)/python -m pytest -m "not hours" tests/test_peers*.py
+
+# docs/ into results/site/docs; a broken link, anchor or reference is an error
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+# the site from the stored results, which links to the pages of the documentation that it finds beside it
+site: docs
+	$(BIN)/calharness site
+
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing packages, about a minute with a fast connection"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,site,docs]'
 	touch $(STAMP)
 
 lint: setup
@@ -58,7 +81,7 @@ benchmark: setup
 # fresh pins: a new environment, installed without constraints
 lock:
 	rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock
-	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check '.[test,foundation]'
+	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check '.[test,site,docs,foundation,peers]'
 	.venv-lock/bin/python -m pip freeze --exclude calharness | sed 's/+[a-z0-9.]*$$//' > constraints.txt
 	rm -rf .venv-lock
 

@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md and templates/: the diffs apply and what they add passes the contract tests."""
+"""docs/how-to/add-*.md and templates/: the diffs apply and what they add passes the contract tests."""
 
 import os
 import re
@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-DIFFS = re.findall(r"^```diff\n(.*?)^```", (ROOT / "CONTRIBUTING.md").read_text(), flags=re.M | re.S)
+PAGES = [ROOT / "docs" / "how-to" / f"add-{piece}.md" for piece in ("an-estimator", "a-problem", "a-calibrator", "a-paper")]
+DIFFS = [diff for page in PAGES for diff in re.findall(r"^```diff\n(.*?)^```", page.read_text(), flags=re.M | re.S)]
 
 
 def calharness(folder, package, *arguments):

@@ -145,7 +145,7 @@ sentences to be quoted.
   limit=60        seconds that one estimate may take; an estimator that takes longer is stopped and named
   jobs=-1         processes; -1 = one per core
   out=DIR         the folder of records and results; else CALHARNESS_OUT, else results/
-  baseline=DIR    the stored records of the arena; else results/baseline
+  baseline=DIR    the stored records of the arena; else those that came with the package
 Exit status 2 if it cannot be compared; the baseline is only read.""",
     "doctor": """calharness doctor [--compact] [OVERRIDES]: broken parts, duplicates, runs without provenance, missing cells
 

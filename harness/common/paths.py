@@ -1,5 +1,5 @@
 """Where things lie: the package, the checkout it may be part of, configuration, experiments, list of packs, table of earlier
-keys, cache of downloads."""
+keys, cache of downloads, the arena's stored records."""
 
 from __future__ import annotations
 
@@ -13,3 +13,4 @@ _DATA = CHECKOUT / "data" if CHECKOUT else PACKAGE / "_data"
 PACKS = _DATA / "packs.yaml"
 KEYS = _DATA / "keys.csv"
 CACHE = CHECKOUT / "data" / "cache" if CHECKOUT else Path.home() / ".cache" / "calharness"
+BASELINE = CHECKOUT / "results" / "baseline" if CHECKOUT else PACKAGE / "_baseline"

@@ -46,7 +46,7 @@ class DirichletKernel:
     form : {"direct", "risk"}
         Which of the two formulas.
     norms : list of float
-        The norms p of l<p>, of the direct form.
+        The norms p of `l<p>`, of the direct form.
     generators : list of Bregman
         Further convex functions F (`harness.math.divergences`), for scalars on two columns.
     floor : float
@@ -54,7 +54,7 @@ class DirichletKernel:
 
     Notes
     -----
-    Of every F also refinement_<name> = mean F(e_y) - mean F(r) and sharpness_<name> = mean F(r) - F(mean e_y).
+    Of every F also `refinement_<name>` = mean F(e_y) - mean F(r) and `sharpness_<name>` = mean F(r) - F(mean e_y).
 
     Biased upwards by the variance of r, O(1 / (n b^((k-1)/2))); smoothing takes the direct form down at first, then towards the
     distance from the mean outcome, and the risk form up, which has the bias of the refinement, usually a larger one, and may be

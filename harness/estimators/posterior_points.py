@@ -24,7 +24,7 @@ class PosteriorPoints:
 
     Notes
     -----
-    Estimand: l2_squared, unbiased, without using y. The diagnostics "f <i>" and "c <i>" are the points of a plot of the true
+    Estimand: l2_squared, unbiased, without using y. The diagnostics `f <i>` and `c <i>` are the points of a plot of the true
     recalibration map. Needs a problem that knows its posterior. Cost O(m).
 
     Examples

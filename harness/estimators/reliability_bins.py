@@ -26,7 +26,7 @@ class ReliabilityBins:
     -----
     Estimand: l1, classwise the mean over the classes. Biased upwards by the noise of the shares and downwards by what cancels in
     a bin, as `Binned`, whose bins are closed on the other side. The diagnostics of a class j and a bin b that holds samples are
-    named "<j>/<b>/count", "<j>/<b>/mean" (of the predictions) and "<j>/<b>/share" (of the class); j is 0 for the other notions.
+    named `<j>/<b>/count`, `<j>/<b>/mean` (of the predictions) and `<j>/<b>/share` (of the class); j is 0 for the other notions.
     Cost O(n k).
 
     Examples

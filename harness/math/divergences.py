@@ -1,7 +1,7 @@
-"""Bregman divergences D_F(r, g) = F(r) - F(g) - <grad F(g), r - g> of a convex F on the simplex.
+"""Bregman divergences `D_F(r, g) = F(r) - F(g) - <grad F(g), r - g>` of a convex F on the simplex.
 
 Every proper score is one: with the loss S(g, y) = D_F(e_y, g), E S(f, Y) = E D_F(C, f) + (E F(e_Y) - E F(C)), calibration error
-and refinement (popordanoska2024, eqs. 4 to 7). An own one is Bregman("bregman_<name>", F, gradient).
+and refinement (popordanoska2024, eqs. 4 to 7). An own one is `Bregman("bregman_<name>", F, gradient)`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Bregman:
         return self.value(r) - self.linear(r, g)
 
     def linear(self, r, g):
-        """F(g) + <grad F(g), r - g>, the tangent at g."""
+        """`F(g) + <grad F(g), r - g>`, the tangent at g."""
         return self.value(g) + (self.gradient(g) * (r - g)).sum(axis=1)
 
 

@@ -29,8 +29,8 @@ the refinement of the constant E C, which is the uncertainty of Y alone (poporda
 out the constant of the Brier score). Refinement and sharpness are of C alone: they are no distances and not 0 where f = C.
 
 auroc, of the scalar notions, is P(f > f') + P(f = f') / 2 over pairs of an outcome 1 and an outcome 0: no calibration error,
-truths unknown; so is accuracy, of any notion, P(argmax f = Y). bregman_<name>, refinement_bregman_<name>,
-sharpness_bregman_<name> are of an own divergence (harness.math.divergences), truths unknown.
+truths unknown; so is accuracy, of any notion, P(argmax f = Y). `bregman_<name>`, `refinement_bregman_<name>`,
+`sharpness_bregman_<name>` are of an own divergence (harness.math.divergences), truths unknown.
 
 Of any notion, too, and with a kernel that is the estimator's own (harness.estimators.kernel_errors), truths unknown:
 

@@ -1,8 +1,8 @@
 """The calibration-estimation risk: how well a function h(p, p') predicts products of residuals (gruber2025, Section 3).
 
-With the residual u = f - Y (scalars) or f - e_Y (vectors), h*(p, p') = <p - C(p), p' - C(p')> is the regression of <u, u'> on two
-independent predictions, so that E (<u, u'> - h)^2 is least at h*, and E h(f, f) there is the squared calibration error. An
-estimator that offers such an h can be compared with others, and tuned, on samples that it has not been fitted on.
+With the residual u = f - Y (scalars) or f - e_Y (vectors), `h*(p, p') = <p - C(p), p' - C(p')>` is the regression of `<u, u'>` on
+two independent predictions, so that `E (<u, u'> - h)^2` is least at `h*`, and E h(f, f) there is the squared calibration error.
+An estimator that offers such an h can be compared with others, and tuned, on samples that it has not been fitted on.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ PARTS = ("train", "val", "test")
 class PredictionFiles:
     """A family of problems, one Predictions per file of `folder` whose name matches `pattern`, in the order of the names.
 
-    Ids are <name>/<file without ending>, with /<part> where one is given. What is random is seeded by ids and checksums. Without
-    such files the family is a single problem, <name>/absent[/<part>], whose cells are skipped.
+    Ids are `<name>/<file without ending>`, with `/<part>` where one is given. What is random is seeded by ids and checksums.
+    Without such files the family is a single problem, `<name>/absent[/<part>]`, whose cells are skipped.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class PredictionFiles:
     pattern : str
         Which of its files are taken.
     part : {"train", "val", "test"}, optional
-        Takes the arrays <part>_logits and <part>_labels of every file.
+        Takes the arrays `<part>_logits` and `<part>_labels` of every file.
     probabilities, logits, labels : str, optional
         Without `part`: names of the arrays, as in Predictions.
     name : str, optional

@@ -44,16 +44,6 @@ class Fitted:
     n_classes : int, optional
         What a listing says of the classes where the predictions are not here; without it the files are asked.
 
-    | map                | q(p)                                                                                                |
-    |--------------------|-----------------------------------------------------------------------------------------------------|
-    | `temperature`      | softmax(b log p)                                                                                    |
-    | `vector`           | softmax(w_j log p_j + b_j)                                                                          |
-    | `matrix`           | harness.calibrators.StructuredMatrixScaling, of at most 30 classes (of two classes: quadratic)      |
-    | `isotonic`         | the mean of one isotonic curve per class and of `temperature`                                       |
-    | `curves`           | a kernel-smoothed curve from confidence to accuracy per class on top, drawn towards that of all;    |
-    |                    | the others share what is left as they did                                                           |
-    | `curves_of_vector` | `curves` after `vector`                                                                             |
-
     Examples
     --------
     >>> import numpy as np, pathlib, tempfile
@@ -67,6 +57,17 @@ class Fitted:
 
     Notes
     -----
+    | map                | q(p)                                                                                           |
+    |--------------------|------------------------------------------------------------------------------------------------|
+    | `temperature`      | softmax(b log p)                                                                               |
+    | `vector`           | softmax(w_j log p_j + b_j)                                                                     |
+    | `matrix`           | harness.calibrators.StructuredMatrixScaling, of at most 30 classes (of two classes: quadratic) |
+    | `isotonic`         | the mean of one isotonic curve per class and of `temperature`                                  |
+    | `curves`           | a smoothed curve from confidence to accuracy per class on top, drawn towards that of all       |
+    | `curves_of_vector` | `curves` after `vector`                                                                        |
+
+    With `curves` the other classes share what is left as they did.
+
     What it proves: how an estimator does on real predictions with a plausible error. What not: that the true error of the file is
     this one; and an estimator that fits the same kind of map has an advantage (compare without it, see `chosen`).
 

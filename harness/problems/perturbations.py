@@ -22,8 +22,9 @@ class Perturbations:
     Parameters
     ----------
     problem : Problem or Family
-        A problem gives the members <name>/h2^-6 and so on. A family gives every member <id> as it is and perturbed, <id>/h2^-6; a
-        member that cannot be run here only as it is; a family whose files are absent one problem <name>, whose cells are skipped.
+        A problem gives the members `<name>/h2^-6` and so on. A family gives every member `<id>` as it is and perturbed,
+        `<id>/h2^-6`; a member that cannot be run here only as it is; a family whose files are absent one problem `<name>`,
+        whose cells are skipped.
     widths : sequence of float
         The widths h, positive and different.
     notion : str
@@ -65,8 +66,8 @@ class Perturbations:
 @dataclass(frozen=True)
 class PerturbedNetworks:
     """A family of problems: networks that were trained with and without the perturbation (`calharness data make
-    perturbed_networks`). Of every file: <name>/<file>, the plain network's scores as they are; <name>/<file>/h2^-6, those
-    perturbed with that width; <name>/<file>/aware_h2^-6, the network trained with that width, perturbed with it. The folder is
+    perturbed_networks`). Of every file: `<name>/<file>`, the plain network's scores as they are; `<name>/<file>/h2^-6`, those
+    perturbed with that width; `<name>/<file>/aware_h2^-6`, the network trained with that width, perturbed with it. The folder is
     looked for as PredictionFiles does; without files the family is one problem whose cells are skipped.
 
     Parameters

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.common.paths import CHECKOUT
+from harness.common.paths import BASELINE, CHECKOUT
 from harness.common.version import VERSION
 from harness.common.writing import write_json
 from harness.errors import BadInputError
@@ -61,18 +61,8 @@ class Baseline:
 
 
 def folder_of(given: str | Path | None = None) -> Path:
-    """Where the baseline is: as given, else results/baseline of the checkout.
-
-    Raises
-    ------
-    BadInputError
-        If none is given and the package is not part of a checkout.
-    """
-    if given is not None:
-        return Path(given).expanduser()
-    if CHECKOUT is None:
-        raise BadInputError("this installation has no baseline; give baseline=DIR, a checkout's folder results/baseline.")
-    return CHECKOUT / "results" / "baseline"
+    """Where the baseline is: as given, else results/baseline of the checkout, else that of the installed package."""
+    return Path(given).expanduser() if given is not None else BASELINE
 
 
 def experiments() -> dict[str, tuple[str, ...]]:
@@ -99,8 +89,11 @@ def store(out: Path, folder: str | Path | None = None) -> list[Path]:
     Raises
     ------
     BadInputError
-        If a cell of the arena has no finished record there: a baseline with gaps would favour whoever is compared.
+        If a cell of the arena has no finished record there: a baseline with gaps would favour whoever is compared. And without
+        `folder` if the package is no checkout: what is installed is only read.
     """
+    if folder is None and CHECKOUT is None:
+        raise BadInputError("this installation's baseline is only read; give baseline=DIR, where the new one is to be written.")
     where, written = folder_of(folder), []
     classes: dict[str, int] = {}
     for name, overrides in experiments().items():

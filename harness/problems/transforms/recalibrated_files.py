@@ -14,8 +14,8 @@ from harness.problems.transforms.recalibrated import Recalibrated
 class RecalibratedFiles:
     """A family of problems: the test predictions of every file of a folder as they are, and after post-hoc recalibration.
 
-    Ids are <name>/<file> and <name>/<file>/<method>. Files hold the arrays val_logits, val_labels, test_logits and test_labels
-    (see PredictionFiles). Without files the family is one member, whose cells are skipped with the reason.
+    Ids are `<name>/<file>` and `<name>/<file>/<method>`. Files hold the arrays val_logits, val_labels, test_logits and
+    test_labels (see PredictionFiles). Without files the family is one member, whose cells are skipped with the reason.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ class EachClass:
     problem : Problem or Family
         One that cannot be run here gives one member, for class 0, whose cells are skipped.
     name : str
-        Ids are <name>/class<j>; for the members of a family <id>/class<j>.
+        Ids are `<name>/class<j>`; for the members of a family `<id>/class<j>`.
 
     Examples
     --------

@@ -116,7 +116,7 @@ class CovariateShifts:
     count : int
         The number of locations, at least 2.
     name : str
-        Ids are <name>/<location>.
+        Ids are `<name>/<location>`.
     scale, truth_slope, model_slope : float
         As in CovariateShift.
 

@@ -1,0 +1,111 @@
+"""Lists of estimators, calibrators and problems, with the class behind each id."""
+
+from __future__ import annotations
+
+import html
+from itertools import groupby
+
+from four_points import family
+from marks import table
+
+import harness.calibrators
+import harness.estimators
+import harness.problems
+from harness.estimators.base import EstimatorSpec
+from harness.runs import catalogue
+from harness.runs.options import option
+
+NO_CLASSES = ("Estimate", "Truth", "paired_difference")  # in __all__ beside the classes
+
+# the names of harness.__all__ by heading; those that are in none stand under the first
+API = {
+    "Your own predictions": ["estimate", "reduce", "paired_difference", "perturb"],
+    "Parts by their ids": ["load_problem", "load_estimator", "list_problems", "list_estimators", "list_experiments"],
+    "Runs": ["run", "compare", "load_records", "evaluate"],
+    "Errors": ["BadInputError", "UndefinedError"],
+}
+ELSEWHERE = ("Estimate", "Truth")  # on the pages of estimators and problems
+
+
+def api() -> str:
+    """mkdocstrings' directives of all public names of the package."""
+    placed = {name for names in API.values() for name in names}
+    others = [name for name in harness.__all__ if name not in placed and name not in ELSEWHERE]
+    parts = []
+    for title, names in API.items():
+        listed = [*others, *names] if title == next(iter(API)) else names
+        directives = [f"::: {_home(name)}\n    options: {{heading_level: 3}}" for name in listed]
+        parts.append("\n\n".join([f"## {title}", *directives]))
+    return "\n\n".join(parts)
+
+
+def _home(name: str) -> str:
+    return f"harness.errors.{name}" if name.endswith("Error") else f"harness.{name}"
+
+
+def estimators() -> str:
+    """Tables of ids by family, then every class."""
+    names: dict[str, list[str]] = {}
+    for name in harness.list_estimators():
+        names.setdefault(family(name), []).append(name)
+    parts = ["## All ids"]
+    for title, ids in names.items():
+        columns = ["id", "what it is", "notions", "estimands"]
+        parts.append(f"### {title}\n\n{table(columns, [_estimator(name) for name in ids])}")
+    return "\n\n".join([*parts, "## Classes", _classes("estimators")])
+
+
+def _estimator(name: str) -> list[str]:
+    spec = EstimatorSpec.of(harness.load_estimator(name))
+    estimands = ", ".join(f"`{one}`" for one in spec.estimands or ())
+    return [_anchored(name), _described("estimator", name), ", ".join(spec.notions), estimands]
+
+
+def calibrators() -> str:
+    """A table of classes, then every class."""
+    said = {name: _text(catalogue.describe("calibrator", name)) for name in _public("calibrators")}
+    rows = [[f"[`{name}`][harness.calibrators.{name}]", text] for name, text in said.items()]
+    return f"{table(['class', 'what it fits'], rows)}\n\n## Classes\n\n{_classes('calibrators')}"
+
+
+def problems() -> str:
+    """A table of ids by the file of conf/problem that gives them, then every class."""
+    parts = ["## All ids"]
+    for title, ids in groupby(sorted(harness.list_problems(), key=lambda name: (_class(name), name)), _class):
+        rows = [[_anchored(name), _described("problem", name)] for name in ids]
+        parts.append(f"### {title} problems\n\n{table(['id', 'what it is'], rows)}")
+    return "\n\n".join([*parts, "## Classes", _classes("problems")])
+
+
+def _class(name: str) -> str:
+    return str(catalogue.config("problem", name)["_target_"]).rpartition(".")[2]
+
+
+def _anchored(name: str) -> str:
+    return f'<span id="{name}"></span>`{name}`'
+
+
+def _described(group: str, name: str) -> str:
+    """The class of an id, linked where it is documented here, with its parameters, and what the YAML's comment says."""
+    node = catalogue.config(group, name)
+    package, _, cls = str(node["_target_"]).rpartition(".")
+    public = package == f"harness.{group}s" and cls in _public(f"{group}s")
+    given = catalogue.short(node).removeprefix(cls)
+    shown = f"[`{cls}`][{package}.{cls}]" if public else f"`{package}.{cls}`"
+    said = catalogue.first_sentence(option(group, name).about) or catalogue.first_sentence(catalogue.docstring(node["_target_"]))
+    return f"{shown}{f' `{given}`' if given else ''}: {_text(said)}"
+
+
+def _text(said: str) -> str:
+    return html.escape(said, quote=False).replace("*", r"\*")
+
+
+def _public(package: str) -> list[str]:
+    names = getattr(harness, package).__all__
+    return sorted(name for name in names if name not in NO_CLASSES)
+
+
+def _classes(package: str) -> str:
+    """mkdocstrings' directives of the public classes of a package: their docstrings, without methods."""
+    options = "    options: {heading_level: 3, members: false}"
+    return "\n\n".join(f"::: harness.{package}.{name}\n{options}" for name in _public(package))

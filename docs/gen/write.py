@@ -1,0 +1,63 @@
+"""Write the parts of the documentation that follow from the code and the stored results; --check says which are not current.
+
+python docs/gen/write.py            all parts
+python docs/gen/write.py --check    exit status 1 if a part is not what the code says; writes nothing
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import binning_figure  # noqa: E402
+import catalogue  # noqa: E402
+import claims  # noqa: E402
+import four_points  # noqa: E402
+import measured  # noqa: E402
+import reference  # noqa: E402
+from marks import DOCS, part, replaced  # noqa: E402
+
+# {page: {part: its text}}; what takes seconds to compute is read from a file that `four_points.write` makes
+PARTS: dict[str, dict[str, Callable[[], str]]] = {
+    "reference/api.md": {"public names": catalogue.api},
+    "reference/cli.md": {"commands": reference.commands},
+    "reference/configuration.md": {"configuration": reference.configuration},
+    "reference/records.md": {"verdicts": reference.verdicts},
+    "reference/estimators.md": {"estimators": catalogue.estimators},
+    "reference/calibrators.md": {"calibrators": catalogue.calibrators},
+    "reference/problems.md": {"problems": catalogue.problems},
+    "explanation/glossary.md": {"four points": lambda: four_points.text(four_points.stored())},
+    "explanation/discrepancies.md": {"verdicts": claims.verdicts, "claims": claims.failing},
+    "explanation/binning.md": {"figure": binning_figure.caption, "arena": measured.binning},
+    "explanation/trust.md": {"arena": measured.regret},
+}
+
+
+def stale(wanted: Callable[[str], bool] = lambda name: True) -> Iterator[str]:
+    """ "page: part" of those that are not current, among the wanted."""
+    for page, parts in PARTS.items():
+        text = (DOCS / page).read_text()
+        for name, make in parts.items():
+            if wanted(f"{page}: {name}") and part(text, name) != make().strip():
+                yield f"{page}: {name}"
+
+
+def main(arguments: list[str]) -> int:
+    if arguments == ["--check"]:
+        found = list(stale())
+        print("\n".join(found) or "all parts are current")
+        return bool(found)
+    four_points.write()
+    for page, parts in PARTS.items():
+        text = (DOCS / page).read_text()
+        for name, make in parts.items():
+            text = replaced(text, name, make())
+        (DOCS / page).write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
