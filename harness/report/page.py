@@ -15,7 +15,7 @@ from harness.common.version import VERSION
 from harness.common.writing import whole_file
 from harness.report import glossary, missing, papers, reproduction
 from harness.report.style import ESTIMAND_NAMES
-from harness.runs import sweeps, variations
+from harness.runs import variations
 from harness.runs.records import has_number
 
 TONES = {
@@ -90,7 +90,7 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
         reasons=missing.causes(found, config),
         differs=[(path, *(variations.brief(value, 4000) for value in pair)) for path, pair in experiment.differs.items()],
         experiment_id=config["experiment"],
-        swept=_swept(experiment.plan),
+        swept=[(path, ", ".join(values)) for path, values in experiment.swept().items()],
         names=glossary.entries(config) if experiment.paper else [],
         links=[(os.path.relpath(f, path.parent), f.name) for f in files if own or f.suffix in KEPT_IN_GIT],
         seed=config["seed"],
@@ -278,12 +278,6 @@ def _texts_of(wide):
     """All names in the index and the columns of the table."""
     index = wide.index.to_frame(index=False)
     return {str(name) for column in index for name in index[column].unique()} | set(map(str, wide.columns))
-
-
-def _swept(plan):
-    """[(path, its values)] of a sweep."""
-    values = {path: dict.fromkeys(sweeps.said(point[path]) for point in plan.points if path in point) for path in plan.swept}
-    return [(path, ", ".join(said)) for path, said in values.items()]
 
 
 def _plain(name):
