@@ -1,4 +1,4 @@
-"""Pages in headless Chromium, for tests: opened from the disk, watched, and used. Playwright drives the Chromium of the system."""
+"""Pages in headless Chromium, for tests: opened from the disk, watched, used. Playwright drives the Chromium of the system."""
 
 from __future__ import annotations
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 import base64
 import collections
 import io
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from harness.common.version import VERSION
 from harness.common.writing import whole_file
 from harness.report import counted, papers, reproduction
 from harness.report.page import SOURCES, TONES, environment, number
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MOST = 3_000_000  # bytes of the page
 WIDTHS = (400, 300, 220, 150)  # of a thumbnail, in pixels; the first with which the page is small enough
@@ -43,8 +48,9 @@ def save(folder: Path) -> Path:
     return path
 
 
-def strongest(described) -> list[tuple[str, str]]:
+def strongest(described: Iterable[papers.Paper]) -> list[tuple[str, str]]:
     """[(paper id, sentence)] of MOST_FINDINGS findings: those that have a rank, by it, then the first of each other paper."""
+    described = list(described)
     every = [(rank, paper.id, text) for paper in described for rank, text in paper.findings]
     ranked = sorted((one for one in every if one[0] is not None), key=lambda one: one[0])
     have = {paper for _, paper, _ in ranked}
@@ -52,7 +58,7 @@ def strongest(described) -> list[tuple[str, str]]:
     return [(paper, text) for _, paper, text in (ranked + first)[:MOST_FINDINGS]]
 
 
-def section(paper, found, folder):
+def section(paper: papers.Paper, found: pd.DataFrame | None, folder: Path) -> dict[str, Any]:
     """What the page says of a paper: its items, claims, and {printed, others, claims: {verdict: number}}."""
     items = [_item(paper, item, found, folder) for item in paper.items.values() if item.id != "claims"]
     own, claims = paper.items.get("claims"), _claims(paper, found)
@@ -134,9 +140,9 @@ def _uncompared(paper, found):
     return sum(key not in have for key in zip(*(known[name].astype(str) for name in reproduction.KEY)))
 
 
-def total(sections):
+def total(sections: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
     """{printed, others, claims: {verdict: number}} over all papers."""
-    total = {name: collections.Counter() for name in ("printed", "others", "claims")}
+    total: dict[str, Any] = {name: collections.Counter() for name in ("printed", "others", "claims")}
     for one in sections:
         for name, counts in one["counts"].items():
             total[name].update(counts)

@@ -9,6 +9,7 @@ import os
 import re
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from harness.common.paths import PACKAGE
 from harness.common.version import VERSION
@@ -17,6 +18,9 @@ from harness.report import glossary, missing, papers, reproduction
 from harness.report.style import ESTIMAND_NAMES
 from harness.runs import variations
 from harness.runs.records import has_number
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 TONES = {
     "identical": "good", "holds": "good", "within error": "fair", "differs": "bad", "fails": "bad", "no test": "open",
@@ -102,7 +106,7 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
     return path
 
 
-def environment():
+def environment() -> Environment:
     """The Jinja environment of the pages, with the filters `number`, `breakable` and `amount`."""
     from jinja2 import Environment, FileSystemLoader
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,9 +62,23 @@ class Sources:
         return [index.section(paper, self.held[paper.id], self.root) for paper in self.papers]
 
 
-def build(folder: Path, out: Path | None = None, say: Callable[[str], None] = lambda text: None) -> Path:
-    """Write the site of a folder of results into `out` (default <folder>/site), and remove the pages of an earlier one that are
-    no more; <out>/docs is left alone if the documentation was built into it. Returns the path of its index.html.
+Room = Callable[[Sources], Iterable[tuple[str, Content]]]
+
+
+def build(
+    folder: Path, out: Path | None = None, say: Callable[[str], None] = lambda text: None, rooms: dict[str, Room] | None = None
+) -> Path:
+    """Write the site of a folder of results into `out` (default <folder>/site), and remove what an earlier one had and this one
+    has not; <out>/docs is left alone if the documentation was built into it. Returns the path of its index.html.
+
+    Parameters
+    ----------
+    folder, out : Path
+        Of the results, and of the site.
+    say : callable
+        Is told of every part what it took.
+    rooms : dict
+        {what it is: a function of Sources that gives (path, content)} of the parts; default all.
 
     Raises
     ------
@@ -74,9 +87,9 @@ def build(folder: Path, out: Path | None = None, say: Callable[[str], None] = la
     """
     root = Sources.of(folder, out)
     written: set[Path] = set()
-    for words, room in _rooms(root):
+    for words, room in (every() if rooms is None else rooms).items():
         started, before = time.monotonic(), len(written)
-        for path, content in room:
+        for path, content in room(root):
             write(root.out / path, content)
             written.add(root.out / path)
         say(f"  {words}: {len(written) - before:,} files, {time.monotonic() - started:.1f} s")
@@ -84,22 +97,24 @@ def build(folder: Path, out: Path | None = None, say: Callable[[str], None] = la
     return root.out / "index.html"
 
 
-def _rooms(root: Sources) -> Iterator[tuple[str, Iterable[tuple[str, Content]]]]:
-    """(what it is, its files) of every part of the site."""
+def every() -> dict[str, Room]:
+    """The parts of the site, in the order in which they are made."""
     from harness.site import assets, overview, own_results, papers, provenance
 
-    yield "scripts and style", assets.files()
-    yield "overview", overview.pages(root)
-    yield "papers", papers.pages(root)
-    yield "their results", papers.results(root)
-    yield "your runs", own_results.pages(root)
+    found: dict[str, Room] = {
+        "scripts and style": assets.files,
+        "overview": overview.pages,
+        "papers": papers.pages,
+        "their results": papers.results,
+        "your runs": own_results.pages,
+        "provenance": provenance.pages,
+    }
     with contextlib.suppress(ImportError):
         from harness.site import estimator_cards, leaderboard, problem_pages
 
-        yield "arena", itertools.chain(leaderboard.assets(root), leaderboard.pages(root))
-        yield "estimators", itertools.chain(estimator_cards.assets(root), estimator_cards.pages(root))
-        yield "problems", itertools.chain(problem_pages.assets(root), problem_pages.pages(root))
-    yield "provenance", provenance.pages(root)
+        for words, module in (("arena", leaderboard), ("estimators", estimator_cards), ("problems", problem_pages)):
+            found |= {words: module.pages, f"assets of {words}": module.assets}
+    return found
 
 
 def write(path: Path, content: Content) -> None:

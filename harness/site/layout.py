@@ -74,12 +74,13 @@ def render(template: str, path: str, **values: Any) -> str:
 def environment() -> Environment:
     """The Jinja environment of the site: that of the pages of results, with the site's templates and macros in front, and the
     functions `table`, `chart` and `picture`."""
-    from jinja2 import ChoiceLoader, FileSystemLoader
+    from jinja2 import FileSystemLoader
 
     from harness.report import page as results
 
     made = results.environment()
-    made.loader = ChoiceLoader([FileSystemLoader(PACKAGE / "site" / "templates"), made.loader])
+    folders = [PACKAGE / "site" / "templates", PACKAGE / "report" / "templates"]
+    made.loader = FileSystemLoader(folders)
     made.globals.update(table=table, chart=chart, picture=picture, tones=results.TONES)
     return made
 
@@ -118,7 +119,8 @@ def table(
     classes = {i: "left" for i in (0, *text)}
     for row in held:
         classes |= {i: "long" for i in text if i and len(str(row[i][0])) > LONG}
-    return _macro("table")(columns, held, caption, id, interactive, json.dumps(options) if options else "", classes)
+    made: Markup = _macro("table")(columns, held, caption, id, interactive, json.dumps(options) if options else "", classes)
+    return made
 
 
 def chart(spec: Any, alt: str, caption: str, *, id: str, narrow: Any = None) -> Markup:
@@ -126,7 +128,8 @@ def chart(spec: Any, alt: str, caption: str, *, id: str, narrow: Any = None) -> 
     for narrow screens if given. `width: "container"` fills the page. `alt` says what the chart shows, as does the page's text
     or a table beside it for whoever has no scripts."""
     wide, small = _spec(spec), _spec(narrow) if narrow is not None else None
-    return _macro("chart")(_script(wide), _script(small) if small else "", alt, caption, id)
+    made: Markup = _macro("chart")(_script(wide), _script(small) if small else "", alt, caption, id)
+    return made
 
 
 def picture(
@@ -140,7 +143,8 @@ def picture(
     small: tuple[int, int] = (0, 0),
 ) -> Markup:
     """A figure with a drawing: its path relative to the page and size in pixels, and those of one redrawn for narrow screens."""
-    return _macro("picture")(source, alt, caption, width, height, narrow, small, NARROW)
+    made: Markup = _macro("picture")(source, alt, caption, width, height, narrow, small, NARROW)
+    return made
 
 
 def _macro(name: str) -> Any:

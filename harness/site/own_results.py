@@ -20,8 +20,8 @@ TITLE = "Your runs"
 
 @dataclass(frozen=True)
 class Run:
-    """A folder of results of the user's own: `differs` are pairs (setting, (as configured or "", here)); `made` is in UTC; `said` is
-    the first sentence of a comparison."""
+    """A folder of results of the user's own: `differs` are pairs (setting, (as configured or "", here)); `made` is in UTC;
+    `said` is the first sentence of a comparison."""
 
     kind: str
     name: str

@@ -13,7 +13,7 @@
       new DataTable(table, { pageLength: 25, lengthMenu: [10, 25, 100, { label: "all", value: -1 }], order: [], autoWidth: false,
         language: { columnControl: { dropdown: "Filter" } }, ...given });
       if (around) { // only the table is scrolled sideways, not what steers it
-        const inner = table.closest(".dt-layout-table") || table.parentElement;
+        const inner = table.parentElement;
         ["tabindex", "role", "aria-label"].forEach(name => { inner.setAttribute(name, around.getAttribute(name)); around.removeAttribute(name); });
         around.classList.remove("scroll");
         inner.classList.add("scroll");
