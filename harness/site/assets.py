@@ -9,23 +9,33 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.errors import BadInputError
 
+if TYPE_CHECKING:
+    from harness.site.build import Sources
+
+SHARED = "window.vegaEmbed = vegaEmbed; window.vegaLite = vegaLite; window.vega = vega;"
 EXPORTS = re.compile(r"export\s*\{([^{}]*)\}\s*;?")
 
 
-def files() -> Iterator[tuple[str, bytes]]:
+def files(root: Sources | None = None) -> Iterator[tuple[str, bytes]]:
     """(path in the site, content) of all that the pages share. Raises BadInputError where the extra `site` is not installed."""
+    script, style = tables()
+    yield from own()
+    yield "assets/tables.js", script.encode()
+    yield "assets/tables.css", style.encode()
+    yield "assets/charts.js", charts().encode()
+
+
+def own() -> Iterator[tuple[str, bytes]]:
+    """The style sheet, and what starts tables and charts."""
     from harness.site.layout import environment
 
     made = environment()
     yield "assets/site.css", made.get_template("site.css.j2").render().encode()
     yield "assets/site.js", made.get_template("site.js").render().encode()
-    script, style = tables()
-    yield "assets/tables.js", script.encode()
-    yield "assets/tables.css", style.encode()
-    yield "assets/charts.js", charts().encode()
 
 
 def tables() -> tuple[str, str]:
@@ -45,7 +55,7 @@ def charts() -> str:
         import vl_convert
     except ImportError:
         raise _missing("vl-convert-python") from None
-    return f"(()=>{{\n{_inlinable(vl_convert.javascript_bundle())}\n}})();\n"
+    return f"(()=>{{\n{_inlinable(vl_convert.javascript_bundle(SHARED))}\n}})();\n"
 
 
 def classic(module: str, name: str) -> str:

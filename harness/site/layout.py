@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.common.paths import PACKAGE
 from harness.common.version import VERSION
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
 
 NAVIGATION = (
     ("Overview", "index.html"), ("Papers", "papers/index.html"), ("Arena", "arena/index.html"),
     ("Estimators", "estimators/index.html"), ("Problems", "problems/index.html"), ("Your runs", "runs.html"),
     ("Provenance", "provenance.html"), ("Docs", "docs/index.html"),
 )  # fmt: skip
+LONG = 28  # characters: a column that has more in an entry is not made narrow
 NARROW = 700  # pixels: below it a picture's narrow drawing is shown
 
 
-def page(title: str, body: str, path: str, *, description: str, tables: bool = False, charts: bool = False) -> str:
+def page(
+    title: str, body: str, path: str, *, description: str, tables: bool = False, charts: bool = False, alone: bool = False
+) -> str:
     """A whole page.
 
     Parameters
@@ -33,6 +41,8 @@ def page(title: str, body: str, path: str, *, description: str, tables: bool = F
         One sentence in plain text.
     tables, charts : bool
         Whether it has tables by `table(..., interactive=True)` or charts by `chart`, whose scripts are then loaded.
+    alone : bool
+        Whether the page stands without the site: no navigation, its style inside.
     """
     here = PurePosixPath(path)
     current = next((to for _, to in NAVIGATION if to == path), None)
@@ -40,7 +50,7 @@ def page(title: str, body: str, path: str, *, description: str, tables: bool = F
         current = next((to for _, to in NAVIGATION if "/" in to and here.parts[0] == PurePosixPath(to).parts[0]), None)
     return environment().get_template("page.html.j2").render(
         title=title, body=body, description=description, tables=tables, charts=charts, root=root(path), version=VERSION,
-        navigation=NAVIGATION, current=current,
+        navigation=() if alone else NAVIGATION, current=current, alone=alone,
     )  # fmt: skip
 
 
@@ -60,15 +70,17 @@ def render(template: str, path: str, **values: Any) -> str:
     return environment().get_template(template).render(root=root(path), **values)
 
 
-def environment():
+@functools.cache
+def environment() -> Environment:
     """The Jinja environment of the site: that of the pages of results, with the site's templates and macros in front, and the
     functions `table`, `chart` and `picture`."""
-    from jinja2 import ChoiceLoader, FileSystemLoader
+    from jinja2 import FileSystemLoader
 
     from harness.report import page as results
 
     made = results.environment()
-    made.loader = ChoiceLoader([FileSystemLoader(PACKAGE / "site" / "templates"), made.loader])
+    folders = [PACKAGE / "site" / "templates", PACKAGE / "report" / "templates"]
+    made.loader = FileSystemLoader(folders)
     made.globals.update(table=table, chart=chart, picture=picture, tones=results.TONES)
     return made
 
@@ -82,7 +94,7 @@ def table(
     interactive: bool = False,
     options: Mapping[str, Any] | None = None,
     text: Iterable[int] = (),
-):
+) -> Markup:
     """A table with caption and scoped headers; the first entry of a row is its header, and stays in view on narrow screens.
 
     Parameters
@@ -104,31 +116,46 @@ def table(
         Columns of words: they stand on the left. The first always does.
     """
     held = [[entry if isinstance(entry, tuple) else (entry, None) for entry in row] for row in rows]
-    return _macro("table")(columns, held, caption, id, interactive, json.dumps(options) if options else "", {0, *text})
+    classes = {i: "left" for i in (0, *text)}
+    for row in held:
+        classes |= {i: "long" for i in text if i and len(str(row[i][0])) > LONG}
+    made: Markup = _macro("table")(columns, held, caption, id, interactive, json.dumps(options) if options else "", classes)
+    return made
 
 
-def chart(spec: Any, alt: str, caption: str, *, id: str, narrow: Any = None):
+def chart(spec: Any, alt: str, caption: str, *, id: str, narrow: Any = None) -> Markup:
     """A figure with an interactive chart (the page needs charts=True): a Vega-Lite specification or an Altair chart, another
     for narrow screens if given. `width: "container"` fills the page. `alt` says what the chart shows, as does the page's text
     or a table beside it for whoever has no scripts."""
     wide, small = _spec(spec), _spec(narrow) if narrow is not None else None
-    return _macro("chart")(_script(wide), _script(small) if small else "", alt, caption, id)
+    made: Markup = _macro("chart")(_script(wide), _script(small) if small else "", alt, caption, id)
+    return made
 
 
-def picture(source: str, alt: str, caption: str = "", *, width: int, height: int, narrow: str | None = None, small=(0, 0)):
+def picture(
+    source: str,
+    alt: str,
+    caption: str = "",
+    *,
+    width: int,
+    height: int,
+    narrow: str | None = None,
+    small: tuple[int, int] = (0, 0),
+) -> Markup:
     """A figure with a drawing: its path relative to the page and size in pixels, and those of one redrawn for narrow screens."""
-    return _macro("picture")(source, alt, caption, width, height, narrow, small, NARROW)
+    made: Markup = _macro("picture")(source, alt, caption, width, height, narrow, small, NARROW)
+    return made
 
 
-def _macro(name: str):
+def _macro(name: str) -> Any:
     return getattr(environment().get_template("pieces.html.j2").module, name)
 
 
-def _spec(given: Any) -> dict:
+def _spec(given: Any) -> dict[str, Any]:
     return given if isinstance(given, dict) else json.loads(given.to_json())
 
 
-def _script(value: Any):
+def _script(value: Any) -> Markup:
     """JSON that may stand inside a script element."""
     from markupsafe import Markup
 

@@ -9,7 +9,15 @@
     document.querySelectorAll("table.interactive").forEach(table => {
       const given = JSON.parse(table.dataset.options || "{}");
       delete table.dataset.options;
-      new DataTable(table, { pageLength: 25, lengthMenu: [10, 25, 100, { label: "all", value: -1 }], order: [], autoWidth: false, ...given });
+      const around = table.closest(".around");
+      new DataTable(table, { pageLength: 25, lengthMenu: [10, 25, 100, { label: "all", value: -1 }], order: [], autoWidth: false,
+        language: { columnControl: { dropdown: "Filter" } }, ...given });
+      if (around) { // only the table is scrolled sideways, not what steers it
+        const inner = table.parentElement;
+        ["tabindex", "role", "aria-label"].forEach(name => { inner.setAttribute(name, around.getAttribute(name)); around.removeAttribute(name); });
+        around.classList.remove("scroll");
+        inner.classList.add("scroll");
+      }
     });
   }
 
