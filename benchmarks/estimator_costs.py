@@ -1,9 +1,9 @@
-"""What an estimate costs, of the estimators of which the arena has no seconds at n = 5,000: CPU seconds by n and k, for the site.
+"""What an estimate costs, of the estimators of which the arena has no seconds at n = 5,000: CPU seconds by n and k.
 
     python benchmarks/estimator_costs.py            writes harness/site/costs.csv; rows that are there are kept
 
-Every estimator sees the same draws of dirichlet3_overconfident and dirichlet10_overconfident under the first of canonical,
-top_label, binary and classwise that it takes. Least CPU time of three calls (of one, above a second), after one call of n = 50 that
+Every estimator sees the same draws of dirichlet3_overconfident and dirichlet10_overconfident, under the first of canonical,
+top_label, binary and classwise that it takes. Least CPU time of three calls (of one, above a second), after a call of n = 50 that
 imports and compiles. A size whose expected time is above LIMIT is not measured; the row says why there is none.
 """
 
@@ -17,12 +17,12 @@ from pathlib import Path
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
-import numpy as np
+import numpy as np  # noqa: E402
 
-import harness
-from harness.estimators.base import EstimatorSpec, apply
-from harness.math.notions import reduce
-from harness.runs import baseline
+import harness  # noqa: E402
+from harness.estimators.base import EstimatorSpec, apply  # noqa: E402
+from harness.math.notions import reduce  # noqa: E402
+from harness.runs import baseline  # noqa: E402
 
 FILE = Path(harness.__file__).parent / "site" / "costs.csv"
 COLUMNS = ("estimator", "revision", "notion", "k", "n", "cpu_seconds", "reason")

@@ -163,7 +163,7 @@ def truth(case):
     f, outcome = reduce(p, y, case.notion)
     if case.notion == "canonical":
         outcome = one_hot(outcome, f.shape[1])
-    c = reduced_posterior(case, p)
+    c = _reduced_posterior(case, p)
     compared = []
     for name, found in known.items():
         seen = seen_of(name, f, outcome, c, case.notion)
@@ -184,7 +184,7 @@ def truth(case):
     return f"{len(compared)} of {len(known)} truths compared with {len(p):,} samples: {', '.join(compared[:3])} ..."
 
 
-def reduced_posterior(case, p):
+def _reduced_posterior(case, p):
     """E[Y given what the notion sees], like the reduced p; None where that is not the posterior, which knows all of p."""
     if ProblemSpec.of(case.problem).posterior is None:
         return None
@@ -197,7 +197,7 @@ def reduced_posterior(case, p):
     return np.column_stack([1.0 - c, c]) if c.ndim == 1 and case.notion != "top_label" else c
 
 
-def seen_of(name, f, outcome, c, notion):
+def seen_of(name: str, f: Any, outcome: Any, c: Any, notion: str) -> tuple[float, float] | None:
     """(what a sample says of an estimand, its standard error); None where it says nothing."""
     if name == "rms" or name.startswith("sharpness_") or c is None and name not in ("brier", "logloss"):
         return None

@@ -1,8 +1,8 @@
 """What an estimate costs: CPU seconds by n and k, and the exponents of a power law with their errors.
 
 Of the arena's estimators from its settings; of the others, and of those that it has up to n = 1,000, from `costs.csv`, which
-benchmarks/estimator_costs.py measured on draws of two problems. The exponents say how the seconds went up between the sizes that were measured: below a millisecond
-that is mostly overhead, and no statement about n to infinity.
+benchmarks/estimator_costs.py measured on draws of two problems. The exponents say how the seconds went up between the sizes that
+were measured: below a millisecond that is mostly overhead, and no statement about n to infinity.
 """
 
 from __future__ import annotations

@@ -8,7 +8,9 @@ import textwrap
 from markupsafe import Markup, escape
 
 HEAD = re.compile(r"^(\w[\w ]*)\n-{3,}$", flags=re.M)
-ABOUT_BIAS = re.compile(r"bias|over-?estimat|under-?estimat|lower bound|upper bound|too (large|small|high|low)|at most the", flags=re.I)
+ABOUT_BIAS = re.compile(
+    r"bias|over-?estimat|under-?estimat|lower bound|upper bound|too (large|small|high|low)|at most the", flags=re.I
+)
 
 
 def sections(doc: str) -> dict[str, str]:

@@ -156,10 +156,12 @@ def over_share(rows: pd.DataFrame) -> float | None:
 
 def _body(card: Card, root: Sources, path: str) -> str:
     doc = docstrings.sections(card.parts[0].doc)
+    summary, notes, references = (docstrings.html(doc.get(name, "")) for name in ("", "Notes", "References"))
     return layout.render(
-        "estimator.html.j2", path, card=card, summary=docstrings.html(doc.get("", "")), notes=docstrings.html(doc.get("Notes", "")),
-        references=docstrings.html(doc.get("References", "")), parts=card.parts, inner=_inner(card), bias_said=docstrings.on_bias(card.parts[0].doc),
-        bias=[(said, bias_rows(card.rows, main)) for said, main in (("", True), ("Other estimands", False))], strips=list(strips(card.rows)), ranks=rank_rows(card), families=family_table(card),
+        "estimator.html.j2", path, card=card, summary=summary, notes=notes, references=references, parts=card.parts,
+        inner=_inner(card), bias_said=docstrings.on_bias(card.parts[0].doc), strips=list(strips(card.rows)),
+        bias=[(said, bias_rows(card.rows, main)) for said, main in (("", True), ("Other estimands", False))],
+        ranks=rank_rows(card), families=family_table(card),
         costs=[cost_of(one) for one in card.costs], why_no_cost=costs.reason(card.name) or "nobody has timed it",
         reason=costs.reason(card.name), failures=[(one, root_relative(one)) for one in card.failures],
         no_failure=why_no_failure(card), limits=limits(card.spec), api=api(root, "estimators", card.name),
@@ -177,7 +179,8 @@ def _inner(card: Card) -> list[tuple[str, Any, Any, Any]]:
     found = []
     for part in card.parts[1:]:
         doc = docstrings.sections(part.doc)
-        found.append((f"{part.path}{part.title}", *(docstrings.html(doc.get(name, "")) for name in ("", "Notes", "References"))))
+        summary, notes, references = (docstrings.html(doc.get(name, "")) for name in ("", "Notes", "References"))
+        found.append((f"{part.path}{part.title}", summary, notes, references))
     return found
 
 
@@ -203,8 +206,9 @@ def fact(card: Card) -> str:
     best = best_rank(card.boards) if card.boards is not None else None
     if best:
         said.append(f"ranks {best['rank']:.0f} of {best['of']} at best ({best['said']})")
-    elif card.boards is not None and card.boards["share"].lt(arena.LEAST_SHARE).any():
-        said.append(f"has no rank over all settings, as it is applicable in {percent(card.boards['share'].min())} of some (n up to {int(card.rows['n'].max()):,})")
+    elif (share := applicable(card.boards)) is not None:
+        at_most = int(card.rows.loc[card.rows["reps"].gt(0), "n"].max())
+        said.append(f"has no rank over all settings: it is applicable in {percent(share)} of them (n up to {at_most:,})")
     share = over_share(card.rows[card.rows["estimand"].isin(arena.MAIN)])
     if share is not None:
         word = "mostly too large" if share > 0.65 else "mostly too small" if share < 0.35 else "on either side"
@@ -212,13 +216,24 @@ def fact(card: Card) -> str:
     cost = next((c for c in card.costs if c.at(1000)), None)
     if cost:
         found = cost.at(1000)
-        said.append(f"an estimate at n = 1,000 takes {seconds(found[0]) if found else '–'} of CPU time ({cost.notion.replace('_', ' ')})")
+        said.append(
+            f"an estimate at n = 1,000 takes {seconds(found[0]) if found else '–'} of CPU ({cost.notion.replace('_', ' ')})"
+        )
     text = "; ".join(said)
     return f"{text[0].upper()}{text[1:]}." if said else "In the arena, for a quantity of its own."
 
 
+def applicable(boards: pd.DataFrame | None) -> float | None:
+    """The largest share of the settings of a ranked estimand in which an estimator is applicable; None without any."""
+    if boards is None:
+        return None
+    part = boards[boards["family"].eq(ALL) & boards["n"].eq(ALL) & boards["k"].eq(ALL) & boards["estimand"].isin(arena.MAIN)]
+    return float(part["share"].max()) if len(part) else None
+
+
 def bias_rows(rows: pd.DataFrame | None, main: bool) -> list[list[str]]:
-    """Of every notion and estimand with a truth (l1 and l2_squared, or the others): mean bias, share above the truth where it is 0 and where it is not, coverage."""
+    """Of every notion and estimand with a truth (l1 and l2_squared, or the others): mean bias and share above the truth where it
+    is not 0, mean bias where it is, coverage of its intervals, settings."""
     found: list[list[str]] = []
     if rows is None:
         return found
@@ -227,9 +242,8 @@ def bias_rows(rows: pd.DataFrame | None, main: bool) -> list[list[str]]:
         zero = part["truth"].abs().le(TRUTH_IS_ZERO)
         share = over_share(part)
         found.append([
-            f"{NOTIONS[notion][0]}, {ESTIMANDS.get(estimand, estimand.replace('_', ' '))}", signed(part.loc[~zero, "bias"].mean()),
-            percent(math.nan if share is None else share), signed(part.loc[zero, "bias"].mean()), percent(part["coverage"].mean()),
-            f"{len(part):,}",
+            what(notion, estimand), signed(part.loc[~zero, "bias"].mean()), percent(math.nan if share is None else share),
+            signed(part.loc[zero, "bias"].mean()), percent(part["coverage"].mean()), f"{len(part):,}",
         ])  # fmt: skip
     return found
 
@@ -240,7 +254,7 @@ def strips(rows: pd.DataFrame | None) -> Iterator[dict[str, Any]]:
         return
     for notion, part in rows[rows["truth"].notna() & rows["bias"].notna()].groupby("notion", sort=False):
         have = set(part["estimand"])
-        estimand = next((e for e in (*arena.MAIN, *sorted(have)) if e in have))
+        estimand = next(e for e in (*arena.MAIN, *sorted(have)) if e in have)
         table = part[part["estimand"].eq(estimand)].pivot_table(index="family", columns="n", values="bias", aggfunc="mean")
         most = float(table.abs().max().max()) or 1.0
         lines = [(str(f).replace("_", " "), [cell(table.loc[f, n], most) for n in table.columns]) for f in table.index]
@@ -265,6 +279,11 @@ def cell(value: float, most: float) -> tuple[str, str]:
     return signed(value), f"background: rgba({OVER if value > 0 else UNDER}, {LIMIT * abs(value) / most:.2g})"
 
 
+def what(notion: str, estimand: str) -> str:
+    """'Top label, L1 error'."""
+    return f"{NOTIONS[notion][0]}, {ESTIMANDS.get(estimand, estimand.replace('_', ' '))}"
+
+
 def rank_rows(card: Card) -> list[dict[str, Any]]:
     """The rows of the leaderboards without a filter: what, rank, of how many, regret, worst, settings, link."""
     if card.boards is None:
@@ -275,9 +294,9 @@ def rank_rows(card: Card) -> list[dict[str, Any]]:
     rows = sorted(part.to_dict("records"), key=lambda row: (list(NOTIONS).index(row["notion"]), order.get(row["estimand"], 99)))
     return [
         {
-            "what": f"{NOTIONS[row['notion']][0]}, {ESTIMANDS.get(row['estimand'], row['estimand'].replace('_', ' '))}",
-            "rank": ranks(row), "of": ranked(row["notion"], row["estimand"]),
-            "regret": interval(row["regret"], row["low"], row["high"]), "settings": f"{int(row['settings']):,} ({percent(row['share'])})",
+            "what": what(row["notion"], row["estimand"]), "rank": ranks(row), "of": ranked(row["notion"], row["estimand"]),
+            "regret": interval(row["regret"], row["low"], row["high"]),
+            "settings": f"{int(row['settings']):,} ({percent(row['share'])})",
             "worst": f"{interval(row['worst'], row['worst_low'], row['worst_high'])} at {row['worst_at']}",
             "lost": int(row["undefined"] + row["failed"] + row["skipped"]),
             "link": f"arena/{row['notion']}.html#estimand={row['estimand']}",
@@ -308,7 +327,8 @@ def _family_cell(row: dict[str, Any] | None) -> tuple[str, str, str]:
     if row is None or row["regret"] != row["regret"]:
         return "–", "", ""
     depth = LIMIT * min(max(math.log(row["regret"]) / math.log(10.0), 0.0), 1.0)
-    place = f"rank {ranks(row)} of {ranked(row['notion'], row['estimand'], row['family'])}" if row["rank"] == row["rank"] else "no rank"
+    ranked_here = ranked(row["notion"], row["estimand"], row["family"])
+    place = f"rank {ranks(row)} of {ranked_here}" if row["rank"] == row["rank"] else "no rank"
     return interval(row["regret"], row["low"], row["high"]), place, f"background: rgba({OVER}, {depth:.2g})"
 
 
@@ -321,9 +341,8 @@ def cost_of(one: costs.Cost) -> dict[str, Any]:
     said += [exponent(one.in_k, "k")] if one.in_k else []
     beyond = one.at(5000)
     if beyond and not beyond[3]:
-        said.append(
-            f"At n = 5,000 not measured here; from n = {max(sizes):,} by this exponent {seconds(beyond[0])}, more where the order in n is higher."
-        )
+        guess = f"from n = {max(sizes):,} by this exponent {seconds(beyond[0])}, more where the order in n is higher"
+        said.append(f"At n = 5,000 not measured here; {guess}.")
     return {"notion": one.notion.replace("_", " "), "source": one.source, "sizes": sizes, "rows": rows, "said": said}
 
 
@@ -338,7 +357,9 @@ def exponent(one: costs.Exponent, letter: str) -> str:
 def why_no_failure(card: Card) -> str:
     """Why a card has no picture of a failure."""
     if card.rows is None:
-        return "It is not in the arena, which alone stores estimates beside truths; its experiments show it on problems of their papers."
+        return (
+            "It is not in the arena, where estimates are stored beside truths; its experiments show it on their papers' problems."
+        )
     if not card.rows["truth"].notna().any():
         return "It estimates a quantity of its own, of which the problems have no truth: what it gives cannot be called wrong."
-    return "In no family is it more than 25 % further off than the best published estimator (or, a bound, held less often than 90 %)."
+    return "In no family is it more than 25 % further off than the best published one (a bound: held less often than 90 %)."

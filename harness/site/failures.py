@@ -197,7 +197,9 @@ def picture(one: Failure) -> bytes:
     ]
     if theirs:
         handles.insert(1, Line2D([], [], color=COLOURS[0], marker="s", markersize=3.2, label=arena_plot.short(one.best[0])))
-    figure.legend(handles=handles, loc="outside upper left", ncols=3, fontsize=7, handlelength=1.2, columnspacing=0.8, borderpad=0.1)
+    figure.legend(
+        handles=handles, loc="outside upper left", ncols=3, fontsize=7, handlelength=1.2, columnspacing=0.8, borderpad=0.1
+    )
     return png(figure, one.key)
 
 

@@ -30,8 +30,8 @@ ESTIMANDS = {
     "l1": "L1 error", "l2_squared": "squared error", "kl": "KL error", "rms": "root mean squared error", "l2": "L2 error",
     "linf": "largest error", "l1_over": "L1, over-confidence", "l1_under": "L1, under-confidence",
     "l2_squared_over": "squared, over-confidence", "l2_squared_under": "squared, under-confidence",
-    "top_class_l1": "L1 of the top class given the vector", "top_class_l1_over": "the same, over-confidence",
-    "top_class_l1_under": "the same, under-confidence",
+    "top_class_l1": "L1 of the top class given the vector", "top_class_l1_over": "L1 of the top class, over-confidence",
+    "top_class_l1_under": "L1 of the top class, under-confidence",
 }  # fmt: skip
 # of a row, in the order in which the page's script has them
 FIELDS = (
@@ -311,8 +311,15 @@ def chart(narrow: bool = False) -> dict[str, Any]:
     names = [name for name, _ in kinds()]
     colours = [colour if colour != COLOURS[6] else "#666666" for _, colour in kinds()]
     data = alt.NamedData(name="rows")
-    x = alt.X("cpu_seconds:Q", title="CPU seconds of an estimate", scale=alt.Scale(type="log"), axis=alt.Axis(format="~g", tickCount=5))
-    y = alt.Y("regret:Q", title="mean regret (1 = the best published one)", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(format="~g"))
+    x = alt.X(
+        "cpu_seconds:Q", title="CPU seconds of an estimate", scale=alt.Scale(type="log"), axis=alt.Axis(format="~g", tickCount=5)
+    )
+    y = alt.Y(
+        "regret:Q",
+        title="mean regret (1 = the best published one)",
+        scale=alt.Scale(type="log", nice=False),
+        axis=alt.Axis(format="~g"),
+    )
     tooltip = [
         alt.Tooltip("estimator:N"), alt.Tooltip("rank:Q"), alt.Tooltip("said:N", title="mean regret"),
         alt.Tooltip("worst_said:N", title="worst regret"), alt.Tooltip("cost:N", title="CPU time"),
@@ -322,10 +329,11 @@ def chart(narrow: bool = False) -> dict[str, Any]:
     shown = alt.condition(of_kind & picked, alt.value(1.0), alt.value(0.15))
     bars = base.mark_rule(strokeWidth=1, opacity=0.35).encode(x=x, y=alt.Y("low:Q", title=""), y2="high:Q")
     line = base.transform_filter("datum.frontier === 1").mark_line(interpolate="step-after", strokeWidth=1.5, color="#888888")
+    legend = alt.Legend(title=None, orient="top", columns=2 if narrow else 5)
     points = base.mark_point(filled=True, size=70).encode(
         x=x, y=y, tooltip=tooltip, opacity=shown,
-        color=alt.Color("kind:N", scale=alt.Scale(domain=names, range=colours), legend=alt.Legend(title=None, orient="top", columns=2 if narrow else 5)),
-        shape=alt.Shape("kind:N", scale=alt.Scale(domain=names, range=list(SHAPES)), legend=alt.Legend(title=None, orient="top", columns=2 if narrow else 5)),
+        color=alt.Color("kind:N", scale=alt.Scale(domain=names, range=colours), legend=legend),
+        shape=alt.Shape("kind:N", scale=alt.Scale(domain=names, range=list(SHAPES)), legend=legend),
     ).add_params(of_kind, picked)  # fmt: skip
     text = base.transform_filter("datum.frontier === 1").mark_text(align="right", dx=-8, dy=8, fontSize=11)
     layers = [line.encode(x=x, y=y, order="cpu_seconds:Q"), bars, points, text.encode(x=x, y=y, text="estimator:N")]
