@@ -126,10 +126,12 @@ def _board(found: Arena, notion: str, notions: list[str]) -> str:
     data = packed(boards)
     first = boards[boards["estimand"].eq("l1") & boards["family"].eq(ALL) & boards["n"].eq(ALL) & boards["k"].eq(ALL)]
     held = arena_data.bounds(found.settings)
+    drawn = chart_rows(first)
     body = layout.render(
         "leaderboard.html.j2", path, notion=notion, name=NOTIONS[notion][0], about=NOTIONS[notion][1], heads=HEADS,
         notions=[(n, NOTIONS[n][0]) for n in notions], filters=filters(boards), rows=[cells(row) for row in _records(first)],
-        data=_script(data), spec=_script(chart()), narrow=_script(chart(narrow=True)), rule=arena.RULE, alt=alt(first),
+        data=_script(data), spec=_script(chart(drawn)), narrow=_script(chart(drawn, narrow=True)), rule=arena.RULE,
+        alt=alt(first),
         bounds=bound_rows(held[held["notion"].eq(notion)]), resamples=arena_data.RESAMPLES, kinds=list(kinds()),
     )  # fmt: skip
     title = f"Leaderboard: {NOTIONS[notion][0].lower()} calibration"
@@ -214,9 +216,13 @@ def interval(value: float, low: float, high: float) -> str:
     """
     if value != value:
         return "–"
-    digits = 2 if value < 100 else 0
-    said = f"{value:,.{digits}f}"
-    return f"{said} [{low:,.{digits}f}, {high:,.{digits}f}]" if low == low and high == high else said
+    return f"{_fixed(value)} [{_fixed(low)}, {_fixed(high)}]" if low == low and high == high else _fixed(value)
+
+
+def _fixed(value: float) -> str:
+    """Three digits, as the page's script has them."""
+    rounded = float(f"{value:.3g}")
+    return f"{rounded:,.{2 if rounded < 10 else 1 if rounded < 100 else 0}f}"
 
 
 def seconds(value: float) -> str:
@@ -236,7 +242,7 @@ def seconds(value: float) -> str:
 
 def percent(share: float) -> str:
     """'43 %', a dash for none."""
-    return "–" if share != share else f"{100 * share:.0f} %"
+    return "–" if share != share else f"{math.floor(100 * float(f'{share:.3g}') + 0.5)} %"
 
 
 def cells(row: dict[str, Any]) -> list[Any]:
@@ -301,8 +307,19 @@ def kinds() -> Iterator[tuple[str, str]]:
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
 
 
-def chart(narrow: bool = False) -> dict[str, Any]:
-    """Regret against cost as a Vega-Lite specification; the page's script gives it the rows as the data set `rows`."""
+def chart_rows(board: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows that the chart shows at first; the page's script makes those of other filters alike."""
+    names = ("estimator", "rank", "regret", "low", "high", "cpu_seconds", "bias", "settings", "frontier")
+    return [
+        {**{name: short(row[name]) for name in names}, "kind": arena_plot.kind(row["estimator"])[0],
+         "cost": seconds(row["cpu_seconds"]), "said": interval(row["regret"], row["low"], row["high"]),
+         "worst_said": f"{interval(row['worst'], row['worst_low'], row['worst_high'])} at {row['worst_at']}"}
+        for row in _records(board)
+    ]  # fmt: skip
+
+
+def chart(rows: list[dict[str, Any]], narrow: bool = False) -> dict[str, Any]:
+    """Regret against cost as a Vega-Lite specification of `chart_rows`; the page's script replaces its data set `rows`."""
     import altair as alt
 
     alt.data_transformers.disable_max_rows()
@@ -339,7 +356,7 @@ def chart(narrow: bool = False) -> dict[str, Any]:
     layers = [line.encode(x=x, y=y, order="cpu_seconds:Q"), bars, points, text.encode(x=x, y=y, text="estimator:N")]
     drawn = alt.layer(*layers).properties(width="container", height=300 if narrow else 420)
     found: dict[str, Any] = json.loads(drawn.to_json())
-    found["datasets"] = {"rows": []}
+    found["datasets"] = {"rows": rows}
     return found
 
 

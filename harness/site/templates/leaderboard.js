@@ -5,11 +5,12 @@
   const filters = ["estimand", "family", "n", "k"].map(name => document.getElementById(`filter-${name}`));
   const said = document.getElementById("board-said");
 
-  const digits = (value, places) => Number(value.toPrecision(places)).toString();
-  const number = (value, places) => value === null ? "–" : digits(value, places);
+  const digits = (value, count) => Number(value.toPrecision(count)).toString();
+  const number = (value, count) => value === null ? "–" : digits(value, count);
   const signed = value => value === null ? "–" : (value > 0 ? "+" : value < 0 ? "−" : "") + digits(Math.abs(value), 2);
   const percent = share => share === null ? "–" : `${Math.round(100 * share)} %`;
-  const fixed = value => value.toLocaleString("en", value < 100 ? { minimumFractionDigits: 2, maximumFractionDigits: 2 } : { maximumFractionDigits: 0 });
+  const places = value => value < 10 ? 2 : value < 100 ? 1 : 0;
+  const fixed = value => value.toLocaleString("en", { minimumFractionDigits: places(value), maximumFractionDigits: places(value) });
   const interval = (value, low, high) => value === null ? "–" : low === null || high === null ? fixed(value) : `${fixed(value)} [${fixed(low)}, ${fixed(high)}]`;
   const seconds = value => value === null ? "–" : value >= 0.0995 ? `${digits(value, 2)} s` : `${digits(1000 * value, 2)} ms`;
   const ranks = r => r.rank === null ? "–" : r.rank_low === null || r.rank_low === r.rank_high ? `${r.rank}` : `${r.rank} (${r.rank_low} to ${r.rank_high})`;
@@ -41,7 +42,11 @@
   });
 
   let view = window.charts.get("cost")?.view ?? null;
-  const draw = rows => { if (view) view.data("rows", rows).runAsync(); };
+  const plot = document.getElementById("cost").closest("figure");
+  const draw = rows => {
+    plot.hidden = !rows.some(r => r.rank !== null);
+    if (view && !plot.hidden) view.data("rows", rows).runAsync();
+  };
   document.addEventListener("chart", event => { view = event.detail.view; draw(chosen()); });
 
   const show = () => {
