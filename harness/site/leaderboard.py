@@ -165,7 +165,8 @@ def packed(boards: pd.DataFrame) -> dict[str, Any]:
     -------
     dict
         fields: names of a row's entries; estimators, at: what the numbers in the entries `estimator` and `worst_at` stand for;
-        kinds: of every estimator; rows: {"estimand|family|n|k": rows}, numbers to three digits, None for none.
+        kinds: of every estimator; rows: {"estimand|family|n|k": rows}, numbers to three digits, None for none (and for the
+        worst regret of a single (family, n, k), which is its mean).
     """
     estimators = sorted(boards["estimator"].unique())
     places = sorted(boards["worst_at"].unique())
@@ -176,6 +177,8 @@ def packed(boards: pd.DataFrame) -> dict[str, Any]:
         columns = [
             held[name].map(code[name]).tolist() if name in code else [short(v) for v in held[name].tolist()] for name in FIELDS
         ]
+        if ALL not in key:  # one (family, n, k): the worst of it is its mean, which the page's script repeats
+            columns = [[None] * len(held) if name.startswith("worst") else c for name, c in zip(FIELDS, columns)]
         rows["|".join(key)] = [list(row) for row in zip(*columns)]
     named = [arena_plot.kind(name)[0] for name in estimators]
     return {"fields": list(FIELDS), "estimators": estimators, "kinds": named, "at": places, "rows": rows}

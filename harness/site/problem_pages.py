@@ -300,7 +300,7 @@ def agreement(value: float, error: float, other: list[Any] | None) -> tuple[str,
     Examples
     --------
     >>> agreement(0.10, 0.0, [0.11, 0.02])
-    ('0.11 ± 0.02', '0.5 standard errors apart')
+    ('0.11 ± 0.020', '0.5 standard errors apart')
     >>> agreement(0.10, 0.0, [0.09, None])
     ('0.09, by parts', '−10 %')
     """

@@ -19,9 +19,10 @@
 
   const row = entries => {
     const r = Object.fromEntries(data.fields.map((name, i) => [name, entries[i]]));
-    const kind = data.kinds[r.estimator];
-    return { ...r, kind, estimator: data.estimators[r.estimator], worst_at: data.at[r.worst_at], said: interval(r.regret, r.low, r.high),
-      worst_said: `${interval(r.worst, r.worst_low, r.worst_high)} at ${data.at[r.worst_at]}`, cost: seconds(r.cpu_seconds) };
+    const at = r.worst_at === null ? "this family, n and k" : data.at[r.worst_at];
+    if (r.worst_at === null) Object.assign(r, { worst: r.regret, worst_low: r.low, worst_high: r.high });
+    return { ...r, kind: data.kinds[r.estimator], estimator: data.estimators[r.estimator], said: interval(r.regret, r.low, r.high),
+      worst_said: `${interval(r.worst, r.worst_low, r.worst_high)} at ${at}`, cost: seconds(r.cpu_seconds) };
   };
   const chosen = () => (data.rows[filters.map(one => one.value).join("|")] || []).map(row);
 
