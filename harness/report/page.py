@@ -9,7 +9,7 @@ import os
 import re
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.common.paths import PACKAGE
 from harness.common.version import VERSION
@@ -307,7 +307,7 @@ def inline(svg: str, labelled_by: str = "") -> str:
     return re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1), count=1)
 
 
-def number(value, digits=4):
+def number(value: Any, digits: int = 4) -> str:
     """A number as text: fixed to `digits` significant places, a dash for none."""
     if value is None or value != value:
         return "–"
@@ -320,7 +320,7 @@ def number(value, digits=4):
     return f"{value:.{digits}g}"
 
 
-def amount(value, error, digits=6):
+def amount(value: Any, error: Any, digits: int = 6) -> str:
     """'0.0713 ± 0.0021': a number with its error, where it has one; a dash for none."""
     text = number(value, digits)
     known = error is not None and error == error and error > 0 and text != "–"

@@ -33,14 +33,17 @@
         text: { color: ink }, rule: { color: soft },
       };
     };
-    const views = new Map();
+    const views = window.charts = new Map(); // a page's own script hands data over, here and when a chart is drawn again
     const draw = id => {
       const narrow = document.querySelector(`script[data-chart-narrow="${id}"]`);
       const source = (small.matches && narrow) || document.querySelector(`script[data-chart="${id}"]`);
       if (views.has(id)) views.get(id).finalize();
       vegaEmbed(document.getElementById(id), JSON.parse(source.textContent), {
         config: theme(), renderer: "svg", actions: { export: true, source: false, compiled: false, editor: false },
-      }).then(made => views.set(id, made));
+      }).then(made => {
+        views.set(id, made);
+        document.dispatchEvent(new CustomEvent("chart", { detail: { id, view: made.view } }));
+      });
     };
     const every = () => document.querySelectorAll("script[data-chart]").forEach(one => draw(one.dataset.chart));
     every();
