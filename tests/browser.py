@@ -54,7 +54,7 @@ class Browser:
         )  # fmt: skip
         page = context.new_page()
         seen = Watched(page)
-        page.on("console", lambda said: seen.errors.append(said.text) if said.type in ("error", "warning") else None)
+        page.on("console", lambda said: seen.errors.append(said.text) if said.type == "error" else None)
         page.on("pageerror", lambda error: seen.errors.append(str(error)))
         page.on("request", lambda asked: None if asked.url.startswith(("file:", *QUIET)) else seen.outside.append(asked.url))
         page.on("requestfailed", lambda asked: seen.absent.append(asked.url))

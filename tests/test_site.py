@@ -173,6 +173,12 @@ def test_a_missing_extra_is_one_sentence(monkeypatch, tmp_path, cli):
     assert "results/site/index.html" in cli("site", "--help")[1]
 
 
+def test_no_template_hides_one_of_the_pages_of_results():
+    """Both folders are searched by name: a name in both would be the site's for what was written for the other."""
+    folders = [CHECKOUT / "harness" / part / "templates" for part in ("site", "report")]
+    assert not set.intersection(*({path.name for path in folder.iterdir()} for folder in folders))
+
+
 def luminance(colour):
     parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     return sum(w * (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4) for w, c in zip((0.2126, 0.7152, 0.0722), parts))
@@ -226,7 +232,7 @@ TEXT = """() => {
   }
   return [...low];
 }"""
-PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==")
+PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsTj2FAAAAABJRU5ErkJggg==")
 MOST = 3_000_000  # bytes that a page loads
 
 

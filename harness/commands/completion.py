@@ -41,6 +41,7 @@ COMMANDS = (
     "compare",
     "doctor",
     "data",
+    "site",
     "completion",
     "help",
 )

@@ -234,7 +234,7 @@ def _print_files(experiment, frame):
             print(f"  {'paper vs ours':<14}{', '.join(compared)}: {found}")
     if experiment.paper and not experiment.is_variation:
         print(f"  {'all results':<14}{_short(index.save(experiment.out))}")
-    else:
+    elif experiment.is_variation:
         from harness.site import own_results
 
         print(f"  {'your runs':<14}{_short(own_results.save(experiment.out))}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import shutil
 import time
@@ -98,8 +97,17 @@ def build(
 
 
 def every() -> dict[str, Room]:
-    """The parts of the site, in the order in which they are made."""
-    from harness.site import assets, overview, own_results, papers, provenance
+    """The parts of the site, in the order in which they are made: what takes long comes last."""
+    from harness.site import (
+        assets,
+        estimator_cards,
+        leaderboard,
+        overview,
+        own_results,
+        papers,
+        problem_pages,
+        provenance,
+    )
 
     found: dict[str, Room] = {
         "scripts and style": assets.files,
@@ -109,11 +117,8 @@ def every() -> dict[str, Room]:
         "your runs": own_results.pages,
         "provenance": provenance.pages,
     }
-    with contextlib.suppress(ImportError):
-        from harness.site import estimator_cards, leaderboard, problem_pages
-
-        for words, module in (("arena", leaderboard), ("estimators", estimator_cards), ("problems", problem_pages)):
-            found |= {words: module.pages, f"assets of {words}": module.assets}
+    for words, module in (("arena", leaderboard), ("estimators", estimator_cards), ("problems", problem_pages)):
+        found |= {words: module.pages, f"files of {words}": module.assets}
     return found
 
 

@@ -13,7 +13,7 @@ QUESTIONS = (
     ("Which estimator should I use at my n and k?", "arena/index.html", "the arena, with filters for notion, family, n and k"),
     ("How wrong is the binned ECE, and in which direction?", "estimators/binned15.html", "its card: bias, failures, cost"),
     ("What does an estimator cost for 10,000 predictions?", "estimators/index.html", "measured seconds and their exponent in n"),
-    ("Can I trust its interval?", "arena/index.html#intervals", "measured coverage of every interval"),
+    ("Can I trust its interval?", "results/arena/index.html#intervals", "measured coverage of every interval"),
     ("On which problems were they tried, and how is the truth known?", "problems/index.html", "density, map, truth, its error"),
     ("Can this paper's Figure 1 be reproduced?", "papers/index.html", "every figure and table, with a verdict for each number"),
     ("Which claims of the papers hold?", "papers/index.html#claims", "each sentence with the statistic that tests it"),
