@@ -332,7 +332,10 @@ def chart(rows: list[dict[str, Any]], narrow: bool = False) -> dict[str, Any]:
     colours = [colour if colour != COLOURS[6] else "#666666" for _, colour in kinds()]
     data = alt.NamedData(name="rows")
     x = alt.X(
-        "cpu_seconds:Q", title="CPU seconds of an estimate", scale=alt.Scale(type="log"), axis=alt.Axis(format="~g", tickCount=5)
+        "cpu_seconds:Q",
+        title="CPU seconds of an estimate",
+        scale=alt.Scale(type="log", nice=False, padding=45),
+        axis=alt.Axis(format="~g", tickCount=5),
     )
     y = alt.Y(
         "regret:Q",
@@ -355,7 +358,7 @@ def chart(rows: list[dict[str, Any]], narrow: bool = False) -> dict[str, Any]:
         color=alt.Color("kind:N", scale=alt.Scale(domain=names, range=colours), legend=legend),
         shape=alt.Shape("kind:N", scale=alt.Scale(domain=names, range=list(SHAPES)), legend=legend),
     ).add_params(of_kind, picked)  # fmt: skip
-    text = base.transform_filter("datum.frontier === 1").mark_text(align="right", dx=-8, dy=8, fontSize=11)
+    text = base.transform_filter("datum.frontier === 1").mark_text(dy=15, fontSize=11)
     layers = [line.encode(x=x, y=y, order="cpu_seconds:Q"), bars, points, text.encode(x=x, y=y, text="estimator:N")]
     drawn = alt.layer(*layers).properties(width="container", height=300 if narrow else 420)
     found: dict[str, Any] = json.loads(drawn.to_json())
