@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 BY = ("family", "n", "k")
 RESAMPLES = 200  # of the bootstrap: its intervals are shown with two or three digits
 ALL = "all"
-FEW = ((), ("family",), ("n",), ("k",), ("n", "k"))  # the filters of estimands that the arena does not rank
+FEW = ((), ("family",), ("n",), ("k",))  # the filters of estimands that the arena does not rank: one at a time
 BOUNDS = ("lower", "upper", "interval")
 
 
@@ -103,7 +103,8 @@ def leaderboards(settings: pd.DataFrame, resamples: int = RESAMPLES) -> pd.DataF
     """
     import pandas as pd
 
-    coarse = settings[settings["regret"].notna()]
+    coarse = points(settings)
+    coarse = coarse[coarse["regret"].notna()]
     coarse = coarse.assign(k=arena_page.near(coarse["k"]))
     main = coarse["estimand"].isin(arena.MAIN)
     parts = []
@@ -113,6 +114,17 @@ def leaderboards(settings: pd.DataFrame, resamples: int = RESAMPLES) -> pd.DataF
         parts.append(board.assign(**{name: ALL for name in BY if name not in by}))
     whole = pd.concat(parts, ignore_index=True)
     return whole.assign(**{name: whole[name].astype(str) for name in BY})
+
+
+def points(settings: pd.DataFrame) -> pd.DataFrame:
+    """The settings without those of estimators that give bounds or intervals for that notion and estimand: where such a one has
+    no answer it has a regret by the rule, and nothing to compare it with."""
+    import pandas as pd
+
+    by = ["estimator", "notion", "estimand"]
+    of_bounds = pd.MultiIndex.from_frame(settings.loc[settings["kind"].isin(BOUNDS), by].drop_duplicates())
+    found: pd.DataFrame = settings[~pd.MultiIndex.from_frame(settings[by]).isin(of_bounds)]
+    return found
 
 
 def bounds(settings: pd.DataFrame) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from markupsafe import Markup, escape
 
 HEAD = re.compile(r"^(\w[\w ]*)\n-{3,}$", flags=re.M)
 ABOUT_BIAS = re.compile(
-    r"bias|over-?estimat|under-?estimat|lower bound|upper bound|too (large|small|high|low)|at most the", flags=re.I
+    r"\b(un)?bias|over-?estimat|under-?estimat|lower bound|upper bound|too (large|small|high|low)|at most the", flags=re.I
 )
 
 

@@ -140,12 +140,12 @@ def ranked(notion: str, estimand: str, family: str = ALL) -> int:
 
 
 def over(rows: pd.DataFrame | None) -> str:
-    """'63 % too large': the share of its point estimates of l1 and l2_squared above the truth, where the truth is not 0 (there
+    """'63 %', the share of its point estimates of l1 and l2_squared above the truth, where the truth is not 0 (there
     no estimate of at least 0 is too small); a dash for none."""
     if rows is None:
         return "–"
     share = over_share(rows[rows["estimand"].isin(arena.MAIN)])
-    return "–" if share is None else f"{100 * share:.0f} % too large"
+    return "–" if share is None else percent(share)
 
 
 def over_share(rows: pd.DataFrame) -> float | None:
@@ -219,6 +219,12 @@ def fact(card: Card) -> str:
         said.append(
             f"an estimate at n = 1,000 takes {seconds(found[0]) if found else '–'} of CPU ({cost.notion.replace('_', ' ')})"
         )
+    bounds = [kind for kind in failures.BOUNDS if card.rows["kind"].eq(kind).any()]
+    if bounds:
+        said.insert(
+            0,
+            f"gives {' and '.join('an interval' if kind == 'interval' else f'{kind} bounds' for kind in bounds)}: no rank there",
+        )
     text = "; ".join(said)
     return f"{text[0].upper()}{text[1:]}." if said else "In the arena, for a quantity of its own."
 
@@ -258,11 +264,14 @@ def strips(rows: pd.DataFrame | None) -> Iterator[dict[str, Any]]:
         table = part[part["estimand"].eq(estimand)].pivot_table(index="family", columns="n", values="bias", aggfunc="mean")
         most = float(table.abs().max().max()) or 1.0
         lines = [(str(f).replace("_", " "), [cell(table.loc[f, n], most) for n in table.columns]) for f in table.index]
+        bound = (
+            " Of a bound: bound − truth; of an interval: its middle − truth." if part["kind"].isin(failures.BOUNDS).any() else ""
+        )
         order = table.abs().max(axis=1).sort_values(ascending=False)
         said = f"largest in {str(order.index[0]).replace('_', ' ')}" if len(order) else ""
         yield {
             "notion": NOTIONS[notion][0], "estimand": ESTIMANDS.get(estimand, estimand), "sizes": [int(n) for n in table.columns],
-            "rows": lines, "said": said,
+            "rows": lines, "said": said, "bound": bound,
         }  # fmt: skip
 
 

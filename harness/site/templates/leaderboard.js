@@ -56,7 +56,7 @@
     draw(rows);
     const ranked = rows.filter(r => r.rank !== null).length, most = Math.max(0, ...rows.map(r => r.settings));
     said.textContent = rows.length ? `${rows.length} estimators, ${ranked} of them ranked, over up to ${most.toLocaleString("en")} settings.`
-      : "Nothing here: no problem of this kind was measured, or the combination is not aggregated for this estimand.";
+      : "Nothing here: no problem of this kind was measured, or of this estimand only one filter at a time is aggregated.";
   };
   const read = () => {
     const asked = new URLSearchParams(location.hash.slice(1));
