@@ -166,7 +166,7 @@ def truth(case):
     c = _reduced_posterior(case, p)
     compared = []
     for name, found in known.items():
-        seen = _seen(name, f, outcome, c, case.notion)
+        seen = seen_of(name, f, outcome, c, case.notion)
         if seen is None or not math.isfinite(found.value):
             continue
         value, error = seen
@@ -197,7 +197,7 @@ def _reduced_posterior(case, p):
     return np.column_stack([1.0 - c, c]) if c.ndim == 1 and case.notion != "top_label" else c
 
 
-def _seen(name, f, outcome, c, notion):
+def seen_of(name: str, f: Any, outcome: Any, c: Any, notion: str) -> tuple[float, float] | None:
     """(what a sample says of an estimand, its standard error); None where it says nothing."""
     if name == "rms" or name.startswith("sharpness_") or c is None and name not in ("brier", "logloss"):
         return None

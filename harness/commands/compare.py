@@ -102,6 +102,9 @@ def command(arguments: list[str]) -> int:
 
     for what, end in (("figure", ".png"), ("table", ".tex"), ("settings", "_settings.csv"), ("page", ".html")):
         print(f"  {what:<14}{_short(next(path for path in found.files if path.name.endswith(end)))}")
+    from harness.site import own_results
+
+    print(f"  {'your runs':<14}{_short(own_results.save(found.files[-1].parent.parent.parent))}")
     return 0
 
 

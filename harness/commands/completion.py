@@ -42,6 +42,7 @@ COMMANDS = (
     "compare",
     "doctor",
     "data",
+    "site",
     "completion",
     "help",
 )

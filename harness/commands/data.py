@@ -99,8 +99,7 @@ def _own_checksum(pack):
 
 
 def _state(pack):
-    base = os.environ.get("CALHARNESS_DATA")
-    return "present" if (pack.is_shipped or base) and pack.at(Path(base or "")).is_file() else "absent"
+    return "present" if pack.is_here else "absent"
 
 
 def fetch_tabrepo(arguments: list[str]) -> int:

@@ -250,6 +250,7 @@ class Experiment:
         notes = []
         if self.is_variation:
             content = {"identity": self.identity, "experiment": self.config["experiment"], "differs": self.differs}
+            content |= {"swept": self.swept()} if self.is_sweep else {}
             moved = variations.keep_other(self.folder, self.stem, json.loads(json.dumps(content, default=str)))
             if moved:
                 notes.append(f"{self.folder} held the results of another configuration; they are kept in {moved}")
@@ -275,6 +276,11 @@ class Experiment:
             page = self.folder / f"{self.stem}.html"
             files.append(report.save(self, frame, files, wide, compared, page, self._caption(figure), diagrams))
         return files, reproduction.counts_by_source(compared) if compared is not None else {}, notes
+
+    def swept(self) -> dict[str, list[str]]:
+        """{path: its values, as texts} of a sweep."""
+        plan = self.plan
+        return {path: list(dict.fromkeys(sweeps.said(p[path]) for p in plan.points if path in p)) for path in plan.swept}
 
     def _caption(self, figure) -> str:
         """What the figure says of itself, or the experiment's own words where they are of it, or all that there are."""

@@ -29,6 +29,7 @@ MAIN = """calharness: estimators of calibration error against problems with know
   calharness check my_module.Mine                      contract test of an estimator, problem or calibrator
   calharness compare my_module.mine                    an own estimator against all of the arena: a verdict on one page
   calharness doctor [--compact] [OVERRIDES]            broken parts, duplicates, missing cells
+  calharness site [out=DIR]                            all results as pages to be read: papers, arena, estimators, your runs
   calharness data list|fetch NAME|verify|make NAME     published files: where, how large, checksums; stand-ins made here
   calharness completion bash|zsh                       the shell completes commands, ids and parameters
   calharness help COMMAND                              more on each of them, with examples (also COMMAND --help)
@@ -168,6 +169,14 @@ Exit status 1 if there is a problem.""",
   data make imagenet_brightness --images DIR    timm's networks on darker and brighter ImageNet images (--help)
 
 Nothing is downloaded unasked.""",
+    "site": """calharness site [out=DIR]: all results as one static site, in some tens of seconds
+
+  calharness site                        writes results/site/index.html, which opens from the disk and asks for no network
+  calharness site out=/scratch/results   of another folder of results
+
+Overview, papers with every figure, table and claim, the arena, estimators, problems, your own variations, sweeps and comparisons,
+provenance. `make docs` puts the documentation beside it. It needs the extra `site`: pip install 'calharness[site]'. After every
+run of your own results/own_runs.html lists your runs, without the site.""",
     "completion": """calharness completion bash|zsh: a script that makes the shell complete commands, options, ids and parameters
 
   eval "$(calharness completion bash)"       in ~/.bashrc

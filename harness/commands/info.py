@@ -11,7 +11,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.common.strangers import ours
 from harness.errors import BadInputError, guess
@@ -89,21 +89,42 @@ def _describe(group: str, made: Any, node: dict[str, Any], comments: dict[str, s
         print(error)
 
 
-def _print_part(title: str, part: Any, node: Any, comments: dict[str, str], path: str = "") -> None:
-    """Print docstring and parameters of an object, then those of the objects of our classes that it holds."""
-    doc = inspect.getdoc(part if inspect.isroutine(part) else type(part))
-    print(f"{path}{title}: {doc or 'no docstring'}\n")
+class Part(NamedTuple):
+    """An object of an id, or one that it holds: the path to it, its class, its docstring, and of every parameter name, value
+    here, default, type and meaning."""
+
+    path: str
+    title: str
+    doc: str
+    rows: list[tuple[str, str, str, str, str]]
+
+
+def parts_of(group: str, name: str) -> list[Part]:
+    """The object of an id of problems, estimators or calibrators, then the objects of our classes that it holds."""
+    comments = {} if group == "calibrator" else options.option(group, name).meaning
+    made, node = _made(group, name)
+    return list(_parts(made.__name__ if inspect.isroutine(made) else type(made).__name__, made, node, comments))
+
+
+def _parts(title: str, part: Any, node: Any, comments: dict[str, str], path: str = "") -> Iterator[Part]:
+    doc = inspect.getdoc(part if inspect.isroutine(part) else type(part)) or ""
     given = node if isinstance(node, dict) else {}
-    rows = [(*row, comments.get(row[0]) or _meaning(row[0], doc or "")) for row in _parameters(part, given)]
-    if rows:
-        widths = [max(len(row[i]) for row in [HEAD, *rows]) for i in range(4)]
-        for row in [HEAD, *rows]:
-            print("  " + "  ".join(f"{text:<{width}}" for text, width in zip(row, widths)) + f"  {row[4]}".rstrip())
-        print()
+    yield Part(path, title, doc, [(*row, comments.get(row[0]) or _meaning(row[0], doc)) for row in _parameters(part, given)])
     for field in dataclasses.fields(part) if dataclasses.is_dataclass(part) else ():
         value = getattr(part, field.name)
         if dataclasses.is_dataclass(value) and ours(type(value).__module__):
-            _print_part(type(value).__name__, value, given.get(field.name), {}, f"{path}{field.name}: ")
+            yield from _parts(type(value).__name__, value, given.get(field.name), {}, f"{path}{field.name}: ")
+
+
+def _print_part(title: str, part: Any, node: Any, comments: dict[str, str]) -> None:
+    """Print docstring and parameters of an object, then those of the objects of our classes that it holds."""
+    for one in _parts(title, part, node, comments):
+        print(f"{one.path}{one.title}: {one.doc or 'no docstring'}\n")
+        if one.rows:
+            widths = [max(len(row[i]) for row in [HEAD, *one.rows]) for i in range(4)]
+            for row in [HEAD, *one.rows]:
+                print("  " + "  ".join(f"{text:<{width}}" for text, width in zip(row, widths)) + f"  {row[4]}".rstrip())
+            print()
 
 
 HEAD = ("parameter", "value", "default", "type", "meaning")

@@ -1,5 +1,5 @@
 """Command line: calharness [run] OVERRIDES | judge | list | info | plan | status | report | check | compare | doctor | data |
-completion | help."""
+site | completion | help."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 
 COMMANDS = (
-    "run", "judge", "list", "info", "plan", "status", "report", "results", "check", "compare", "doctor", "data", "completion",
+    "run", "judge", "list", "info", "plan", "status", "report", "results", "check", "compare", "doctor", "data", "site",
+    "completion",
 )  # fmt: skip
 
 
@@ -66,7 +67,8 @@ def dispatch(arguments: list[str]) -> int:
         return 0
     commands = {
         "run": run, "judge": judge, "list": list_, "info": info, "plan": plan, "status": status, "report": report,
-        "results": results, "check": check, "compare": compare, "doctor": doctor, "data": data, "completion": completion,
+        "results": results, "check": check, "compare": compare, "doctor": doctor, "data": data, "site": site,
+        "completion": completion,
     }  # fmt: skip
     first, rest = arguments[0], arguments[1:]
     if first in commands:
@@ -239,6 +241,10 @@ def _print_files(experiment, frame):
             print(f"  {'paper vs ours':<14}{', '.join(compared)}: {found}")
     if experiment.paper and not experiment.is_variation:
         print(f"  {'all results':<14}{_short(index.save(experiment.out))}")
+    elif experiment.is_variation:
+        from harness.site import own_results
+
+        print(f"  {'your runs':<14}{_short(own_results.save(experiment.out))}")
 
 
 def _through_hydra(arguments):
@@ -363,6 +369,12 @@ def report(overrides: list[str]) -> int:
             experiment.render(frame)  # says that there is nothing
         status = max(status, _finish(experiment, frame, fresh=True))
     return status
+
+
+def site(arguments: list[str]) -> int:
+    from harness.commands import site as whole
+
+    return whole.command(arguments)
 
 
 def results(arguments: list[str]) -> int:

@@ -91,7 +91,7 @@ def content(frame: pd.DataFrame, families: dict, classes: dict, resamples: int =
     )  # fmt: skip
 
 
-def near(k):
+def near(k: Any) -> Any:
     """The nearest of NUMBERS to every number of classes, by the logarithm.
 
     Examples

@@ -5,16 +5,22 @@ from __future__ import annotations
 import base64
 import collections
 import io
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from harness.common.version import VERSION
 from harness.common.writing import whole_file
 from harness.report import counted, papers, reproduction
 from harness.report.page import SOURCES, TONES, environment, number
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 MOST = 3_000_000  # bytes of the page
 WIDTHS = (400, 300, 220, 150)  # of a thumbnail, in pixels; the first with which the page is small enough
 MOST_FINDINGS = 3
+OWN_RUNS = "own_runs.html"
 
 
 def save(folder: Path) -> Path:
@@ -22,16 +28,16 @@ def save(folder: Path) -> Path:
     asks for nothing outside itself, and the same results give the same bytes."""
     described = papers.every()
     held = {paper.id: counted.rows(folder, paper.id) for paper in described}
-    sections = [_section(paper, held[paper.id], folder) for paper in described]
+    sections = [section(paper, held[paper.id], folder) for paper in described]
     template = environment().get_template("index.html.j2")
     for width in WIDTHS:
         pictures = {
-            (one["paper"].id, item["item"].id): _thumbnail(item["picture"], width) for one in sections for item in one["items"]
+            (one["paper"].id, item["item"].id): _inlined(item["picture"], width) for one in sections for item in one["items"]
         }
         text = template.render(
             sections=sections, pictures=pictures, findings=strongest(described), version=VERSION, tones=TONES, how=papers.HOW,
-            verdicts=reproduction.VERDICTS, sources=SOURCES, total=_total(sections),
-            many=sum(len(one["items"]) for one in sections),
+            verdicts=reproduction.VERDICTS, sources=SOURCES, total=total(sections),
+            many=sum(len(one["items"]) for one in sections), own=OWN_RUNS if (folder / OWN_RUNS).is_file() else None,
         )  # fmt: skip
         if len(text.encode()) <= MOST:
             break
@@ -42,8 +48,9 @@ def save(folder: Path) -> Path:
     return path
 
 
-def strongest(described) -> list[tuple[str, str]]:
+def strongest(described: Iterable[papers.Paper]) -> list[tuple[str, str]]:
     """[(paper id, sentence)] of MOST_FINDINGS findings: those that have a rank, by it, then the first of each other paper."""
+    described = list(described)
     every = [(rank, paper.id, text) for paper in described for rank, text in paper.findings]
     ranked = sorted((one for one in every if one[0] is not None), key=lambda one: one[0])
     have = {paper for _, paper, _ in ranked}
@@ -51,7 +58,7 @@ def strongest(described) -> list[tuple[str, str]]:
     return [(paper, text) for _, paper, text in (ranked + first)[:MOST_FINDINGS]]
 
 
-def _section(paper, found, folder):
+def section(paper: papers.Paper, found: pd.DataFrame | None, folder: Path) -> dict[str, Any]:
     """What the page says of a paper: its items, claims, and {printed, others, claims: {verdict: number}}."""
     items = [_item(paper, item, found, folder) for item in paper.items.values() if item.id != "claims"]
     own, claims = paper.items.get("claims"), _claims(paper, found)
@@ -133,9 +140,9 @@ def _uncompared(paper, found):
     return sum(key not in have for key in zip(*(known[name].astype(str) for name in reproduction.KEY)))
 
 
-def _total(sections):
+def total(sections: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
     """{printed, others, claims: {verdict: number}} over all papers."""
-    total = {name: collections.Counter() for name in ("printed", "others", "claims")}
+    total: dict[str, Any] = {name: collections.Counter() for name in ("printed", "others", "claims")}
     for one in sections:
         for name, counts in one["counts"].items():
             total[name].update(counts)
@@ -146,10 +153,16 @@ def _link(path, folder):
     return path.relative_to(folder).as_posix() if path is not None and path.is_file() else None
 
 
-def _thumbnail(path, width):
-    """(data URI, width, height) of a picture made smaller, in 64 colours; None without a picture."""
+def _inlined(path, width):
+    """(data URI, width, height) of a thumbnail; None without a picture."""
     if path is None:
         return None
+    held, *size = thumbnail(path, width)
+    return f"data:image/png;base64,{base64.b64encode(held).decode()}", *size
+
+
+def thumbnail(path: Path, width: int) -> tuple[bytes, int, int]:
+    """(PNG, width, height) of a picture made smaller, in 64 colours."""
     from PIL import Image
 
     with Image.open(path) as picture:
@@ -159,4 +172,4 @@ def _thumbnail(path, width):
     flat.thumbnail((width, width), Image.Resampling.LANCZOS)
     held = io.BytesIO()
     flat.quantize(64, dither=Image.Dither.NONE).save(held, "PNG")
-    return f"data:image/png;base64,{base64.b64encode(held.getvalue()).decode()}", *flat.size
+    return held.getvalue(), *flat.size

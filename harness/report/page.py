@@ -9,14 +9,18 @@ import os
 import re
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from harness.common.paths import PACKAGE
 from harness.common.version import VERSION
 from harness.common.writing import whole_file
 from harness.report import glossary, missing, papers, reproduction
 from harness.report.style import ESTIMAND_NAMES
-from harness.runs import sweeps, variations
+from harness.runs import variations
 from harness.runs.records import has_number
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 TONES = {
     "identical": "good", "holds": "good", "within error": "fair", "differs": "bad", "fails": "bad", "no test": "open",
@@ -90,7 +94,7 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
         reasons=missing.causes(found, config),
         differs=[(path, *(variations.brief(value, 4000) for value in pair)) for path, pair in experiment.differs.items()],
         experiment_id=config["experiment"],
-        swept=_swept(experiment.plan),
+        swept=[(path, ", ".join(values)) for path, values in experiment.swept().items()],
         names=glossary.entries(config) if experiment.paper else [],
         links=[(os.path.relpath(f, path.parent), f.name) for f in files if own or f.suffix in KEPT_IN_GIT],
         seed=config["seed"],
@@ -102,7 +106,7 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
     return path
 
 
-def environment():
+def environment() -> Environment:
     """The Jinja environment of the pages, with the filters `number`, `breakable` and `amount`."""
     from jinja2 import Environment, FileSystemLoader
 
@@ -280,12 +284,6 @@ def _texts_of(wide):
     return {str(name) for column in index for name in index[column].unique()} | set(map(str, wide.columns))
 
 
-def _swept(plan):
-    """[(path, its values)] of a sweep."""
-    values = {path: dict.fromkeys(sweeps.said(point[path]) for point in plan.points if path in point) for path in plan.swept}
-    return [(path, ", ".join(said)) for path, said in values.items()]
-
-
 def _plain(name):
     """'l1: mean' -> 'L1 calibration error: mean'."""
     estimand, colon, rest = name.partition(":")
@@ -309,7 +307,7 @@ def inline(svg: str, labelled_by: str = "") -> str:
     return re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1), count=1)
 
 
-def number(value, digits=4):
+def number(value: Any, digits: int = 4) -> str:
     """A number as text: fixed to `digits` significant places, a dash for none."""
     if value is None or value != value:
         return "–"
@@ -322,7 +320,7 @@ def number(value, digits=4):
     return f"{value:.{digits}g}"
 
 
-def amount(value, error, digits=6):
+def amount(value: Any, error: Any, digits: int = 6) -> str:
     """'0.0713 ± 0.0021': a number with its error, where it has one; a dash for none."""
     text = number(value, digits)
     known = error is not None and error == error and error > 0 and text != "–"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -111,36 +112,46 @@ def card(problem_id: str, family: str | None = None, truths: Mapping | None = No
     spec = ProblemSpec.of(problem)
     if members_of(problem) is not None or spec.unavailable or spec.posterior is None:
         raise BadInputError(f"{problem_id} has no card: {spec.unavailable or 'its posterior is not known'}.")
-    score, right, axis = _scores(problem, spec)
+    p, _ = sample(problem, spec)
+    score, right, axis = scores(p, problem.posterior(p))
     figure, axes = pyplot().subplot_mosaic(
         [["map", "text"], ["density", "text"]], figsize=(WIDTH, 3.4), height_ratios=[3.2, 1], width_ratios=[1, 1.05],
         layout="constrained",
     )  # fmt: skip
     figure.set_label(f"Card of the problem {problem_id}")
-    low = 0.0 if score.min() < 0.4 else 0.5 * np.floor(2 * score.min())
-    _map(axes["map"], score, right)
-    axes["map"].set_ylabel(f"P({'1' if axis == 'score' else 'correct'}) given the {axis}")
-    axes["map"].tick_params(labelbottom=False)
-    axes["density"].hist(score, bins=np.linspace(low, 1.0, 51), weights=np.full(len(score), 1 / len(score)), color=COLOURS[5])
-    axes["density"].set_ylabel("share")
-    axes["density"].set_xlabel(axis)
-    for name in ("map", "density"):
-        axes[name].set_xlim(low - 0.02, 1.02)
-    axes["map"].set_ylim(min(low, right.min()) - 0.03, 1.03)
+    draw(axes["map"], axes["density"], score, right, axis, COLOURS[5])
     axes["text"].set_axis_off()
     text = _text(problem, spec, problem_id, family or problem_id.partition("_k")[0], score, truths or {})
     axes["text"].text(0.02, 0.98, text, va="top", transform=axes["text"].transAxes, linespacing=1.5)
     return figure
 
 
-def _scores(problem, spec):
-    """Of drawn rows the score, the posterior of its event, and what the score is called."""
-    p, _ = problem.sample(min(ROWS, spec.n_max or ROWS), np.random.default_rng(0))
-    c = problem.posterior(p)
+def sample(problem: Any, spec: ProblemSpec) -> Any:
+    """20,000 rows of a problem, or as many as it has."""
+    size = max(spec.sizes) if spec.sizes else min(ROWS, spec.n_max or ROWS)
+    return problem.sample(size, spec.replication_rng(0) if spec.replication_rng else np.random.default_rng(0))
+
+
+def scores(p: Any, c: Any) -> tuple[Any, Any, str]:
+    """Of drawn rows p with their posteriors c the score, the posterior of its event, and what the score is called."""
     if p.ndim == 1:
         return p, c, "score"
     rows, top = np.arange(len(p)), p.argmax(axis=1)
     return p[rows, top], c[rows, top], "confidence"
+
+
+def draw(above: Any, below: Any, score: Any, right: Any, axis: str, colour: str) -> None:
+    """The map, dots and mean beside the diagonal, into one pair of axes, and the histogram of the score into the other."""
+    low = 0.0 if score.min() < 0.4 else 0.5 * np.floor(2 * score.min())
+    _map(above, score, right)
+    above.set_ylabel(f"P({'1' if axis == 'score' else 'correct'}) given the {axis}")
+    above.tick_params(labelbottom=False)
+    below.hist(score, bins=np.linspace(low, 1.0, 51), weights=np.full(len(score), 1 / len(score)), color=colour)
+    below.set_ylabel("share")
+    below.set_xlabel(axis)
+    for ax in (above, below):
+        ax.set_xlim(low - 0.02, 1.02)
+    above.set_ylim(min(low, right.min()) - 0.03, 1.03)
 
 
 def _map(ax, score, right):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 COLOURS = (
     "#0072B2",
     "#D55E00",
@@ -35,7 +37,7 @@ STYLE = {
 WIDTH = 6.75  # inches, two columns of a paper
 
 
-def pyplot():
+def pyplot() -> Any:
     """matplotlib.pyplot with the style of all figures."""
     import matplotlib
 

@@ -51,6 +51,12 @@ class Pack:
         return EXPERIMENTS.parent / self.path if self.is_shipped or base is None else base / self.path
 
     @property
+    def is_here(self) -> bool:
+        """Whether the file is there, below CALHARNESS_DATA or with the package."""
+        base = os.environ.get("CALHARNESS_DATA")
+        return (self.is_shipped or bool(base)) and self.at(Path(base or "").expanduser()).is_file()
+
+    @property
     def how(self) -> str:
         """How to get it, a clause."""
         return f"`calharness data fetch {self.name}` gets it" if self.urls else f"it is {self.note.rstrip('.')}"

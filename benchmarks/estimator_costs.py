@@ -1,0 +1,93 @@
+"""What an estimate costs, of the estimators of which the arena has no seconds at n = 5,000: CPU seconds by n and k.
+
+    python benchmarks/estimator_costs.py            writes harness/site/costs.csv; rows that are there are kept
+
+Every estimator sees the same draws of dirichlet3_overconfident and dirichlet10_overconfident, under the first of canonical,
+top_label, binary and classwise that it takes. Least CPU time of three calls (of one, above a second), after a call of n = 50 that
+imports and compiles. A size whose expected time is above LIMIT is not measured; the row says why there is none.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import time
+from pathlib import Path
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+
+import numpy as np  # noqa: E402
+
+import harness  # noqa: E402
+from harness.estimators.base import EstimatorSpec, apply  # noqa: E402
+from harness.math.notions import reduce  # noqa: E402
+from harness.runs import baseline  # noqa: E402
+
+FILE = Path(harness.__file__).parent / "site" / "costs.csv"
+COLUMNS = ("estimator", "revision", "notion", "k", "n", "cpu_seconds", "reason")
+PLACES = ((10, 200), (10, 1000), (10, 5000), (3, 200), (3, 1000), (3, 5000))
+ORDER = ("canonical", "top_label", "binary", "classwise")
+LIMIT = 8.0  # CPU seconds of a call
+
+
+def main() -> None:
+    rows = list(csv.DictReader(FILE.open())) if FILE.is_file() else []
+    records = baseline.load().dropna(subset=["value"])
+    measured = records.loc[records["n"].ge(max(n for _, n in PLACES)), "estimator"].unique()
+    done = {row["estimator"] for row in rows} | set(measured)
+    for name in harness.list_estimators():
+        if name not in done:
+            found = list(costs(name))
+            print(*(f"{name} k={r[3]} n={r[4]}: {r[5]} {r[6]}" for r in found), sep="\n", flush=True)
+            rows += [dict(zip(COLUMNS, row)) for row in found]
+            with FILE.open("w", newline="") as file:
+                writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+                writer.writeheader()
+                writer.writerows(rows)
+
+
+def costs(name: str):
+    """The rows of an estimator."""
+    made = harness.load_estimator(name)
+    spec = EstimatorSpec.of(made)
+    notion = next(n for n in ORDER if n in spec.notions)
+    if spec.unavailable:
+        yield name, spec.revision, notion, "", "", "", spec.unavailable
+        return
+    last: dict[int, tuple[int, float]] = {}
+    for k, n in PLACES:
+        if notion == "binary" and k == 10:
+            continue
+        if k in last and last[k][1] * n / last[k][0] > LIMIT:
+            yield name, spec.revision, notion, k, n, "", f"expected to take more than {LIMIT:g} s"
+            continue
+        reason = spec.out_of_range(notion, n, k)
+        if reason is None:
+            try:
+                seconds = timed(made, spec, notion, k, n, warm=not last)
+                last[k] = n, seconds
+                yield name, spec.revision, notion, k, n, f"{seconds:.3g}", ""
+                continue
+            except Exception as error:
+                reason = f"{type(error).__name__}: {str(error).splitlines()[0][:120]}"
+        yield name, spec.revision, notion, k, n, "", reason
+
+
+def timed(made, spec, notion: str, k: int, n: int, warm: bool) -> float:
+    """Least CPU seconds of a call."""
+    problem = harness.load_problem("beta_overconfident" if notion == "binary" else f"dirichlet{k}_overconfident")
+    p, y = reduce(*problem.sample(n, np.random.default_rng(0)), notion)
+    rng = (lambda: np.random.default_rng(1)) if spec.replication_rng is None else (lambda: spec.replication_rng(1))
+    if warm:
+        apply(made, p[:50], y[:50], notion, rng(), problem)
+    found = []
+    while len(found) < 3 and (not found or found[0] < 1.0):
+        start = time.process_time()
+        apply(made, p, y, notion, rng(), problem)
+        found.append(time.process_time() - start)
+    return min(found)
+
+
+if __name__ == "__main__":
+    main()

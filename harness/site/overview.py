@@ -1,0 +1,45 @@
+"""The first page: what this is, the arena's answer, the papers, how to judge a file, and where each question leads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.report import index
+from harness.site import build, layout, read_back
+
+# question, page, what stands there; each page is one click from here
+QUESTIONS = (
+    ("Is my model calibrated?", "#judge", "one command on a file of predictions"),
+    ("Which estimator should I use at my n and k?", "arena/index.html", "the arena, with filters for notion, family, n and k"),
+    ("How wrong is the binned ECE, and in which direction?", "estimators/binned15.html", "its card: bias, failures, cost"),
+    ("What does an estimator cost for 10,000 predictions?", "estimators/index.html", "measured seconds and their exponent in n"),
+    ("Can I trust its interval?", "results/arena/index.html#intervals", "measured coverage of every interval"),
+    ("On which problems were they tried, and how is the truth known?", "problems/index.html", "density, map, truth, its error"),
+    ("Can this paper's Figure 1 be reproduced?", "papers/index.html", "every figure and table, with a verdict for each number"),
+    ("Which claims of the papers hold?", "papers/index.html#claims", "each sentence with the statistic that tests it"),
+    ("Where does my own estimator stand?", "#own", "one command, and a verdict on one page"),
+    ("What have I run, and what differed?", "runs.html", "variations, sweeps, comparisons, newest first"),
+    ("Where does a number come from?", "provenance.html", "versions, stored records, data, rules of counting"),
+    ("Which calibration error is meant?", "docs/index.html", "the notions and estimands, with a worked example"),
+)  # fmt: skip
+HEADS = ("if you ask for", "use", "off by (RMSE)", "true values", "CPU time")
+SHOWN = (0, 1, 2, 3, 6)  # of the columns of the arena's own table
+
+
+def pages(root: build.Sources) -> Iterator[tuple[str, str]]:
+    """index.html."""
+    sections = root.sections
+    body = layout.render(
+        "overview.html.j2", "index.html", sections=sections, total=index.total(sections), heads=HEADS,
+        findings=index.strongest(root.papers), answers=answers(root), questions=QUESTIONS, estimators=len(root.estimators),
+        problems=len(root.problems), many=sum(len(one["items"]) for one in sections),
+    )  # fmt: skip
+    says = "Estimators of calibration error on problems with known truth, and five papers reproduced."
+    yield "index.html", layout.page("calharness", body, "index.html", description=says)
+
+
+def answers(root: build.Sources) -> list[list[str]]:
+    """The arena's answer in ten lines, as the page of its stored results says it; none without that page."""
+    page = root.root / "arena" / "index.html"
+    rows = read_back.table(page.read_text(encoding="utf-8"), "answers") if page.is_file() else None
+    return [[row[i] for i in SHOWN] for row in (rows or [])[1:11] if len(row) > max(SHOWN)]

@@ -1,0 +1,53 @@
+// Starts the tables and charts of a page; what they do is DataTables' and Vega's own.
+(() => {
+  "use strict";
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const small = matchMedia("(max-width: 700px)");
+
+  if (window.DataTable) {
+    window.DataTableParts.set_or_remove_dark_class();
+    document.querySelectorAll("table.interactive").forEach(table => {
+      const given = JSON.parse(table.dataset.options || "{}");
+      delete table.dataset.options;
+      const around = table.closest(".around");
+      new DataTable(table, { pageLength: 25, lengthMenu: [10, 25, 100, { label: "all", value: -1 }], order: [], autoWidth: false,
+        language: { columnControl: { dropdown: "Filter" } }, ...given });
+      if (around) { // only the table is scrolled sideways, not what steers it
+        const inner = table.parentElement;
+        ["tabindex", "role", "aria-label"].forEach(name => { inner.setAttribute(name, around.getAttribute(name)); around.removeAttribute(name); });
+        around.classList.remove("scroll");
+        inner.classList.add("scroll");
+      }
+    });
+  }
+
+  if (window.vegaEmbed) {
+    const colour = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+    const theme = () => {
+      const [ink, soft, line] = ["--ink", "--soft", "--line"].map(colour);
+      const words = { labelColor: soft, titleColor: ink };
+      return {
+        background: "transparent", font: "system-ui, sans-serif",
+        axis: { ...words, gridColor: line, domainColor: soft, tickColor: soft, labelFontSize: 12, titleFontSize: 12 },
+        legend: { ...words, labelFontSize: 12, titleFontSize: 12 }, header: words, title: { color: ink }, view: { stroke: line },
+        text: { color: ink }, rule: { color: soft },
+      };
+    };
+    const views = window.charts = new Map(); // a page's own script hands data over, here and when a chart is drawn again
+    const draw = id => {
+      const narrow = document.querySelector(`script[data-chart-narrow="${id}"]`);
+      const source = (small.matches && narrow) || document.querySelector(`script[data-chart="${id}"]`);
+      if (views.has(id)) views.get(id).finalize();
+      vegaEmbed(document.getElementById(id), JSON.parse(source.textContent), {
+        config: theme(), renderer: "svg", actions: { export: true, source: false, compiled: false, editor: false },
+      }).then(made => {
+        views.set(id, made);
+        document.dispatchEvent(new CustomEvent("chart", { detail: { id, view: made.view } }));
+      });
+    };
+    const every = () => document.querySelectorAll("script[data-chart]").forEach(one => draw(one.dataset.chart));
+    every();
+    dark.addEventListener("change", every);
+    small.addEventListener("change", every);
+  }
+})();
