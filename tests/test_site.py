@@ -145,6 +145,25 @@ def test_a_later_build_removes_what_is_gone_and_keeps_the_documentation(small, t
     assert {path.read_text() for path in (site / "docs").iterdir()} == {"built"}
 
 
+def test_what_is_alike_for_every_folder_is_made_once(tmp_path, monkeypatch):
+    calls = []
+
+    def room(root):
+        calls.append(root)
+        yield "arena/index.html", "<h1>Arena</h1>"
+
+    rooms = {"arena": room, "your runs": own_results.pages}
+    for _ in range(2):
+        build.build(tmp_path, rooms=rooms)
+    assert len(calls) == 1 and (tmp_path / "site" / "arena" / "index.html").is_file()
+    (tmp_path / "site" / "arena" / "index.html").unlink()
+    build.build(tmp_path, rooms=rooms)
+    assert len(calls) == 2
+    monkeypatch.setattr(build, "code_and_baseline", lambda: "other")
+    build.build(tmp_path, rooms=rooms)
+    assert len(calls) == 3
+
+
 def test_own_runs_are_listed_beside_the_results(tmp_path):
     (tmp_path / "arena").mkdir()
     assert "Nothing yet" in own_results.save(tmp_path).read_text()
