@@ -13,7 +13,17 @@ import numpy as np
 from harness.common.version import VERSION
 from harness.common.writing import whole_file
 from harness.problems.base import ProblemSpec
-from harness.report import arena, arena_own, arena_plot, figure_files, interval_plot, problem_cards
+from harness.report import (
+    arena,
+    arena_own,
+    arena_pairs,
+    arena_pairs_page,
+    arena_pairs_plot,
+    arena_plot,
+    figure_files,
+    interval_plot,
+    problem_cards,
+)
 from harness.report.page import environment, number
 from harness.runs import records
 
@@ -52,7 +62,8 @@ PROVES = (
 @dataclass(frozen=True)
 class Content:
     """What the page shows: `settings` of the main estimands, `every` of all; leaderboards; choices by (n, k), by n, and by
-    (family, n, k); orders of models; how often the best of a board is better than the others; statements, their number."""
+    (family, n, k); orders of problems; models on the same rows (None: not run); how often the best of a board is better than the
+    others; statements, their number."""
 
     settings: Any
     every: Any
@@ -62,13 +73,21 @@ class Content:
     by_n: Any
     cells: Any
     pairs: Any
+    models: Any
     over: dict = field(default_factory=dict)
     statements: int = 0
 
 
-def content(frame: pd.DataFrame, families: dict, classes: dict, resamples: int = RESAMPLES, seed: int = 0) -> Content:
-    """All that is computed for the page."""
-    rows = frame[~frame["experiment"].isin(APART)] if "experiment" in frame else frame
+def ranked_rows(frame):
+    """The records that are ranked: neither those of intervals and tests, nor those of pairs of models."""
+    return frame[~frame["experiment"].isin((*APART, arena_pairs.EXPERIMENT))] if "experiment" in frame else frame
+
+
+def content(
+    frame: pd.DataFrame, families: dict, classes: dict, resamples: int = RESAMPLES, seed: int = 0, streams: dict | None = None
+) -> Content:
+    """All that is computed for the page; `streams` says which problems are models on the same rows."""
+    rows = ranked_rows(frame)
     every = arena.settings(rows, families, classes)
     main = every[every["estimand"].isin(arena.MAIN)]
     board = arena.leaderboard(main, resamples=resamples, seed=seed)
@@ -87,7 +106,7 @@ def content(frame: pd.DataFrame, families: dict, classes: dict, resamples: int =
             over[key] = arena.against(part, first.iloc[0], **options)
     return Content(
         main, every, board, arena.leaderboard(main, "family", resamples, seed), *chosen,
-        arena.ordered_pairs(every, resamples, seed), over, statements,
+        arena.ordered_pairs(every, resamples, seed), arena_pairs.of_records(frame, classes, streams or {}), over, statements,
     )  # fmt: skip
 
 
@@ -110,7 +129,8 @@ def save(experiment, frame: pd.DataFrame) -> list[Path]:
     families = arena.families_of(config)
     problems = {name: one for plan in (e.plan for e in experiment.family) for name, one in plan.problems.items()}
     classes = {one.id: ProblemSpec.of(one.object).classes for one in problems.values()}
-    found = content(frame, families, classes)
+    streams = {one.id: stream for one in problems.values() if (stream := ProblemSpec.of(one.object).stream)}
+    found = content(frame, families, classes, streams=streams)
     stem = experiment.folder / experiment.stem
     files, pictures = [], []
     for name, title, figure in _pictures(found, frame, families, config):
@@ -121,7 +141,10 @@ def save(experiment, frame: pd.DataFrame) -> list[Path]:
         )
         files += drawn
         pictures.append({"title": title, "caption": caption, "uri": _uri(drawn[0]), "name": drawn[-1].name, "id": name})
-    for table, name in ((found.board, ""), (found.by_family, "_families")):
+    tables = [(found.board, ""), (found.by_family, "_families")]
+    if found.models is not None:
+        tables.append((arena_pairs.shares(found.models), "_pairs"))
+    for table, name in tables:
         path = stem.with_name(f"{stem.name}{name}.csv")
         with whole_file(path) as temporary:
             table.to_csv(temporary, index=False, float_format="%.5g")
@@ -131,10 +154,11 @@ def save(experiment, frame: pd.DataFrame) -> list[Path]:
         found.every.drop(columns=["values", "errors", "lost"]).to_parquet(temporary, index=False, compression="zstd")
     files.append(path)
     development = arena.development_of(config)
+    shown = {*found.settings["problem"], *(streams if found.models is not None else ())}
     cards = problem_cards.save(
         stem.with_name("cards"),
-        {one.id: one.key for one in problems.values() if one.id in set(found.settings["problem"])},
-        arena.family_of(families),
+        {one.id: one.key for one in problems.values() if one.id in shown},
+        {**arena.family_of(families), **dict.fromkeys(streams, arena_pairs.FAMILY)},
         {one.id: records.read_truths(experiment.out, one.key) for one in problems.values()},
     )
     maps = fitted_maps(experiment.out, {one.id: one.key for one in problems.values()}, families)
@@ -156,6 +180,7 @@ def save(experiment, frame: pd.DataFrame) -> list[Path]:
         test_half=[name for name in families if name not in development],
         target=(arena_own.TARGET_MEAN, arena_own.TARGET_WORST),
         every_problem=problem_rows(found, families, {name: f"{path.parent.name}/{path.name}" for name, path in cards.items()}),
+        pairs=arena_pairs_page.section(found.models, cards),
         rule=arena.RULE,
         statements=found.statements,
         intervals=interval_tables(frame, families, config),
@@ -192,7 +217,11 @@ def _pictures(found, frame, families, config):
             yield f"families_{notion}", f"Regret by family: {words}", arena_plot.matrix(found.by_family, found.board, notion)
     for estimand, title in (("l1", "L1"), ("l2_squared", "squared error")):
         if found.pairs["by"].eq(estimand).any():
-            yield f"order_{estimand}", f"Which puts models in order: {title}", arena_plot.ordering(found.pairs, estimand)
+            yield f"order_{estimand}", f"Which puts problems in order: {title}", arena_plot.ordering(found.pairs, estimand)
+    if found.models is not None:
+        for estimand, title in (("l1", "L1"), ("l2_squared", "squared error")):
+            drawn = arena_pairs_plot.render(arena_pairs.shares(found.models), estimand)
+            yield f"pairs_{estimand}", f"Which of two models is better calibrated: {title}", drawn
     apart = frame[frame["experiment"].isin(APART)] if "experiment" in frame else frame.iloc[:0]
     if len(apart):
         yield "intervals", "Intervals: coverage against width", interval_plot.coverage_width(apart, families, config)
@@ -224,7 +253,7 @@ def table(experiment, frame) -> pd.DataFrame:
 
     problems = {name: one for plan in (e.plan for e in experiment.family) for name, one in plan.problems.items()}
     classes = {one.id: ProblemSpec.of(one.object).classes for one in problems.values()}
-    rows = frame[~frame["experiment"].isin(APART)] if "experiment" in frame else frame
+    rows = ranked_rows(frame)
     found = arena.settings(rows, arena.families_of(experiment.config), classes)
     board = arena.leaderboard(found[found["estimand"].isin(arena.MAIN)], resamples=0)
     top = board[board["rank"].le(5)]
@@ -380,7 +409,7 @@ def resembles(estimator: str, kind: str) -> bool:
 def fitted_tables(frame, families, classes, maps, resamples: int = 200) -> list[dict]:
     """By notion and estimand, mean regret and rank on the fitted problems: of all, and where every estimator that resembles the
     map of a problem is left out of that problem."""
-    rows = frame[~frame["experiment"].isin(APART)] if "experiment" in frame else frame
+    rows = ranked_rows(frame)
     rows = rows[rows["problem"].isin(maps)]
     pairs = rows[["problem", "estimator"]].drop_duplicates()
     alike = {(p, e) for p, e in pairs.itertuples(index=False) if resembles(e, maps[p])}
