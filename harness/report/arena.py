@@ -175,8 +175,8 @@ def settings(
             and rounding); mean width of intervals.
         power
             Of the estimand p_value: the share of values of at most 0.05.
-        kind, cpu_seconds, peak_mb
-            Kind of the estimates (point, interval, lower, upper); mean CPU seconds of a cell with a number; the largest memory.
+        kind, cpu_seconds
+            Kind of the estimates (point, interval, lower, upper); mean CPU seconds of a cell with a number.
         values, errors, lost
             Arrays over the reps, NaN where the cell was not run: the values; value - truth, and in the place of an answer what
             the rule says; and whether there was none. `leaderboard`, `better` and `ordered_pairs` resample them.
@@ -195,8 +195,6 @@ def settings(
     >>> settings(cells, {"power": ["p"]}, {"p": 2})[["estimator", "bias", "rmse", "regret"]].round(3).values.tolist()
     [['a', 0.0, 0.1, 1.0], ['b', 0.1, 0.141, 1.414]]
     """
-    import pandas as pd
-
     frame = _with_estimand(records)
     frame = frame.assign(family=[*map({**family_of(families)}.get, frame["problem"])]).fillna({"family": OTHER})
     absent = set(frame["problem"]) - set(classes)
@@ -254,8 +252,6 @@ def settings(
     table["power"] = np.where(table["estimand"].eq("p_value"), _mean(small), np.nan)
     seconds = np.where(number, frame["cpu_seconds"].to_numpy(float), np.nan)
     table["cpu_seconds"] = _row_means(seconds, row, shape[0])
-    memory = pd.Series(frame["peak_mb"].to_numpy(float) if "peak_mb" in frame else np.nan, index=range(len(frame)))
-    table["peak_mb"] = memory.groupby(row).max().to_numpy()
     table["values"], table["errors"], table["lost"] = list(value), list(errors), list(is_lost)
     some = np.maximum.reduceat(table["reps"].to_numpy(), start)[setting] > 0 if len(table) else []
     return table[some].reset_index(drop=True)
@@ -530,7 +526,7 @@ def leaderboard(
             The largest regret of a single setting.
         rank, rank_low, rank_high
             By the mean regret, of those that are applicable in 80 % of the settings; NaN for others and for anchors.
-        rmse, bias, over, coverage, width, cpu_seconds, peak_mb
+        rmse, bias, over, coverage, width, cpu_seconds
             Geometric mean of the RMSE and of the CPU seconds, means of the others.
         reps, undefined, failed, skipped
             Numbers of cells.
@@ -565,7 +561,7 @@ def leaderboard(
 
 COLUMNS = [
     "settings", "share", "regret", "low", "high", "regret_split", "worst", "worst_low", "worst_high", "worst_at", "worst_setting",
-    "rank", "rank_low", "rank_high", "rmse", "bias", "over", "coverage", "width", "cpu_seconds", "peak_mb", "reps", "undefined",
+    "rank", "rank_low", "rank_high", "rmse", "bias", "over", "coverage", "width", "cpu_seconds", "reps", "undefined",
     "failed", "skipped",
 ]  # fmt: skip
 
@@ -621,7 +617,6 @@ def _summary(block, means, cells, part, group, level):
             "rank": ranks[0], "rank_low": np.floor(rank_low), "rank_high": np.ceil(rank_high),
             **{name: np.exp(of[name].mean()[names].to_numpy()) for name in ("rmse", "cpu_seconds")},
             **{name: of[name].mean()[names].to_numpy() for name in ("bias", "over", "coverage", "width")},
-            "peak_mb": of["peak_mb"].max()[names].to_numpy(),
         }
     )  # fmt: skip
     counts = part.groupby("estimator")[["reps", "undefined", "failed", "skipped"]].sum()

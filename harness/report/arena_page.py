@@ -15,11 +15,13 @@ from harness.common.writing import whole_file
 from harness.problems.base import ProblemSpec
 from harness.report import (
     arena,
+    arena_memory,
     arena_own,
     arena_pairs,
     arena_pairs_page,
     arena_pairs_plot,
     arena_plot,
+    arena_seeds,
     figure_files,
     interval_plot,
     problem_cards,
@@ -149,9 +151,11 @@ def save(experiment, frame: pd.DataFrame) -> list[Path]:
         with whole_file(path) as temporary:
             table.to_csv(temporary, index=False, float_format="%.5g")
         files.append(path)
+    measured = arena_memory.read(experiment.folder)
     path = stem.with_name(f"{stem.name}_settings.parquet")
     with whole_file(path) as temporary:
-        found.every.drop(columns=["values", "errors", "lost"]).to_parquet(temporary, index=False, compression="zstd")
+        plain = arena_memory.joined(found.every.drop(columns=["values", "errors", "lost"]), measured)
+        plain.to_parquet(temporary, index=False, compression="zstd")
     files.append(path)
     development = arena.development_of(config)
     shown = {*found.settings["problem"], *(streams if found.models is not None else ())}
@@ -170,7 +174,9 @@ def save(experiment, frame: pd.DataFrame) -> list[Path]:
         answers=answers(found),
         all_answers=all_answers(found),
         pictures=pictures,
-        boards=boards(found),
+        boards=boards(found, measured),
+        memory=arena_memory.WORDS,
+        seeds=arena_seeds.read(experiment.folder),
         by_family=families_table(found),
         fitted=fitted_tables(frame, families, classes, maps) if maps else None,
         maps=maps,
@@ -315,8 +321,8 @@ def _answer(row, found, classes):
     }
 
 
-def boards(found: Content) -> list[dict]:
-    """One leaderboard per notion and estimand."""
+def boards(found: Content, measured: pd.DataFrame) -> list[dict]:
+    """One leaderboard per notion and estimand, with the peak memory that was measured."""
     made = []
     for (notion, estimand), part in found.board.groupby(["notion", "estimand"], sort=False):
         over = found.over.get((notion, estimand))
@@ -332,13 +338,16 @@ def boards(found: Content) -> list[dict]:
                 "worst": _interval(row["worst"], row["worst_low"], row["worst_high"]), "worst_at": row["worst_at"],
                 "worse": {"better": "yes", "worse": "no: better", "undecided": "not established"}.get(said, "–"),
                 "bias": number(row["bias"], 2), "over": _percent(row["over"]), "coverage": _percent(row["coverage"]),
-                "width": number(row["width"], 2), "seconds": _seconds(row["cpu_seconds"]), "memory": number(row["peak_mb"], 3),
+                "width": number(row["width"], 2), "seconds": _seconds(row["cpu_seconds"]),
+                "memory": arena_memory.cells(measured, notion, row["estimator"]),
                 "lost": lost or "–", "share": _percent(row["share"]),
             })  # fmt: skip
         counted = f"{part['settings'].max():,} settings, {part['reps'].max():,} estimates of an estimator at most"
         made.append({
             "notion": arena_plot.NOTIONS[notion], "estimand": {"l1": "L1", "l2_squared": "squared error"}[estimand],
             "id": f"board-{notion}-{estimand}", "rows": rows, "first": first.iloc[0] if len(first) else None, "counted": counted,
+            "sizes": [f"n = {n:,}, k = {k}" for n, k in arena_memory.sizes(measured, notion)],
+            "no_memory": arena_memory.reasons(measured, notion, part["estimator"].tolist()),
         })  # fmt: skip
     return made
 
