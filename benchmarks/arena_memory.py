@@ -27,7 +27,7 @@ from harness.runs.plan import skip_reason
 
 PROBLEMS = {"wavy_k2": 5000, "wavy_k10": 5000, "wavy_k100": 1000}
 FIRST = 200  # rows of the estimate before
-SECONDS = 90.0
+SECONDS = 60.0
 OUT = Path(__file__).parent.parent / "results" / "arena" / "memory.csv"
 COLUMNS = ("estimator", "notion", "n", "k", "peak_mb", "method", "reason")
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+import math
 import multiprocessing
 import resource
+import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,7 +35,7 @@ def peak_of(call: Callable[[], Any], seconds: float = 60.0, first: Callable[[], 
     call : callable without arguments
         Runs in the forked process; what it returns is thrown away.
     seconds : float
-        After which the process is ended, and there is no value.
+        CPU seconds, after which the process is ended and there is no value: not of the wall, which a busy machine would decide.
     first : callable without arguments, optional
         Runs in the forked process before anything is read, such as a smaller call of the same kind: pages of libraries and code
         that are not the call's own are then resident. What it raises does not matter.
@@ -52,16 +55,16 @@ def peak_of(call: Callable[[], Any], seconds: float = 60.0, first: Callable[[], 
     """
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=_measured, args=(call, first, sender))
+    child = context.Process(target=_measured, args=(call, first, sender, seconds))
     child.start()
     sender.close()
     try:
-        if not receiver.poll(seconds):
-            return Peak(None, "", f"it takes more than {seconds:g} s")
         found: Peak = receiver.recv()
         return found
     except EOFError:
         child.join()
+        if child.exitcode == -signal.SIGXCPU:
+            return Peak(None, "", f"it takes more than {seconds:g} CPU seconds")
         return Peak(None, "", f"the process died (exit code {child.exitcode})")
     finally:
         if child.is_alive():
@@ -69,13 +72,15 @@ def peak_of(call: Callable[[], Any], seconds: float = 60.0, first: Callable[[], 
         child.join()
 
 
-def _measured(call: Callable[[], Any], first: Callable[[], Any] | None, sender: Any) -> None:
+def _measured(call: Callable[[], Any], first: Callable[[], Any] | None, sender: Any, seconds: float) -> None:
     if first is not None:
         with contextlib.suppress(Exception):
             first()
     gc.collect()
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
+    signal.signal(signal.SIGXCPU, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time() + seconds), resource.RLIM_INFINITY))
     try:
         before, method = _reset()
         call()
