@@ -13,7 +13,7 @@ import pandas as pd
 
 from harness.commands.experiment import Experiment
 from harness.report import arena, arena_seeds
-from harness.report.arena_page import near
+from harness.report.arena_tables import near
 from harness.runs import baseline
 from harness.runs.config import compose
 
