@@ -48,7 +48,7 @@ def test_equals_are_not_established_again():
 def test_the_table_is_read_where_it_is(tmp_path):
     table = arena_seeds.statements(run(0, {"a": 0.05, "b": 0.2}), run(1, {"a": 0.05, "b": 0.2}), resamples=50)
     table.to_csv(tmp_path / "seeds.csv", index=False)
-    assert arena_seeds.read(tmp_path) == {**arena_seeds.summary(table), "estimators": 2}
+    assert arena_seeds.read(tmp_path) == {**arena_seeds.summary(table), "estimators": 2, "problems": 8}
     table.drop(columns="ratio").to_csv(tmp_path / "seeds.csv", index=False)
     with pytest.raises(BadInputError, match="no column ratio"):
         arena_seeds.read(tmp_path)

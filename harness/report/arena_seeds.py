@@ -20,6 +20,7 @@ FILE = "seeds.csv"
 GROUPS = (("n", "k"), ("n",), ("family", "n", "k"))
 COLUMNS = [
     "about", "notion", "estimand", "family", "n", "k", "first", "second", "ratio", "verdict", "ratio_again", "verdict_again",
+    "problems",
 ]  # fmt: skip
 LEADERBOARD = "leaderboard"
 
@@ -38,7 +39,8 @@ def statements(first: pd.DataFrame, second: pd.DataFrame, resamples: int = 1000,
     -------
     DataFrame
         One row per statement: about (what was compared: by n and k, by n, by family, n and k, or leaderboard), notion, estimand,
-        family, n, k, the two estimators, the ratio of their RMSEs and the verdict on the first, and both again in the second run.
+        family, n, k, the two estimators, the ratio of their RMSEs and the verdict on the first, and both again in the second run;
+        and problems, how many the runs have.
     """
     import pandas as pd
 
@@ -73,7 +75,7 @@ def statements(first: pd.DataFrame, second: pd.DataFrame, resamples: int = 1000,
             for name, row in both.iterrows():
                 told = {"about": LEADERBOARD, "notion": key[0], "estimand": key[1], "first": leader, "second": name}
                 rows.append({**told, **row[["ratio", "verdict", "ratio_again", "verdict_again"]].to_dict()})
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return pd.DataFrame(rows, columns=COLUMNS).assign(problems=first["problem"].nunique())
 
 
 def summary(table: pd.DataFrame) -> dict[str, Any]:
@@ -106,5 +108,9 @@ def read(folder: Path) -> dict[str, Any] | None:
             table = pd.read_csv(path)
             if not set(COLUMNS) <= set(table.columns):
                 raise BadInputError(f"{path} has no column {min(set(COLUMNS) - set(table.columns))}; put back an earlier one.")
-            return {**summary(table), "estimators": len({*table["first"], *table["second"]})}
+            return {
+                **summary(table),
+                "estimators": len({*table["first"], *table["second"]}),
+                "problems": int(table["problems"].max()),
+            }
     return None
