@@ -205,3 +205,15 @@ def test_large_samples_find_the_truth():
     found = Best(repeats=1)(p, y, np.random.default_rng(0))
     assert found["l1"].value == pytest.approx(problem.truth("l1").value, rel=0.04)
     assert fold_of(y, 5, False, 0).max() == 4
+
+
+@pytest.mark.parametrize("repeats", [1, 4, 7])
+def test_a_lower_end_of_rounding_is_zero(repeats):
+    """Where every partition's interval begins at 0, so does their mean, and its root: not at 1e-18 and 1e-9."""
+    lows = []
+    for seed in range(4):
+        p, y = sample("beta_calibrated", 200, seed)
+        found = Best(repeats)(p, y, np.random.default_rng(seed))
+        lows += [found[name].low / found[name].value for name in ("l1", "l2_squared", "rms")]
+    assert all(low == 0.0 or low > 1e-6 for low in lows)
+    assert lows.count(0.0) >= 6

@@ -110,7 +110,7 @@ def test_own_estimators_keep_the_contract(name, few_seeds, monkeypatch):
     keeps_the_contract(name, name)
 
 
-OF_MINUTES = {"variational_catboost_berta2026", "variational_catboost300_berta2026"}  # twenty each; with few trees they run always
+OF_MINUTES = {"variational_catboost_berta2026", "variational_catboost300_berta2026"}  # twenty each; of few trees they run
 
 
 @pytest.mark.slow

@@ -44,6 +44,7 @@ def held(tmp_path_factory):
 def patched(patch):
     patch.setattr(baseline, "experiments", lambda: {"arena": ("experiment=smoke", *ARENA)})
     patch.setattr(baseline, "families", lambda: FAMILIES)
+    patch.setattr(baseline, "beside", lambda: {"arena_tests": ("experiment=smoke", *ARENA), "arena_pairs": ("experiment=smoke",)})
 
 
 def digests(folder):
@@ -223,6 +224,10 @@ def test_options_that_name_nothing_of_the_baseline_are_refused(compare, module, 
         assert_refused(compare("my_module.mine", option), said, out)
     assert_refused(compare(), "found nothing", out)
     assert_refused(compare("binned16"), "did you mean 'binned15'", out)
+
+
+def test_what_is_shown_beside_is_stored_where_it_is_complete(held):
+    assert (held[0] / "arena_tests.parquet").is_file() and not (held[0] / "arena_pairs.parquet").exists()
 
 
 def test_an_absent_and_an_old_baseline_are_refused_with_the_remedy(held, tmp_path, monkeypatch):

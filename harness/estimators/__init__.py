@@ -24,6 +24,7 @@ from harness.estimators.certified import (
     TVKfold,
 )
 from harness.estimators.ckce import CKCE
+from harness.estimators.consistency import Consistency
 from harness.estimators.corp import Corp
 from harness.estimators.cumulative import Cumulative
 from harness.estimators.debiased_interval import DebiasedInterval
@@ -40,13 +41,14 @@ from harness.estimators.normal_debiased import NormalDebiased
 from harness.estimators.population_metrics import PopulationMetrics
 from harness.estimators.posterior_points import PosteriorPoints
 from harness.estimators.reliability_bins import FirstClassBins, ReliabilityBins
-from harness.estimators.resampling import Consistency, HulC, RowBootstrap, Subsampling
+from harness.estimators.resampling import RowBootstrap
 from harness.estimators.risk_curve import RiskCurve
 from harness.estimators.root_brier import RootBrier
 from harness.estimators.scaling_binning import ScalingBinning
 from harness.estimators.score_tests import ChiSquare, Spiegelhalter
 from harness.estimators.skce_block_test import SKCEBlockTest
 from harness.estimators.smooth_ece import SmoothECE
+from harness.estimators.subsampling import HulC, Subsampling
 from harness.estimators.sweep import Sweep
 from harness.estimators.tcal import TCal
 from harness.estimators.tuned import Tuned

@@ -22,6 +22,7 @@ FOLDS = 5
 LEAST_SAMPLES = 20  # below, cross-fitting says nothing
 LEARNED_SAMPLES = 1e4, 1e6  # up to the first the network alone, from the second on the stack alone
 MOST_MATRIX_CLASSES = 30  # above, matrix scaling takes minutes
+ROUNDING = 16.0 * np.finfo(np.float64).eps  # of a value: a lower end below this multiple of it is 0, value - value of a mean
 
 
 @dataclass(frozen=True)
@@ -179,7 +180,8 @@ class Best:
         estimates = {}
         for name, (value, low, high) in found.items():
             value, high = min(value, most[name]), min(high, most[name])
-            estimates[name] = Estimate(value, max(min(low, value), 0.0), max(high, value), self.level)
+            low = min(low, value) if low > ROUNDING * value else 0.0
+            estimates[name] = Estimate(value, low, max(high, value), self.level)
         e = estimates["l2_squared"]
         estimates["rms"] = Estimate(e.value**0.5, e.low**0.5, e.high**0.5, e.level)
         return estimates

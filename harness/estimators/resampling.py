@@ -1,20 +1,18 @@
-"""Intervals and p-values of any estimator, from its own values on samples drawn again: the textbook ways, beside `Bootstrap`."""
+"""Intervals of any estimator, from its own values on samples drawn again: the textbook ways, beside `Bootstrap`."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from harness.errors import BadInputError, UndefinedError
-from harness.estimators.base import Estimate, Wrapper, apply
+from harness.errors import BadInputError
+from harness.estimators.base import Wrapper, apply
 from harness.estimators.bootstrap import (
     MAX_UNDEFINED_SHARE,
     MIN_ROWS,
-    calibrated_labels,
     check_callable,
     check_count,
     check_level,
@@ -28,13 +26,12 @@ from harness.estimators.bootstrap import (
 
 OWN_REVISION = 1
 FORMS = ("percentile", "basic", "bca")
-MIN_LABELS = 19  # redrawn labels with which a p-value can be as small as 0.05
 SAME = 1e-12  # relative: the same value up to the order of a sum
 SECONDS = 1e-3  # of an estimator that does not say
 
 
-class _Resampling(Wrapper):
-    """What the wrappers of this file have in common: the values are the estimator's, from its own stream."""
+class Resampling(Wrapper):
+    """What wrappers that estimate on other samples have in common: the values are the estimator's, from its own stream."""
 
     determinism = "statistical"
     wants = ("notion", "problem")
@@ -65,7 +62,7 @@ class _Resampling(Wrapper):
         return values
 
 
-class _Interval(_Resampling):
+class ResampledInterval(Resampling):
     """Points without a bound of their own are given the interval that `_ends` finds; all else is as the estimator says."""
 
     keeps_values_of = "estimator"
@@ -96,7 +93,7 @@ class _Interval(_Resampling):
 
 
 @dataclass(frozen=True)
-class RowBootstrap(_Interval):
+class RowBootstrap(ResampledInterval):
     """The estimates of another estimator, to the last bit, with the bootstrap interval of rows drawn with replacement.
 
     theta is the value on the n rows, theta_b that on n rows drawn from them with replacement, Q the quantiles of the theta_b,
@@ -244,270 +241,6 @@ def bca_levels(levels, z0, acceleration):
     return ndtr(z0 + moved)
 
 
-@dataclass(frozen=True)
-class Subsampling(_Interval):
-    """The estimates of another estimator, to the last bit, with an interval from subsamples of n^gamma rows.
-
-    theta_b is the value on m = n^gamma rows drawn without replacement, a = (1 - level) / 2, Q the quantiles of
-
-        d_b = (m / (n - m))^rate (theta_b - theta),        interval [theta - Q(1 - a), theta - Q(a)]
-
-    Parameters
-    ----------
-    estimator : estimator
-        Whose estimates these are.
-    resamples : int
-        How many subsamples, at least 20.
-    level : float
-        Confidence level of the intervals.
-    gamma : float
-        Of the size of the subsamples, between 0 and 1.
-    rate : float
-        The error of theta falls as n^-rate: 1/2, or 1 for a squared error at calibration, where theta is degenerate.
-
-    Notes
-    -----
-    Valid where n^rate (theta - limit) has a limiting distribution, bias included, m grows and m / n falls to 0; n - m in place
-    of n is the correction for drawing from a finite sample, exact for the variance of a mean. Nothing else is assumed, and
-    much data needed: with m = 63 rows (n = 500) 15 bins are another estimator than with 500. A bias that falls at another rate
-    than n^-rate moves the interval.
-
-    Measured coverage of the truth at 95 %, gamma 2/3, 200 resamples, in % (200 samples: +- 1.5 at 95, +- 3.5 at 50):
-
-                                       n  beta_calibrated  beta_overconfident   beta_wavy
-        binned15 l1                  500               65                  72          71
-                                   2,000               80                  82          32
-        binned15 l2_squared          500              100                  66          48
-                                   2,000              100                  65          16
-        debiased15 l2_squared        500              100                  98         100
-
-    Errors are cut at 0; when there is no interval, and what keeps its bound: as of `RowBootstrap`.
-
-    **Diagnostics.** resamples, undefined_resamples, subsample (rows).
-
-    **Cost.** `resamples` calls on n^gamma rows.
-
-    References
-    ----------
-    Politis, Romano and Wolf (1999), Subsampling, Theorem 2.2.1.
-
-    Examples
-    --------
-    >>> import harness
-    >>> from harness.estimators import Binned
-    >>> p, y = harness.load_problem("beta_overconfident").sample(500, np.random.default_rng(0))
-    >>> e = Subsampling(Binned(), resamples=20)(p, y, np.random.default_rng(1))["l1"]
-    >>> e.diagnostics["subsample"], e.low < e.high
-    (63.0, True)
-    """
-
-    estimator: Any
-    resamples: int = 200
-    level: float = 0.95
-    gamma: float = 2.0 / 3.0
-    rate: float = 0.5
-
-    def __post_init__(self):
-        check_callable(self.estimator)
-        check_count("resamples", self.resamples, MIN_ROWS, 200)
-        check_level(self.level)
-        if not (isinstance(self.gamma, (int, float)) and 0.0 < self.gamma < 1.0):
-            raise BadInputError(f"gamma is {self.gamma!r}; a number between 0 and 1 is needed, such as 0.67.")
-        if not (isinstance(self.rate, (int, float)) and 0.0 < self.rate <= 2.0):
-            raise BadInputError(f"rate is {self.rate!r}; a number between 0 and 2 is needed, such as 0.5.")
-
-    @property
-    def seconds(self):
-        """At most; what a call costs apart from its rows is most of the cost of a cheap estimator."""
-        return (1.0 + self.resamples) * self._inner_seconds
-
-    def _ends(self, points, p, y, notion, problem, rng):
-        n = len(p)
-        size = min(max(int(round(n**self.gamma)), 2), n - 1)
-        drawn = (rng.permutation(n)[:size] for _ in range(self.resamples))
-        values = self._on_rows(p, y, notion, problem, rng, drawn)
-        scale, tail = (size / (n - size)) ** self.rate, (1.0 - self.level) / 2
-        found = {}
-        for name, value in points.items():
-            usable, diagnostics = self._usable(value, values.get(name, []), self.resamples)
-            ends = None
-            if usable:
-                change = scale * (np.array(values[name]) - value)
-                below, above = np.quantile(change, [tail, 1.0 - tail], method="weibull")
-                ends = (value - above, value - below)
-            found[name] = ends, {**diagnostics, "subsample": float(size)}
-        return found
-
-
-@dataclass(frozen=True)
-class HulC(_Interval):
-    """The estimates of another estimator, to the last bit, with the hull of its values on disjoint batches of the rows.
-
-        [min_b theta_b, max_b theta_b],   theta_b the value on batch b of B
-
-    P(miss) = 2^(1 - B) if no theta_b is above the truth with a probability other than 1/2. B is the least number for which
-    that is at most 1 - level, and with the probability that makes the level exact one batch less: at 0.95 6 batches, with
-    probability 3/5 5.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Whose estimates these are.
-    level : float
-        Confidence level of the intervals.
-
-    Notes
-    -----
-    It needs no more than an estimator without median bias, and an estimator of a calibration error rarely is one: a plug-in
-    on a sixth of the rows is far too large. For a median bias of D, P(miss) is (1/2 - D)^B + (1/2 + D)^B, and 1 at D = 1/2.
-
-    Measured coverage of the truth at 95 %, in % (200 samples: +- 1.5 at 95, +- 3.5 at 50):
-
-                                       n  beta_calibrated  beta_overconfident   beta_wavy
-        binned15 l1                  500                0                  32           0
-                                   2,000                0                  80           5
-        binned15 l2_squared          500                0                   7           0
-                                   2,000                0                  65           2
-        debiased15 l2_squared        500               99                  94          93
-
-    Errors are cut at 0; no interval with fewer than 20 rows or where a batch has no finite value; points that have a bound
-    already keep it. Diagnostics: resamples, the number of batches.
-
-    **Cost.** One more call in all, on batches.
-
-    References
-    ----------
-    Kuchibhotla, Balakrishnan and Wasserman (2024), The HulC: confidence regions from convex hulls, JRSS B 86, Algorithm 1.
-
-    Examples
-    --------
-    >>> from harness.estimators import Brier
-    >>> rng = np.random.default_rng(0)
-    >>> p = rng.random(600)
-    >>> e = HulC(Brier())(p, (rng.random(600) < p).astype(int), rng)["brier"]
-    >>> e.low < 1 / 6 < e.high
-    True
-    """
-
-    estimator: Any
-    level: float = 0.95
-
-    def __post_init__(self):
-        check_callable(self.estimator)
-        check_level(self.level)
-
-    @property
-    def seconds(self):
-        return 2.0 * self._inner_seconds + 5 * 1e-4
-
-    def batches(self, rng):
-        """How many batches: at random one of two neighbouring numbers."""
-        alpha = 1.0 - self.level
-        most = max(2, math.ceil(1.0 - math.log2(alpha) - 1e-9))
-        fewer = (alpha - 2.0 ** (1 - most)) / 2.0 ** (1 - most)  # P(miss) doubles with one less
-        return most - int(most > 2 and rng.random() < fewer)
-
-    def _ends(self, points, p, y, notion, problem, rng):
-        batches = self.batches(rng)
-        drawn = np.array_split(rng.permutation(len(p)), batches)
-        values = self._on_rows(p, y, notion, problem, rng, drawn)
-        found = {}
-        for name, value in points.items():
-            of_it = values.get(name, [])
-            usable, diagnostics = self._usable(value, of_it, batches)
-            found[name] = (min(of_it), max(of_it)) if usable else None, diagnostics
-        return found
-
-
-@dataclass(frozen=True)
-class Consistency(_Resampling):
-    """A test of calibration by any estimator: how often labels drawn from the predictions give a value as large as it found.
-
-        p_value = (1 + #{b: T_b >= T}) / (resamples + 1),   T_b the value at the same p with labels Y_b ~ p
-
-    Parameters
-    ----------
-    estimator : estimator
-        Whose value is the test statistic: large where predictions are miscalibrated.
-    statistic : str
-        Which of its estimands.
-    resamples : int
-        How many times labels are drawn, at least 19. Where level (resamples + 1) is an integer, as with 99 and 0.05, the size
-        is exact up to ties.
-
-    Notes
-    -----
-    Null hypothesis: Y given p is distributed as p says. Then T and all T_b are exchangeable given p, and
-    P(p_value <= level) <= level for every n and every estimator, biased or not; equal values count against rejection, and so
-    do labels for which the estimator has no value. Classwise, labels are drawn from the whole vector, so that the hypothesis
-    is canonical calibration; top-label, whether the top class is right is drawn from the confidence. Power is that of the
-    statistic: a debiased one gains nothing here by its debiasing but what it subtracts from noise.
-
-    Measured share of p-values of at most 0.05 with 99 draws, in % (100 samples: +- 2.2 at 5, +- 5 at 50; * 63 or 64 samples:
-    +- 6 at 50), for n = 200 and 1,000:
-
-                                    beta_calibrated  beta_shifted  beta_wavy*
-        binned15 l1                            4, 4        13, 23      16, 67
-        binned15_mass l1                       9, 1         9, 19      11, 57
-        debiased15 l2_squared                  4, 3         4, 19       5, 27
-
-    **Diagnostics.** statistic, its value; null_mean and null_sd, of the values at drawn labels; resamples; undefined_resamples.
-
-    **Cost.** `resamples` + 1 calls on n rows.
-
-    References
-    ----------
-    Broecker and Smith (2007), Weather and Forecasting 22; Vaicenavicius et al. (2019), AISTATS, Section 5 (consistency
-    resampling); Davison and Hinkley (1997), eq. 4.11 (Monte Carlo p-value).
-
-    Examples
-    --------
-    >>> import harness
-    >>> from harness.estimators import Binned
-    >>> p, y = harness.load_problem("beta_overconfident").sample(500, np.random.default_rng(0))
-    >>> Consistency(Binned())(p, y, np.random.default_rng(1))["p_value"].value
-    0.01
-    """
-
-    estimator: Any
-    statistic: str = "l1"
-    resamples: int = 99
-
-    estimands = ("p_value",)
-
-    def __post_init__(self):
-        check_callable(self.estimator)
-        check_count("resamples", self.resamples, MIN_LABELS, 99)
-        names = self.inner.estimands
-        if names is not None and self.statistic not in names:
-            raise BadInputError(_no_statistic(self.statistic, names))
-
-    @property
-    def seconds(self):
-        return (1.0 + self.resamples) * self._inner_seconds
-
-    def __call__(self, p, y, rng=None, notion=None, problem=None):
-        notion, found = self._applied(p, y, rng, notion, problem)
-        if self.statistic not in found:
-            raise BadInputError(_no_statistic(self.statistic, found))
-        value = found[self.statistic].value
-        if not math.isfinite(value):
-            raise UndefinedError(f"the statistic {self.statistic} is {value}, which has no p-value")
-        (own,) = own_streams(rng, 1)
-        at_null = []
-        for _ in range(self.resamples):
-            drawn = finite_values(self, p, calibrated_labels(p, y, own), notion, problem, own)
-            if self.statistic in drawn:
-                at_null.append(drawn[self.statistic])
-        lost = self.resamples - len(at_null)
-        larger = sum(x >= value - SAME * max(1.0, abs(value)) for x in at_null)
-        diagnostics = {"statistic": value, "resamples": float(self.resamples)}
-        if at_null:
-            diagnostics |= {"null_mean": float(np.mean(at_null)), "null_sd": float(np.std(at_null))}
-        if lost:
-            diagnostics["undefined_resamples"] = float(lost)
-        return {"p_value": Estimate((1 + larger + lost) / (self.resamples + 1), diagnostics=diagnostics)}
-
-
-def _no_statistic(name, names):
+def no_statistic(name, names):
+    """The sentence on a statistic that an estimator does not return."""
     return f"statistic is {name!r}, which the estimator does not return; it has {', '.join(names)}."

@@ -3,6 +3,7 @@
 results/baseline/<experiment>.parquet    the records of the arena's experiments, compactly (harness.runs.stored), without
 diagnostics
 results/baseline/baseline.json           of every problem its number of classes, and the family that it belongs to
+results/baseline/arena_pairs.parquet     and others that the arena's page shows beside: nothing is compared with them
 
 The numbers depend on no data at hand: problems that are fitted to files are stored with their truths, and compared by what was
 recorded, where the files are absent. A file whose cells are not those that the arena has today is refused.
@@ -72,6 +73,12 @@ def experiments() -> dict[str, tuple[str, ...]]:
     return {name: (f"experiment={name}",) for name in named if option("experiment", name).config.get("arena")}
 
 
+def beside() -> dict[str, tuple[str, ...]]:
+    """{name: overrides} of the other experiments that the arena's page shows: intervals, tests, pairs of models."""
+    named = option("experiment", WHOLE).config["records_of"]
+    return {name: (f"experiment={name}",) for name in named if not option("experiment", name).config.get("arena")}
+
+
 def families() -> dict[str, list[str]]:
     """{family: [problem ids]} as conf/experiment/arena.yaml has it."""
     said: dict[str, Any] = option("experiment", "arena").config.get("arena") or {}
@@ -84,7 +91,8 @@ def classes_of(plan: Plan) -> dict[str, int]:
 
 
 def store(out: Path, folder: str | Path | None = None) -> list[Path]:
-    """Write the baseline from the records of a results folder; returns its files.
+    """Write the baseline from the records of a results folder; returns its files. Of the experiments `beside` those are written
+    that are complete there.
 
     Raises
     ------
@@ -107,6 +115,11 @@ def store(out: Path, folder: str | Path | None = None) -> list[Path]:
             raise BadInputError(f"{len(missing):,} cells of {name} have no record in {out}, the first {first}; {REMEDY}.")
         written.append(stored.store(frame.assign(diagnostics=None), plan, out, stored.path_of(where, name)))
         classes |= classes_of(plan)
+    for name, overrides in beside().items():
+        plan = planning.plan(compose([*overrides]))
+        frame = records.load_records(out, {cell.key for cell in plan.cells})
+        if {cell.key for cell in plan.cells} <= set(frame.loc[frame["status"].isin((*records.FINISHED, "failed")), "key"]):
+            written.append(stored.store(frame.assign(diagnostics=None), plan, out, stored.path_of(where, name)))
     chosen = {family: [name for name in members if name in classes] for family, members in families().items()}
     told = {
         "version": VERSION,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import BadInputError
-from harness.report import arena, arena_page
+from harness.report import arena, arena_tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,7 +105,7 @@ def leaderboards(settings: pd.DataFrame, resamples: int = RESAMPLES) -> pd.DataF
 
     coarse = points(settings)
     coarse = coarse[coarse["regret"].notna()]
-    coarse = coarse.assign(k=arena_page.near(coarse["k"]))
+    coarse = coarse.assign(k=arena_tables.near(coarse["k"]))
     main = coarse["estimand"].isin(arena.MAIN)
     parts = []
     for by in itertools.chain.from_iterable(itertools.combinations(BY, size) for size in range(len(BY) + 1)):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from harness.common.paths import PACKAGE
-from harness.report import arena, arena_page, arena_plot
+from harness.report import arena, arena_plot, arena_tables
 from harness.report.page import number
 from harness.report.style import COLOURS
 from harness.site import arena_data, layout
@@ -80,7 +80,7 @@ def _sizes(found: Arena) -> list[int]:
 def matrices(found: Arena) -> Iterator[dict[str, Any]]:
     """Of every notion and ranked estimand the estimator with the least mean regret by k (rows) and n (columns)."""
     coarse = found.settings[found.settings["estimand"].isin(arena.MAIN)]
-    coarse = coarse.assign(k=arena_page.near(coarse["k"]))
+    coarse = coarse.assign(k=arena_tables.near(coarse["k"]))
     chosen = arena.choices(coarse, ("n", "k"), resamples=arena_data.RESAMPLES)
     for notion in arena_data.notions(found):
         for estimand in arena.MAIN:

@@ -1,0 +1,75 @@
+"""Peak memory of the arena's estimators, once per notion, n and k, each in a process of its own: results/arena/memory.csv.
+
+    python benchmarks/arena_memory.py [OUT.csv]
+
+What is measured is one estimate on one sample, above what was resident just before (harness.common.peak_memory), after a first
+estimate on 200 rows, so that libraries and compiled code that are loaded once do not count. One thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import functools
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from harness.common.peak_memory import Peak, peak_of
+from harness.common.threads import one_thread
+from harness.estimators.base import EstimatorSpec, apply
+from harness.math.notions import reduce
+from harness.problems.base import ProblemSpec
+from harness.runs.components import load
+from harness.runs.config import compose
+from harness.runs.plan import skip_reason
+
+PROBLEMS = {"wavy_k2": 5000, "wavy_k10": 5000, "wavy_k100": 1000}
+FIRST = 200  # rows of the estimate before
+SECONDS = 60.0
+OUT = Path(__file__).parent.parent / "results" / "arena" / "memory.csv"
+COLUMNS = ("estimator", "notion", "n", "k", "peak_mb", "method", "reason")
+
+
+def estimators() -> list[str]:
+    """Those of the arena's ranked parts."""
+    parts = [compose([f"experiment={name}"])["estimator"] for name in ("arena", "arena_hundred", "arena_slow")]
+    return list(dict.fromkeys(name for part in parts for name in part))
+
+
+def rows(names: list[str]) -> list[tuple]:
+    """One row per estimator, notion and size."""
+    found = []
+    for problem_id, n in PROBLEMS.items():
+        problem = load("problem", problem_id, {})
+        p, y = problem.sample(n, np.random.default_rng(0))
+        for notion in ProblemSpec.of(problem).default_notions:
+            sample, few = reduce(p, y, notion), reduce(p[:FIRST], y[:FIRST], notion)
+            for name in names:
+                estimator = load("estimator", name, {})
+                reason = skip_reason(ProblemSpec.of(problem), EstimatorSpec.of(estimator), notion, n)
+                if reason is None:
+                    first, call = (
+                        functools.partial(apply, estimator, *of, notion, np.random.default_rng(1), problem)
+                        for of in (few, sample)
+                    )
+                    with one_thread():
+                        with contextlib.suppress(Exception):
+                            first()  # here too, so that what it loads and compiles is loaded once
+                        peak = peak_of(call, SECONDS, first)
+                else:
+                    peak = Peak(None, "", reason)
+                found.append((name, notion, n, ProblemSpec.of(problem).classes, peak.mb, peak.method, peak.reason))
+                print(*found[-1], sep="\t", flush=True)
+    return found
+
+
+if __name__ == "__main__":
+    out = Path(sys.argv[1]) if len(sys.argv) > 1 else OUT
+    out.parent.mkdir(parents=True, exist_ok=True)
+    table = sorted(rows(estimators()), key=lambda row: (row[3], row[2], row[1], row[0]))
+    with out.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows([*row[:4], "" if row[4] is None else f"{row[4]:.3g}", row[5], row[6] or ""] for row in table)

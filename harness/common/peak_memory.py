@@ -1,0 +1,113 @@
+"""How much memory a call needs: the peak of resident memory while it runs, less what was resident just before."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import math
+import multiprocessing
+import resource
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+KERNEL, RUSAGE = "VmHWM", "ru_maxrss"
+
+
+class Peak(NamedTuple):
+    """Peak resident memory of a call in MB (10^6 bytes) above what was resident before, how it was read, or why it was not."""
+
+    mb: float | None
+    method: str
+    reason: str | None = None
+
+
+def peak_of(call: Callable[[], Any], seconds: float = 60.0, first: Callable[[], Any] | None = None) -> Peak:
+    """The peak of one call, in a process of its own that is forked from this one.
+
+    Parameters
+    ----------
+    call : callable without arguments
+        Runs in the forked process; what it returns is thrown away.
+    seconds : float
+        CPU seconds, after which the process is ended and there is no value: not of the wall, which a busy machine would decide.
+    first : callable without arguments, optional
+        Runs in the forked process before anything is read, such as a smaller call of the same kind: pages of libraries and code
+        that are not the call's own are then resident. What it raises does not matter.
+
+    Returns
+    -------
+    Peak
+        mb is None, with the reason, where the call raised, took too long, died, or where the peak cannot be read.
+
+    Notes
+    -----
+    The kernel's high-water mark VmHWM is set back by writing 5 to /proc/self/clear_refs just before the call, so that the past of
+    this process does not count. Where that file is absent or closed, ru_maxrss is read before and after: if it has not risen, the
+    call stayed below the process's own past and no value is given. Memory that the allocator holds free is given back before
+    (glibc's malloc_trim), or a call would fill it unseen. Resolution: pages, and how the kernel counts them; a value of some
+    tenths of a MB means next to nothing.
+    """
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=_measured, args=(call, first, sender, seconds))
+    child.start()
+    sender.close()
+    try:
+        found: Peak = receiver.recv()
+        return found
+    except EOFError:
+        child.join()
+        if child.exitcode == -signal.SIGXCPU:
+            return Peak(None, "", f"it takes more than {seconds:g} CPU seconds")
+        return Peak(None, "", f"the process died (exit code {child.exitcode})")
+    finally:
+        if child.is_alive():
+            child.kill()
+        child.join()
+
+
+def _measured(call: Callable[[], Any], first: Callable[[], Any] | None, sender: Any, seconds: float) -> None:
+    if first is not None:
+        with contextlib.suppress(Exception):
+            first()
+    gc.collect()
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
+    signal.signal(signal.SIGXCPU, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time() + seconds), resource.RLIM_INFINITY))
+    try:
+        before, method = _reset()
+        call()
+        after = _status(KERNEL) if method == KERNEL else _rusage()
+    except BaseException as error:
+        sender.send(Peak(None, "", " ".join(f"{type(error).__name__}: {error}".split())[:200]))
+        return
+    if method == RUSAGE and after <= before:
+        sender.send(Peak(None, method, "it stays below what the process held before"))
+    else:
+        sender.send(Peak(max(after - before, 0.0) / 1e6, method))
+
+
+def _reset() -> tuple[float, str]:
+    """Bytes before the call, and what they and the bytes after it are read by."""
+    try:
+        CLEAR.write_text("5")
+        return _status("VmRSS"), KERNEL
+    except OSError:
+        return _rusage(), RUSAGE
+
+
+def _status(name: str) -> float:
+    line = next(line for line in STATUS.read_text().splitlines() if line.startswith(f"{name}:"))
+    return 1024.0 * float(line.split()[1])
+
+
+def _rusage() -> float:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return float(peak if sys.platform == "darwin" else peak * 1024)
