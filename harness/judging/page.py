@@ -93,7 +93,7 @@ def _environment() -> Any:
     from harness.common.paths import PACKAGE
     from harness.report.page import environment
 
-    made = environment()  # type: ignore[no-untyped-call]
+    made = environment()
     made.loader = FileSystemLoader([PACKAGE / "judging" / "templates", PACKAGE / "report" / "templates"])
     made.filters.update(
         number=words.number, percent=words.percent, ends=lambda one: words.ends(one, words.DASH), estimand=words.estimand,

@@ -204,7 +204,7 @@ def _between(interval: Interval) -> str:
 
 def _rows(blocks: Sequence[Block], width: float, letters: int) -> str:
     """One axis per block, with a dot and a bar per row, drawn in this width (inches), labels in lines of so many letters."""
-    plt = pyplot()  # type: ignore[no-untyped-call]
+    plt = pyplot()
     labels = [[_label(one.label, letters) for one in block.lines] for block in blocks]
     heights = [sum(0.1 + 0.125 * (1 + text.count("\n")) for text in of_block) + 0.12 for of_block in labels]
     height = sum(heights) + sum(0.62 if block.unit else 0.46 for block in blocks)
