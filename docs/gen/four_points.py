@@ -35,7 +35,7 @@ FAMILIES = {  # by the module in which the estimator's class is defined, or by t
     "Learned": ("best",),
     "Certified bounds": ("certified",),
     "Tests": ("score_tests", "skce_block_test"),
-    "Intervals and tests around another estimator": ("resampling", "bootstrap"),
+    "Intervals and tests around another estimator": ("resampling", "subsampling", "consistency", "bootstrap"),
     "Other libraries": ("peers",),
 }  # fmt: skip
 
