@@ -168,11 +168,14 @@ def _problem(name: str, family: str, found: Arena | None, stored_truths: dict[st
         return Problem(name, about, family, key, None, str(error), known, {})
     if spec.unavailable or spec.posterior is None:
         return Problem(name, about, family, key or made.key, made.object, absent, known, {})
-    truths = known or {what: said for what, said in stored_truths.get(made.key, {}).items() if said} or _truths(made.object, spec)
     facts, drawn = _kept_facts(out / "problems" / "pictures" / f"{name}.json", made.key), None
     if not facts:
         drawn = Drawn.of(made.object)
         facts = facts_of(drawn, made.key)
+    truths = known or {what: said for what, said in stored_truths.get(made.key, {}).items() if said}
+    if not truths:  # none are stored: computed once, and kept with the facts
+        truths = facts.setdefault("truths", {}) or _truths(made.object, spec)
+        facts["truths"] = truths
     return Problem(name, about, family, made.key, made.object, "", truths, facts, drawn)
 
 
