@@ -126,7 +126,7 @@ def test_the_ten_lines_are_those_of_the_arenas_page(small):
     first = (small / "index.html").read_text()
     lines = overview.answers(build.Sources(RESULTS, small))
     assert len(lines) == 10 and all(len(line) == len(overview.HEADS) for line in lines)
-    for _, use, off, _, _ in lines:
+    for _, use, off, *_ in lines:
         assert f'href="estimators/{use}.html"' in first and f">{off}<" in first
 
 
@@ -143,6 +143,25 @@ def test_a_later_build_removes_what_is_gone_and_keeps_the_documentation(small, t
     build.build(tmp_path, rooms=rooms)
     assert not copy.exists() and (copy.parent.parent / "next" / "next.html").is_file()
     assert {path.read_text() for path in (site / "docs").iterdir()} == {"built"}
+
+
+def test_what_is_alike_for_every_folder_is_made_once(tmp_path, monkeypatch):
+    calls = []
+
+    def room(root):
+        calls.append(root)
+        yield "arena/index.html", "<h1>Arena</h1>"
+
+    rooms = {"arena": room, "your runs": own_results.pages}
+    for _ in range(2):
+        build.build(tmp_path, rooms=rooms)
+    assert len(calls) == 1 and (tmp_path / "site" / "arena" / "index.html").is_file()
+    (tmp_path / "site" / "arena" / "index.html").unlink()
+    build.build(tmp_path, rooms=rooms)
+    assert len(calls) == 2
+    monkeypatch.setattr(build, "code_and_baseline", lambda: "other")
+    build.build(tmp_path, rooms=rooms)
+    assert len(calls) == 3
 
 
 def test_own_runs_are_listed_beside_the_results(tmp_path):

@@ -13,10 +13,16 @@ from typing import TYPE_CHECKING, Any
 from harness.common.writing import whole_file
 from harness.report import counted, index, papers
 from harness.runs.options import ids
+from harness.site.made import Made, code_and_baseline
 
 if TYPE_CHECKING:
     import pandas as pd
 
+# the parts that are the same for every folder of results: they take a minute or more, and are kept while what they are made of is
+# the same
+ALIKE = (
+    "scripts and style", "arena", "files of arena", "estimators", "files of estimators", "problems", "files of problems",
+)  # fmt: skip
 Content = str | bytes | Path | None  # of a page, of a picture; the file that is copied; None: what is there stays
 Page = tuple[str, str]  # path below the site's root, HTML
 Asset = tuple[str, bytes]
@@ -85,14 +91,16 @@ def build(
         If the extra `site` is not installed.
     """
     root = Sources.of(folder, out)
-    written: set[Path] = set()
+    past, made, stamp = Made.read(root.out), {}, code_and_baseline()
     for words, room in (every() if rooms is None else rooms).items():
-        started, before = time.monotonic(), len(written)
-        for path, content in room(root):
-            write(root.out / path, content)
-            written.add(root.out / path)
-        say(f"  {words}: {len(written) - before:,} files, {time.monotonic() - started:.1f} s")
-    _prune(root.out, written)
+        started = time.monotonic()
+        kept = past.files(words, stamp, root.out) if words in ALIKE else None
+        made[words] = kept if kept is not None else [_written(root.out, *one) for one in room(root)]
+        took = "as before" if kept is not None else f"{time.monotonic() - started:.1f} s"
+        say(f"  {words}: {len(made[words]):,} files, {took}")
+        Made(stamp, {**(past.parts if past.stamp == stamp else {}), **made}).save(root.out)  # interrupted? it goes on from here
+    Made(stamp, made).save(root.out)
+    _prune(root.out, {root.out / path for paths in made.values() for path in paths})
     return root.out / "index.html"
 
 
@@ -120,6 +128,11 @@ def every() -> dict[str, Room]:
     for words, module in (("arena", leaderboard), ("estimators", estimator_cards), ("problems", problem_pages)):
         found |= {words: module.pages, f"files of {words}": module.assets}
     return found
+
+
+def _written(out: Path, path: str, content: Content) -> str:
+    write(out / path, content)
+    return path
 
 
 def write(path: Path, content: Content) -> None:
