@@ -20,6 +20,7 @@ from harness.report import arena, problem_cards
 from harness.report.page import amount, number
 from harness.report.style import COLOURS, pyplot
 from harness.runs import catalogue, components, stored
+from harness.runs.options import option
 from harness.site import arena_data, docstrings, failures, layout
 from harness.site.arena_data import Arena
 from harness.site.estimator_cards import api, users
@@ -180,8 +181,11 @@ def _problem(name: str, family: str, found: Arena | None, stored_truths: dict[st
 
 
 def problem_about(name: str) -> str:
-    """What a problem is, in a sentence without a formula."""
-    return catalogue.first_sentence(problem_cards.about(name))
+    """What a problem is, in a sentence without a formula: what its YAML says, else its class and parameters."""
+    if said := catalogue.first_sentence(option("problem", name).about):
+        return said
+    node = catalogue.config("problem", name)
+    return f"{catalogue.first_sentence(catalogue.docstring(node['_target_']))}: {catalogue.short(node)}"
 
 
 def _truths(problem: Any, spec: ProblemSpec) -> dict[str, Any]:
