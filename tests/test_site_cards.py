@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import re
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from browser import chromium
 
 from harness.common.paths import CHECKOUT
 from harness.report import arena
-from harness.site import arena_data, assets, costs, docstrings, estimator_cards, failures, layout, leaderboard, problem_pages
+from harness.site import arena_data, assets, costs, docstrings, estimator_cards, failures, leaderboard, problem_pages
 from harness.site.build import Sources
 
 QUESTIONS = yaml.safe_load((Path(__file__).parent / "site_questions.yaml").read_text())
@@ -150,9 +151,7 @@ def test_over_estimates_are_counted_where_the_truth_is_not_zero(small):
 def test_exponents_are_those_of_a_power_law(small):
     (cost,) = costs.costs("binned15", small.settings)
     assert (cost.source, cost.notion, cost.in_n.groups) == (costs.ARENA, "binary", 3) and cost.in_n.value == pytest.approx(1.0)
-    seconds, low, high, measured = cost.at(5000)
-    assert seconds == pytest.approx(25e-4) and low <= seconds <= high and not measured
-    assert cost.at(200)[3]
+    assert cost.at(200) == pytest.approx(1e-4) and cost.at(5000) is None  # nothing is extrapolated
     logs = pd.DataFrame({"problem": list("abcd"), "k": [2, 8, 2, 8], "n": 100, "log": np.log([1.0, 4.0, 1.1, 4.4])})
     assert costs.in_k(logs).value == pytest.approx(1.0) and costs.in_k(logs).sizes == (2, 8)
 
@@ -241,9 +240,10 @@ def test_the_questions_take_at_most_three_clicks():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not (CHECKOUT / "results" / "site" / "index.html").is_file(), reason="`calharness site` has not built it")
 def test_the_site_answers_the_questions():
-    site = CHECKOUT / "results" / "site"
+    site = Path(os.environ.get("CALHARNESS_SITE") or CHECKOUT / "results" / "site")
+    if not (site / "arena" / "index.html").is_file():
+        pytest.skip(f"`calharness site` has not built {site}")
     with chromium() as browser, browser.opened(site / "index.html") as seen:
         for one in QUESTIONS:
             seen.page.goto((site / "index.html").as_uri())
@@ -253,7 +253,11 @@ def test_the_site_answers_the_questions():
                     seen.page.select_option(f"#filter-{name}", value)
                 else:
                     seen.page.click(f'a[href="{click}"] >> visible=true')
-            text = " ".join(seen.page.inner_text("main").split())
             for answer in one["answer"]:
-                assert re.search(answer, text), (one["question"], answer, text[:300])
-    assert layout.NAVIGATION
+                for _ in range(50):  # until the page's scripts have run
+                    text = " ".join(seen.page.inner_text("main").split())
+                    if re.search(answer, text):
+                        break
+                    seen.page.wait_for_timeout(100)
+                else:
+                    raise AssertionError((one["question"], answer, text[:300]))

@@ -112,7 +112,7 @@ def row_of(card: Card) -> dict[str, Any]:
     return {
         "name": card.name, "about": card.about, "notions": ", ".join(n.replace("_", " ") for n in card.spec.notions),
         "estimands": ", ".join(card.spec.estimands or ("not declared",)), "over": over(card.rows),
-        "seconds": seconds(cost[0]) if cost else "–", "seconds_by": cost[0] if cost else 1e9,
+        "seconds": seconds(cost) if cost else "–", "seconds_by": cost or 1e9,
         "rank": f"{best['rank']:.0f} of {best['of']} ({best['said']})" if best else "–", "rank_by": best["rank"] if best else 1e9,
     }  # fmt: skip
 
@@ -215,10 +215,8 @@ def fact(card: Card) -> str:
         said.append(f"its estimates are {word} ({percent(share)} above the truth where that is not 0)")
     cost = next((c for c in card.costs if c.at(1000)), None)
     if cost:
-        found = cost.at(1000)
-        said.append(
-            f"an estimate at n = 1,000 takes {seconds(found[0]) if found else '–'} of CPU ({cost.notion.replace('_', ' ')})"
-        )
+        found = seconds(cost.at(1000) or math.nan)
+        said.append(f"an estimate at n = 1,000 takes {found} of CPU time ({cost.notion.replace('_', ' ')})")
     bounds = [kind for kind in failures.BOUNDS if card.rows["kind"].eq(kind).any()]
     if bounds:
         said.insert(
@@ -348,10 +346,7 @@ def cost_of(one: costs.Cost) -> dict[str, Any]:
     rows = [(f"k = {k}", [seconds(table.loc[k, n]) for n in table.columns]) for k in table.index]
     said = [exponent(one.in_n, "n")] if one.in_n else []
     said += [exponent(one.in_k, "k")] if one.in_k else []
-    beyond = one.at(5000)
-    if beyond and not beyond[3]:
-        guess = f"from n = {max(sizes):,} by this exponent {seconds(beyond[0])}, more where the order in n is higher"
-        said.append(f"At n = 5,000 not measured here; {guess}.")
+    said += [] if one.at(5000) else ["At n = 5,000 it was not measured here, and the exponent may be larger there."]
     return {"notion": one.notion.replace("_", " "), "source": one.source, "sizes": sizes, "rows": rows, "said": said}
 
 

@@ -20,6 +20,7 @@ from harness.report import arena, problem_cards
 from harness.report.page import amount, number
 from harness.report.style import COLOURS, pyplot
 from harness.runs import catalogue, components, stored
+from harness.runs.options import option
 from harness.site import arena_data, docstrings, failures, layout
 from harness.site.arena_data import Arena
 from harness.site.estimator_cards import api, users
@@ -168,17 +169,23 @@ def _problem(name: str, family: str, found: Arena | None, stored_truths: dict[st
         return Problem(name, about, family, key, None, str(error), known, {})
     if spec.unavailable or spec.posterior is None:
         return Problem(name, about, family, key or made.key, made.object, absent, known, {})
-    truths = known or {what: said for what, said in stored_truths.get(made.key, {}).items() if said} or _truths(made.object, spec)
     facts, drawn = _kept_facts(out / "problems" / "pictures" / f"{name}.json", made.key), None
     if not facts:
         drawn = Drawn.of(made.object)
         facts = facts_of(drawn, made.key)
+    truths = known or {what: said for what, said in stored_truths.get(made.key, {}).items() if said}
+    if not truths:  # none are stored: computed once, and kept with the facts
+        truths = facts.setdefault("truths", {}) or _truths(made.object, spec)
+        facts["truths"] = truths
     return Problem(name, about, family, made.key, made.object, "", truths, facts, drawn)
 
 
 def problem_about(name: str) -> str:
-    """What a problem is, in a sentence without a formula."""
-    return catalogue.first_sentence(problem_cards.about(name))
+    """What a problem is, in a sentence without a formula: what its YAML says, else its class and parameters."""
+    if said := catalogue.first_sentence(option("problem", name).about):
+        return said
+    node = catalogue.config("problem", name)
+    return f"{catalogue.first_sentence(catalogue.docstring(node['_target_']))}: {catalogue.short(node)}"
 
 
 def _truths(problem: Any, spec: ProblemSpec) -> dict[str, Any]:
