@@ -78,10 +78,12 @@ def test_a_leaderboard_of_every_combination_of_filters(small):
 def test_the_rows_of_the_page_are_those_of_the_leaderboards(small):
     held = json.loads(json.dumps(leaderboard.packed(small.boards), allow_nan=False))
     assert sum(map(len, held["rows"].values())) == len(small.boards)
-    row = dict(zip(held["fields"], held["rows"]["l1|all|all|all"][0]))
+    row = dict(zip(held["fields"], held["usual"])) | dict(zip(held["fields"], held["rows"]["l1|all|all|all"][0]))
     first = small.overall[small.overall["estimand"].eq("l1")].sort_values("rank").iloc[0]
     assert held["estimators"][row["estimator"]] == first["estimator"] and row["rank"] == 1
     assert row["regret"] == pytest.approx(first["regret"], rel=0.005) and held["at"][row["worst_at"]] == first["worst_at"]
+    single = held["rows"]["l1|power|200|2"]  # no worst one, nothing lost: such a row ends early
+    assert min(map(len, single)) <= held["fields"].index("worst") and max(map(len, single)) <= len(held["fields"])
 
 
 def test_the_frontier_holds_what_nothing_ranked_beats(small):
@@ -232,6 +234,8 @@ def test_table_and_chart_follow_the_filters(here):
         for path in ("arena/index.html", "estimators/index.html", "estimators/binned15.html"):
             with browser.opened(site / path, size="phone", dark=True) as seen:
                 assert seen.overflow() <= 0, path
+                wide = seen.page.evaluate("[...document.querySelectorAll('thead th:first-child')].map(th => th.offsetWidth)")
+                assert wide and max(wide) < 390 / 2, path  # it stays in view, and the rest needs the room
                 seen.assert_quiet()
 
 

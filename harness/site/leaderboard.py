@@ -33,11 +33,12 @@ ESTIMANDS = {
     "top_class_l1": "L1 of the top class given the vector", "top_class_l1_over": "L1 of the top class, over-confidence",
     "top_class_l1_under": "L1 of the top class, under-confidence",
 }  # fmt: skip
-# of a row, in the order in which the page's script has them
+# of a row, in the order in which the page's script has them; the last ones often have their usual value, and a row ends before
 FIELDS = (
-    "estimator", "rank", "rank_low", "rank_high", "regret", "low", "high", "worst", "worst_low", "worst_high", "worst_at", "rmse",
-    "bias", "over", "coverage", "cpu_seconds", "settings", "share", "undefined", "failed", "skipped", "frontier",
+    "estimator", "rank", "rank_low", "rank_high", "regret", "low", "high", "rmse", "bias", "over", "cpu_seconds", "settings",
+    "share", "coverage", "worst", "worst_low", "worst_high", "worst_at", "frontier", "undefined", "failed", "skipped",
 )  # fmt: skip
+USUAL = dict.fromkeys(FIELDS) | dict.fromkeys(("frontier", "undefined", "failed", "skipped"), 0)
 HEADS = (
     "Estimator", "Rank", "Mean regret", "Worst regret", "RMSE", "Bias", "Over", "Coverage", "CPU time", "Settings", "No answer",
 )  # fmt: skip
@@ -164,9 +165,10 @@ def packed(boards: pd.DataFrame) -> dict[str, Any]:
     Returns
     -------
     dict
-        fields: names of a row's entries; estimators, at: what the numbers in the entries `estimator` and `worst_at` stand for;
-        kinds: of every estimator; rows: {"estimand|family|n|k": rows}, numbers to three digits, None for none (and for the
-        worst regret of a single (family, n, k), which is its mean).
+        fields: names of a row's entries; usual: what the entries are that a shorter row lacks at its end; estimators, at: what
+        the numbers in the entries `estimator` and `worst_at` stand for; kinds: of every estimator;
+        rows: {"estimand|family|n|k": rows}, numbers to three digits, None for none (and for the worst regret of a single
+        (family, n, k), which is its mean).
     """
     estimators = sorted(boards["estimator"].unique())
     places = sorted(boards["worst_at"].unique())
@@ -179,9 +181,17 @@ def packed(boards: pd.DataFrame) -> dict[str, Any]:
         ]
         if ALL not in key:  # one (family, n, k): the worst of it is its mean, which the page's script repeats
             columns = [[None] * len(held) if name.startswith("worst") else c for name, c in zip(FIELDS, columns)]
-        rows["|".join(key)] = [list(row) for row in zip(*columns)]
+        rows["|".join(key)] = [_without_usual(list(row)) for row in zip(*columns)]
     named = [arena_plot.kind(name)[0] for name in estimators]
-    return {"fields": list(FIELDS), "estimators": estimators, "kinds": named, "at": places, "rows": rows}
+    usual = [USUAL[name] for name in FIELDS]
+    return {"fields": list(FIELDS), "usual": usual, "estimators": estimators, "kinds": named, "at": places, "rows": rows}
+
+
+def _without_usual(row: list[Any]) -> list[Any]:
+    """A row without the usual entries at its end: most have no worst regret and lost nothing, and the page is to stay small."""
+    while row and row[-1] == USUAL[FIELDS[len(row) - 1]]:
+        row.pop()
+    return row
 
 
 def with_frontier(board: pd.DataFrame) -> pd.DataFrame:

@@ -18,7 +18,7 @@
   const link = name => { const a = document.createElement("a"); a.href = `../estimators/${encodeURIComponent(name)}.html`; a.textContent = name; return a.outerHTML; };
 
   const row = entries => {
-    const r = Object.fromEntries(data.fields.map((name, i) => [name, entries[i]]));
+    const r = Object.fromEntries(data.fields.map((name, i) => [name, i < entries.length ? entries[i] : data.usual[i]]));
     const at = r.worst_at === null ? "this family, n and k" : data.at[r.worst_at];
     if (r.worst_at === null) Object.assign(r, { worst: r.regret, worst_low: r.low, worst_high: r.high });
     return { ...r, kind: data.kinds[r.estimator], estimator: data.estimators[r.estimator], said: interval(r.regret, r.low, r.high),
