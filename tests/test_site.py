@@ -13,7 +13,7 @@ from browser import chromium
 from harness.common.paths import CHECKOUT
 from harness.errors import BadInputError
 from harness.report import index
-from harness.site import assets, build, layout, overview, own_results, papers, provenance
+from harness.site import assets, build, copies, layout, overview, own_results, papers, provenance
 
 RESULTS = CHECKOUT / "results"
 OWN = {  # the parts without the arena's, which have tests of their own, and without what other packages bring
@@ -329,3 +329,14 @@ def prints(browser, path):
         seen.page.emulate_media(media="print")
         assert seen.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
         assert not seen.page.locator("header nav").is_visible() and seen.page.locator("h1").is_visible()
+
+
+def test_a_copied_page_links_to_what_is_copied(tmp_path):
+    (tmp_path / "a.csv").write_text("x")
+    (tmp_path / "b.parquet").write_text("x")  # there, and not copied
+    links = [f'<a href="{name}">{name}</a>' for name in ("a.csv", "b.parquet", "gone.csv", "page.html")]
+    outside = '<a href="https://example.org/a.csv">there</a> <a href="#part">here</a>'
+    (tmp_path / "page.html").write_text(f"<body>{' '.join(links)} {outside}</body>")
+    held = dict(copies.of(tmp_path, "results/one", "papers/one.html", "All of one"))
+    assert set(held) == {"results/one/a.csv", "results/one/page.html"}
+    assert f"{links[0]} b.parquet gone.csv {links[3]} {outside}</body>" in held["results/one/page.html"]
