@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.math.estimands import OF_OUTCOMES
 from harness.report import arena
 from harness.report.rankings import wilson
 
@@ -53,7 +54,8 @@ def trials(settings: pd.DataFrame, streams: Mapping[str, str]) -> pd.DataFrame:
     """
     import pandas as pd
 
-    part = settings[settings["problem"].isin(streams) & settings["kind"].isin(arena.POINTS) & settings["estimand"].ne("p_value")]
+    part = settings[settings["problem"].isin(streams) & settings["kind"].isin(arena.POINTS)]
+    part = part[~part["estimand"].isin(("p_value", *OF_OUTCOMES))]  # what depends on the labels alone orders no models
     part = part.assign(stream=[streams[name] for name in part["problem"]])
     known = part.dropna(subset=["truth"]).drop_duplicates(["stream", "notion", "estimand", "problem"])
     truths = {key: dict(zip(of["problem"], of["truth"])) for key, of in known.groupby(["stream", "notion", "estimand"])}
@@ -131,7 +133,7 @@ def wide(found: pd.DataFrame, by: str) -> pd.DataFrame:
     """`shares` of one order: a row per estimator (with its estimand where that is another), a column per (notion, k, n, half);
     rows by how far they are from the mean of each column."""
     part = found[found["by"].eq(by)]
-    names = [e if what == by else f"{e} ({what})" for e, what in zip(part["estimator"], part["estimand"])]
+    names = [e if what in (by, e) else f"{e} ({what})" for e, what in zip(part["estimator"], part["estimand"])]
     table = part.assign(name=names).pivot(index="name", columns=["notion", "k", "n", "half"], values="share")
     notions = [notion for notion in ("binary", "top_label", "canonical") if notion in table.columns.get_level_values(0)]
     columns = sorted(table.columns, key=lambda c: (notions.index(c[0]), c[1], [CLOSE, FAR].index(c[3]), c[2]))
