@@ -80,8 +80,8 @@ def call(function: str, argument: Any, limit: float, what: str) -> Any:
             wait([child.pipe], guard.POLL_SECONDS)
             try:
                 told = child.told()
-            except EOFError:
-                raise BadInputError(f"{what} {child.how_it_ended()}.") from None
+            except guard.EndedError as how:
+                raise BadInputError(f"{what} {how}.") from None
             if told and told[0] == "returned":
                 return told[1]
             if told:
