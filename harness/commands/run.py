@@ -28,7 +28,7 @@ def main(argv: list[str] | None = None) -> int:
         code = _exit_code(error)
         if trace or code is None:
             raise
-        return _say(str(error) or "interrupted", code)
+        return _say(str(error) or "interrupted", 143 if code == 130 and _terminated else code)
 
 
 def _exit_code(error):
@@ -426,5 +426,9 @@ def _say(message, code):
     return code
 
 
+_terminated = []  # the signal, once it has come
+
+
 def _stop(signum, frame):
+    _terminated.append(signum)
     raise KeyboardInterrupt

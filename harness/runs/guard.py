@@ -263,6 +263,8 @@ def _serve(serve: Callable[[Connection, Board], None], pipe: Connection, board: 
     os.setsid()
     _end_with(source)
     board.belongs_to(os.getpid())
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in the background
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     code = 1
     try:
         serve(pipe, board)
@@ -386,15 +388,18 @@ def _ended(child: Child, limits: Limits, driver: Driver) -> tuple[str, str | Non
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """In a worker process: Ctrl-C stops a chunk, which saves what it has, and is ignored before and after."""
+    """In a worker process: Ctrl-C, or a scheduler's SIGTERM, stops a chunk, which saves what it has; Ctrl-C is ignored before and
+    after."""
     if threading.current_thread() is not threading.main_thread():  # a Dask worker's thread
         yield
         return
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, before)
 
 
 def limit_memory(megabytes: float) -> None:
