@@ -45,7 +45,7 @@ COMMANDS = (
     "help",
 )
 FLAGS = {
-    "run": ("-m", "--cfg", "--traceback", "--help"), "list": ("--all", "--help"), "doctor": ("--compact", "--help"),
+    "run": ("-m", "--cfg", "--traceback", "--help"), "list": ("--all", "--help"), "doctor": ("--compact", "--repair", "--help"),
     "results": ("--compute", "--store", "--help"), "compare": ("--rebuild", "--help"),
 }  # fmt: skip
 LISTS = ("problems", "estimators", "experiments", "calibrators", "papers")

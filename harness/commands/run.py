@@ -385,13 +385,15 @@ def doctor(arguments: list[str]) -> int:
     from harness.errors import BadInputError
     from harness.runs.config import compose, out_folder
 
-    overrides = [a for a in arguments if a != "--compact"]
+    overrides = [a for a in arguments if a not in ("--compact", "--repair")]
     only_out = all(a.startswith("out=") for a in overrides)
     unknown = [a for a in overrides if a.startswith("-")]
     if unknown:
-        raise BadInputError(f"doctor has no option {unknown[0]!r}; it takes --compact and overrides NAME=VALUE.")
+        raise BadInputError(f"doctor has no option {unknown[0]!r}; it takes --compact, --repair and overrides NAME=VALUE.")
     out = _out(overrides) if only_out else out_folder(compose(overrides)["out"])
-    text, problems = examine(out, None if only_out else overrides, compact="--compact" in arguments)
+    text, problems = examine(
+        out, None if only_out else overrides, compact="--compact" in arguments, repair="--repair" in arguments
+    )
     print(text)
     return int(problems > 0)
 
