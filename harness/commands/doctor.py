@@ -57,9 +57,7 @@ def examine(out: Path, overrides: list[str] | None = None, compact: bool = False
     every = records.part_files(out)
     broken = {f: reason for f in every if (reason := records.broken_reason(f))}
     for path, reason in broken.items():
-        problem(
-            f"{path} cannot be read ({reason}); `calharness doctor --repair` moves it aside to compute its cells again"
-        )
+        problem(f"{path} cannot be read ({reason}); `calharness doctor --repair` moves it aside to compute its cells again")
     good = [f for f in every if f not in broken]
     lines.append(f"  {len(good):,} readable parts")
     for path in sorted((out / "records").glob(".*.tmp")):
