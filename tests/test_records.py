@@ -199,7 +199,7 @@ def test_a_corrupt_part_stops_with_its_name_and_nothing_is_overwritten(out, cli,
 
 
 def test_no_flipped_bit_of_a_part_or_a_truth_is_believed(out):
-    """Every part has a digest: whichever bit changes, the part is refused by its name; so is a changed number among the truths."""
+    """Every part has a digest: whichever bit changes, the part is refused by name; so is a changed number among the truths."""
     rows = len(harness.run(RUN))
     part, truth = records.part_files(out)[0], next(iter((out / "truths").glob("*.json")))
     whole = part.read_bytes()
