@@ -343,6 +343,25 @@ def compute(payload: bytes, cells: int, limits: Limits, driver: Driver) -> list[
     return broken
 
 
+def ends_with(driver: Driver) -> None:
+    """From now on this worker ends within seconds of the driver, also while it has nothing to do: loky's own would wait for
+    minutes. (Workers of a cluster are not ours to end.)"""
+    if driver in _watching:
+        return
+    _watching.add(driver)
+
+    def watch() -> None:
+        while not driver.is_gone:
+            time.sleep(1.0)
+        end_children()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+_watching: set[Driver] = set()
+
+
 def _child() -> Child:
     """The process of this worker, a new one where there is none."""
     if _held and _held[0].source.poll() is not None:
@@ -373,7 +392,7 @@ def _ended(child: Child, limits: Limits, driver: Driver) -> tuple[str, str | Non
             return None
         if driver.is_gone:
             end_children()
-            os._exit(1)
+            raise WorkerDiedError("the process that started this run is gone")
         now = child.board.at
         if now != at:
             at, since = now, time.monotonic()

@@ -320,7 +320,7 @@ def _compute(
         try:
             with _workers_ignore_interrupts(config["engine"]):
                 results = pool(
-                    joblib.delayed(_guarded)(at, pickle.dumps(call(chunk)), len(chunk), limits, driver)
+                    joblib.delayed(_guarded)(at, pickle.dumps(call(chunk)), len(chunk), limits, driver, config["engine"])
                     for at, chunk in enumerate(_noted(chunks, sent))
                 )
             for at, broken in results:
@@ -378,7 +378,11 @@ def _noted(chunks: list[list[Cell]], sent: list[list[Cell]]) -> Iterator[list[Ce
         yield chunk
 
 
-def _guarded(at: int, payload: bytes, cells: int, limits: guard.Limits, driver: guard.Driver) -> tuple[int, list[guard.Broke]]:
+def _guarded(
+    at: int, payload: bytes, cells: int, limits: guard.Limits, driver: guard.Driver, engine: str
+) -> tuple[int, list[guard.Broke]]:
+    if engine == "loky":
+        guard.ends_with(driver)
     with guard.interruptible():
         return at, guard.compute(payload, cells, limits, driver)
 
