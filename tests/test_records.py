@@ -1,6 +1,7 @@
 """The store: parts, best attempts, corruption, compaction, truths, doctor."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -58,6 +59,16 @@ def test_of_finished_attempts_the_latest_counts(out):
     assert records.load_records(out)["status"].tolist() == ["undefined"]
 
 
+def of_before(path, table):
+    """A table in place of a part, under a name without a digest, as earlier versions gave; its path."""
+    import pyarrow.parquet as pq
+
+    path.unlink()
+    named = path.with_name(f"part-{path.stem.split('-')[1] * 2}.parquet")
+    pq.write_table(table, named)
+    return named
+
+
 def test_records_under_an_id_of_before_are_shown_by_the_id_of_today(out):
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -67,7 +78,7 @@ def test_records_under_an_id_of_before_are_shown_by_the_id_of_today(out):
         table = pq.read_table(path)
         at = table.column_names.index("estimator")
         named = ["an_earlier_name" if name == "binned15" else name for name in table["estimator"].to_pylist()]
-        pq.write_table(table.set_column(at, "estimator", pa.array(named, table.schema.field(at).type)), path)
+        of_before(path, table.set_column(at, "estimator", pa.array(named, table.schema.field(at).type)))
     found = Experiment.of([*RUN, f"out={out}"]).records()
     assert set(found["estimator"]) == {"binned15", "debiased15"} and set(found["problem"]) == {"beta_wavy"}
 
@@ -86,7 +97,7 @@ def test_records_of_earlier_versions_are_read(out):
             table = table.rename_columns(["parts" if name == "diagnostics" else name for name in table.column_names])
         elif version == "neither":
             table = table.drop_columns(["diagnostics"])
-        pq.write_table(table, path)
+        path = of_before(path, table)
         alone = records.load_records(path)
         assert list(alone.columns) == list(records.empty_frame().columns)
         assert alone["diagnostics"].tolist() == [None if version == "neither" else '{"bins": 9.0}']
@@ -179,9 +190,59 @@ def test_a_corrupt_part_stops_with_its_name_and_nothing_is_overwritten(out, cli,
     assert before == {p: p.read_bytes() for p in out.rglob("*") if p.is_file()}
     text, problems = examine(out)
     assert problems == 1 and f"PROBLEM  {victim} cannot be read" in text
-    victim.unlink()
+    text, problems = examine(out, repair=True)
+    assert problems == 0 and f"moved    {victim} to {out / 'broken'}" in text
+    assert [path.name for path in sorted((out / "broken").iterdir())] == ["NOTES.txt", f"records-{victim.name}"]
+    assert "nothing to repair" in examine(out, repair=True)[0]
     harness.run(RUN)
     assert examine(out, RUN)[1] == 0
+
+
+def test_no_flipped_bit_of_a_part_or_a_truth_is_believed(out):
+    """Every part has a digest: whichever bit changes, the part is refused by name; so is a changed number among the truths."""
+    rows = len(harness.run(RUN))
+    part, truth = records.part_files(out)[0], next(iter((out / "truths").glob("*.json")))
+    whole = part.read_bytes()
+    rng = np.random.default_rng(0)
+    for at in rng.integers(0, 8 * len(whole), 25):
+        changed = bytearray(whole)
+        changed[at // 8] ^= 1 << (at % 8)
+        part.write_bytes(changed)
+        with pytest.raises(BadInputError, match="its bytes are not those that were written"):
+            records.load_records(out)
+    part.write_bytes(whole)
+    before = truth.read_text()
+    number = re.search(r"0[.]\d+", before)[0]
+    for content, said in (
+        (before.replace(number, number[:-1] + str((int(number[-1]) + 1) % 10), 1), "was changed after it was written"),
+        ("[]", "holds a list"), ("null", "holds nothing"), ('"text"', "holds a str"), ('{"binary|l1": 0.1}', "has 0.1 of binary"),
+    ):  # fmt: skip
+        truth.write_text(content)
+        with pytest.raises(BadInputError, match=f"{truth.name} {said}.*computed again"):
+            records.load_records(out)
+        assert f"PROBLEM  {truth} {said}" in examine(out)[0]
+    truth.write_text(json.dumps({k: v for k, v in json.loads(before).items() if k != "digest"}))  # of an earlier version
+    assert len(records.load_records(out)) == rows and examine(out)[1] == 0
+
+
+def test_who_reads_while_parts_are_joined_reads_all(out):
+    """Parts that go between being listed and being read are looked for again."""
+    for key in "abcdefgh":
+        write(out, row(key, "ok", 0.1, "l1"))
+    listed = records.part_files
+
+    def joined_in_between(folder):
+        found = listed(folder)
+        if len(found) > 1:
+            patch.setattr(records, "part_files", listed)
+            records.compact(folder)
+        return found
+
+    for read in (records.cell_states, lambda out: set(records.load_records(out)["key"])):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(records, "part_files", joined_in_between)
+            assert set(read(out)) == set("abcdefgh")
+        write(out, row("a", "ok", 0.1, "l1"))
 
 
 def test_compaction_keeps_every_row(out):
@@ -249,8 +310,7 @@ def without_diagnostics(path):
     """The same file as the first version wrote it."""
     import pyarrow.parquet as pq
 
-    table = pq.read_table(path)
-    pq.write_table(table.drop_columns(list(records.LATER)), path)
+    return of_before(path, pq.read_table(path).drop_columns(list(records.LATER)))
 
 
 def test_diagnostics_are_recorded_as_json(out):
@@ -282,10 +342,9 @@ def test_an_estimator_of_a_strangers_may_give_diagnostics(out, module):
 
 def test_records_without_diagnostics_stay_readable(out):
     new = harness.run(RUN)
+    for path in records.part_files(out):
+        assert records.broken_reason(without_diagnostics(path)) is None
     before = records.part_files(out)
-    for path in before:
-        without_diagnostics(path)
-        assert records.broken_reason(path) is None
     old = harness.load_records(out)
     assert list(old.columns) == [*records.COLUMNS, "truth", "truth_error"] and old["diagnostics"].isna().all()
     assert old["value"].tolist() == new["value"].tolist()
@@ -301,7 +360,7 @@ def test_records_with_and_without_diagnostics_go_together(out, newer_first):
     without_diagnostics(records.part_files(out)[0])
     common, (of_row,) = row("b", "ok", 0.2, "l1")
     write(out, (common, [{**of_row, "diagnostics": '{"split_sd": 0.5}'}]))
-    older = next(path for path in records.part_files(out) if "a" in records.query([path], "select key from r").fetchall()[0])
+    older = next(path for path in records.part_files(out) if "a" in records.query([path], "select key from r")[0])
     older.rename(older.with_name("part-z.parquet" if newer_first else "part-0.parquet"))
     for _ in range(2):
         found = records.load_records(out).set_index("key")
@@ -322,7 +381,7 @@ def test_another_missing_column_is_a_broken_part(out):
     write(out, row("a", "ok", 0.1, "l1"))
     write(out, row("b", "ok", 0.2, "l1"))
     victim = records.part_files(out)[1]
-    pq.write_table(pq.read_table(victim).drop_columns(["low", "rep"]), victim)
+    victim = of_before(victim, pq.read_table(victim).drop_columns(["low", "rep"]))
     assert records.broken_reason(victim) == "columns rep, low are missing"
     for read in (records.load_records, records.cell_states, records.status_counts):
         with pytest.raises(BadInputError, match=f"{victim.name} is not a readable record part .columns rep, low are missing"):

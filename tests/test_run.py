@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -372,16 +373,102 @@ def test_a_replaced_file_in_one_session_is_another_problem(out, tmp_path):
     assert (table["reps"] == 1).all()  # two files are two problems, whatever their id
 
 
-def test_a_crashing_worker_is_named_and_the_rest_is_finished(out, module, cli):
-    """A cell that kills its process: exit status 1, the estimator named, and everything else is finished."""
-    module("crashing", "import os, signal\ndef crash(p, y):\n    os.kill(os.getpid(), signal.SIGKILL)\n")
-    arguments = ["problem=[beta_wavy,beta_mixed]", "n=40", "reps=30", "jobs=2", "estimator=[binned15]"]
-    arguments += ["+estimator.crash._target_=crashing.crash", "engine=loky"]
-    code, _, err = cli(*arguments)
-    assert code == 1 and "a worker process died" in err and "first crash on beta_" in err and "Traceback" not in err
-    states = records.load_records(out)
-    assert (states[states["estimator"] == "binned15"]["status"] == "ok").sum() == 4 * 60
-    assert set(states[states["estimator"] == "crash"]["status"]) == {"interrupted"}
+BREAKING = """
+import ctypes, os, signal, time
+import numpy as np
+
+def killed(p, y):
+    os.kill(os.getpid(), signal.SIGKILL)
+def leaves(p, y):
+    os._exit(3)
+def crashes(p, y):
+    ctypes.string_at(0)
+def spins(p, y):
+    ctypes.PyDLL(None).sleep(1000)  # holds the interpreter, as C code does
+def grows(p, y):
+    held = []
+    while True:
+        held.append(np.ones(10_000_000))
+def giant(p, y):
+    return float(np.ones(10**11)[0])
+def forks(p, y):
+    return 0.25 if os.fork() else 0.5
+"""
+ENDS = {
+    "killed": "took its process down (SIGKILL",
+    "leaves": "ended its process with exit status 3",
+    "crashes": "took its process down (SIG",
+    "giant": "MemoryError",
+}
+
+
+def test_an_estimator_that_ends_its_process_fails_cell_by_cell_and_nothing_else_does(out, module, cli):
+    """Killed, left, crashed, refused memory: each cell is recorded as failed with the reason, its neighbours as they are."""
+    module("breaking", BREAKING)
+    own = [f"+estimator.{name}._target_=breaking.{name}" for name in (*ENDS, "forks")]
+    code, text, err = cli("problem=[beta_wavy]", "n=40", "reps=8", "jobs=2", "estimator=[binned15]", *own)
+    assert code == 1 and "32 failed" in text and "Traceback" not in err
+    found = records.load_records(out)
+    assert (found["estimator"].value_counts()[["binned15", "forks"]] >= 8).all()
+    assert set(found.loc[found["estimator"].isin(["binned15", "forks"]), "status"]) == {"ok"}
+    assert (found.loc[found["estimator"] == "forks", "value"] == 0.25).all()
+    for name, reason in ENDS.items():
+        mine = found[found["estimator"] == name]
+        assert len(mine) == 8 and set(mine["status"]) == {"failed"} and mine["reason"].str.contains(reason, regex=False).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name, said", [("spins", "took longer than 6 s"), ("grows", "made its process larger than 1,500 MB")])
+def test_a_cell_that_takes_too_much_is_stopped_and_the_run_goes_on(out, module, cli, name, said):
+    module("breaking", BREAKING)
+    limits = ("cell_timeout=6",) if name == "spins" else ("max_memory=1500",)
+    own = ("problem=[beta_wavy]", "n=40", "reps=2", "jobs=2", "estimator=[binned15]", f"+estimator.own._target_=breaking.{name}")
+    code, _, err = cli(*own, *limits)
+    found = records.load_records(out)
+    mine = found[found["estimator"] == "own"]
+    assert code == 1 and "Traceback" not in err and len(mine) == 2 and set(mine["status"]) == {"failed"}
+    assert mine["reason"].str.contains(said, regex=False).all() and mine["reason"].str.contains(limits[0].split("=")[0]).all()
+    assert set(found.loc[found["estimator"] == "binned15", "status"]) == {"ok"}
+
+
+def test_a_scheduler_that_ends_the_run_interrupts_it(out, module, tmp_path):
+    stopped = tmp_path / "stopped"
+    code, err = _disturbed(module, stopped, 3, signal.SIGTERM)
+    assert code == 143 and "Traceback" not in err and len(err.strip().splitlines()[-1:]) == 1
+    assert "interrupted; what was finished is recorded" in err
+    before = records.cell_states(stopped)
+    assert {"ok", "interrupted"} >= set(before.values()) and "ok" in before.values()
+
+
+def test_a_killed_driver_leaves_no_worker_behind(out, module, tmp_path):
+    """SIGKILL of the driver alone: within ten seconds (on a machine with time for it) nothing of the run is alive."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "harness", *LONG, "jobs=2", f"out={tmp_path / 'out'}"], cwd=module("held_module", HELD_MODULE),
+        env={**os.environ, "HELD_AT": "3", "HELD_PARTS": str(tmp_path / "out" / "records"), "OF_THIS_TEST": str(tmp_path)},
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    end = time.monotonic() + PATIENCE
+    while len(records.part_files(tmp_path / "out")) < 3 and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.02)
+    assert len(_alive(tmp_path)) > 2
+    process.kill()
+    process.wait()
+    end = time.monotonic() + PATIENCE
+    while _alive(tmp_path) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not _alive(tmp_path)
+
+
+def _alive(tag):
+    """The processes that were started with OF_THIS_TEST=tag in their environment."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"OF_THIS_TEST={tag}".encode() in (folder / "environ").read_bytes().split(b"\0"):
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return found
 
 
 def test_a_run_without_a_number_says_why_and_draws_nothing(out, module, cli):

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.common.writing import write_json
 from harness.errors import BadInputError, guess
 from harness.math import estimands
 from harness.math.notions import NOTIONS
@@ -332,7 +331,7 @@ def _computed(
         if key in {one.key for one in plan.problems.values()}:
             stored = records.read_truths(out, key)
             if not known.keys() <= stored.keys():
-                write_json(out / "truths" / f"{key}.json", {**known, **stored})
+                records.write_truths(out, key, {**known, **stored})
     have = set(held.records["key"])
     todo = replace(plan, cells=[cell for cell in plan.cells if cell.key not in have])
     tried = _first(todo, held)

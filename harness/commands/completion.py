@@ -47,7 +47,7 @@ COMMANDS = (
     "help",
 )
 FLAGS = {
-    "run": ("-m", "--cfg", "--traceback", "--help"), "list": ("--all", "--help"), "doctor": ("--compact", "--help"),
+    "run": ("-m", "--cfg", "--traceback", "--help"), "list": ("--all", "--help"), "doctor": ("--compact", "--repair", "--help"),
     "results": ("--compute", "--store", "--help"), "compare": ("--rebuild", "--help"),
     "judge": ("--html", "--json", "--fail-above", "--save-calibrator", "--level", "--group", "--seed", "--help"),
 }  # fmt: skip

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import time
 from collections import defaultdict
 from pathlib import Path
 
+from harness.errors import BadInputError
 from harness.runs import records
 
 
@@ -37,10 +40,11 @@ def status_text(out: Path) -> str:
     return "\n".join(lines)
 
 
-def examine(out: Path, overrides: list[str] | None = None, compact: bool = False) -> tuple[str, int]:
+def examine(out: Path, overrides: list[str] | None = None, compact: bool = False, repair: bool = False) -> tuple[str, int]:
     """(text, number of problems): broken parts, leftovers of killed writers, cells recorded twice, twice with different values,
     records without provenance, unreadable truths, and mistakes in the papers' paper.yaml and reported.csv; with `overrides` also
-    the cells that this experiment misses. `compact` joins the readable parts into one."""
+    the cells that this experiment misses. `compact` joins the readable parts into one. `repair` moves broken parts and
+    truths aside first, into <out>/broken with a note, so that what they held is computed again; nothing else is touched."""
     lines, problems = [f"{out}"], 0
 
     def problem(text):
@@ -48,10 +52,12 @@ def examine(out: Path, overrides: list[str] | None = None, compact: bool = False
         problems += 1
         lines.append(f"  PROBLEM  {text}")
 
+    if repair:
+        lines += [f"  moved    {note}" for note in _repair(out)] or ["  nothing to repair"]
     every = records.part_files(out)
     broken = {f: reason for f in every if (reason := records.broken_reason(f))}
     for path, reason in broken.items():
-        problem(f"{path} cannot be read ({reason}); move it away and its cells are computed again")
+        problem(f"{path} cannot be read ({reason}); `calharness doctor --repair` moves it aside to compute its cells again")
     good = [f for f in every if f not in broken]
     lines.append(f"  {len(good):,} readable parts")
     for path in sorted((out / "records").glob(".*.tmp")):
@@ -74,9 +80,9 @@ def examine(out: Path, overrides: list[str] | None = None, compact: bool = False
             problem(f"run {run} has records but no readable runs/{run}.json")
     for path in sorted((out / "truths").glob("*.json")):
         try:
-            json.loads(path.read_text())
-        except ValueError as error:
-            problem(f"{path} is not valid JSON ({error}); delete it and the truths are computed again")
+            records.read_truths(out, path.stem)
+        except BadInputError as error:
+            problem(str(error).rstrip("."))
     for sentence in _of_papers():
         problem(sentence)
     if overrides is not None and not broken:
@@ -88,9 +94,27 @@ def examine(out: Path, overrides: list[str] | None = None, compact: bool = False
     return "\n".join(lines), problems
 
 
+def _repair(out):
+    """Move what cannot be read aside; a line on each."""
+    found = [(path, reason) for path in records.part_files(out) if (reason := records.broken_reason(path))]
+    for path in sorted((out / "truths").glob("*.json")):
+        try:
+            records.read_truths(out, path.stem)
+        except BadInputError as error:
+            found.append((path, str(error).removeprefix(f"{path} ").partition(";")[0]))
+    notes = []
+    for path, reason in found:
+        aside = out / "broken" / f"{path.parent.name}-{path.name}"
+        aside.parent.mkdir(exist_ok=True)
+        os.replace(path, aside)
+        notes.append(f"{path} to {aside}: {reason}")
+        with open(out / "broken" / "NOTES.txt", "a") as file:
+            file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {notes[-1]}\n")
+    return notes
+
+
 def _of_papers():
     """What is wrong with paper.yaml and reported.csv, a sentence for each file."""
-    from harness.errors import BadInputError
     from harness.report import papers, reproduction
 
     for name in papers.described():
@@ -119,12 +143,12 @@ def _duplicates(files, refreshes):
                        max(value) filter (since is null or written >= since) high from fine group by key, estimand)
              select key, estimator, max(c), arg_max(low, high - low), arg_max(high, high - low), max(high - low)
              from cells group by key, estimator having max(c) > 1"""
-    rows = records.query(files, sql).fetchall()
+    rows = records.query(files, sql)
     return len(rows), [(key, e, low, high) for key, e, _, low, high, gap in rows if gap is not None and gap > 0]
 
 
 def _runs_without_provenance(files, out):
-    found = records.query(files, "select distinct run_id from r").fetchall()
+    found = records.query(files, "select distinct run_id from r")
     return sorted(run for (run,) in found if not _is_json(out / "runs" / f"{run}.json"))
 
 

@@ -28,7 +28,7 @@ MAIN = """calharness: estimators of calibration error against problems with know
   calharness results [--compute | --store]             all papers: drawn from stored records, or computed from nothing
   calharness check my_module.Mine                      contract test of an estimator, problem or calibrator
   calharness compare my_module.mine                    an own estimator against all of the arena: a verdict on one page
-  calharness doctor [--compact] [OVERRIDES]            broken parts, duplicates, missing cells
+  calharness doctor [--compact] [--repair] [OVERRIDES] broken parts, duplicates, missing cells
   calharness site [out=DIR]                            all results as pages to be read: papers, arena, estimators, your runs
   calharness data list|fetch NAME|verify|make NAME     published files: where, how large, checksums; stand-ins made here
   calharness completion bash|zsh                       the shell completes commands, ids and parameters
@@ -148,13 +148,14 @@ sentences to be quoted.
   out=DIR         the folder of records and results; else CALHARNESS_OUT, else results/
   baseline=DIR    the stored records of the arena; else those that came with the package
 Exit status 2 if it cannot be compared; the baseline is only read.""",
-    "doctor": """calharness doctor [--compact] [OVERRIDES]: broken parts, duplicates, runs without provenance, missing cells
+    "doctor": """calharness doctor [--compact] [--repair] [OVERRIDES]: broken parts, duplicates, missing cells
 
   calharness doctor
   calharness doctor out=/scratch/results --compact
   calharness doctor experiment=arena    and the cells of this experiment that are missing
 
   --compact    join the readable parts into one
+  --repair     move what cannot be read into broken/, with a note; its cells are computed again
 Exit status 1 if there is a problem.""",
     "data": """calharness data list | fetch NAME | verify [NAME] | make NAME: published files and stand-ins for them
 

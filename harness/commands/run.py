@@ -31,7 +31,7 @@ def main(argv: list[str] | None = None) -> int:
         code = _exit_code(error)
         if trace or code is None:
             raise
-        return _say(str(error) or "interrupted", code)
+        return _say(str(error) or "interrupted", 143 if code == 130 and _terminated else code)
 
 
 def _exit_code(error):
@@ -405,13 +405,15 @@ def doctor(arguments: list[str]) -> int:
     from harness.errors import BadInputError
     from harness.runs.config import compose, out_folder
 
-    overrides = [a for a in arguments if a != "--compact"]
+    overrides = [a for a in arguments if a not in ("--compact", "--repair")]
     only_out = all(a.startswith("out=") for a in overrides)
     unknown = [a for a in overrides if a.startswith("-")]
     if unknown:
-        raise BadInputError(f"doctor has no option {unknown[0]!r}; it takes --compact and overrides NAME=VALUE.")
+        raise BadInputError(f"doctor has no option {unknown[0]!r}; it takes --compact, --repair and overrides NAME=VALUE.")
     out = _out(overrides) if only_out else out_folder(compose(overrides)["out"])
-    text, problems = examine(out, None if only_out else overrides, compact="--compact" in arguments)
+    text, problems = examine(
+        out, None if only_out else overrides, compact="--compact" in arguments, repair="--repair" in arguments
+    )
     print(text)
     return int(problems > 0)
 
@@ -446,5 +448,9 @@ def _say(message, code):
     return code
 
 
+_terminated = []  # the signal, once it has come
+
+
 def _stop(signum, frame):
+    _terminated.append(signum)
     raise KeyboardInterrupt

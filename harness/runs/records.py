@@ -1,21 +1,27 @@
 """Records: what every cell left behind. Append-only Parquet parts, one writer per part, any number of writers.
 
-<out>/records/part-<random>.parquet   one row per estimate; a cell without an estimate leaves one row that says why
+<out>/records/part-<random>-<digest>.parquet   one row per estimate; a cell without an estimate leaves one row that says why
 <out>/truths/<problem key>.json       {"notion|estimand": [value, error, method], or null where the problem does not know it}
 <out>/runs/<run id>.json              provenance
 
 status: ok | skipped (outside the estimator's range) | failed (it raised) | undefined (no finite number for this sample) |
 interrupted (the machine stopped first). Finished are ok, skipped and undefined; the others run again. Records from outside are
 `imported`, or undefined; they stand beside those of a folder (harness.runs.imported), not in it.
+
+A part's name ends in a digest of its bytes, and whoever reads it compares: a bit that flipped on the disk is told, not believed.
+Names of earlier versions have none. Parts that go while they are read, as `calharness doctor --compact` joins them, are looked
+for again.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +34,7 @@ if TYPE_CHECKING:
 
     from harness.runs.components import Component
 
+STATUSES = ("ok", "skipped", "undefined", "failed", "interrupted", "imported")
 FINISHED = ("ok", "skipped", "undefined")
 WITH_NUMBER = ("ok", "imported")  # the statuses of records that hold a number
 COLUMNS = {
@@ -84,17 +91,41 @@ class Part:
 
 
 def write_table(folder: Path, table: Any) -> None:
-    """Write one part: temporary file, fsync, rename to a random name."""
+    """Write one part: temporary file, fsync, rename to a random name that ends in the digest of its bytes."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     folder.mkdir(parents=True, exist_ok=True)
-    name = f"part-{uuid.uuid4().hex}.parquet"
+    buffer = pa.BufferOutputStream()
+    pq.write_table(table, buffer, compression="zstd")
+    content = buffer.getvalue().to_pybytes()
+    name = f"part-{uuid.uuid4().hex[:16]}-{_digest(content)}.parquet"
     temporary = folder / f".{name}.tmp"
     with open(temporary, "wb") as f:
-        pq.write_table(table, f, compression="zstd")
+        f.write(content)
         f.flush()
         os.fsync(f.fileno())
     os.replace(temporary, folder / name)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=8).hexdigest()
+
+
+def changed_reason(path: Path) -> str | None:
+    """Why the bytes of a part are not those that were written, or None; of a name without a digest nothing is known."""
+    told = re.fullmatch(r"part-[0-9a-f]{16}-([0-9a-f]{16})\.parquet", path.name)
+    if not told:
+        return None
+    state = path.stat()
+    if (path, state.st_mtime_ns, state.st_size) not in _sound:
+        if _digest(path.read_bytes()) != told[1]:
+            return "its bytes are not those that were written"
+        _sound.add((path, state.st_mtime_ns, state.st_size))
+    return None
+
+
+_sound: set[tuple[Path, int, int]] = set()  # parts that this process has compared
 
 
 def part_files(out: Path) -> list[Path]:
@@ -102,35 +133,54 @@ def part_files(out: Path) -> list[Path]:
     return sorted((Path(out) / "records").glob("part-*.parquet"))
 
 
+DIGEST = "digest"  # the key of a file of truths that is none
+LOOKS = 10  # times that parts are listed anew where some went in the meantime
 _NEEDED = tuple(name for name in COLUMNS if name not in LATER)
 _NAMES = f"""select coalesce(min(needed), 0), coalesce(list(distinct name) filter (name in {(*FORMER, *FORMER.values())}), [])
              from (select name, count(*) filter (name in {_NEEDED}) over (partition by file_name) needed
                    from parquet_schema([{{}}]))"""
 
 
-def query(files: list[Path], sql: str, connection: Any = None) -> Any:
-    """Run SQL over the rows of the parts, as table r. A part that cannot be read is named."""
+def query(source: Path | list[Path], sql: str, fetch: Callable[[Any], Any] | None = None, connection: Any = None) -> Any:
+    """What SQL gives over the rows of parts, as table r: of the folder of results `source`, or of these files. None where there
+    are no files; `fetch` makes of DuckDB's result what is wanted, a list of tuples by default. A part that cannot be read, or is
+    not as it was written, is named."""
     import duckdb
 
     connection = connection or duckdb.connect()
-    try:
-        listed = ", ".join("'" + str(f).replace("'", "''") + "'" for f in files)
-        needed, names = connection.execute(_NAMES.format(listed)).fetchone()
-        if needed < len(_NEEDED):  # union_by_name would fill them up with nulls
-            raise duckdb.InvalidInputException("columns are missing")
-        columns = _present_columns(names)
-        connection.execute(
-            f"create or replace temp view r as select {columns} from read_parquet([{listed}], union_by_name = true)"
-        )
-        return connection.execute(sql)
-    except duckdb.Error as error:
-        broken = [f for f in files if broken_reason(f)]
-        if not broken:
+    for attempt in range(LOOKS):
+        files = source if isinstance(source, list) else part_files(source)
+        if not files:
+            return None
+        try:
+            for file in files:
+                if changed := changed_reason(file):
+                    raise _unreadable(file, changed)
+            listed = ", ".join("'" + str(f).replace("'", "''") + "'" for f in files)
+            needed, names = connection.execute(_NAMES.format(listed)).fetchone()
+            if needed < len(_NEEDED):  # union_by_name would fill them up with nulls
+                raise duckdb.InvalidInputException("columns are missing")
+            columns = _present_columns(names)
+            connection.execute(
+                f"create or replace temp view r as select {columns} from read_parquet([{listed}], union_by_name = true)"
+            )
+            found = connection.execute(sql)
+            return fetch(found) if fetch else found.fetchall()
+        except (duckdb.Error, OSError) as error:
+            if not isinstance(source, list) and attempt + 1 < LOOKS and any(not file.is_file() for file in files):
+                continue
+            for file in files:
+                if reason := broken_reason(file):
+                    raise _unreadable(file, reason) from error
             raise
-        raise BadInputError(
-            f"{broken[0]} is not a readable record part ({broken_reason(broken[0])}); nothing was changed: "
-            f"`calharness doctor` lists all such files, move them away to compute their cells again."
-        ) from error
+    return None
+
+
+def _unreadable(path: Path, reason: str) -> BadInputError:
+    return BadInputError(
+        f"{path} is not a readable record part ({reason}); nothing was changed: `calharness doctor` lists all such files, "
+        f"`calharness doctor --repair` moves them aside, and their cells are computed again."
+    )
 
 
 def _present_columns(names: list[str]) -> str:
@@ -148,49 +198,54 @@ def broken_reason(path: Path) -> str | None:
     import pyarrow.parquet as pq
 
     try:
-        names = pq.read_table(path).column_names
+        if changed := changed_reason(path):
+            return changed
+        found = pq.read_table(path)
     except Exception as error:
         return f"{type(error).__name__}: {str(error).splitlines()[0][:120]}"
+    names = found.column_names
     missing = [name for name in COLUMNS if name not in (*names, *LATER)]
-    return f"columns {', '.join(missing)} are missing" if missing else None
+    if missing:
+        return f"columns {', '.join(missing)} are missing"
+    try:
+        rows = _complete(found).cast(schema())
+    except Exception as error:
+        return f"columns of other types: {str(error).splitlines()[0][:120]}"
+    for name in ("key", "status"):
+        if rows[name].null_count:
+            return f"{rows[name].null_count:,} rows have no {name}"
+    unknown = set(rows["status"].to_pylist()) - {*STATUSES}
+    return f"the status {sorted(unknown)[0]!r} is unknown" if unknown else None
 
 
 def cell_states(out: Path, run_id: str | None = None) -> dict[str, str]:
     """{key: status} of every recorded cell, by its best attempt (a cell with one number is ok, whatever its others are); with
     `run_id` of that run's records alone."""
-    files = part_files(out)
     of_run = f"where run_id = '{run_id}'" if run_id else ""
-    sql = f"select key, {STATE} from r {of_run} group by key"
-    return {key: state for key, state in query(files, sql).fetchall()} if files else {}
+    return dict(query(out, f"select key, {STATE} from r {of_run} group by key") or ())
 
 
 def first_failure(out: Path, run_id: str) -> str:
     """The reason of the first cell that failed in a run."""
     sql = f"select arg_min(reason, written) from r where run_id = '{run_id}' and status = 'failed'"
-    return str(query(part_files(out), sql).fetchone()[0])
+    return str(query(out, sql)[0][0])
 
 
 def seconds_per_cell(out: Path) -> list[tuple[Any, ...]]:
     """[(estimator, its key, problem key, notion, n, median CPU seconds of a finished cell)]: what estimates of time rest on."""
-    files = part_files(out)
-    if not files:
-        return []
     sql = """select estimator, estimator_key, problem_key, notion, n, median(s) from
              (select key, any_value(estimator) estimator, any_value(estimator_key) estimator_key,
                      any_value(problem_key) problem_key, any_value(notion) notion, any_value(n) n, max(cpu_seconds) s
               from r where status in ('ok', 'undefined') group by key) group by all"""
-    return list(query(files, sql).fetchall())
+    return query(out, sql) or []
 
 
 def status_counts(out: Path) -> list[tuple[str, str, int]]:
     """[(estimator, status, cells)] over the best record of every cell."""
-    files = part_files(out)
-    if not files:
-        return []
     sql = f"""select estimator, status, count(*) from
               (select key, any_value(estimator) estimator, {STATE} status from r group by key)
               group by all order by all"""
-    return list(query(files, sql).fetchall())
+    return query(out, sql) or []
 
 
 def load_records(path: Path | str, keys: Iterable[str] | None = None) -> pd.DataFrame:
@@ -207,9 +262,8 @@ def load_records(path: Path | str, keys: Iterable[str] | None = None) -> pd.Data
     if not path.exists():
         raise BadInputError(f"path is {path}, which does not exist; give a results folder or a Parquet file of records.")
     out = path.parent.parent if path.is_file() else path.parent if path.name == "records" else path
-    files = [path] if path.is_file() else part_files(out)
     keys = None if keys is None else list(keys)
-    if not files or keys == []:
+    if keys == []:
         return empty_frame()
     connection = duckdb.connect()
     chosen = ""
@@ -220,7 +274,9 @@ def load_records(path: Path | str, keys: Iterable[str] | None = None) -> pd.Data
                    best as (select key, arg_min(written, (rank, -written)) as written from attempt group by key)
               select r.* from r join best using (key, written)
               order by problem, notion, n, rep, estimator, estimand"""
-    frame = query(files, sql, connection).df()
+    frame = query([path] if path.is_file() else out, sql, lambda found: found.df(), connection)
+    if frame is None:
+        return empty_frame()
     twice = frame.duplicated(["key", "estimand"])
     if twice.any():
         frame = frame[~twice].reset_index(drop=True)
@@ -270,10 +326,36 @@ def read_truths(out: Path, problem_key: str) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        stored: dict[str, Any] = json.loads(path.read_text())
-        return stored
+        stored = json.loads(path.read_text())
     except ValueError as error:
         raise BadInputError(f"{path} is not valid JSON ({error}); delete it and the truths are computed again.") from error
+    if reason := wrong_truths(stored):
+        raise BadInputError(f"{path} {reason}; delete it and the truths are computed again.")
+    return {pair: known for pair, known in stored.items() if pair != DIGEST}
+
+
+def wrong_truths(stored: Any) -> str | None:
+    """What is wrong with the content of a file of truths, or None. Files of earlier versions have no digest."""
+    if not isinstance(stored, dict):
+        return f"holds {'nothing' if stored is None else f'a {type(stored).__name__}'} and not truths by notion and estimand"
+    truths = {pair: known for pair, known in stored.items() if pair != DIGEST}
+    for pair, known in truths.items():
+        numbers = isinstance(known, list) and len(known) == 3 and all(isinstance(x, (int, float)) for x in known[:2])
+        if known is not None and not numbers:
+            return f"has {known!r} of {pair}, where value, error and method, or null, must stand"
+    if DIGEST in stored and stored[DIGEST] != _truths_digest(truths):
+        return "was changed after it was written"
+    return None
+
+
+def _truths_digest(truths: dict[str, Any]) -> str:
+    return _digest(json.dumps(truths, sort_keys=True).encode())
+
+
+def write_truths(out: Path, problem_key: str, truths: dict[str, Any]) -> None:
+    """Replace the stored truths of a problem, with their digest."""
+    plain = json.loads(json.dumps(truths))
+    write_json(Path(out) / "truths" / f"{problem_key}.json", {**plain, DIGEST: _truths_digest(plain)})
 
 
 def missing_truths(out: Path, problem: Component, wanted: list[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -295,18 +377,17 @@ def store_truths(out: Path, problem: Component, wanted: list[tuple[str, str]]) -
     found = {f"{notion}|{name}": truth_of(problem.object, name, notion) for notion, name in asked}
     new = {pair: [truth.value, truth.error, truth.method] if truth else None for pair, truth in found.items()}
     if {**stored, **new} != stored:
-        write_json(Path(out) / "truths" / f"{problem.key}.json", {**stored, **new})
+        write_truths(out, problem.key, {**stored, **new})
 
 
 def estimated(out: Path, problem_keys: list[str], estimator_keys: list[str]) -> list[tuple[str, str, str]]:
     """[(problem key, notion, estimand)] of what these estimators gave on these problems."""
-    files = part_files(out)
-    if not files or not problem_keys:
+    if not problem_keys:
         return []
     keys = [", ".join(f"'{key}'" for key in some) for some in (problem_keys, estimator_keys)]
     sql = f"""select distinct problem_key, notion, estimand from r
               where estimand is not null and problem_key in ({keys[0]}) and estimator_key in ({keys[1]}) order by all"""
-    return list(query(files, sql).fetchall())
+    return query(out, sql) or []
 
 
 def _complete(table: Any) -> Any:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import signal
 import statistics
 import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,31 +19,32 @@ from harness.common.progress import Progress, clock
 from harness.common.seeds import digest
 from harness.errors import BadInputError
 from harness.estimators.base import EstimatorSpec
-from harness.runs import provenance, records
+from harness.runs import guard, provenance, records
 from harness.runs.config import out_folder
+from harness.runs.guard import WorkerDiedError
 from harness.runs.plan import Cell, Plan
-from harness.runs.worker import CellFailedError, common_columns, interruptible, run_chunk
+from harness.runs.worker import CellFailedError, common_columns, run_chunk
 
 CHUNK_CELLS = 400
 CHUNK_SECONDS = 2.0
+Broken = Callable[["Cell", guard.Broke], None]
 Groups = dict[tuple[str, int, int, int], list[Cell]]  # the cells of one sample, by (problem, rep, n, seed)
 SAMPLE_SECONDS = 1e-6  # more for every sample of the data: each chunk draws them anew
 CELL_SECONDS, DRAW_SECONDS = 2e-4, 5e-4  # around a cell and a draw: reduction, streams, record
+CELL_TIMEOUT, MEMORY_SHARE = 4 * 3600.0, 0.8  # seconds of a cell; of the machine's memory, for the process of a worker
+# what engines raise where one of their workers is gone: loky, Dask, Ray
+DEATHS = ("TerminatedWorkerError", "BrokenProcessPool", "KilledWorker", "RayActorError", "ActorDiedError", "WorkerCrashedError")
 UNKNOWN_SECONDS = 2e-3  # of a cell that no record tells about, per 1,000 samples
-
-
-class WorkerDiedError(Exception):
-    """A worker process was killed or crashed; the cells it held are recorded as interrupted."""
 
 
 class RunInterruptedError(Exception):
     """The run was stopped; everything finished until then is recorded."""
 
 
-def execute(plan: Plan, quiet: bool = False, later: float = 0.0) -> dict[str, Any]:
+def execute(plan: Plan, quiet: bool = False, later: float = 0.0, broke: Broken | None = None) -> dict[str, Any]:
     """Compute the cells of the plan that no record holds. Returns counts {cells, done, skipped, todo, failed} and, where cells
     failed, the `reason` of the first. `later` are the expected seconds of what runs after this, for the estimate of the time
-    left."""
+    left. `broke` is called with a cell that ended its process, which else is recorded as failed, and may raise."""
     config = plan.config
     out = out_folder(config["out"])
     groups, counts = pending(plan, out)
@@ -56,7 +58,7 @@ def execute(plan: Plan, quiet: bool = False, later: float = 0.0) -> dict[str, An
     try:
         record_skips(plan, groups, out, run_id)
         todo = {k: [c for c in group if c.key not in plan.skips] for k, group in groups.items()}
-        _compute_all(plan, [group for group in todo.values() if group], out, run_id, quiet, later)
+        _compute_all(plan, [group for group in todo.values() if group], out, run_id, quiet, later, broke)
         states = _states(plan, out, run_id)
         failed = sum(states.get(c.key) == "failed" for group in todo.values() for c in group)
         state = "finished"
@@ -68,28 +70,26 @@ def execute(plan: Plan, quiet: bool = False, later: float = 0.0) -> dict[str, An
         provenance.finish(out, run_id, state, time.monotonic() - started)
 
 
-def _compute_all(plan: Plan, groups: list[list[Cell]], out: Path, run_id: str, quiet: bool, later: float = 0.0) -> None:
-    """Compute the cells of all groups. If a worker dies, go on with one estimator at a time, so that the estimator that killed it
-    is known and does not stop the others. Raises WorkerDiedError at the end if a worker dies again."""
+def _compute_all(
+    plan: Plan, groups: list[list[Cell]], out: Path, run_id: str, quiet: bool, later: float = 0.0, broke: Broken | None = None
+) -> None:
+    """Compute the cells of all groups. A worker that is killed takes the engine's pool with it: a new one does the rest, as long
+    as something is finished in between. Raises WorkerDiedError where nothing is."""
     costs, workers = Costs(plan, out), worker_count(plan.config)
-    try:
-        _compute(plan, chunks_of(groups, costs, workers), out, run_id, _Progress(groups, costs, workers, quiet, later))
-        return
-    except WorkerDiedError as death:
-        if not quiet:
-            print(f"{death}; going on with one estimator at a time", file=sys.stderr)
-    deaths = []
-    for name in plan.estimators:
-        states = _states(plan, out, run_id)
-        mine = [[c for c in group if c.estimator == name and not _finished(states, c)] for group in groups]
-        mine = [group for group in mine if group]
+    while True:
         try:
-            progress = _Progress(mine, costs, 2, quiet, later)
-            _compute(plan, chunks_of(mine, costs, workers), out, run_id, progress, apart=True)
+            progress = _Progress(groups, costs, workers, quiet, later)
+            _compute(plan, chunks_of(groups, costs, workers), out, run_id, progress, broke)
+            return
         except WorkerDiedError as death:
-            deaths.append(str(death))
-    if deaths:
-        raise WorkerDiedError("; ".join(deaths))
+            states = _states(plan, out, run_id)
+            left = [[cell for cell in group if not _finished(states, cell)] for group in groups]
+            left = [group for group in left if group]
+            if sum(map(len, left)) in (0, sum(map(len, groups))):
+                raise
+            if not quiet:
+                print(f"{death}; going on with the other cells", file=sys.stderr)
+            groups = left
 
 
 class _Progress:
@@ -277,8 +277,10 @@ def record_skips(plan: Plan, groups: Groups, out: Path, run_id: str) -> None:
     part.write()
 
 
-def _compute(plan: Plan, chunks: list[list[Cell]], out: Path, run_id: str, progress: _Progress, apart: bool = False) -> None:
-    """Run the chunks, in this process or in workers; `apart` forbids this process, for cells that may kill theirs."""
+def _compute(
+    plan: Plan, chunks: list[list[Cell]], out: Path, run_id: str, progress: _Progress, broke: Broken | None = None
+) -> None:
+    """Run the chunks, in this process or in guarded ones of the engine's workers."""
     config = plan.config
     task = {
         "out": str(out), "run_id": run_id, "on_error": config["on_error"], "path": list(sys.path),
@@ -296,10 +298,11 @@ def _compute(plan: Plan, chunks: list[list[Cell]], out: Path, run_id: str, progr
         return {**task, "components": used, "cells": chunk}
 
     failed = 0
-    workers = min(worker_count(config), len(chunks)) if not apart else 2
     if not chunks:
         return
-    if config["engine"] == "serial" or workers <= 1:
+    limits = limits_of(config)
+    workers = min(worker_count(config), len(chunks))
+    if config["engine"] == "serial" or workers <= 1 and not is_limited(config):
         for chunk in chunks:
             failed += run_chunk(call(chunk))
             progress.add(chunk, failed)
@@ -309,34 +312,64 @@ def _compute(plan: Plan, chunks: list[list[Cell]], out: Path, run_id: str, progr
     import joblib
 
     sent: list[list[Cell]] = []
+    driver = guard.Driver.here()
 
     with _backend(config, workers):
         options: dict[str, Any] = {} if config["engine"] == "ray" else {"return_as": "generator_unordered"}
         pool = joblib.Parallel(batch_size=1, pre_dispatch="2*n_jobs", **options)
         try:
-            begins = {chunk[0].key: chunk for chunk in chunks}
             with _workers_ignore_interrupts(config["engine"]):
-                results = pool(joblib.delayed(_tagged)(call(c)) for c in _noted(chunks, sent))
-            for key, bad in results:
-                failed += bad
-                progress.add(begins[key], failed)
+                results = pool(
+                    joblib.delayed(_guarded)(at, pickle.dumps(call(chunk)), len(chunk), limits, driver, config["engine"])
+                    for at, chunk in enumerate(_noted(chunks, sent))
+                )
+            for at, broken in results:
+                failed += len(broken)
+                _record_broken(plan, chunks[at], broken, out, run_id, broke)
+                progress.add(chunks[at], failed)
         except CellFailedError:
             raise
         except BaseException as error:
             _record_interrupted(plan, sent, out, run_id, error)
-            if isinstance(error, KeyboardInterrupt):
-                raise
-            if type(error).__name__ == "TerminatedWorkerError":
+            if type(error).__name__ in DEATHS:
                 raise WorkerDiedError(_what_the_dead_worker_held(sent, _states(plan, out, run_id))) from error
             raise
     progress.close()
 
 
+def limits_of(config: dict[str, Any]) -> guard.Limits:
+    """What a cell may take, as the configuration says."""
+    megabytes = config["max_memory"] or MEMORY_SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**20
+    return guard.Limits(float(config["cell_timeout"] or CELL_TIMEOUT), float(megabytes))
+
+
+def is_limited(config: dict[str, Any]) -> bool:
+    """Whether limits were asked for, which need a process beside this one."""
+    return config["cell_timeout"] is not None or config["max_memory"] is not None
+
+
+def _record_broken(
+    plan: Plan, chunk: list[Cell], broken: list[guard.Broke], out: Path, run_id: str, broke: Broken | None
+) -> None:
+    """Record the cells that ended their process as failed, with the reason; or call `broke` with the first."""
+    part = records.Part(out)
+    for one in broken:
+        cell = chunk[one.position]
+        if broke is not None:
+            broke(cell, one)
+        common = common_columns(plan.problems[cell.problem], plan.estimators[cell.estimator], cell, run_id)
+        remedy = f"; {one.limit} allows more" if one.limit else ""
+        part.add(common, [{"status": "failed", "reason": f"the estimator {one.reason}{remedy}"}])
+    part.write()
+    if broken and plan.config["on_error"] == "raise":
+        cell = chunk[broken[0].position]
+        raise CellFailedError(f"{cell.estimator} on {cell.problem}, n = {cell.n}, rep {cell.rep} {broken[0].reason}")
+
+
 def _what_the_dead_worker_held(sent: list[list[Cell]], states: dict[str, str]) -> str:
-    """A sentence on a worker that was killed or crashed: how many cells were handed out and unfinished then, and the first."""
+    """A sentence on a worker that was killed: how many cells were handed out and unfinished then."""
     cells = [c for chunk in sent for c in chunk if not _finished(states, c)]
-    first = f"{cells[0].estimator} on {cells[0].problem}, n = {cells[0].n}, rep {cells[0].rep}" if cells else "none"
-    return f"a worker process died (out of memory, or a crash in native code) with {len(cells):,} cells handed out, first {first}"
+    return f"a worker process was killed from outside with {len(cells):,} cells handed out"
 
 
 def _noted(chunks: list[list[Cell]], sent: list[list[Cell]]) -> Iterator[list[Cell]]:
@@ -345,9 +378,13 @@ def _noted(chunks: list[list[Cell]], sent: list[list[Cell]]) -> Iterator[list[Ce
         yield chunk
 
 
-def _tagged(task: dict[str, Any]) -> tuple[str, int]:
-    with interruptible():
-        return task["cells"][0].key, run_chunk(task)
+def _guarded(
+    at: int, payload: bytes, cells: int, limits: guard.Limits, driver: guard.Driver, engine: str
+) -> tuple[int, list[guard.Broke]]:
+    if engine == "loky":
+        guard.ends_with(driver)
+    with guard.interruptible():
+        return at, guard.compute(payload, cells, limits, driver)
 
 
 @contextlib.contextmanager

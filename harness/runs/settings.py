@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from harness.errors import BadInputError
+from harness.estimators.base import is_positive
 from harness.math import estimands
 
 FIGURE_FORMATS = ("png", "svg", "pdf", "eps", "ps", "jpg", "tif", "webp")
@@ -24,6 +25,11 @@ def checked(config: dict[str, Any]) -> dict[str, Any]:
         raise BadInputError(f"jobs is {config['jobs']!r}; a positive number of workers, or -1 for one per core, is needed.")
     if config["engine"] not in ("serial", "loky", "dask", "ray"):
         raise BadInputError(f"engine is {config['engine']!r}; allowed are serial, loky, dask, ray.")
+    for name, unit in (("cell_timeout", "seconds"), ("max_memory", "megabytes")):
+        if config[name] is not None and not is_positive(config[name]):
+            raise BadInputError(f"{name} is {config[name]!r}; a positive number of {unit}, or null, is needed.")
+        if config[name] is not None and config["engine"] == "serial":
+            raise BadInputError(f"{name} is given with engine=serial, where nothing can stop a cell; use another engine.")
     if config["on_error"] not in ("record", "raise"):
         raise BadInputError(f"on_error is {config['on_error']!r}; allowed are record, raise.")
     if not isinstance(config["refresh"], bool):

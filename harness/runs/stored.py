@@ -247,7 +247,7 @@ def unpack(path: Path, plan: Plan, out: Path) -> int:
     rows = len(part.rows)
     part.write()
     for key, truths in told["truths"].items():
-        write_json(Path(out) / "truths" / f"{key}.json", {**records.read_truths(out, key), **truths})
+        records.write_truths(out, key, {**records.read_truths(out, key), **truths})
     for run_id, run in told["runs"].items():
         write_json(Path(out) / "runs" / f"{run_id}.json", {"run_id": run_id, "cells": {"todo": 0}, **run})
     return rows

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
+import os
 import resource
-import signal
 import sys
-import threading
 import time
 import traceback
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +21,7 @@ from harness.estimators.base import Estimate, EstimatorSpec, apply, is_finite
 from harness.math import estimands
 from harness.math.notions import reduce
 from harness.problems.base import ProblemSpec
-from harness.runs import records
+from harness.runs import guard, records
 from harness.runs.components import Component, configured
 from harness.runs.plan import Cell
 
@@ -48,8 +45,11 @@ _components: dict[tuple[str, str], Component] = {}  # those that this process ha
 _identities: dict[str, str] = {}
 
 
-def run_chunk(task: dict[str, Any]) -> int:
-    """Compute the cells of one chunk in this process, one thread, and write their part. Returns the number that failed."""
+def run_chunk(task: dict[str, Any], board: guard.Board | None = None) -> int:
+    """Compute the cells of one chunk in this process, one thread, and write their part. Returns the number that failed. How far
+    it is is noted on the board."""
+    board = board or guard.Board()
+    pid = os.getpid()
     for folder in task["path"]:
         if folder not in sys.path:
             sys.path.append(folder)
@@ -60,7 +60,8 @@ def run_chunk(task: dict[str, Any]) -> int:
     reduced: dict[str, Any] = {}
     try:
         with one_thread():
-            for cell in task["cells"]:
+            for position, cell in enumerate(task["cells"]):
+                board.prepares(position)
                 problem, estimator = component_of("problem", cell.problem, task), component_of("estimator", cell.estimator, task)
                 common = common_columns(problem, estimator, cell, task["run_id"])
                 if drawn != (cell.problem, cell.rep, cell.n, cell.seed):
@@ -76,15 +77,18 @@ def run_chunk(task: dict[str, Any]) -> int:
                     rng = _estimator_stream(problem, estimator, cell)
                     wall, cpu = time.perf_counter(), time.process_time()
                     p, y = reduced[cell.notion]
+                    board.computes()
                     rows = _rows(apply(estimator.object, p, y, cell.notion, rng, problem.object))
                 except UndefinedError as reason:
                     rows = [{"status": "undefined", "reason": str(reason)}]
                 except KeyboardInterrupt:
+                    guard.unless_forked(pid)
                     part.add(common, [{"status": "interrupted", "reason": "stopped by the user"}])
                     raise
                 except (Exception, SystemExit) as error:
                     rows = [{"status": "failed", "reason": _tail(error)}]
                     failed += 1
+                guard.unless_forked(pid)
                 times = {"seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu, "peak_mb": _peak_mb()}
                 part.add({**common, **times}, rows)
                 if rows[0]["status"] == "failed" and task["on_error"] == "raise":
@@ -92,22 +96,11 @@ def run_chunk(task: dict[str, Any]) -> int:
                     raise CellFailedError(f"{where}: {rows[0]['reason']}")
                 if time.monotonic() - part.since > FLUSH_SECONDS:
                     part.write()
+                    board.recorded(position + 1)
     finally:
+        guard.unless_forked(pid)
         part.write()
     return failed
-
-
-@contextlib.contextmanager
-def interruptible() -> Iterator[None]:
-    """In a worker process: Ctrl-C stops a chunk, which saves what it has, and is ignored before and after."""
-    if threading.current_thread() is not threading.main_thread():  # a Dask worker's thread
-        yield
-        return
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def component_of(group: str, name: str, task: dict[str, Any]) -> Component:

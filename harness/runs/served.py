@@ -1,0 +1,47 @@
+"""What runs in the processes of `guard.Child`: cells of a chunk, or one call of a function of ours."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import sys
+from multiprocessing.connection import Connection
+from typing import Any
+
+from harness.common.threads import one_thread
+from harness.errors import BadInputError
+from harness.runs import guard, worker
+
+
+def cells(pipe: Connection, board: guard.Board) -> None:
+    """Compute the chunks that come through the pipe, (pickled task, positions of the cells to do, megabytes), until it is closed
+    or the process interrupted. Of each "done" is sent, or the exception."""
+    with contextlib.suppress(KeyboardInterrupt, EOFError, BrokenPipeError):
+        while True:
+            payload, positions, megabytes = pipe.recv()
+            task = guard.loads(payload)
+            as_there(task["path"])
+            guard.limit_memory(megabytes)
+            told: Any = "done"
+            try:
+                worker.run_chunk({**task, "cells": [task["cells"][at] for at in positions]}, board)
+            except Exception as error:
+                told = error
+            pipe.send(told)
+
+
+def call(pipe: Connection, board: guard.Board) -> None:
+    """Call the function that comes through the pipe, and send back what it returns."""
+    path, function, argument = pipe.recv()
+    as_there(path)
+    module, _, name = function.partition(":")
+    try:
+        with one_thread():
+            pipe.send(("returned", getattr(importlib.import_module(module), name)(argument)))
+    except BadInputError as error:
+        pipe.send(("refused", str(error)))
+
+
+def as_there(path: list[str]) -> None:
+    """Modules are found here where the process that watches finds them, in the same order."""
+    sys.path[:] = [*path, *(folder for folder in sys.path if folder not in path)]
