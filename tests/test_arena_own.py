@@ -42,6 +42,7 @@ def test_coverage_counts_own_intervals_with_a_known_truth():
     own += rows("best_lower", [0.3, 0.3], "q", low=0.35, level=0.9, kind="lower")
     own += rows("best", [0.3] * 2, "q", low=0.2, high=0.25, level=0.9)
     own += rows("best", [0.3], "q", n=200, low=0.0, high=1.0, level=0.9, truth=np.nan)
+    own += rows("best", [0.3] * 2, "of_no_family", low=0.2, high=0.4, level=0.9)
     frame = pd.DataFrame(own + rows("a", [0.3], low=0.0, high=0.1, level=0.9))
     table = arena_own.coverage(frame, FAMILIES, ["power"]).set_index(["estimator", "family"])
     assert table["coverage"].to_dict() == {("best", "power"): 1.0, ("best", "wavy"): 0.0, ("best_lower", "wavy"): 0.0}

@@ -75,7 +75,7 @@ def coverage(frame: pd.DataFrame, families: dict, development: Sequence[str]) ->
     frame : DataFrame
         Records, as of `harness.load_records`.
     families, development
-        {family: [problem ids]}, and those of the development half.
+        {family: [problem ids]}, and those of the development half. Problems of no family (pairs of models) are left out.
 
     Returns
     -------
@@ -89,6 +89,7 @@ def coverage(frame: pd.DataFrame, families: dict, development: Sequence[str]) ->
     from harness.report import interval_plot
 
     own = frame[frame["estimator"].map(is_own).astype(bool) & frame["estimand"].isin(arena.MAIN)]
+    own = own[own["problem"].isin({problem for members in families.values() for problem in members})]  # others are of no half
     columns = [
         "notion", "estimand", "estimator", "family", "half", "level", "sides", "samples", "coverage", "se", "least", "passes",
         "relative",
