@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+from harness.runs import guard
+
 COMMANDS = (
     "run", "judge", "list", "info", "plan", "status", "report", "results", "check", "compare", "doctor", "data", "site",
     "completion",
@@ -21,7 +23,7 @@ def main(argv: list[str] | None = None) -> int:
     arguments = [a for a in arguments if a != "--traceback"]
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
-    signal.signal(signal.SIGTERM, _stop)  # a scheduler's warning counts as an interruption: what is done is written
+    signal.signal(signal.SIGTERM, guard.terminated)  # a scheduler's warning counts as an interruption: what is done is written
     try:
         return dispatch(arguments)
     except BrokenPipeError:  # `| head`
@@ -31,7 +33,7 @@ def main(argv: list[str] | None = None) -> int:
         code = _exit_code(error)
         if trace or code is None:
             raise
-        return _say(str(error) or "interrupted", 143 if code == 130 and _terminated else code)
+        return _say(str(error) or "interrupted", code)
 
 
 def _exit_code(error):
@@ -45,7 +47,8 @@ def _exit_code(error):
         (OSError, 2),
         (CellFailedError, 1),
         (WorkerDiedError, 1),
-        (RunInterruptedError, 130),
+        (guard.TerminatedError, 143),
+        (RunInterruptedError, 143 if getattr(error, "terminated", False) else 130),
         (KeyboardInterrupt, 130),
     )
     return next((code for kind, code in codes if isinstance(error, kind)), None)
@@ -303,7 +306,8 @@ def _job(config, overrides, number):
     try:
         status = _compute(experiment, finish=False, later=going.later(experiment) if going else 0.0, name=name)
     except RunInterruptedError as said:
-        raise KeyboardInterrupt(str(said)) from None  # an exception would let Hydra start the next job
+        kind = guard.TerminatedError if said.terminated else KeyboardInterrupt
+        raise kind(str(said)) from None  # an exception would let Hydra start the next job
     if going:
         going.ended(experiment, overrides, status)
     return experiment.rmse() if going is None or going.searches else None  # what a sweeper that searches makes small
@@ -446,11 +450,3 @@ def _short(path: Path) -> str:
 def _say(message, code):
     print(f"calharness: {message}", file=sys.stderr)
     return code
-
-
-_terminated = []  # the signal, once it has come
-
-
-def _stop(signum, frame):
-    _terminated.append(signum)
-    raise KeyboardInterrupt

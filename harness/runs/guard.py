@@ -44,6 +44,15 @@ class WorkerDiedError(Exception):
     """A worker process was killed or could not start; the cells it held are recorded as interrupted."""
 
 
+class TerminatedError(KeyboardInterrupt):
+    """SIGTERM, which a scheduler sends: an interruption like Ctrl-C, with the exit status 143."""
+
+
+def terminated(signum: int, frame: Any) -> NoReturn:
+    """Handles SIGTERM, in the process that was started and in workers."""
+    raise TerminatedError
+
+
 @dataclass(frozen=True)
 class Limits:
     """What a cell may take: seconds, and megabytes of resident memory of the process that it runs in."""
@@ -264,7 +273,7 @@ def _serve(serve: Callable[[Connection, Board], None], pipe: Connection, board: 
     _end_with(source)
     board.belongs_to(os.getpid())
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in the background
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, terminated)
     code = 1
     try:
         serve(pipe, board)
@@ -413,7 +422,7 @@ def interruptible() -> Iterator[None]:
         yield
         return
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    before = signal.signal(signal.SIGTERM, terminated)
     try:
         yield
     finally:

@@ -38,7 +38,11 @@ UNKNOWN_SECONDS = 2e-3  # of a cell that no record tells about, per 1,000 sample
 
 
 class RunInterruptedError(Exception):
-    """The run was stopped; everything finished until then is recorded."""
+    """The run was stopped, by Ctrl-C or (`terminated`) by SIGTERM; everything finished until then is recorded."""
+
+    def __init__(self, said: str, terminated: bool = False):
+        super().__init__(said)
+        self.terminated = terminated
 
 
 def execute(plan: Plan, quiet: bool = False, later: float = 0.0, broke: Broken | None = None) -> dict[str, Any]:
@@ -63,9 +67,10 @@ def execute(plan: Plan, quiet: bool = False, later: float = 0.0, broke: Broken |
         failed = sum(states.get(c.key) == "failed" for group in todo.values() for c in group)
         state = "finished"
         return {**counts, "failed": failed, **({"reason": records.first_failure(out, run_id)} if failed else {})}
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         state = "interrupted"
-        raise RunInterruptedError("interrupted; what was finished is recorded, the same command goes on from there") from None
+        said = "interrupted; what was finished is recorded, the same command goes on from there"
+        raise RunInterruptedError(said, isinstance(stop, guard.TerminatedError)) from None
     finally:
         provenance.finish(out, run_id, state, time.monotonic() - started)
 
