@@ -38,8 +38,7 @@ def answers(monkeypatch):
         found = asked.get("found") or judged.judgement(3, 60, drawn=0)
         asked.update(datas=datas, level=level, seed=seed)
         for question in QUESTIONS:
-            if getattr(found, question) is not None:
-                on_answer(question, getattr(found, question), datas[0])
+            on_answer(question, getattr(found, question) or found.unanswered.get(question), datas[0])
         return found
 
     monkeypatch.setattr(judge, "judge_data", judge_data)
@@ -134,6 +133,8 @@ def test_nobody_elses_file_is_overwritten(cli, preds, answers, tmp_path, option)
     assert code == 2 and "not overwritten" in err and theirs.read_text() == "{}" and not text
     assert cli("judge", preds, option, str(tmp_path))[0] == 2
     assert cli("judge", preds, "--html", preds)[0] == 2
+    code, text, err = cli("judge", preds, option, f"{preds}/r.json")
+    assert code == 2 and "is no folder" in err and not text
 
 
 def test_own_files_are_written_anew(cli, preds, answers, tmp_path):
@@ -164,6 +165,7 @@ def test_no_map_to_save(cli, preds, answers, tmp_path):
         (["--html"], "lacks its value"),
         (["--fail-above"], "lacks its value"),
         (["--level", "high"], "a number in"),
+        (["--level", "95"], "a number in"),
         (["--seed", "1.5"], "an integer"),
         (["--seed", "-1"], "at least 0"),
         (["labels=[a"], "cannot be read"),

@@ -255,6 +255,13 @@ def test_terminal_says_the_answers(made):
     assert "That cannot be said: 12 rows are too few" in str(made["nothing"])
 
 
+def test_terminal_says_what_cannot_be_said_and_keeps_percent_signs_with_their_numbers(made):
+    one = made["one file"]
+    found = replace(one, how_far=replace(one.how_far, cautions=("All labels are a.",)))
+    assert "All labels are a." in terminal.text(found)
+    assert terminal._folded("x" * 10 + " 95 % interval", 13)[:2] == ["x" * 10, "   95 %"]
+
+
 def test_terminal_stays_within_its_lines_whatever_the_sentences(made):
     long = "One word after the other. " * 40
     one = made["two files"]

@@ -163,6 +163,22 @@ def test_detectable_error_falls_as_one_over_root_n():
     assert 2.8 < reach[0] / reach[1] < 5.6
 
 
+@pytest.mark.parametrize("n, k", [(1, 3), (5, 3), (5, 100)])
+def test_of_a_handful_of_rows_no_error_is_said_to_be_found(n, k):
+    """Class-wise, p-values of so few rows are hardly ever below alpha / k, whatever the law."""
+    rng = np.random.default_rng(0)
+    p = np.exp(2.0 * rng.normal(size=(n, k)))
+    p /= p.sum(axis=1, keepdims=True)
+    found = calibrated.tests(from_arrays(p, labels(p, rng)), 0.95, rng)
+    assert {one.notion: one.detectable for one in found.tests}["classwise"] is None
+
+
+def test_an_error_of_one_direction_alone_is_not_said_to_be_found():
+    """Power 1 for overconfidence of 0.1, none for underconfidence up to 0.2."""
+    assert detectable._larger(lambda log_b: (float(log_b <= -1.0), 0.1 * abs(log_b) if log_b < 0 else 0.05)) == pytest.approx(0.1)
+    assert detectable._larger(lambda log_b: (float(log_b <= -1.0), 0.1 * abs(log_b) if log_b < 0 else 0.2)) is None
+
+
 def test_detectable_error_is_found_as_often_as_it_says():
     rng = np.random.default_rng(7)
     p = rng.uniform(0.05, 0.95, 600)
@@ -181,14 +197,15 @@ def test_detectable_error_is_found_as_often_as_it_says():
 # How far off
 
 
+@pytest.mark.slow
 def test_estimates_are_few_have_one_headline_and_say_what_was_measured():
     rng = np.random.default_rng(8)
     p = rng.dirichlet(np.ones(3), 300)
-    found = howfar.errors(from_arrays(p, labels(p, rng)), 0.9, rng)
+    found = howfar.errors(from_arrays(p, labels(p, rng)), 0.95, rng)
     for notion in ("top_label", "classwise", "canonical"):
         own = [one for one in found.errors if one.notion == notion]
         assert 1 <= len(own) <= 5 and [one.headline for one in own] == [True] + [False] * (len(own) - 1)
-        assert all(one.interval.level == 0.9 for one in own)
+        assert all(one.interval.level == 0.95 for one in own)
         if notion == "classwise":
             assert all(one.coverage is None and "not measured" in one.coverage_note for one in own)
     best = found.errors[0]
@@ -198,6 +215,18 @@ def test_estimates_are_few_have_one_headline_and_say_what_was_measured():
     assert found.certified[0].interval.low <= best.interval.high and "only rises" in found.certified[0].assumption
 
 
+def test_what_was_measured_at_one_level_is_not_said_of_another():
+    p = np.linspace(0.05, 0.95, 60)
+    data = from_arrays(p, (p > 0.5).astype(int))
+    for level in (0.95, 0.9):
+        one = estimates(data, "binary", p, data.y, level, np.random.default_rng(0))[0]
+        test = calibrated.tests(data, level, np.random.default_rng(0)).tests[0]
+        assert (test.size is not None) == (level == 0.95)
+        assert one.interval.level == level and (one.coverage is not None) == (level == 0.95)
+        assert ("95 % intervals only" in one.coverage_note) == (level != 0.95)
+
+
+@pytest.mark.slow
 def test_far_from_the_arena_is_said():
     p = np.random.default_rng(9).uniform(size=11_000)
     data = from_arrays(p, (np.random.default_rng(1).random(11_000) < p).astype(int))
@@ -287,7 +316,9 @@ def test_answers_stream_in_order_and_fewer_questions_change_nothing():
         on_answer=lambda question, answer, data: heard.append((question, data.name)),
     )
     assert heard == [("calibrated", "a"), ("calibrated", "b"), ("how_far", "a"), ("how_far", "b")]
-    alone = harness.judge(p[0], y, questions=["how_far"])
+    reasons = []
+    alone = harness.judge(p[0], y, questions=["how_far", "versus"], on_answer=lambda *heard: reasons.append(heard[:2]))
+    assert reasons[1] == ("versus", alone.unanswered["versus"]) and "a second one" in reasons[1][1]
     assert alone.how_far == both.how_far and both.others[0].data.name == "b" and alone.calibrated is None
 
 
@@ -297,6 +328,8 @@ def test_answers_stream_in_order_and_fewer_questions_change_nothing():
         (lambda: harness.judge([0.2, 1.2], [0, 1]), "p holds 1.2 at row 1"),
         (lambda: harness.judge([0.2], [0], level=95), "level is 95"),
         (lambda: harness.judge([0.2], [0], questions=["why"]), "questions holds 'why'"),
+        (lambda: harness.judge([0.2], [0], seed=-1), "seed is -1"),
+        (lambda: harness.judge([0.2], ["no"]), "say by classes="),
         (lambda: harness.judge([0.2, 0.4], [0, 1], second=[0.3]), "rows"),
         (lambda: from_arrays([0.2], [0], classes=["a"]), "classes has 1 names"),
         (lambda: from_arrays([0.2, 0.1], [0, 1], groups=[1]), "group 'group' has shape (1,)"),

@@ -121,7 +121,8 @@ def test_a_map_refuses_what_it_was_not_fitted_on(tmp_path):
     with pytest.raises(BadInputError, match="cannot be read"):
         load(tmp_path / "nothing.json")
     with pytest.raises(BadInputError, match="cannot be written"):
-        save(one, tmp_path / "no" / "map.json")
+        (tmp_path / "file").touch()
+        save(one, tmp_path / "file" / "map.json")
 
 
 def test_scores_and_a_paired_mean_by_hand():

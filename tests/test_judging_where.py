@@ -93,7 +93,7 @@ def test_holm_is_never_below_what_it_corrects():
 def test_a_class_that_is_off_is_named_and_calibrated_classes_are_not():
     p, y = dirichlet(3000, 5, 0)
     calm = where(judged(p, y), 0.95)
-    assert calm.sentence.startswith("Nothing stands out at the 95% level among 5 classes and ")
+    assert calm.sentence.startswith("Nothing stands out at the 95 % level among 5 classes and ")
     assert [one.adjusted > 0.05 for one in calm.classes] == [True] * 5
 
     odd = y.copy()

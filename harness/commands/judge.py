@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -50,7 +51,6 @@ def command(arguments: list[str]) -> int:
     from harness.judging.judge import judge_data
 
     found = judge_data(datas, level=asked.level, seed=asked.seed, on_answer=printer.answer)
-    printer.rest(found)
     status = 0
     from harness.judging import thresholds
 
@@ -66,7 +66,7 @@ def command(arguments: list[str]) -> int:
 
 
 class _Printer:
-    """Prints the lines of each question as soon as it is answered; of the first file alone."""
+    """Prints the lines of each question as soon as it is answered, or known to have no answer; of the first file alone."""
 
     def __init__(self, data: Judged, level: float, alone: bool, quiet: bool) -> None:
         from harness.judging import terminal
@@ -83,15 +83,8 @@ class _Printer:
     def answer(self, question: str, found: Any, data: Judged) -> None:
         if data.name == self.name and question not in self.seen:
             self.seen.add(question)
-            self._print(self.answers.lines(question, found))
-
-    def rest(self, judgement: Judgement) -> None:
-        """The questions that were not answered."""
-        from harness.judging import words
-
-        for question in words.QUESTIONS:
-            if question not in self.seen:
-                self._print(self.answers.lines(question, getattr(judgement, question), judgement.unanswered))
+            reason = {question: found} if isinstance(found, str) else None
+            self._print(self.answers.lines(question, None if reason else found, reason))
 
     def end(self, judgement: Judgement, written: Sequence[str]) -> None:
         from harness.judging import terminal
@@ -119,20 +112,15 @@ def _written(asked: Asked, found: Judgement) -> Iterator[str]:
         if asked.json == STDOUT:
             print(text)
         else:
-            _replace(asked.json, text + "\n")
+            from harness.common.writing import write_text
+
+            write_text(asked.json, text + "\n")
             yield f"  {'JSON':<6}{asked.json}"
     if asked.save is not None and found.gains is not None and found.gains.fitted is not None:
         from harness.judging.saved import save
 
         save(found.gains.fitted, asked.save)
         yield f"  {'map':<6}{asked.save}, which harness.judging.saved.load reads"
-
-
-def _replace(path: str, text: str) -> None:
-    from harness.common.writing import whole_file
-
-    with whole_file(Path(path)) as temporary:
-        temporary.write_text(text, encoding="utf-8")
 
 
 # What is asked for
@@ -222,6 +210,8 @@ def _set(given: dict[str, Any], option: str, value: str) -> None:
     except ValueError:
         wanted = "a number in [0.5, 1), such as 0.95" if option == "--level" else "an integer"
         raise BadInputError(f"{option} is {value!r}; {wanted} is needed.") from None
+    if option == "--level" and not 0.5 <= given["level"] < 1.0:
+        raise BadInputError(f"--level is {value}; a number in [0.5, 1) is needed, such as 0.95.")
     if option == "--seed" and given["seed"] < 0:
         raise BadInputError(f"--seed is {value}; an integer of at least 0 is needed.")
 
@@ -240,11 +230,14 @@ def _value(word: str, value: str) -> Any:
 
 
 def _refuse_outputs(asked: Asked) -> None:
-    """Raise BadInputError, before anything is computed, where a file would be overwritten that judge did not make."""
+    """Raise BadInputError, before anything is computed, where a file would be overwritten that judge did not make, or there is
+    no folder that it can be written to."""
     outputs = [path for path in (asked.html, asked.json, asked.save) if path is not None and path != STDOUT]
     twice = next((path for path in outputs if outputs.count(path) > 1), None)
     if twice:
         raise BadInputError(f"{twice} is named for two outputs; give each a name of its own.")
+    for path in outputs:
+        _refuse_folder(Path(path))
     if asked.html is not None:
         from harness.judging import page
 
@@ -264,3 +257,11 @@ def _refuse(path: Path, mark: str, what: str) -> None:
         raise BadInputError(f"{path} is a folder; name a file.")
     if path.exists() and mark not in path.read_bytes()[:200].decode("utf-8", "replace"):
         raise BadInputError(f"{path} is there already and no {what}; it is not overwritten: give another name.")
+
+
+def _refuse_folder(path: Path) -> None:
+    folder = next(one for one in path.absolute().parents if one.exists())
+    if not folder.is_dir():
+        raise BadInputError(f"{path} cannot be written: {folder} is no folder.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise BadInputError(f"{path} cannot be written: nothing may be written to {folder}.")

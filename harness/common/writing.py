@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from harness.errors import BadInputError
+
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
@@ -21,6 +23,21 @@ def whole_file(path: Path) -> Iterator[Path]:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Replace a text file that the user named as a whole.
+
+    Raises
+    ------
+    BadInputError
+        If it cannot be written; it names the file and why.
+    """
+    try:
+        with whole_file(Path(path)) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadInputError(f"{path} cannot be written: {error.strerror}.") from None
 
 
 def write_json(path: Path, content: Any) -> None:

@@ -14,6 +14,7 @@ from harness.judging.findings import Calibrated, CalibrationTest, Interval, Judg
 from harness.judging.measured import size_of
 from harness.judging.scalar_test import ScalarTest, scalar_test
 from harness.judging.vector_test import VectorTest, vector_test
+from harness.judging.words import percent
 
 Array = NDArray[np.float64]
 
@@ -74,7 +75,7 @@ def tests(data: Judged, level: float, rng: np.random.Generator) -> Calibrated:
             scalar = scalar_test(p, y, streams["scalar"], RESAMPLES)
             found = _of_scalar(notion, scalar, level)
             reach = detectable.of_scalar(p, scalar, alpha, streams["power"])
-        made.append(replace(found, detectable=reach, **_size(notion, data.n, data.k)))
+        made.append(replace(found, detectable=reach, **_size(notion, data.n, data.k, level)))
     adjusted = closed({one.notion: one.p_value if one.p_value is not None else 1.0 for one in made})
     done = tuple(
         replace(one, adjusted=adjusted[one.notion], rejected=bool(adjusted[one.notion] <= 1.0 - level + 1e-12)) for one in made
@@ -170,10 +171,10 @@ def _outcomes(count: int) -> str:
     return "1 outcome that occurred" if count == 1 else f"{count:,} outcomes that occurred"
 
 
-def _size(notion: str, n: int, k: int) -> dict[str, Any]:
-    """What the arena's calibrated problems showed of the test's false alarms at the nearest (n, k)."""
+def _size(notion: str, n: int, k: int, level: float) -> dict[str, Any]:
+    """What the arena's calibrated problems showed of the test's false alarms at the nearest (n, k); nothing at other levels."""
     row = size_of(notion, n, k)
-    if row is None:
+    if row is None or abs(row["level"] - level) > 1e-9:
         return {}
     from scipy.stats import binomtest
 
@@ -211,7 +212,7 @@ def _sentence(data: Judged, found: tuple[CalibrationTest, ...], level: float) ->
     error = f"{NAMES[main.notion]} calibration error"
     if data.confidences:
         error = "calibration error of the confidences"
-    text = f"No miscalibration was found at level {level:g}"
+    text = f"No miscalibration was found at the {percent(level)} level"
     if main.detectable is None:
-        return f"{text}; at n = {data.n:,} hardly any {error}, however large, could have been shown."
+        return f"{text}; at n = {data.n:,} even a large {error} could have been missed."
     return f"{text}; at n = {data.n:,} a {error} (L1) below {float(f'{main.detectable:.2g}')} could not have been shown reliably."

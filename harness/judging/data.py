@@ -54,6 +54,8 @@ def from_arrays(
     from harness.math.notions import checked, numeric
 
     p = numeric("p", p)
+    if classes is None and np.asarray(y).dtype.kind in "US":
+        raise BadInputError(f"y holds names, such as {str(np.ravel(y)[0])!r}; say by classes= which column of p is which.")
     names = None if classes is None else _names(classes, 2 if p.ndim == 1 else p.shape[1])
     p, y = checked(p, y if names is None else _encoded(y, names))
     if confidences and p.ndim != 1:

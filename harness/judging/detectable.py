@@ -2,7 +2,8 @@
 
 Labels are drawn from a tempered version of the very predictions, q = sigma(b logit p), with b < 1 (the predictions are
 overconfident) and b > 1 (underconfident); the L1 error of that law is mean |q - p|. Bisection gives in either direction the error
-that is found with probability 0.8; the larger of the two is returned. Power is a share of 160 draws (of fewer with many classes),
+that is found with probability 0.8; the larger of the two is returned, and none if errors larger than that, of the other
+direction, would be missed. Power is a share of 160 draws (of fewer with many classes),
 so that it is off by 0.03 (one standard error) and the error by some 5 % of itself. Errors of other kinds may need to be larger.
 """
 
@@ -99,7 +100,8 @@ class _Column:
         self.scale = size / np.maximum(np.bincount(self.cell, minlength=cells.m), 1)
         self.size = size
         if alpha * len(test.null) < LEAST_TAIL:  # beyond what the resamples say: tilt is nearly chi-square of two degrees
-            self.least = np.array([-2.0 * np.log(alpha / 2.0), np.inf])
+            enough = cells.variance.sum() >= NORMAL
+            self.least = np.array([-2.0 * np.log(alpha / 2.0) if enough else np.inf, np.inf])
         else:
             self.least = critical(test.null, alpha)
 
@@ -126,14 +128,13 @@ class _Column:
 
 
 def _larger(power_of: PowerOf) -> float | None:
-    found = [error for sign in (-1.0, 1.0) if (error := _bisected(power_of, sign)) is not None]
-    return max(found) if found else None
+    ends = [power_of(sign * STRONGEST) for sign in (-1.0, 1.0)]
+    found = [_bisected(power_of, sign, end[1]) for sign, end in zip((-1.0, 1.0), ends) if end[0] >= POWER]
+    missed = max((error for power, error in ends if power < POWER), default=0.0)
+    return max(found) if found and max(found) >= missed else None
 
 
-def _bisected(power_of: PowerOf, sign: float) -> float | None:
-    power, error = power_of(sign * STRONGEST)
-    if power < POWER:
-        return None
+def _bisected(power_of: PowerOf, sign: float, error: float) -> float:
     low, high = 0.0, STRONGEST
     for _ in range(STEPS):
         middle = (low + high) / 2.0

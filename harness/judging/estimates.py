@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from harness.errors import BadInputError, UndefinedError
 from harness.judging.findings import Certified, ErrorEstimate, Interval, Judged
 from harness.judging.measured import estimator_of, estimators_of, halves_of
+from harness.judging.words import percent
 
 Array = NDArray[np.float64]
 
@@ -32,6 +33,7 @@ LARGEST = 500_000  # numbers in p up to which all rows are used: the learned est
 LARGEST_STACK = 200_000  # n k^2 up to which the stack is fitted; above, temperature alone
 HALVES, FEW_HALVES = 200, 40
 CHEAP = 100_000  # numbers in p up to which intervals from 200 halves are made
+MEASURED_LEVEL = 0.95  # of the intervals whose coverage was measured
 NOT_MEASURED = "Coverage was not measured for class-wise errors."
 ASSUMPTION = (
     "The probability of the event, as a function of the score, goes up and down by no more than 1 in all (total variation at "
@@ -143,6 +145,9 @@ def _with_measured(made: ErrorEstimate, row: dict[str, Any] | None, data: Judged
                 note.append("Coverage of a binned estimate falls as n grows, as bins hide part of the error.")
         if not trials and has_interval:
             note.append("Coverage was not measured here.")
+        elif has_interval and abs(made.interval.level - MEASURED_LEVEL) > 1e-9:
+            trials = 0
+            note.append(f"Coverage was measured of {percent(MEASURED_LEVEL)} intervals only.")
         if at is not None and (data.n > 2 * at[0] or data.n < at[0] / 2 or data.k > 2 * at[1] or data.k < at[1] / 2):
             note.append(f"Measured at n = {at[0]:,}, k = {at[1]}; what is said here (n = {data.n:,}, k = {data.k}) extrapolates.")
     else:

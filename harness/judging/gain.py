@@ -10,6 +10,7 @@ import numpy as np
 from harness.errors import BadInputError, UndefinedError, guess
 from harness.judging.findings import Gain, Gains, Interval
 from harness.judging.saved import FittedMap
+from harness.judging.words import percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -228,7 +229,7 @@ def _sentence(
     level: float,
 ) -> str:  # fmt: skip
     parts = []
-    about = f"({level:.0%} intervals, which hold for all methods together)"
+    about = f"({percent(level)} intervals, which hold for all methods together)"
     done = [one for one in found if one.log_loss.value is not None]
     if not done:
         parts.append("No method could be fitted.")

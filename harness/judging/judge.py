@@ -69,7 +69,8 @@ def judge(
     questions : sequence of str, optional
         Of "calibrated", "how_far", "where", "gains", "versus"; all by default.
     on_answer : callable, optional
-        Called as (question, answer, data) as soon as an answer is there.
+        Called as (question, answer, data) as soon as an answer is there; of a question that cannot be answered the answer is a
+        str, the reason.
 
     Returns
     -------
@@ -124,6 +125,8 @@ def judge_data(
         raise BadInputError("datas is empty; predictions are needed.")
     if not (isinstance(level, (int, float)) and 0.5 <= level < 1.0):
         raise BadInputError(f"level is {level!r}; a number in [0.5, 1) is needed, such as 0.95.")
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise BadInputError(f"seed is {seed!r}; an integer of at least 0 is needed.")
     asked = _asked(questions)
     first, *others = datas
     named = _own_names([first, *(aligned(first, other) for other in others)])
@@ -133,18 +136,16 @@ def judge_data(
     for question in asked:
         judged = range(len(named)) if question in OF_EVERY_FILE else range(1)
         for i in judged:
-            if question == "versus" and len(named) == 1:
-                reasons[i][question] = ALONE
-                continue
-            subject = named if question == "versus" else named[i]
             start = time.perf_counter()
             try:
-                answers[i][question] = _answer(question, subject, float(level), seed)
+                if question == "versus" and len(named) == 1:
+                    raise UndefinedError(ALONE)
+                answers[i][question] = _answer(question, named if question == "versus" else named[i], float(level), seed)
             except UndefinedError as error:
                 reasons[i][question] = _sentence(str(error))
             seconds[i][question] = time.perf_counter() - start
-            if on_answer is not None and question in answers[i]:
-                on_answer(question, answers[i][question], named[i])
+            if on_answer is not None:
+                on_answer(question, answers[i].get(question, reasons[i].get(question)), named[i])
     made = [
         Judgement(
             data=data,
@@ -167,12 +168,7 @@ def _answer(question: str, subject: Judged | list[Judged], level: float, seed: i
     """The stream of a question depends on the seed and the question alone, so that asking fewer changes no number."""
     module, function = PARTS[question]
     rng = np.random.default_rng([seed, QUESTIONS.index(question)])
-    try:
-        part = importlib.import_module(f"harness.judging.{module}")
-    except ModuleNotFoundError as error:
-        if error.name != f"harness.judging.{module}":
-            raise
-        raise UndefinedError("this question is not answered yet") from None
+    part = importlib.import_module(f"harness.judging.{module}")
     return getattr(part, function)(subject, level, rng)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.common.version import VERSION
-from harness.common.writing import whole_file
+from harness.common.writing import write_text
 from harness.errors import BadInputError
 from harness.judging import glossary, meaning, pictures, words
 from harness.judging.findings import Judgement
@@ -45,12 +45,11 @@ def write(judgement: Judgement, path: Any) -> str:
     Raises
     ------
     BadInputError
-        If there is a file of that name which is no such page.
+        If there is a file of that name which is no such page, or it cannot be written.
     """
     allowed(path)
     page = html(judgement)
-    with whole_file(Path(path)) as temporary:
-        temporary.write_text(page, encoding="utf-8")
+    write_text(path, page)
     return page
 
 

@@ -71,7 +71,10 @@ def overall(found: Where) -> Picture | None:
     if band is not None and len(band.at):
         fit = curve.fit[curve.at.searchsorted(band.at).clip(max=len(curve.at) - 1)]
         share = float(((fit < band.low - 1e-12) | (fit > band.high + 1e-12)).mean())
-        outside = f" It is outside of the {band.level:.0%} band of calibrated predictions at {share:.0%} of the places looked at."
+        outside = (
+            f" It is outside of the {percent(band.level)} band of calibrated predictions at {100 * share:.0f} % of the places "
+            "looked at."
+        )
     said = (
         f"Reliability diagram of {curve.n:,} rows: {panel.event} against {panel.score}, with the diagonal of perfect "
         f"calibration. "

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.common.writing import write_text
 from harness.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -137,10 +138,7 @@ def save(fitted: FittedMap, path: str | Path) -> None:
         "format": FORMAT, "version": VERSION, "method": fitted.method, "formula": FORMULAS[fitted.method], "k": fitted.k,
         "classes": list(fitted.classes), "rows": fitted.rows, "parameters": parameters,
     }  # fmt: skip
-    try:
-        Path(path).write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise BadInputError(f"{path} cannot be written: {error.strerror}.") from None
+    write_text(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 
 def load(path: str | Path) -> FittedMap:

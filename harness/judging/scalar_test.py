@@ -113,8 +113,18 @@ def smallest_rank(observed: Array, null: Array) -> float:
 
 
 def critical(null: Array, alpha: float) -> Array:
-    """Values (L,) of which one is reached by about a share alpha of the resamples (B, L): what a power is computed with."""
-    smallest = upper_ranks(null).min(axis=1)
-    rank = float(np.quantile(smallest, min(alpha, 1.0), method="lower"))
-    found: Array = np.quantile(null, 1.0 - min(rank, 1.0), axis=0, method="higher")
+    """Values (L,) of which one is reached by at most a share alpha of the resamples (B, L), infinite where even the largest are
+    reached more often (few rows have few outcomes): what a power is computed with.
+
+    Examples
+    --------
+    >>> null = np.repeat([0.0, 9.0], [90, 10])[:, None]
+    >>> critical(null, 0.1), critical(null, 0.05)
+    (array([9.]), array([inf]))
+    """
+    ranks = upper_ranks(null)
+    smallest = np.sort(ranks.min(axis=1))
+    reached = np.searchsorted(smallest, smallest + ROUNDING, side="right") / len(smallest)
+    rank = smallest[reached <= alpha + ROUNDING].max(initial=0.0)
+    found: Array = np.where(ranks <= rank + ROUNDING, null, np.inf).min(axis=0)
     return found

@@ -96,9 +96,9 @@ def _within(details: list[str], room: int) -> list[str]:
         shown[-1] += " …"
     lines = []
     for line in shown:
-        more = max(0, min(left, len(textwrap.wrap(line, WIDTH - len(INDENT), subsequent_indent=INDENT)) - 1))
+        more = max(0, min(left, len(_folded(line, WIDTH - len(INDENT))) - 1))
         left -= more
-        lines += textwrap.wrap(line, WIDTH - len(INDENT), subsequent_indent=INDENT, max_lines=1 + more, placeholder=" …")
+        lines += _folded(line, WIDTH - len(INDENT), 1 + more)
     return lines
 
 
@@ -133,14 +133,13 @@ def _errors(found: HowFar) -> list[str]:
     lines = [_estimate(error) for error in _headlines(found)]
     if found.direction is not None:
         lines.append(clean(found.direction.sentence))
+    lines += [clean(caution) for caution in found.cautions[:1]]  # what cannot be said matters more than one bound more
     bound = next((one for one in found.certified if has(one.interval.low) or has(one.interval.high)), None)
     if bound is not None:
         name = f"{words.notion(bound.notion)}, {words.estimand(bound.estimand)}"
         lines.append(f"certified {name}: {ends(bound.interval)}, if: {clean(bound.assumption)}")
     elif found.disagreement:
         lines.append(clean(found.disagreement))
-    elif found.cautions:
-        lines.append(clean(found.cautions[0]))
     return lines
 
 
@@ -207,10 +206,17 @@ def _differences(found: Versus) -> list[str]:
 
 def _wrapped(said: str, most: int, title: str, colour: bool) -> list[str]:
     """The text in at most so many lines, its end left out where it is longer; the title in bold with `colour`."""
-    lines = textwrap.wrap(said, WIDTH, subsequent_indent=INDENT, max_lines=most, placeholder=" …")
+    lines = _folded(said, WIDTH, most)
     if colour and lines and lines[0].startswith(title):
         lines[0] = f"{BOLD}{title}{PLAIN}{lines[0][len(title) :]}"
     return lines
+
+
+def _folded(text: str, width: int, most: int | None = None) -> list[str]:
+    """Lines of at most so many letters, at most so many of them; 95 % stays in one line."""
+    kept = text.replace(" %", "\N{NO-BREAK SPACE}%")
+    lines = textwrap.wrap(kept, width, subsequent_indent=INDENT, max_lines=most, placeholder=" …")
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
 
 
 def _list(start: str, parts: Iterable[str]) -> list[str]:

@@ -11,6 +11,7 @@ import numpy as np
 from harness.errors import BadInputError, UndefinedError
 from harness.judging.findings import Interval, PairedDifference, Versus
 from harness.judging.gain import FEWEST, INFLATION, LABELS, cross_fitted, folds, most_rows, paired_mean, scores
+from harness.judging.words import percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -206,7 +207,7 @@ def matched(only_first: int, only_second: int, n: int, level: float, at: float) 
 
 def _sentence(found: list[PairedDifference], models: list[Judged], level: float, used: int, n: int, first_only: bool) -> str:
     parts = []
-    together = f"The {level:.0%} intervals hold for all {len(found)} differences together."
+    together = f"The {percent(level)} intervals hold for all {len(found)} differences together."
     if len(models) == 2:
         parts.append(_of_two(found, models, n))
     else:

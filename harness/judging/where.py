@@ -10,6 +10,7 @@ import numpy as np
 from harness.judging.findings import ClassFinding, Interval, Region, Where
 from harness.judging.gaps import LEAST, Gap, clopper_pearson, count_p_value, gap_of, holm, worst_first
 from harness.judging.groups import groups_of
+from harness.judging.words import percent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -229,7 +230,7 @@ def _sentence(
     if off:
         most = max(off, key=lambda found: found.share)
         happened = most.happened.value or 0.0
-        part = "all" if most.share > 0.995 else f"{most.share:.0%}"
+        part = "all" if most.share > 0.995 else f"{100 * most.share:.0f} %"
         parts.append(
             f"By score: {_place(most)}, which holds {part} of the error, {_share(most.said)} was said on "
             f"average and {_share(happened)} happened ({_rows(most.n)})."
@@ -249,7 +250,7 @@ def _sentence(
     looked += [f"{len(regions)} region{'s' if len(regions) > 1 else ''} of scores"]
     looked += [f"{len(groups)} groups"] if groups else []
     return (
-        f"Nothing stands out at the {level:.0%} level among {_listed(looked)}, corrected for looking many times; with "
+        f"Nothing stands out at the {percent(level)} level among {_listed(looked)}, corrected for looking many times; with "
         f"{_rows(data.n)}, small errors would not show."
     )
 
