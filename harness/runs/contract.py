@@ -8,6 +8,7 @@ returns is of the kind that is needed. What it raises there is no breach, but a 
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import inspect
 import os
 import select
@@ -257,6 +258,7 @@ def _tell(trial: Callable[[], None]) -> None:
             null = os.open(os.devnull, os.O_RDWR)
             for stream in (0, 1, 2):
                 os.dup2(null, stream)
+            faulthandler.disable()  # it writes to a copy of standard error
             try:
                 trial()
             except BadInputError as error:
