@@ -16,7 +16,7 @@ from harness.runs import guard, worker
 def cells(pipe: Connection, board: guard.Board) -> None:
     """Compute the chunks that come through the pipe, (pickled task, positions of the cells to do, megabytes), until it is closed
     or the process interrupted. Of each "done" is sent, or the exception."""
-    with contextlib.suppress(KeyboardInterrupt, EOFError, BrokenPipeError):
+    with contextlib.suppress(KeyboardInterrupt, EOFError, ConnectionError):
         while True:
             payload, positions, megabytes = pipe.recv()
             task = guard.loads(payload)
@@ -31,15 +31,21 @@ def cells(pipe: Connection, board: guard.Board) -> None:
 
 
 def call(pipe: Connection, board: guard.Board) -> None:
-    """Call the function that comes through the pipe, and send back what it returns."""
-    path, function, argument = pipe.recv()
+    """Call the function that comes through the pipe, and send back what it returns, to whoever still listens."""
+    try:
+        path, function, argument = pipe.recv()
+    except (EOFError, ConnectionError):
+        return
     as_there(path)
     module, _, name = function.partition(":")
+    told: tuple[str, Any]
     try:
         with one_thread():
-            pipe.send(("returned", getattr(importlib.import_module(module), name)(argument)))
+            told = "returned", getattr(importlib.import_module(module), name)(argument)
     except BadInputError as error:
-        pipe.send(("refused", str(error)))
+        told = "refused", str(error)
+    with contextlib.suppress(ConnectionError):
+        pipe.send(told)
 
 
 def as_there(path: list[str]) -> None:
