@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pickle
-import signal
 import statistics
 import sys
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -17,9 +14,8 @@ from typing import Any
 
 from harness.common.progress import Progress, clock
 from harness.common.seeds import digest
-from harness.errors import BadInputError
 from harness.estimators.base import EstimatorSpec
-from harness.runs import guard, provenance, records
+from harness.runs import engines, guard, provenance, records
 from harness.runs.config import out_folder
 from harness.runs.guard import WorkerDiedError
 from harness.runs.plan import Cell, Plan
@@ -32,8 +28,6 @@ Groups = dict[tuple[str, int, int, int], list[Cell]]  # the cells of one sample,
 SAMPLE_SECONDS = 1e-6  # more for every sample of the data: each chunk draws them anew
 CELL_SECONDS, DRAW_SECONDS = 2e-4, 5e-4  # around a cell and a draw: reduction, streams, record
 CELL_TIMEOUT, MEMORY_SHARE = 4 * 3600.0, 0.8  # seconds of a cell; of the machine's memory, for the process of a worker
-# what engines raise where one of their workers is gone: loky, Dask, Ray
-DEATHS = ("TerminatedWorkerError", "BrokenProcessPool", "KilledWorker", "RayActorError", "ActorDiedError", "WorkerCrashedError")
 UNKNOWN_SECONDS = 2e-3  # of a cell that no record tells about, per 1,000 samples
 
 
@@ -55,8 +49,7 @@ def execute(plan: Plan, quiet: bool = False, later: float = 0.0, broke: Broken |
     if not counts["todo"] and not counts["new_skips"]:
         return {**counts, "failed": 0}
     started = time.monotonic()
-    if config["engine"] in ("dask", "ray"):
-        _optional({"dask": "distributed", "ray": "ray"}[config["engine"]], config["engine"])
+    engines.check(config)
     run_id = provenance.start(out, config, counts)
     state = "failed"
     try:
@@ -314,31 +307,21 @@ def _compute(
         progress.close()
         return
 
-    import joblib
-
     sent: list[list[Cell]] = []
-    driver = guard.Driver.here()
-
-    with _backend(config, workers):
-        options: dict[str, Any] = {} if config["engine"] == "ray" else {"return_as": "generator_unordered"}
-        pool = joblib.Parallel(batch_size=1, pre_dispatch="2*n_jobs", **options)
-        try:
-            with _workers_ignore_interrupts(config["engine"]):
-                results = pool(
-                    joblib.delayed(_guarded)(at, pickle.dumps(call(chunk)), len(chunk), limits, driver, config["engine"])
-                    for at, chunk in enumerate(_noted(chunks, sent))
-                )
+    tasks = ((at, pickle.dumps(call(chunk)), len(chunk)) for at, chunk in enumerate(_noted(chunks, sent)))
+    try:
+        with engines.answers(config, workers, tasks, limits) as results:
             for at, broken in results:
                 failed += len(broken)
                 _record_broken(plan, chunks[at], broken, out, run_id, broke)
                 progress.add(chunks[at], failed)
-        except CellFailedError:
-            raise
-        except BaseException as error:
-            _record_interrupted(plan, sent, out, run_id, error)
-            if type(error).__name__ in DEATHS:
-                raise WorkerDiedError(_what_the_dead_worker_held(sent, _states(plan, out, run_id))) from error
-            raise
+    except CellFailedError:
+        raise
+    except BaseException as error:
+        _record_interrupted(plan, sent, out, run_id, error)
+        if engines.is_death(error):
+            raise WorkerDiedError(_what_the_dead_worker_held(sent, _states(plan, out, run_id))) from error
+        raise
     progress.close()
 
 
@@ -383,30 +366,6 @@ def _noted(chunks: list[list[Cell]], sent: list[list[Cell]]) -> Iterator[list[Ce
         yield chunk
 
 
-def _guarded(
-    at: int, payload: bytes, cells: int, limits: guard.Limits, driver: guard.Driver, engine: str
-) -> tuple[int, list[guard.Broke]]:
-    if engine == "loky":
-        guard.ends_with(driver)
-    with guard.interruptible():
-        return at, guard.compute(payload, cells, limits, driver)
-
-
-@contextlib.contextmanager
-def _workers_ignore_interrupts(engine: str) -> Iterator[None]:
-    """Worker processes that are started in here ignore Ctrl-C. It reaches them as well as this process, and a worker that is
-    importing or waiting has nothing to save: it would only print a traceback. While a worker computes a chunk it does listen, so
-    that it can save what it has (`worker.interruptible`)."""
-    if engine != "loky" or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 def _record_interrupted(plan: Plan, sent: list[list[Cell]], out: Path, run_id: str, error: BaseException) -> None:
     """Record the cells that were handed to a worker and left no record as interrupted, with the reason."""
     states = _states(plan, out, run_id)
@@ -418,38 +377,3 @@ def _record_interrupted(plan: Plan, sent: list[list[Cell]], out: Path, run_id: s
                 common = common_columns(plan.problems[cell.problem], plan.estimators[cell.estimator], cell, run_id)
                 part.add(common, [{"status": "interrupted", "reason": reason}])
     part.write()
-
-
-@contextlib.contextmanager
-def _backend(config: dict[str, Any], workers: int) -> Iterator[None]:
-    import joblib
-
-    engine = config["engine"]
-    client = None
-    if engine == "dask":
-        distributed = _optional("distributed", "dask")
-        remote = os.environ.get("DASK_SCHEDULER_ADDRESS")
-        local = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
-        client = distributed.Client(remote) if remote else distributed.Client(**local)
-    elif engine == "ray":
-        ray = _optional("ray", "ray")
-        from ray.util.joblib import register_ray
-
-        local = {} if os.environ.get("RAY_ADDRESS") else {"num_cpus": workers, "include_dashboard": False}
-        ray.init(ignore_reinit_error=True, log_to_driver=False, **local)
-        register_ray()
-    try:
-        with joblib.parallel_config(backend=engine, n_jobs=workers):
-            yield
-    finally:
-        if client is not None:
-            client.close()
-
-
-def _optional(module: str, extra: str) -> Any:
-    import importlib
-
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise BadInputError(f"engine={extra} needs the package {module}; install calharness[{extra}].") from error
