@@ -120,7 +120,7 @@ def results(overrides: list[str]) -> list[Experiment]:
     constant = [text for text in constant if text.split("=")[0] not in OF_ONE_RUN] if parts else constant
     paths = {key.lstrip("+"): [_value(f"{key}={value}") for value in values] for key, values in swept.items()}
     grid = {key: _together(key, paths.pop(key)) for key in sweeps.GRID if key in paths}
-    paths = {key: values for key, values in paths.items() if key not in ("jobs", "engine", "on_error", "refresh")}
+    paths = {key: values for key, values in paths.items() if key not in ("jobs", "engine", "address", "on_error", "refresh")}
     found = []
     for experiment in experiments:
         chosen = [*constant, *([f"experiment={experiment}"] if experiment else [])]

@@ -1,28 +1,61 @@
-"""Where chunks of cells are computed: in worker processes of this machine (loky), or of a Dask or Ray cluster."""
+"""Where chunks of cells are computed: in worker processes of this machine (loky), or of a Dask or Ray cluster.
+
+Whatever the engine, a worker hands its chunk to a process of its own (harness.runs.guard), which writes the records. All that
+comes back is which cells ended that process. An engine that lost a worker gives its chunk to another, or raises one of DEATHS.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
+import socket
 import threading
-from collections.abc import Iterable, Iterator
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from harness.errors import BadInputError
 from harness.runs import guard
 
+NAMES = ("serial", "loky", "dask", "ray")
 PACKAGES = {"dask": "distributed", "ray": "ray"}
+ADDRESSES = {
+    "dask": "HOST:PORT, tcp://HOST:PORT or tls://HOST:PORT of a scheduler",
+    "ray": "auto, HOST:PORT or ray://HOST:PORT of a head",
+}
+ANSWERS_WITHIN = 10.0  # seconds for whoever is at an address
+SEEN_WITHIN = 60.0  # seconds until another host sees what was just written: file systems of a network remember what was not there
+TRIES = 3  # times that an engine gives a chunk to another worker when one is gone
 # what engines raise where one of their workers is gone: loky, Dask, Ray
-DEATHS = ("TerminatedWorkerError", "BrokenProcessPool", "KilledWorker", "RayActorError", "ActorDiedError", "WorkerCrashedError")
+DEATHS = (
+    "TerminatedWorkerError", "BrokenProcessPool", "KilledWorker", "FutureCancelledError", "RayActorError", "ActorDiedError",
+    "WorkerCrashedError", "NodeDiedError", "OutOfMemoryError",
+)  # fmt: skip
 Task = tuple[int, bytes, int]  # number of a chunk, the pickled chunk, how many cells it has
 Answer = tuple[int, list[guard.Broke]]  # number of a chunk, and those of its cells that ended their process
 
 
 def check(config: dict[str, Any]) -> None:
-    """Raises BadInputError where the package of the engine is absent."""
-    if config["engine"] in PACKAGES:
-        _optional(PACKAGES[config["engine"]], config["engine"])
+    """Raises BadInputError where the engine or its address is none, or its package is absent."""
+    engine, address = config["engine"], config["address"]
+    if engine not in NAMES:
+        raise BadInputError(f"engine is {engine!r}; allowed are {', '.join(NAMES)}.")
+    if address is None:
+        return
+    if engine not in ADDRESSES:
+        raise BadInputError(f"address is {address!r}, but engine={engine} has none; engine=dask and engine=ray join a cluster.")
+    if not (engine == "ray" and address == "auto") and not _host_and_port(engine, address):
+        raise BadInputError(f"address is {address!r}; with engine={engine} it is {ADDRESSES[engine]}, or null for this machine.")
+
+
+def _host_and_port(engine: str, address: Any) -> tuple[str, int] | None:
+    schemes = {"dask": "tcp|tls", "ray": "ray"}[engine]
+    found = re.fullmatch(rf"(?:(?:{schemes})://)?(\[[0-9a-fA-F:]+\]|[\w.-]+):(\d{{1,5}})", str(address))
+    return (found[1].strip("[]"), int(found[2])) if found and 0 < int(found[2]) < 65536 else None
 
 
 def is_death(error: BaseException) -> bool:
@@ -31,32 +64,99 @@ def is_death(error: BaseException) -> bool:
 
 
 @contextlib.contextmanager
-def answers(config: dict[str, Any], workers: int, tasks: Iterable[Task], limits: guard.Limits) -> Iterator[Iterable[Answer]]:
-    """The answers to tasks, which are taken as workers become free, in the order in which they are done."""
-    import joblib
+def connected(config: dict[str, Any], workers: int) -> Iterator[dict[str, Any]]:
+    """Join the cluster that the configuration asks for, or start one of so many workers on this machine; it ends with the block.
 
-    engine, driver = config["engine"], guard.Driver.here()
-    with _backend(config, workers):
-        options: dict[str, Any] = {} if engine == "ray" else {"return_as": "generator_unordered"}
-        pool = joblib.Parallel(batch_size=1, pre_dispatch="2*n_jobs", **options)
-        with _workers_ignore_interrupts(engine):
-            results = pool(joblib.delayed(_guarded)(*task, limits, driver, engine) for task in tasks)
-        yield results
+    Yields
+    ------
+    dict
+        The configuration; with an address and jobs=-1, `jobs` is the number of processors of the cluster.
 
-
-def _guarded(at: int, payload: bytes, cells: int, limits: guard.Limits, driver: guard.Driver, engine: str) -> Answer:
-    if engine == "loky":
-        guard.ends_with(driver)
-    with guard.interruptible():
-        return at, guard.compute(payload, cells, limits, driver)
+    Raises
+    ------
+    BadInputError
+        If the engine's package is absent, nobody answers at the address.
+    """
+    if config["engine"] not in PACKAGES:
+        yield config
+        return
+    package = _optional(config["engine"])
+    if config["address"]:
+        _answers(config)
+    with _dask(package, config, workers) if config["engine"] == "dask" else _ray(package, config, workers) as processors:
+        joined = config["address"] and config["jobs"] < 0
+        yield {**config, "jobs": processors} if joined else config
 
 
 @contextlib.contextmanager
-def _workers_ignore_interrupts(engine: str) -> Iterator[None]:
+def answers(
+    config: dict[str, Any], workers: int, tasks: Iterable[Task], limits: guard.Limits, seen: Path | None
+) -> Iterator[Iterable[Answer]]:
+    """The answers to tasks, which are taken as workers become free, in the order in which they are done; within `connected`. All
+    workers must see the file `seen`, if one is given."""
+    engine = config["engine"]
+    common = limits, guard.Driver.here(), None if engine == "loky" else seen, uuid.uuid4().hex
+    if engine == "loky":
+        yield _of_loky(workers, tasks, common)
+    elif engine == "dask":
+        with _of_dask(workers, tasks, common) as found:
+            yield found
+    else:
+        with _of_ray(workers, tasks, common) as found:
+            yield found
+
+
+def _guarded(
+    at: int, payload: bytes, cells: int, limits: guard.Limits, driver: guard.Driver, seen: Path | None, run: str
+) -> Answer:
+    """In a worker: have a chunk computed."""
+    if seen is not None and not _is_seen(seen):
+        raise BadInputError(
+            f"a worker on {socket.gethostname()} does not see the folder {seen.parent.parent}; out must be a folder that all "
+            "workers share, or a store such as s3://BUCKET/FOLDER."
+        )
+    with guard.interruptible():
+        return at, guard.compute(payload, cells, limits, driver, lambda: run in _stopped)
+
+
+def _guarded_here(*task: Any) -> Answer:
+    """In a worker of loky, which is to end with the process that started the run."""
+    guard.ends_with(task[4])
+    return _guarded(*task)
+
+
+_stopped: set[str] = set()  # of this worker: the runs that are stopped
+
+
+def _stop(run: str) -> None:
+    """In a worker, beside the thread that has a chunk computed: what it has is recorded, and no other is begun."""
+    _stopped.add(run)
+
+
+def _is_seen(path: Path) -> bool:
+    end = time.monotonic() + SEEN_WITHIN
+    while not path.is_file():
+        if time.monotonic() > end:
+            return False
+        time.sleep(1.0)
+    return True
+
+
+def _of_loky(workers: int, tasks: Iterable[Task], common: tuple[Any, ...]) -> Iterable[Answer]:
+    import joblib
+
+    pool = joblib.Parallel(n_jobs=workers, backend="loky", batch_size=1, pre_dispatch="2*n_jobs", return_as="generator_unordered")
+    with _workers_ignore_interrupts():
+        found: Iterable[Answer] = pool(joblib.delayed(_guarded_here)(*task, *common) for task in tasks)
+    return found
+
+
+@contextlib.contextmanager
+def _workers_ignore_interrupts() -> Iterator[None]:
     """Worker processes that are started in here ignore Ctrl-C. It reaches them as well as this process, and a worker that is
     importing or waiting has nothing to save: it would only print a traceback. While a worker computes a chunk it does listen, so
     that it can save what it has (`guard.interruptible`)."""
-    if engine != "loky" or threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -67,35 +167,150 @@ def _workers_ignore_interrupts(engine: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _backend(config: dict[str, Any], workers: int) -> Iterator[None]:
-    import joblib
+def _dask(distributed: Any, config: dict[str, Any], workers: int) -> Iterator[int]:
+    """Hold a client, which is the default one from then on; yields the number of the cluster's threads."""
+    import logging
 
-    engine = config["engine"]
-    client = None
-    if engine == "dask":
-        distributed = _optional("distributed", "dask")
-        remote = os.environ.get("DASK_SCHEDULER_ADDRESS")
-        local = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
-        client = distributed.Client(remote) if remote else distributed.Client(**local)
-    elif engine == "ray":
-        ray = _optional("ray", "ray")
-        from ray.util.joblib import register_ray
+    if config["address"]:
+        try:
+            client = distributed.Client(config["address"], timeout=ANSWERS_WITHIN)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise _silent(config, error) from None
+    else:
+        with _workers_ignore_interrupts():
+            # no limit of memory here: the guarded process has its own, and the worker itself stays small
+            client = distributed.Client(
+                n_workers=workers, threads_per_worker=1, memory_limit=0, dashboard_address=None, silence_logs=logging.CRITICAL
+            )
+    with client:
+        threads = client.nthreads()
+        if not threads:
+            raise BadInputError(f"address is {config['address']!r}, a scheduler that has no worker; start one (dask worker).")
+        yield sum(threads.values())
 
-        local = {} if os.environ.get("RAY_ADDRESS") else {"num_cpus": workers, "include_dashboard": False}
-        ray.init(ignore_reinit_error=True, log_to_driver=False, **local)
-        register_ray()
+
+@contextlib.contextmanager
+def _of_dask(workers: int, tasks: Iterable[Task], common: tuple[Any, ...]) -> Iterator[Iterator[Answer]]:
+    import distributed
+
+    client = distributed.default_client()
+    held: set[Any] = set()
+
+    def submit(task: Task) -> Any:
+        return client.submit(_guarded, *task, *common, pure=False)
+
+    def done() -> Iterable[Any]:
+        found: Iterable[Any] = distributed.wait(list(held), return_when="FIRST_COMPLETED").done
+        return found
+
     try:
-        with joblib.parallel_config(backend=engine, n_jobs=workers):
-            yield
+        yield _in_turn(tasks, 2 * workers, held, submit, done, lambda future: future.result())
+    except BaseException:
+        with contextlib.suppress(Exception):
+            client.run(_stop, common[-1])
+            distributed.wait(list(held), timeout=guard.WRITES_WITHIN)
+        raise
+
+
+@contextlib.contextmanager
+def _ray(ray: Any, config: dict[str, Any], workers: int) -> Iterator[int]:
+    """Hold a connection to a Ray cluster, one that is there already where this process has one; yields its processors."""
+    if ray.is_initialized():
+        yield int(ray.cluster_resources().get("CPU", workers))
+        return
+    in_main = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGTERM)
+    local = {} if config["address"] else {"num_cpus": workers, "include_dashboard": False, "object_store_memory": 10**8}
+    try:
+        try:
+            ray.init(
+                config["address"] or "local", log_to_driver=False, logging_level="ERROR", **({} if config["address"] else local)
+            )
+        except Exception as error:
+            if not config["address"]:
+                raise
+            raise _silent(config, error) from None
+        finally:
+            if in_main and before is not None:  # Ray's would end this process with another status
+                signal.signal(signal.SIGTERM, before)
+        yield int(ray.cluster_resources().get("CPU", workers))
     finally:
-        if client is not None:
-            client.close()
+        ray.shutdown()
 
 
-def _optional(module: str, extra: str) -> Any:
+@contextlib.contextmanager
+def _of_ray(workers: int, tasks: Iterable[Task], common: tuple[Any, ...]) -> Iterator[Iterator[Answer]]:
+    import ray
+
+    remote = ray.remote(num_cpus=1, max_retries=TRIES)(_guarded)
+    held: set[Any] = set()
+
+    def submit(task: Task) -> Any:
+        return remote.remote(*task, *common)
+
+    def done() -> Iterable[Any]:
+        found: Iterable[Any] = ray.wait(list(held))[0]
+        return found
+
+    def result(reference: Any) -> Answer:
+        try:
+            found: Answer = ray.get(reference)
+            return found
+        except ray.exceptions.RayTaskError as error:
+            raise error.cause from None
+
+    try:
+        yield _in_turn(tasks, 2 * workers, held, submit, done, result)
+    except BaseException:
+        with contextlib.suppress(Exception):
+            for reference in held:
+                ray.cancel(reference)
+            ray.wait(list(held), num_returns=len(held), timeout=guard.WRITES_WITHIN)
+        raise
+
+
+def _in_turn(
+    tasks: Iterable[Task],
+    most: int,
+    held: set[Any],
+    submit: Callable[[Task], Any],
+    done: Callable[[], Iterable[Any]],
+    answer: Callable[[Any], Answer],
+) -> Iterator[Answer]:
+    """The answers to tasks, of which at most so many are handed out at a time; `held` are those."""
+    rest = iter(tasks)
+    while True:
+        while len(held) < most and (task := next(rest, None)) is not None:
+            held.add(submit(task))
+        if not held:
+            return
+        for one in list(done()):
+            held.discard(one)
+            yield answer(one)
+
+
+def _optional(engine: str) -> Any:
     import importlib
 
+    if engine == "ray":
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
-        return importlib.import_module(module)
+        return importlib.import_module(PACKAGES[engine])
     except ImportError as error:
-        raise BadInputError(f"engine={extra} needs the package {module}; install calharness[{extra}].") from error
+        raise BadInputError(f"engine={engine} needs the package {PACKAGES[engine]}; install calharness[{engine}].") from error
+
+
+def _answers(config: dict[str, Any]) -> None:
+    """Raise BadInputError where nobody is at the address."""
+    where = _host_and_port(config["engine"], config["address"])
+    if where is None:  # Ray's auto
+        return
+    try:
+        socket.create_connection(where, ANSWERS_WITHIN).close()
+    except OSError as error:
+        raise _silent(config, error) from None
+
+
+def _silent(config: dict[str, Any], error: Exception) -> BadInputError:
+    why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return BadInputError(f"address is {config['address']!r}, where no {config['engine']} cluster answers ({why}).")

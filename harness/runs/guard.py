@@ -270,6 +270,7 @@ def _serve(serve: Callable[[Connection, Board], None], pipe: Connection, board: 
     import traceback
 
     os.setsid()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))  # blocked in workers of Ray, and so inherited
     _end_with(source)
     board.belongs_to(os.getpid())
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in the background
@@ -293,10 +294,19 @@ def _end_with(parent: int) -> None:
         os._exit(1)
 
 
-_held: list[Child] = []  # of this worker process: none or one
+class _Held(threading.local):
+    """The process of this thread, none or one: a Dask worker may have several threads."""
+
+    def __init__(self) -> None:
+        self.children: list[Child] = []
 
 
-def compute(payload: bytes, cells: int, limits: Limits, driver: Driver) -> list[Broke]:
+_held = _Held()
+
+
+def compute(
+    payload: bytes, cells: int, limits: Limits, driver: Driver, stopped: Callable[[], bool] = lambda: False
+) -> list[Broke]:
     """Have all cells of a chunk computed and recorded, in a process of their own.
 
     Parameters
@@ -309,6 +319,8 @@ def compute(payload: bytes, cells: int, limits: Limits, driver: Driver) -> list[
         What each may take.
     driver : Driver
         Where that has gone, this process ends, and with it all.
+    stopped : function
+        Asked now and then; once it says so, what is finished is recorded and WorkerDiedError raised.
 
     Returns
     -------
@@ -329,7 +341,7 @@ def compute(payload: bytes, cells: int, limits: Limits, driver: Driver) -> list[
         child.board.clear()
         try:
             child.pipe.send((payload, todo, limits.megabytes))
-            ended = _ended(child, limits, driver)
+            ended = _ended(child, limits, driver, stopped)
         except BrokenPipeError:
             end_children()
             ended = "closed its pipe", None
@@ -373,20 +385,21 @@ _watching: set[Driver] = set()
 
 def _child() -> Child:
     """The process of this worker, a new one where there is none."""
-    if _held and _held[0].source.poll() is not None:
+    held = _held.children
+    if held and held[0].source.poll() is not None:
         end_children()
-    if not _held:
-        _held.append(Child("harness.runs.served:cells"))
-    return _held[0]
+    if not held:
+        held.append(Child("harness.runs.served:cells"))
+    return held[0]
 
 
 def end_children() -> None:
-    """End the process that this worker holds, if any."""
-    while _held:
-        _held.pop().kill()
+    """End the process that this thread holds, if any."""
+    while _held.children:
+        _held.children.pop().kill()
 
 
-def _ended(child: Child, limits: Limits, driver: Driver) -> tuple[str, str | None] | None:
+def _ended(child: Child, limits: Limits, driver: Driver, stopped: Callable[[], bool]) -> tuple[str, str | None] | None:
     """None when all cells are recorded; else how the cell that it is at ended its process, and the setting that was its limit."""
     at, since = child.board.at, time.monotonic()
     while True:
@@ -402,6 +415,10 @@ def _ended(child: Child, limits: Limits, driver: Driver) -> tuple[str, str | Non
         if driver.is_gone:
             end_children()
             raise WorkerDiedError("the process that started this run is gone")
+        if stopped():
+            child.interrupt()
+            end_children()
+            raise WorkerDiedError("the run was stopped")
         now = child.board.at
         if now != at:
             at, since = now, time.monotonic()

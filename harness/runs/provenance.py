@@ -30,7 +30,7 @@ def start(out: Path, config: dict[str, Any], counts: dict[str, int]) -> str:
         **surroundings(),
         "config": config,
     }
-    write_json(_path(out, run_id), content)
+    write_json(path_of(out, run_id), content)
     return run_id
 
 
@@ -38,7 +38,7 @@ def finish(out: Path, run_id: str, state: str, seconds: float) -> None:
     """Complete the run's file: state finished | interrupted | failed, and the wall time."""
     import json
 
-    path = _path(out, run_id)
+    path = path_of(out, run_id)
     content = json.loads(path.read_text())
     write_json(path, {**content, "state": state, "seconds": round(seconds, 3)})
 
@@ -48,7 +48,7 @@ def read(out: Path, run_id: str) -> dict[str, Any]:
     import json
 
     try:
-        found: dict[str, Any] = json.loads(_path(out, run_id).read_text())
+        found: dict[str, Any] = json.loads(path_of(out, run_id).read_text())
         return found
     except (OSError, ValueError):
         return {}
@@ -103,5 +103,6 @@ def version(package: str) -> str | None:
         return None
 
 
-def _path(out: Path, run_id: str) -> Path:
+def path_of(out: Path, run_id: str) -> Path:
+    """Where what is known of a run is kept."""
     return Path(out) / "runs" / f"{run_id}.json"

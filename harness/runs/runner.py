@@ -9,6 +9,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,13 +50,15 @@ def execute(plan: Plan, quiet: bool = False, later: float = 0.0, broke: Broken |
     if not counts["todo"] and not counts["new_skips"]:
         return {**counts, "failed": 0}
     started = time.monotonic()
-    engines.check(config)
     run_id = provenance.start(out, config, counts)
     state = "failed"
     try:
         record_skips(plan, groups, out, run_id)
         todo = {k: [c for c in group if c.key not in plan.skips] for k, group in groups.items()}
-        _compute_all(plan, [group for group in todo.values() if group], out, run_id, quiet, later, broke)
+        with engines.connected(config, min(worker_count(config), counts["todo"])) as joined:
+            _compute_all(
+                replace(plan, config=joined), [group for group in todo.values() if group], out, run_id, quiet, later, broke
+            )
         states = _states(plan, out, run_id)
         failed = sum(states.get(c.key) == "failed" for group in todo.values() for c in group)
         state = "finished"
@@ -310,7 +313,7 @@ def _compute(
     sent: list[list[Cell]] = []
     tasks = ((at, pickle.dumps(call(chunk)), len(chunk)) for at, chunk in enumerate(_noted(chunks, sent)))
     try:
-        with engines.answers(config, workers, tasks, limits) as results:
+        with engines.answers(config, workers, tasks, limits, provenance.path_of(out, run_id)) as results:
             for at, broken in results:
                 failed += len(broken)
                 _record_broken(plan, chunks[at], broken, out, run_id, broke)

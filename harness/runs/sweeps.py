@@ -19,8 +19,8 @@ from harness.runs.records import SUMMARY_COLUMNS
 GRID = ("n", "notion", "reps")  # lists as they are: their values make one larger run, and no parameter
 FIXED = (
     "name", "paper", "item", "title", "compare", "same_draws_as_paper", "reasons", "labels", "figure", "estimand", "out", "jobs",
-    "engine", "shard", "shards", "on_error", "cell_timeout", "max_memory", "refresh", "reliability", "sweep", "experiment",
-    "ranking", "hydra",
+    "engine", "address", "shard", "shards", "on_error", "cell_timeout", "max_memory", "refresh", "reliability", "sweep",
+    "experiment", "ranking", "hydra",
 )  # fmt: skip
 LARGEST_SWEEP = 10_000
 
