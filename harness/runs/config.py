@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from harness.common.paths import CHECKOUT, CONF
 from harness.errors import BadInputError, guess
-from harness.runs import catalogue, mistakes, others
+from harness.runs import catalogue, mistakes, others, remote
 from harness.runs.catalogue import defaults, setting_names
 from harness.runs.options import GROUPS, ids
 
@@ -268,7 +268,8 @@ def check_flags(arguments: list[str]) -> list[str]:
 
 def out_folder(given: Any) -> Path:
     """The folder of results: the setting `out`, else CALHARNESS_OUT, else results/ of the checkout where the working folder is in
-    it, else results/ of the working folder. Raises BadInputError where that can be no folder."""
+    it, else results/ of the working folder. Of the address of a store it is the mirror. Raises BadInputError where that can be no
+    folder."""
     if given is not None and not isinstance(given, (str, Path)) or given == "":
         raise BadInputError(f"out is {given!r}; the path of a folder is needed.")
     where, chosen = "out", given
@@ -277,6 +278,8 @@ def out_folder(given: Any) -> Path:
     if chosen is None:
         here = Path.cwd()
         chosen = (CHECKOUT if CHECKOUT is not None and here.is_relative_to(CHECKOUT) else here) / "results"
+    if remote.is_address(chosen):
+        return remote.mirror(str(chosen))
     try:
         folder = Path(chosen).expanduser().resolve()
     except (RuntimeError, ValueError) as error:  # ~ of an unknown user, a NUL

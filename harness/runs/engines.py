@@ -183,10 +183,13 @@ def _dask(distributed: Any, config: dict[str, Any], workers: int) -> Iterator[in
                 n_workers=workers, threads_per_worker=1, memory_limit=0, dashboard_address=None, silence_logs=logging.CRITICAL
             )
     with client:
-        threads = client.nthreads()
-        if not threads:
-            raise BadInputError(f"address is {config['address']!r}, a scheduler that has no worker; start one (dask worker).")
-        yield sum(threads.values())
+        try:
+            client.wait_for_workers(1, timeout=ANSWERS_WITHIN)
+        except TimeoutError:
+            raise BadInputError(
+                f"address is {config['address']!r}, a scheduler without a worker; start one (dask worker)."
+            ) from None
+        yield sum(client.nthreads().values())
 
 
 @contextlib.contextmanager

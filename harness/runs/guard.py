@@ -203,6 +203,8 @@ class Child:
 
     def interrupt(self) -> None:
         """Ask it to record what it has and to end."""
+        if self.board.process <= 0:  # it is not there yet; 0 would be all processes of this worker's group
+            return
         with contextlib.suppress(OSError):
             os.kill(self.board.process, signal.SIGINT)
         end = time.monotonic() + WRITES_WITHIN

@@ -15,6 +15,7 @@ from typing import Any
 from harness.common.paths import CHECKOUT
 from harness.common.version import VERSION
 from harness.common.writing import write_json
+from harness.runs import remote
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "duckdb", "joblib", "hydra-core", "matplotlib")
 
@@ -31,6 +32,7 @@ def start(out: Path, config: dict[str, Any], counts: dict[str, int]) -> str:
         "config": config,
     }
     write_json(path_of(out, run_id), content)
+    remote.send(path_of(out, run_id))
     return run_id
 
 
@@ -41,6 +43,7 @@ def finish(out: Path, run_id: str, state: str, seconds: float) -> None:
     path = path_of(out, run_id)
     content = json.loads(path.read_text())
     write_json(path, {**content, "state": state, "seconds": round(seconds, 3)})
+    remote.send(path)
 
 
 def read(out: Path, run_id: str) -> dict[str, Any]:

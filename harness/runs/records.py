@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 from harness.common.writing import write_json
 from harness.errors import BadInputError
 from harness.math.estimands import has_truth
+from harness.runs import remote
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,6 +107,7 @@ def write_table(folder: Path, table: Any) -> None:
         f.flush()
         os.fsync(f.fileno())
     os.replace(temporary, folder / name)
+    remote.send(folder / name)
 
 
 def _digest(content: bytes) -> str:
@@ -258,7 +260,7 @@ def load_records(path: Path | str, keys: Iterable[str] | None = None) -> pd.Data
     import duckdb
     import pandas as pd
 
-    path = Path(path)
+    path = remote.mirror(str(path)) if remote.is_address(path) else Path(path)
     if not path.exists():
         raise BadInputError(f"path is {path}, which does not exist; give a results folder or a Parquet file of records.")
     out = path.parent.parent if path.is_file() else path.parent if path.name == "records" else path
@@ -355,7 +357,9 @@ def _truths_digest(truths: dict[str, Any]) -> str:
 def write_truths(out: Path, problem_key: str, truths: dict[str, Any]) -> None:
     """Replace the stored truths of a problem, with their digest."""
     plain = json.loads(json.dumps(truths))
-    write_json(Path(out) / "truths" / f"{problem_key}.json", {**plain, DIGEST: _truths_digest(plain)})
+    path = Path(out) / "truths" / f"{problem_key}.json"
+    write_json(path, {**plain, DIGEST: _truths_digest(plain)})
+    remote.send(path)
 
 
 def missing_truths(out: Path, problem: Component, wanted: list[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -414,5 +418,5 @@ def compact(out: Path) -> tuple[int, int]:
     table = pa.concat_tables([_complete(pq.read_table(f)).cast(schema()) for f in old]).unify_dictionaries()
     write_table(Path(out) / "records", table)
     for f in old:
-        f.unlink()
+        remote.remove(f)
     return len(old), table.num_rows

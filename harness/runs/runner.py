@@ -16,7 +16,7 @@ from typing import Any
 from harness.common.progress import Progress, clock
 from harness.common.seeds import digest
 from harness.estimators.base import EstimatorSpec
-from harness.runs import engines, guard, provenance, records
+from harness.runs import engines, guard, provenance, records, remote
 from harness.runs.config import out_folder
 from harness.runs.guard import WorkerDiedError
 from harness.runs.plan import Cell, Plan
@@ -120,6 +120,7 @@ def expected_seconds(groups: Iterable[list[Cell]], costs: Costs, workers: int) -
 def _states(plan: Plan, out: Path, run_id: str) -> dict[str, str]:
     """The states of the recorded cells. Of a refresh only what this run itself recorded counts, as all its cells were recorded
     before."""
+    remote.fetch(out)
     return records.cell_states(out, run_id if plan.config["refresh"] else None)
 
 
@@ -284,7 +285,7 @@ def _compute(
     """Run the chunks, in this process or in guarded ones of the engine's workers."""
     config = plan.config
     task = {
-        "out": str(out), "run_id": run_id, "on_error": config["on_error"], "path": list(sys.path),
+        "out": remote.named(out), "run_id": run_id, "on_error": config["on_error"], "path": list(sys.path),
     }  # fmt: skip
     components = {
         "problem": {k: (v.id, v.config, v.key) for k, v in plan.problems.items()},
@@ -312,8 +313,9 @@ def _compute(
 
     sent: list[list[Cell]] = []
     tasks = ((at, pickle.dumps(call(chunk)), len(chunk)) for at, chunk in enumerate(_noted(chunks, sent)))
+    seen = None if remote.store_of(out) else provenance.path_of(out, run_id)
     try:
-        with engines.answers(config, workers, tasks, limits, provenance.path_of(out, run_id)) as results:
+        with engines.answers(config, workers, tasks, limits, seen) as results:
             for at, broken in results:
                 failed += len(broken)
                 _record_broken(plan, chunks[at], broken, out, run_id, broke)

@@ -8,7 +8,6 @@ import resource
 import sys
 import time
 import traceback
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from harness.estimators.base import Estimate, EstimatorSpec, apply, is_finite
 from harness.math import estimands
 from harness.math.notions import reduce
 from harness.problems.base import ProblemSpec
-from harness.runs import guard, records
+from harness.runs import guard, records, remote
 from harness.runs.components import Component, configured
 from harness.runs.plan import Cell
 
@@ -53,7 +52,7 @@ def run_chunk(task: dict[str, Any], board: guard.Board | None = None) -> int:
     for folder in task["path"]:
         if folder not in sys.path:
             sys.path.append(folder)
-    part = records.Part(Path(task["out"]))
+    part = records.Part(remote.here(task["out"]))
     failed = 0
     drawn: tuple[Any, ...] | None = None
     sample: Any = None

@@ -1,0 +1,175 @@
+"""Records whose home is a store of objects: two hosts that share no disk are two folders of caches here."""
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import harness
+from harness.commands.experiment import Experiment
+from harness.errors import BadInputError
+from harness.runs import records, remote
+
+SMALL = ["problem=[beta_overconfident]", "estimator=[binned15]", "n=[50,100]", "engine=serial"]
+
+
+@pytest.fixture
+def host(tmp_path, monkeypatch):
+    """host("a"): from now on this is host a, with a cache of its own and without memory of another."""
+
+    def be(name):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / name))
+        monkeypatch.setattr(remote, "_compared", {})
+        monkeypatch.setattr(remote, "FRESH_SECONDS", 0.0)
+        return tmp_path / name
+
+    monkeypatch.delenv("CALHARNESS_OUT", raising=False)
+    return be
+
+
+@pytest.fixture
+def store(tmp_path):
+    return (tmp_path / "store").as_uri()
+
+
+def parts(store):
+    return sorted(Path(store.removeprefix("file://")).glob("records/part-*.parquet"))
+
+
+def same(a, b):
+    columns = ["key", "estimand", "value", "status", "truth"]
+    pd.testing.assert_frame_equal(a[columns].reset_index(drop=True), b[columns].reset_index(drop=True), check_exact=True)
+
+
+def test_two_hosts_share_records_truths_and_runs(host, store, tmp_path, capsys):
+    host("a")
+    first = harness.run([*SMALL, "reps=3", f"out={store}"])
+    assert parts(store) and (first["status"] == "ok").all() and first["truth"].notna().any()
+    host("b")
+    experiment = Experiment.of([*SMALL, "reps=4", f"out={store}"])
+    assert experiment.out.is_relative_to(tmp_path / "b") and experiment.out.is_dir()
+    counts = experiment.compute(quiet=True)
+    assert (counts["done"], counts["todo"]) == (6, 2)
+    assert len(list(experiment.out.glob("runs/*.json"))) == 2
+    host("a")
+    again = Experiment.of([*SMALL, "reps=4", f"out={store}"])
+    assert again.compute(quiet=True)["todo"] == 0
+    plain = harness.run([*SMALL, "reps=4", f"out={tmp_path / 'plain'}"])
+    same(plain, again.records())
+    same(plain, harness.load_records(store).merge(plain[["key"]].drop_duplicates()))
+    assert capsys.readouterr().err.count("not as it was written") == 0
+
+
+def test_what_could_not_be_sent_is_sent_by_the_next_run(host, store, monkeypatch):
+    host("a")
+    mirror = remote.mirror(store)
+    write, attempts = remote._write, []
+
+    def refuses(*given):
+        attempts.append(given)
+        raise OSError("the store does not answer")
+
+    monkeypatch.setattr(remote, "_write", refuses)
+    monkeypatch.setattr(remote.time, "sleep", lambda seconds: None)
+    part = records.Part(mirror)
+    part.add({"key": "k", "run_id": "r"}, [{"status": "ok", "value": 1.0}])
+    with pytest.raises(BadInputError, match=r"could not be sent .*the store does not answer.* the next run sends it"):
+        part.write()
+    assert len(attempts) == remote.TRIES and len(records.part_files(mirror)) == 1 and not parts(store)
+    monkeypatch.setattr(remote, "_write", write)
+    remote.fetch(mirror)
+    assert [p.name for p in parts(store)] == [p.name for p in records.part_files(mirror)]
+
+
+def test_a_part_that_is_damaged_in_the_store_is_told_and_its_cells_are_computed_again(host, store, capsys):
+    host("a")
+    harness.run([*SMALL, "reps=2", f"out={store}"])
+    part, *others = parts(store)
+    content = bytearray(part.read_bytes())
+    content[len(content) // 2] ^= 1
+    part.write_bytes(content)
+    host("b")
+    experiment = Experiment.of([*SMALL, "reps=2", f"out={store}"])
+    assert f"{part.name} of {store} is not as it was written, and left out" in capsys.readouterr().err
+    assert experiment.compute(quiet=True)["todo"] == 1 and len(others) == 3
+
+
+def test_parts_that_one_host_joins_are_joined_for_the_other(host, store):
+    host("a")
+    harness.run([*SMALL, "reps=2", f"out={store}"])
+    host("b")
+    there = remote.mirror(store)
+    assert len(parts(store)) == len(records.part_files(there)) == 4
+    host("a")
+    mirror = remote.mirror(store)
+    assert records.compact(mirror)[0] == 4
+    assert [p.name for p in parts(store)] == [p.name for p in records.part_files(mirror)] and len(parts(store)) == 1
+    host("b")
+    remote.fetch(there)
+    assert [p.name for p in records.part_files(there)] == [p.name for p in parts(store)]
+    assert len(list((there / "removed").iterdir())) == 4
+
+
+@pytest.mark.parametrize(
+    "address,said",
+    [
+        ("nosuch://bucket/folder", "where no file system is known"),
+        ("s3://key:secret@bucket/folder", "has a password in its address"),
+        ("file:///proc/nowhere/at/all", "cannot be|could not be"),
+    ],
+)
+def test_an_address_that_is_none_is_one_sentence(host, address, said):
+    host("a")
+    with pytest.raises(BadInputError, match=said) as refused:
+        harness.run([*SMALL, "reps=1", f"out={address}"])
+    assert "secret" not in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.fixture
+def bucket(monkeypatch, tmp_path):
+    """The address of a bucket of a server that speaks S3, moto's, where it is installed."""
+    server = os.environ.get("CALHARNESS_MOTO_SERVER") or shutil.which("moto_server")
+    if not server:
+        pytest.skip("moto_server is not on the path: pip install 'moto[server]', in an environment of its own")
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    process = subprocess.Popen(
+        [server, "-H", "127.0.0.1", "-p", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    for name, value in {
+        "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_REGION": "us-east-1", "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "AWS_EC2_METADATA_DISABLED": "true",
+    }.items():  # fmt: skip
+        monkeypatch.setenv(name, value)
+    end = time.monotonic() + 60
+    with socket.socket() as s:
+        while s.connect_ex(("127.0.0.1", port)):
+            assert process.poll() is None and time.monotonic() < end, "no server"
+            time.sleep(0.1)
+    from pyarrow import fs
+
+    files = fs.FileSystem.from_uri("s3://records?allow_bucket_creation=true")[0]
+    files.create_dir("records")
+    yield "s3://records/of/mine"
+    process.terminate()
+    process.wait(10)
+
+
+@pytest.mark.slow
+def test_records_in_a_bucket(host, bucket, tmp_path):
+    """Written by the guarded processes of two workers, read on another host, equal to those of a folder."""
+    host("a")
+    counts = Experiment.of([*SMALL[:-1], "reps=20", "engine=loky", "jobs=2", f"out={bucket}"]).compute(quiet=True)
+    assert counts["todo"] == 40 and counts["failed"] == 0
+    host("b")
+    there = Experiment.of([*SMALL, "reps=20", f"out={bucket}"])
+    assert there.compute(quiet=True)["todo"] == 0
+    same(harness.run([*SMALL, "reps=20", f"out={tmp_path / 'plain'}"]), there.records())
+    with pytest.raises(BadInputError, match="s3://absent/x.*where there is no absent"):
+        remote.mirror("s3://absent/x")
