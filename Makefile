@@ -8,14 +8,16 @@
 # make golden      the golden numbers with other numpy kernels
 # make slow        the slow tests, some twenty minutes; tutorials and how-to pages run as printed
 # make foundation  the optional foundation models and their tests;  make peers: other libraries' estimators and theirs
+# make engines     Dask, Ray, submitit and a server that speaks S3, and the tests of one run on all of them
 # make hours       the commands that reproduce a paper, and the studies of many repetitions; nobody runs these but you
 # make lock        fresh pins;  make benchmark: speed;  make clean: remove the environment
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+MOTO := .venv-moto
 
-.PHONY: run help results recompute test golden slow hours foundation peers docs site setup lint benchmark lock clean
+.PHONY: run help results recompute test golden slow hours foundation peers engines docs site setup lint benchmark lock clean
 
 run: setup
 	$(BIN)/calharness experiment=berta2026_fig1
@@ -54,6 +56,13 @@ peers: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,peers]'
 	$(BIN)/python -m pytest -m "not hours" tests/test_peers*.py
 
+# clusters of this machine, and a bucket: moto wants other versions of what the documentation needs, so it has a place of its own
+engines: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,dask,ray,slurm]'
+	test -x $(MOTO)/bin/moto_server || { $(PYTHON) -m venv $(MOTO) && \
+	$(MOTO)/bin/python -m pip install --quiet --disable-pip-version-check 'moto[server]>=5,<6'; }
+	CALHARNESS_MOTO_SERVER=$(CURDIR)/$(MOTO)/bin/moto_server $(BIN)/python -m pytest -m "not hours" tests/test_engines.py tests/test_remote.py
+
 # docs/ into results/site/docs; a broken link, anchor or reference is an error
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
@@ -81,9 +90,9 @@ benchmark: setup
 # fresh pins: a new environment, installed without constraints
 lock:
 	rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock
-	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check '.[test,site,docs,foundation,peers]'
+	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check '.[test,site,docs,foundation,peers,dask,ray,slurm]'
 	.venv-lock/bin/python -m pip freeze --exclude calharness | sed 's/+[a-z0-9.]*$$//' > constraints.txt
 	rm -rf .venv-lock
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) $(MOTO)

@@ -82,12 +82,14 @@ def quiet_ray():
 
 @pytest.fixture(scope="module")
 def processes(tmp_path_factory):
-    """start("name", command...) -> process, ended with all that it started when the tests are over."""
+    """start("name", command...) -> process, ended with all that it started when the tests are over. Its cache is its own, as if
+    it were another host."""
     started = []
 
     def start(name, *command):
-        log = open(tmp_path_factory.mktemp(name) / "log", "wb")
-        process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)
+        folder = tmp_path_factory.mktemp(name)
+        log, env = open(folder / "log", "wb"), {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}
+        process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True, env=env)
         started.append(process)
         return process
 
@@ -160,6 +162,16 @@ def test_equal_records_begun_on_another_engine(engine, reference, out):
     same_records(reference, whole.records())
     again = Experiment.of([*SMALL, "reps=6", "engine=serial"]).compute(quiet=True)
     assert (again["done"], again["todo"]) == (36, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["dask at an address"], indirect=True)
+def test_workers_that_share_no_disk_write_to_a_store(engine, reference, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    run = Experiment.of([*SMALL, "reps=6", *engine, f"out={(tmp_path / 'store').as_uri()}"])
+    assert run.compute(quiet=True)["todo"] == 36
+    same_records(reference, run.records())
+    assert len(records.part_files(run.out)) == len(list((tmp_path / "store" / "records").iterdir())) > 1
 
 
 BREAKING = """

@@ -1,0 +1,73 @@
+"""How much of two workers' time goes into cells, by engine: python benchmarks/engines.py [ENGINE ...] (all that are installed).
+
+Cells that do nothing but use a processor for 10 ms, or 100 ms, in worker processes of this machine. Of the records of a run,
+
+    efficiency = sum over cells of their wall seconds / (workers x (end of the last cell - begin of the first cell)),
+
+which is 1 where no worker ever waits. Starting the cluster and drawing are not in it; `start` is the time from the call to the
+first cell. Wall seconds of a cell count what other programs of a busy machine took from it, in both sums.
+"""
+
+import importlib.util
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+
+import harness  # noqa: E402
+from harness.commands.experiment import Experiment  # noqa: E402
+from harness.runs import engines  # noqa: E402
+
+WORKERS = 2
+CELLS = {0.01: 1500, 0.1: 150}  # seconds of a cell: how many
+BUSY = """
+import time
+def busy(p, y):
+    end = time.process_time() + {}
+    while time.process_time() < end:
+        pass
+    return 0.5
+"""
+
+
+def measured(engine: str, seconds: float, folder: Path) -> dict[str, float]:
+    """What one run of the engine took."""
+    name = f"busy_{engine}_{round(seconds * 1000)}"
+    (folder / f"{name}.py").write_text(BUSY.format(seconds))
+    asked = ["problem=beta_wavy", "n=20", f"reps={CELLS[seconds]}", "estimator=[]", f"+estimator.busy._target_={name}.busy"]
+    run = Experiment.of([*asked, f"engine={engine}", f"jobs={WORKERS}", f"out={folder / name}"])
+    called = time.time()
+    run.compute(quiet=True)
+    ended = time.time()
+    frame = harness.load_records(folder / name).query("status == 'ok'")
+    assert len(frame) == CELLS[seconds]
+    begin, end = (frame["written"] - frame["seconds"]).min(), frame["written"].max()
+    return {
+        "efficiency": frame["seconds"].sum() / (WORKERS * (end - begin)),
+        "start": begin - called,
+        "cells": end - begin,
+        "whole": ended - called,
+    }
+
+
+def main(chosen: list[str]) -> None:
+    found = [e for e in engines.NAMES[1:] if e not in engines.PACKAGES or importlib.util.find_spec(engines.PACKAGES[e])]
+    with tempfile.TemporaryDirectory() as folder:
+        sys.path.insert(0, folder)
+        print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors, {WORKERS} workers; wall seconds")
+        print(f"{'engine':<8}{'cell':>8}{'cells':>7}{'efficiency':>12}{'start':>8}{'in cells':>10}{'whole':>8}")
+        for engine in chosen or found:
+            for seconds, cells in CELLS.items():
+                took = measured(engine, seconds, Path(folder))
+                print(
+                    f"{engine:<8}{seconds * 1000:>5.0f} ms{cells:>7,}{took['efficiency']:>12.3f}{took['start']:>8.1f}"
+                    f"{took['cells']:>10.1f}{took['whole']:>8.1f}",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
