@@ -95,7 +95,7 @@ def answers(
     """The answers to tasks, which are taken as workers become free, in the order in which they are done; within `connected`. All
     workers must see the file `seen`, if one is given."""
     engine = config["engine"]
-    common = limits, guard.Driver.here(), None if engine == "loky" else seen, uuid.uuid4().hex
+    common = limits, guard.Driver.here(), None if engine == "loky" else seen, f"calharness-{uuid.uuid4().hex}"
     if engine == "loky":
         yield _of_loky(workers, tasks, common)
     elif engine == "dask":
@@ -107,30 +107,29 @@ def answers(
 
 
 def _guarded(
-    at: int, payload: bytes, cells: int, limits: guard.Limits, driver: guard.Driver, seen: Path | None, run: str
+    at: int,
+    payload: bytes,
+    cells: int,
+    limits: guard.Limits,
+    driver: guard.Driver,
+    seen: Path | None,
+    run: str,
+    stopped: Callable[[str], bool] = lambda run: False,
 ) -> Answer:
-    """In a worker: have a chunk computed."""
+    """In a worker: have a chunk computed. `stopped` is asked now and then whether the run is."""
     if seen is not None and not _is_seen(seen):
         raise BadInputError(
             f"a worker on {socket.gethostname()} does not see the folder {seen.parent.parent}; out must be a folder that all "
             "workers share, or a store such as s3://BUCKET/FOLDER."
         )
     with guard.interruptible():
-        return at, guard.compute(payload, cells, limits, driver, lambda: run in _stopped)
+        return at, guard.compute(payload, cells, limits, driver, lambda: stopped(run))
 
 
 def _guarded_here(*task: Any) -> Answer:
     """In a worker of loky, which is to end with the process that started the run."""
     guard.ends_with(task[4])
     return _guarded(*task)
-
-
-_stopped: set[str] = set()  # of this worker: the runs that are stopped
-
-
-def _stop(run: str) -> None:
-    """In a worker, beside the thread that has a chunk computed: what it has is recorded, and no other is begun."""
-    _stopped.add(run)
 
 
 def _is_seen(path: Path) -> bool:
@@ -200,7 +199,7 @@ def _of_dask(workers: int, tasks: Iterable[Task], common: tuple[Any, ...]) -> It
     held: set[Any] = set()
 
     def submit(task: Task) -> Any:
-        return client.submit(_guarded, *task, *common, pure=False)
+        return client.submit(_guarded, *task, *common, _is_stopped_on_dask, pure=False)
 
     def done() -> Iterable[Any]:
         found: Iterable[Any] = distributed.wait(list(held), return_when="FIRST_COMPLETED").done
@@ -210,9 +209,21 @@ def _of_dask(workers: int, tasks: Iterable[Task], common: tuple[Any, ...]) -> It
         yield _in_turn(tasks, 2 * workers, held, submit, done, lambda future: future.result())
     except BaseException:
         with contextlib.suppress(Exception):
-            client.run(_stop, common[-1])
+            client.run(_stop_on_dask, common[-1])
             distributed.wait(list(held), timeout=guard.WRITES_WITHIN)
         raise
+
+
+_stopped: set[str] = set()  # of this worker of Dask: the runs that are stopped
+
+
+def _stop_on_dask(run: str) -> None:
+    """In a worker, beside the threads that have chunks computed."""
+    _stopped.add(run)
+
+
+def _is_stopped_on_dask(run: str) -> bool:
+    return run in _stopped
 
 
 @contextlib.contextmanager
@@ -249,7 +260,7 @@ def _of_ray(workers: int, tasks: Iterable[Task], common: tuple[Any, ...]) -> Ite
     held: set[Any] = set()
 
     def submit(task: Task) -> Any:
-        return remote.remote(*task, *common)
+        return remote.remote(*task, *common, _is_stopped_on_ray)
 
     def done() -> Iterable[Any]:
         found: Iterable[Any] = ray.wait(list(held))[0]
@@ -266,10 +277,24 @@ def _of_ray(workers: int, tasks: Iterable[Task], common: tuple[Any, ...]) -> Ite
         yield _in_turn(tasks, 2 * workers, held, submit, done, result)
     except BaseException:
         with contextlib.suppress(Exception):
-            for reference in held:
-                ray.cancel(reference)
+            # not ray.cancel: where a task ends at that moment, it aborts this process (2.60, CompletePendingTask)
+            flag = ray.remote(num_cpus=0)(_Flag).options(name=common[-1]).remote()
             ray.wait(list(held), num_returns=len(held), timeout=guard.WRITES_WITHIN)
+            del flag
         raise
+
+
+class _Flag:
+    """An actor that is there, under the name of a run, once that is stopped."""
+
+
+def _is_stopped_on_ray(run: str) -> bool:
+    import ray
+
+    try:
+        return ray.get_actor(run) is not None
+    except ValueError:
+        return False
 
 
 def _in_turn(
