@@ -23,7 +23,7 @@ from harness.commands.experiment import Experiment  # noqa: E402
 from harness.commands.run import main  # noqa: E402
 from harness.runs.config import compose  # noqa: E402
 from harness.runs.plan import plan  # noqa: E402
-from harness.runs.runner import pending  # noqa: E402
+from harness.runs.work import pending  # noqa: E402
 
 
 def cpu(work, times=3):
@@ -75,7 +75,7 @@ def cells(folder):
 
     def full_plan():
         made = plan(compose([problems, *chosen, "reps=6250", f"out={folder}/a"]))
-        return pending(made, Experiment.of([problems, *chosen, "reps=1", f"out={folder}/a"]).out)[1]
+        return pending(made, Experiment.of([problems, *chosen, "reps=1", f"out={folder}/a"]).out).counts
 
     seconds, counts = cpu(full_plan)
     show(f"plan of {counts['cells']:,} cells, {counts['done']:,} of them done", seconds, "3")

@@ -22,10 +22,11 @@ from harness.errors import BadInputError, guess
 from harness.math import estimands
 from harness.math.notions import NOTIONS
 from harness.runs import baseline, components, contract, records, runner, watched
+from harness.runs.cells import Cell
 from harness.runs.components import Component
 from harness.runs.config import out_folder
 from harness.runs.options import ids, option
-from harness.runs.plan import Cell, Plan
+from harness.runs.plan import Plan
 from harness.runs.settings import as_list
 
 if TYPE_CHECKING:
@@ -339,7 +340,7 @@ def _computed(
 
     def judge() -> None:
         if tried:
-            _judge(own.id, tried, records.load_records(out, keys), group, held)
+            _judge(own.id, tried, records.load_records(out, keys, categories=False), group, held)
         examine()
 
     if apart:
@@ -400,7 +401,7 @@ def _records(plan: Plan, out: Path, held: baseline.Baseline, asked: Asked, group
     import pandas as pd
 
     keys = {cell.key for cell in plan.cells}
-    own = records.load_records(out, keys)
+    own = records.load_records(out, keys, categories=False)
     known = held.records
     parts = [own, known[known["key"].isin(keys - set(own["key"]))]]
     if group == "estimator":

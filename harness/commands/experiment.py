@@ -19,7 +19,7 @@ from harness.errors import BadInputError
 from harness.estimators.base import EstimatorSpec
 from harness.estimators.bootstrap import Bootstrap
 from harness.problems.base import ProblemSpec
-from harness.runs import imported, others, records, runner, stored, sweeps, variations
+from harness.runs import imported, others, recorded, records, runner, stored, sweeps, variations, work
 from harness.runs import plan as planning
 from harness.runs.config import compose, out_folder
 from harness.runs.settings import as_list
@@ -161,15 +161,14 @@ class Experiment:
             counts = {**found, **counts, **added}
         return counts
 
-    def expected_seconds(self, without: set[str] = frozenset(), states: dict | None = None, past: list | None = None) -> float:
+    def expected_seconds(self, without: set[str] = frozenset(), states: recorded.States | None = None, past=None) -> float:
         """Wall seconds that its own cells should take that no record holds, those `without` aside. `states` and `past` are as in
-        `runner.pending` and `runner.Costs`."""
+        `work.pending` and `work.Costs`."""
         if not self.plan.cells:
             return 0.0
-        groups, _ = runner.pending(self.plan, self.out, states)
-        left_out = without | self.plan.skips.keys()
-        todo = [[cell for cell in group if cell.key not in left_out] for group in groups.values()]
-        return runner.expected_seconds(todo, runner.Costs(self.plan, self.out, past), runner.worker_count(self.plan.config))
+        tally = work.pending(self.plan, self.out, states, without).tally
+        costs = work.Costs(self.plan, self.out, past)
+        return work.expected_seconds(tally.kinds, tally.draws, costs, work.worker_count(self.plan.config))
 
     def _compute(self, quiet, later):
         for source in self.sources:
@@ -197,17 +196,18 @@ class Experiment:
 
     def computed(self, loaded: pd.DataFrame | None = None) -> pd.DataFrame:
         """The records of its own cells, as of `records`; from `loaded`, what `load_records` gave of many experiments at once."""
-        keys = [c.key for c in self.plan.cells]
         if loaded is not None:
-            frame = loaded[loaded["key"].isin(keys)]
+            frame = loaded[loaded["key"].isin([cell.key for cell in self.plan.cells])]
+        elif not self.plan.cells or not records.part_files(self.out):
+            frame = records.empty_frame()
         else:
-            frame = records.load_records(self.out, keys) if keys and records.part_files(self.out) else records.empty_frame()
-        outdated = frame["status"].eq("skipped") & ~frame["key"].isin(self.plan.skips)  # what was missing then is there now
+            frame = records.load_records(self.out, (cell.key for cell in self.plan.cells), categories=False)
+        outdated = frame["status"].eq("skipped")
+        outdated &= ~frame["key"].isin(self.plan.skips if outdated.any() else ())  # what was missing then is there now
         frame = frame[~outdated].reset_index(drop=True)
-        if len(frame):  # records that were written under an id of before have today's here
-            cells = {c.key: c for c in self.plan.cells}
-            frame["problem"] = [self.plan.problems[cells[key].problem].id for key in frame["key"]]
-            frame["estimator"] = [self.plan.estimators[cells[key].estimator].id for key in frame["key"]]
+        for group, made in (("problem", self.plan.problems), ("estimator", self.plan.estimators)):
+            ids = {one.key: one.id for one in made.values()}  # records that were written under an id of before have today's here
+            frame[group] = frame[f"{group}_key"].map(ids).astype("object")
         frame.insert(1, "experiment", self.name)
         return frame
 

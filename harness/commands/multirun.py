@@ -16,7 +16,7 @@ from hydra.experimental.callback import Callback
 
 from harness.commands.experiment import Experiment
 from harness.errors import BadInputError
-from harness.runs import runner, sweeps
+from harness.runs import sweeps, work
 from harness.runs.config import compose, hydra_mistakes
 from harness.runs.settings import as_list
 
@@ -202,4 +202,4 @@ def _value(override):
 
 
 def _of_shard(experiment):
-    return {cell.key for one in experiment.family for cell in runner.of_shard(one.plan)}
+    return {cell.key for one in experiment.family for cell in work.of_shard(one.plan)}

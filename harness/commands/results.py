@@ -13,7 +13,7 @@ from pathlib import Path
 from harness.commands.experiment import Experiment
 from harness.common.progress import clock
 from harness.errors import BadInputError
-from harness.runs import records, stored
+from harness.runs import recorded, records, stored
 from harness.runs.config import out_folder
 from harness.runs.options import ids, option
 
@@ -124,7 +124,7 @@ def _compute(chosen: list[str], overrides: list[str], out: Path) -> int:
     print(f"planning {len(chosen):,} experiments", file=sys.stderr)
     for name in chosen:
         _attempt(name, failed, lambda name=name: planned.append(Experiment.of([f"experiment={name}", *overrides])) or True)
-    states, past = records.cell_states(out), records.seconds_per_cell(out)
+    states, past = recorded.states(out), records.seconds_per_cell(out)
     costs = [sum(one.expected_seconds(states=states, past=past) for one in e.family) for e in planned]
     order = sorted(range(len(planned)), key=lambda position: costs[position])
     print(f"{len(planned):,} experiments, about {clock(sum(costs))} by past records and what estimators declare", file=sys.stderr)
@@ -160,7 +160,10 @@ def _store(chosen: list[str], overrides: list[str], out: Path) -> int:
     for experiment in planned:
         if experiment.paper != paper:  # many small parts are read once for a paper
             of_paper = [one for one in planned if one.paper == experiment.paper]
-            paper, loaded = experiment.paper, records.load_records(out, {c.key for one in of_paper for c in one.plan.cells})
+            paper, loaded = (
+                experiment.paper,
+                records.load_records(out, {c.key for one in of_paper for c in one.plan.cells}, categories=False),
+            )
 
         def one(experiment=experiment, loaded=loaded):
             nonlocal total, cells

@@ -56,6 +56,7 @@ on two columns ||f - C||_p = 2^(1/p) |f_1 - C_1|.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import entr, rel_entr, xlogy
@@ -85,6 +86,7 @@ def names(notion: str) -> tuple[str, ...]:
     return CANONICAL if notion == "canonical" else SCALAR
 
 
+@lru_cache(maxsize=1024)
 def check_name(name: str, notion: str | None = None) -> str:
     """Return the name if it is an estimand (of that notion, or of any); raise BadInputError otherwise."""
     allowed = names(notion) if notion else tuple(dict.fromkeys(SCALAR + CANONICAL))

@@ -126,6 +126,8 @@ def numeric(name: str, values: ArrayLike) -> NDArray[Any]:
 
 def number(x: Any) -> float:
     """x as a float; TypeError on texts, truth values, complex numbers and arrays, some of which float() would take."""
+    if type(x) is float or type(x) is np.float64:  # what estimators return, cell after cell
+        return float(x)
     if isinstance(x, (str, bytes, bool, np.bool_)) or np.iscomplexobj(x) or np.ndim(x) != 0:
         raise TypeError(f"{x!r} is no number")
     return float(x)

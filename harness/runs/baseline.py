@@ -25,10 +25,11 @@ from harness.estimators.base import EstimatorSpec
 from harness.problems.base import ProblemSpec
 from harness.runs import plan as planning
 from harness.runs import records, stored
+from harness.runs.cells import Block, Cell, Draws
 from harness.runs.components import Component
 from harness.runs.config import compose
 from harness.runs.options import option
-from harness.runs.plan import Cell, Plan
+from harness.runs.plan import Plan
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,7 +108,7 @@ def store(out: Path, folder: str | Path | None = None) -> list[Path]:
     for name, overrides in experiments().items():
         plan = planning.plan(compose([*overrides]))
         have = bool(records.part_files(out))
-        frame = records.load_records(out, {cell.key for cell in plan.cells}) if have else records.empty_frame()
+        frame = records.load_records(out, {cell.key for cell in plan.cells}, categories=False) if have else records.empty_frame()
         finished = set(frame.loc[frame["status"].isin((*records.FINISHED, "failed")), "key"])
         missing = [cell for cell in plan.cells if cell.key not in finished]
         if missing:
@@ -117,7 +118,7 @@ def store(out: Path, folder: str | Path | None = None) -> list[Path]:
         classes |= classes_of(plan)
     for name, overrides in beside().items():
         plan = planning.plan(compose([*overrides]))
-        frame = records.load_records(out, {cell.key for cell in plan.cells})
+        frame = records.load_records(out, {cell.key for cell in plan.cells}, categories=False)
         if {cell.key for cell in plan.cells} <= set(frame.loc[frame["status"].isin((*records.FINISHED, "failed")), "key"]):
             written.append(stored.store(frame.assign(diagnostics=None), plan, out, stored.path_of(where, name)))
     chosen = {family: [name for name in members if name in classes] for family, members in families().items()}
@@ -192,7 +193,7 @@ def estimator_plan(baseline: Baseline, own: Component, settings: Mapping[str, An
             problem = ProblemSpec.of(made[name].object)
             draws = list(dict.fromkeys((cell.rep, cell.n) for cell in held))
             notions = list(dict.fromkeys(cell.notion for cell in held))
-            for cell in planning.cells_of(name, made[name].key, plan.config["seed"], draws, notions, {own.id: own.key}):
+            for cell in Block(name, made[name].key, plan.config["seed"], Draws((), (), draws), notions, {own.id: own.key}):
                 cells.setdefault(cell.key, cell)
                 if reason := planning.skip_reason(problem, spec, cell.notion, cell.n):
                     skips[cell.key] = reason

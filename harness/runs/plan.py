@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
-from harness.common.seeds import digest
 from harness.errors import BadInputError
 from harness.estimators.base import EstimatorSpec
 from harness.math.notions import NOTIONS
 from harness.problems.base import ProblemSpec, members_of
 from harness.runs import contract, others, settings, sweeps
+from harness.runs.cells import Block, Cell, Cells, Draws, Limits, Skips
 from harness.runs.components import Component, component, configured
 from harness.runs.settings import as_list
 
@@ -18,23 +19,12 @@ DEFAULT_RESAMPLES = 200
 CHEAP_SECONDS = 60.0  # of a cell with its resamples
 
 
-class Cell(NamedTuple):
-    """One unit of work. `problem` and `estimator` are names within the plan: ids, or ids with the swept values that made them."""
-
-    key: str
-    problem: str
-    notion: str
-    n: int
-    rep: int
-    estimator: str
-    seed: int
-
-
 @dataclass(frozen=True)
 class Plan:
     """Everything a configuration asks for.
 
     problems, estimators   by their names within the plan
+    cells                  made as they are read, those of a sweep held (a cell of two points is one)
     skips                  the keys of cells outside an estimator's range -> the reason
     swept                  of a sweep: path -> the word that names it
     points                 of a sweep: the values by path
@@ -45,12 +35,16 @@ class Plan:
     config: dict[str, Any]
     problems: dict[str, Component]
     estimators: dict[str, Component]
-    cells: list[Cell]
-    skips: dict[str, str]
+    cells: Sequence[Cell]
+    skips: Mapping[str, str]
     swept: dict[str, str] = field(default_factory=dict)
     points: list[dict[str, Any]] = field(default_factory=list)
     values: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     all_rows: frozenset[tuple[str, int]] = frozenset()
+
+    def skip(self, cell: Cell) -> str | None:
+        """Why a cell is not run, or None."""
+        return self.skips.of(cell) if isinstance(self.skips, Skips) else self.skips.get(cell.key)
 
 
 def plan(config: dict[str, Any]) -> Plan:
@@ -69,6 +63,8 @@ def union(config: dict[str, Any], points: list[tuple[dict[str, Any], dict[str, A
     """
     words = sweeps.words([path for values, _ in points for path in values])
     found = Plan(config, {}, {}, [], {}, words, [values for values, _ in points])
+    cells: list[Cell] = []
+    skips: dict[str, str] = {}
     all_rows: set[tuple[str, int]] = set()
     for values, point in points:
         one = _plan(point)
@@ -83,17 +79,20 @@ def union(config: dict[str, Any], points: list[tuple[dict[str, Any], dict[str, A
                 if of_all.setdefault(called, made).key != made.key:  # a name stands for one component, here and in the workers
                     raise BadInputError(f"the sweep makes two {group}s called {called!r}; give values that read differently.")
         all_rows |= {(names["problem"][name], n) for name, n in one.all_rows}
+        borne = {
+            (p, e): {words[path]: value for path, value in sweeps.bearing(values, problem.origin, estimator.origin).items()}
+            for p, problem in one.problems.items()
+            for e, estimator in one.estimators.items()
+        }
         for cell in one.cells:
-            origins = one.problems[cell.problem].origin, one.estimators[cell.estimator].origin
-            bearing = {words[path]: value for path, value in sweeps.bearing(values, *origins).items()}
+            bearing = borne[cell.problem, cell.estimator]
             if cell.key not in found.values:
-                named = cell._replace(problem=names["problem"][cell.problem], estimator=names["estimator"][cell.estimator])
-                found.cells.append(named)
+                cells.append(cell._replace(problem=names["problem"][cell.problem], estimator=names["estimator"][cell.estimator]))
                 found.values[cell.key] = []
             if bearing not in found.values[cell.key]:
                 found.values[cell.key].append(bearing)
-        found.skips.update(one.skips)
-    return replace(found, all_rows=frozenset(all_rows))
+        skips.update(one.skips)
+    return replace(found, cells=cells, skips=skips, all_rows=frozenset(all_rows))
 
 
 def _plan(config: dict[str, Any]) -> Plan:
@@ -105,8 +104,8 @@ def _plan(config: dict[str, Any]) -> Plan:
     check_estimands("estimand", config["estimand"], plain)
     if config["ranking"]:
         problems = _on_one_stream(problems, config["ranking"])
-    cells: list[Cell] = []
-    skips: dict[str, str] = {}
+    blocks: list[Block] = []
+    reasons: Limits = {}
     all_rows: set[tuple[str, int]] = set()
     used: dict[str, Component] = {}
     wrapped: dict[str, Component] = {}
@@ -115,46 +114,28 @@ def _plan(config: dict[str, Any]) -> Plan:
         spec = ProblemSpec.of(problem.object)
         sizes = _sizes(pid, spec, config["n"])
         reps = _reps(config["reps"], spec)
-        draws = [(rep, n) for rep in reps for n in sizes] + _all_rows(pid, spec, config["ranking"], sizes)
+        draws = Draws(reps, sizes, _all_rows(pid, spec, config["ranking"], sizes))
         notions = _notions(spec, config["notion"])
         all_rows |= {(pid, n) for n in sizes if spec.rows_of_a_file and n == spec.n_max}
         estimators = plain
         if spec.rows_of_a_file and not spec.unavailable:
             per_class = spec.classes if set(notions) & {"classwise", "canonical"} else 1
-            estimators = _with_intervals(config, plain, max(n for _, n in draws) * per_class, wrapped)
+            estimators = _with_intervals(config, plain, max(draws.of_size()) * per_class, wrapped)
         used |= estimators
         specs |= {eid: EstimatorSpec.of(e.object) for eid, e in estimators.items() if eid not in specs}
-        limits = {
-            (notion, n, eid): skip_reason(spec, specs[eid], notion, n)
-            for notion in notions
-            for n in {n for _, n in draws}
-            for eid in estimators
-        }
-        of_problem = cells_of(pid, problem.key, config["seed"], draws, notions, {eid: e.key for eid, e in estimators.items()})
-        cells += of_problem
-        for cell in of_problem:
-            reason = limits[cell.notion, cell.n, cell.estimator]
-            if reason:
-                skips[cell.key] = reason
+        for notion in notions:
+            for n in draws.of_size():
+                for eid in estimators:
+                    if reason := skip_reason(spec, specs[eid], notion, n):
+                        reasons[pid, notion, eid, n] = reason
+        blocks.append(Block(pid, problem.key, config["seed"], draws, notions, {eid: e.key for eid, e in estimators.items()}))
     if config["bootstrap"] and not any(ProblemSpec.of(p.object).rows_of_a_file for p in problems.values()):
         raise BadInputError(
             f"bootstrap is {config['bootstrap']}, but no problem of this run is a file whose rows could be resampled; leave it "
             f"out: the replications (reps=) of other problems are samples."
         )
-    return Plan(config, problems, used, cells, skips, all_rows=frozenset(all_rows))
-
-
-def cells_of(
-    problem: str, problem_key: str, seed: int, draws: list[tuple[int, int]], notions: list[str], estimators: dict[str, str]
-) -> list[Cell]:
-    """The cells of one problem: of every draw, (rep, n), every notion and estimator, {name in the plan: key}."""
-    stem = f"{problem_key}|{seed}"
-    return [
-        Cell(digest(f"{stem}|{notion}|{n}|{rep}|{key}"), problem, notion, n, rep, estimator, seed)
-        for rep, n in draws
-        for notion in notions
-        for estimator, key in estimators.items()
-    ]
+    cells = Cells(blocks)
+    return Plan(config, problems, used, cells, Skips(cells, reasons), all_rows=frozenset(all_rows))
 
 
 def _with_intervals(
@@ -264,9 +245,11 @@ def _sizes(pid: str, problem: ProblemSpec, given: Any) -> list[int]:
     return list(dict.fromkeys(sizes))
 
 
-def _reps(given: Any, problem: ProblemSpec) -> list[int]:
+def _reps(given: Any, problem: ProblemSpec) -> Sequence[int]:
     chosen = problem.default_reps if given is None else given
-    reps = list(range(chosen)) if isinstance(chosen, int) and not isinstance(chosen, bool) else chosen
+    if isinstance(chosen, int) and not isinstance(chosen, bool) and chosen > 0:
+        return range(chosen)
+    reps = chosen
     if not isinstance(reps, list) or not reps or any(not isinstance(r, int) or isinstance(r, bool) or r < 0 for r in reps):
         raise BadInputError(f"reps is {given!r}; a positive number, or a list of indices from 0, is needed.")
     return list(dict.fromkeys(reps))

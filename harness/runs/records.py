@@ -50,6 +50,7 @@ SUMMARY_COLUMNS = [
     "problem", "notion", "n", "estimator", "estimand", "reps", "mean", "se", "sd", "truth", "truth_error", "bias", "rmse",
     "coverage", "low", "high", "kind", "status", "cells", "undefined", "reason", "cpu_seconds", "problem_key", "estimator_key",
 ]  # fmt: skip
+OF_A_ROW = ("estimand", "value", "low", "high", "level", "kind", "diagnostics", "status", "reason")  # the others are of a cell
 LATER = ("diagnostics",)  # columns that records of the first version lack
 FORMER = {"diagnostics": "parts"}  # what earlier versions called a column
 # of the attempts at a cell the best counts, of equally good ones the latest; within an attempt one number makes the cell ok
@@ -70,15 +71,16 @@ class Part:
 
     def __init__(self, out: Path):
         self.folder = Path(out) / "records"
-        self.rows: list[tuple[Any, ...]] = []
+        self.cells: list[dict[str, Any]] = []
+        self.rows: list[dict[str, Any]] = []
+        self.of: list[int] = []  # the cell of each row
         self.since = time.monotonic()
 
-    def add(self, common: dict[str, Any], rows: list[dict[str, Any]]) -> None:
-        """Add the rows of one cell; `common` are the columns that they share. One call is one attempt."""
-        stamp = time.time()
-        for row in rows:
-            record = {**common, **row, "written": stamp}
-            self.rows.append(tuple(record.get(name) for name in COLUMNS))
+    def add(self, common: dict[str, Any], rows: list[dict[str, Any]], written: float | None = None) -> None:
+        """Add the rows of one cell, the columns OF_A_ROW; `common` are the others, that they share. One call is one attempt."""
+        self.of += [len(self.cells)] * len(rows)
+        self.cells.append({**common, "written": time.time() if written is None else written})
+        self.rows += rows
 
     def write(self) -> None:
         """Write what was added as one part, if anything, and start anew."""
@@ -86,9 +88,14 @@ class Part:
             return
         import pyarrow as pa
 
-        columns = [list(column) for column in zip(*self.rows)]
-        write_table(self.folder, pa.table(dict(zip(COLUMNS, columns)), schema=schema()))
-        self.rows, self.since = [], time.monotonic()
+        kinds, repeated = schema(), pa.array(self.of, pa.int32())
+        columns = {}
+        for name in COLUMNS:  # what rows share is made a column once for a cell
+            own = name in OF_A_ROW
+            made = pa.array([one.get(name) for one in (self.rows if own else self.cells)], kinds.field(name).type)
+            columns[name] = made if own else made.take(repeated)
+        write_table(self.folder, pa.table(columns, schema=kinds))
+        self.cells, self.rows, self.of, self.since = [], [], [], time.monotonic()
 
 
 def write_table(folder: Path, table: Any) -> None:
@@ -114,6 +121,21 @@ def _digest(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=8).hexdigest()
 
 
+def _digest_of(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=8)).hexdigest()
+
+
+def put(temporary: Path) -> None:
+    """Make a part of a file that is written: fsync, rename to a random name that ends in the digest of its bytes; sent to
+    the store, if there is one."""
+    with open(temporary, "rb") as file:
+        os.fsync(file.fileno())
+    part = temporary.parent / f"part-{uuid.uuid4().hex[:16]}-{_digest_of(temporary)}.parquet"
+    os.replace(temporary, part)
+    remote.send(part)
+
+
 def changed_reason(path: Path) -> str | None:
     """Why the bytes of a part are not those that were written, or None; of a name without a digest nothing is known."""
     told = re.fullmatch(r"part-[0-9a-f]{16}-([0-9a-f]{16})\.parquet", path.name)
@@ -121,7 +143,7 @@ def changed_reason(path: Path) -> str | None:
         return None
     state = path.stat()
     if (path, state.st_mtime_ns, state.st_size) not in _sound:
-        if _digest(path.read_bytes()) != told[1]:
+        if _digest_of(path) != told[1]:
             return "its bytes are not those that were written"
         _sound.add((path, state.st_mtime_ns, state.st_size))
     return None
@@ -131,8 +153,14 @@ _sound: set[tuple[Path, int, int]] = set()  # parts that this process has compar
 
 
 def part_files(out: Path) -> list[Path]:
-    """The files that hold records, in the order of their names."""
-    return sorted((Path(out) / "records").glob("part-*.parquet"))
+    """The files that hold records, in the order of their names. They are listed until none has gone in between: while parts are
+    joined, a single listing could miss both the new one and those that it is made of."""
+    found: set[Path] = set()
+    for look in range(LOOKS):
+        before, found = found, set((Path(out) / "records").glob("part-*.parquet"))
+        if look and before <= found:
+            break
+    return sorted(found)
 
 
 DIGEST = "digest"  # the key of a file of truths that is none
@@ -157,7 +185,7 @@ def query(source: Path | list[Path], sql: str, fetch: Callable[[Any], Any] | Non
         try:
             for file in files:
                 if changed := changed_reason(file):
-                    raise _unreadable(file, changed)
+                    raise unreadable(file, changed)
             listed = ", ".join("'" + str(f).replace("'", "''") + "'" for f in files)
             needed, names = connection.execute(_NAMES.format(listed)).fetchone()
             if needed < len(_NEEDED):  # union_by_name would fill them up with nulls
@@ -173,12 +201,12 @@ def query(source: Path | list[Path], sql: str, fetch: Callable[[Any], Any] | Non
                 continue
             for file in files:
                 if reason := broken_reason(file):
-                    raise _unreadable(file, reason) from error
+                    raise unreadable(file, reason) from error
             raise
     return None
 
 
-def _unreadable(path: Path, reason: str) -> BadInputError:
+def unreadable(path: Path, reason: str) -> BadInputError:
     return BadInputError(
         f"{path} is not a readable record part ({reason}); nothing was changed: `calharness doctor` lists all such files, "
         f"`calharness doctor --repair` moves them aside, and their cells are computed again."
@@ -202,9 +230,15 @@ def broken_reason(path: Path) -> str | None:
     try:
         if changed := changed_reason(path):
             return changed
-        found = pq.read_table(path)
+        with pq.ParquetFile(path) as file:
+            groups = [_rows_reason(file.read_row_group(group)) for group in range(file.num_row_groups)]
+            return next(filter(None, groups), None) or (_rows_reason(file.schema_arrow.empty_table()) if not groups else None)
     except Exception as error:
         return f"{type(error).__name__}: {str(error).splitlines()[0][:120]}"
+
+
+def _rows_reason(found: Any) -> str | None:
+    """What is wrong with rows of a part, or None."""
     names = found.column_names
     missing = [name for name in COLUMNS if name not in (*names, *LATER)]
     if missing:
@@ -250,45 +284,42 @@ def status_counts(out: Path) -> list[tuple[str, str, int]]:
     return query(out, sql) or []
 
 
-def load_records(path: Path | str, keys: Iterable[str] | None = None) -> pd.DataFrame:
+def load_records(
+    path: Path | str, keys: Iterable[str] | None = None, columns: Iterable[str] | None = None, categories: bool = True
+) -> pd.DataFrame:
     """All records below `path` (a results folder, its records/ folder, or one Parquet file) as a DataFrame.
 
     One row per estimate, or per cell without one. Of a cell that was tried several times the best attempt is taken (ok before
     skipped and failed before interrupted; then the latest). `truth` and `truth_error` are joined from the stored truths
-    (NaN where none is known). `keys` restricts to these cells.
+    (NaN where none is known).
+
+    Parameters
+    ----------
+    path : path
+        Where the records are.
+    keys : iterable of str, optional
+        Those of the cells that are wanted; all by default.
+    columns : iterable of str, optional
+        The columns that are wanted, in this order; all by default. The others are not kept in memory.
+    categories : bool
+        Whether texts that repeat are categories, in the order of the alphabet; else they are objects.
+
+    Raises
+    ------
+    BadInputError
+        If there is no such path or column, or a part cannot be read.
     """
-    import duckdb
-    import pandas as pd
+    from harness.runs.frames import TRUTHS, frame_of
 
     path = remote.mirror(str(path)) if remote.is_address(path) else Path(path)
     if not path.exists():
         raise BadInputError(f"path is {path}, which does not exist; give a results folder or a Parquet file of records.")
+    known = [*COLUMNS, *TRUTHS]
+    wanted = known if columns is None else list(dict.fromkeys([columns] if isinstance(columns, str) else columns))
+    if unknown := [name for name in wanted if name not in known]:
+        raise BadInputError(f"columns holds {unknown[0]!r}, which records do not have; they have {', '.join(known)}.")
     out = path.parent.parent if path.is_file() else path.parent if path.name == "records" else path
-    keys = None if keys is None else list(keys)
-    if keys == []:
-        return empty_frame()
-    connection = duckdb.connect()
-    chosen = ""
-    if keys is not None:
-        connection.register("wanted", pd.DataFrame({"key": keys}))
-        chosen = "where key in (select key from wanted)"
-    sql = f"""with attempt as (select key, written, max({PREFERENCE}) as rank from r {chosen} group by key, written),
-                   best as (select key, arg_min(written, (rank, -written)) as written from attempt group by key)
-              select r.* from r join best using (key, written)
-              order by problem, notion, n, rep, estimator, estimand"""
-    frame = query([path] if path.is_file() else out, sql, lambda found: found.df(), connection)
-    if frame is None:
-        return empty_frame()
-    twice = frame.duplicated(["key", "estimand"])
-    if twice.any():
-        frame = frame[~twice].reset_index(drop=True)
-    for name in LATER:
-        if name not in frame:
-            frame[name] = None
-    frame = frame[list(COLUMNS)]
-    for name, kind in COLUMNS.items():
-        frame[name] = frame[name].astype(dtype(kind))
-    return with_truth(frame, out)
+    return frame_of([path] if path.is_file() else out, out, keys, wanted, categories)
 
 
 def has_number(records: pd.DataFrame) -> pd.Series:
@@ -306,19 +337,6 @@ def empty_frame() -> pd.DataFrame:
 
 def dtype(kind: str) -> Any:
     return {"str": "object", "int": "int64", "float": "float64"}[kind]
-
-
-def with_truth(frame: pd.DataFrame, out: Path) -> pd.DataFrame:
-    """The frame with columns truth and truth_error from the stored truths, NaN where none is known."""
-    stored = {key: read_truths(out, key) for key in frame["problem_key"].unique()}
-    unknown = (float("nan"), float("nan"))
-    found = [
-        stored[key].get(f"{notion}|{estimand}") or unknown
-        for key, notion, estimand in zip(frame["problem_key"], frame["notion"], frame["estimand"])
-    ]
-    frame["truth"] = [float(t[0]) for t in found]
-    frame["truth_error"] = [float(t[1]) for t in found]
-    return frame
 
 
 def read_truths(out: Path, problem_key: str) -> dict[str, Any]:
@@ -409,14 +427,6 @@ def _complete(table: Any) -> Any:
 
 def compact(out: Path) -> tuple[int, int]:
     """Join all readable parts into one; returns (parts before, rows). The old parts go only after the new one is in place."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    from harness.runs.compaction import join
 
-    old = [f for f in part_files(out) if not broken_reason(f)]
-    if len(old) < 2:
-        return len(old), 0
-    table = pa.concat_tables([_complete(pq.read_table(f)).cast(schema()) for f in old]).unify_dictionaries()
-    write_table(Path(out) / "records", table)
-    for f in old:
-        remote.remove(f)
-    return len(old), table.num_rows
+    return join(part_files(out))

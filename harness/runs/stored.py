@@ -30,8 +30,9 @@ from harness.common.writing import whole_file, write_json
 from harness.errors import BadInputError
 from harness.problems.base import ProblemSpec
 from harness.runs import provenance, records
+from harness.runs.cells import Block, Cell, Cells, Draws
 from harness.runs.components import Component
-from harness.runs.plan import Cell, Plan, cells_of, chosen
+from harness.runs.plan import Plan, chosen
 from harness.runs.worker import common_columns
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def plan_of(path: Path, config: dict[str, Any], planned: Callable[[], Plan]) -> 
     plain = {one["origin"] for one in made_of["problems"] if not one["data"]}  # a pure function of the configuration
     made = chosen("problem", {name: config["problem"][name] for name in plain}) if plain else {}
     problems: dict[str, Component] = {}
-    cells: list[Cell] = []
+    blocks: list[Block] = []
     for one in made_of["problems"]:
         name = one["name"]
         if one["data"]:  # the same data have the same key
@@ -157,10 +158,10 @@ def plan_of(path: Path, config: dict[str, Any], planned: Callable[[], Plan]) -> 
             raise BadInputError(_refused(path, told, here))
         held = Elsewhere(one["rows_of_a_file"])
         problems[name] = Component(name, {}, held, one["parameters"], one["key"], one["origin"], one["key"])
-        draws = [(rep, n) for rep in one["reps"] for n in one["n"]]
         keys = {estimator: estimators[estimator].key for estimator in one["estimators"]}
-        cells += cells_of(name, one["key"], config["seed"], draws, one["notions"], keys)
+        blocks.append(Block(name, one["key"], config["seed"], Draws(one["reps"], one["n"]), one["notions"], keys))
     all_rows = frozenset((name, n) for name, n in made_of["all_rows"])
+    cells = Cells(blocks)
     found = Plan(config, problems, {name: estimators[name] for name in made_of["estimators"]}, cells, {}, all_rows=all_rows)
     if plan_digest(found) != told["plan"]:
         raise BadInputError(_refused(path, told, here))
@@ -197,10 +198,9 @@ def _made_of(plan: Plan) -> dict[str, Any] | None:
             "notions": each["notion"], "estimators": each["estimator"],
         }  # fmt: skip
         problems.append(told)
-        draws = [(rep, n) for rep in each["rep"] for n in each["n"]]
         keys = {estimator: plan.estimators[estimator].key for estimator in each["estimator"]}
-        again += cells_of(name, one.key, plan.config["seed"], draws, each["notion"], keys)
-    if again != plan.cells:
+        again.append(Block(name, one.key, plan.config["seed"], Draws(each["rep"], each["n"]), each["notion"], keys))
+    if Cells(again) != plan.cells:
         return None
     return {
         "configuration": _configuration(plan.config), "problems": problems, "estimators": list(plan.estimators),
@@ -242,8 +242,8 @@ def unpack(path: Path, plan: Plan, out: Path) -> int:
     for position, *row in zip(columns["cell"], *(columns[name] for name in names)):
         cell = plan.cells[position]
         common = common_columns(plan.problems[cell.problem], plan.estimators[cell.estimator], cell, "")
-        held = {**common, **dict(zip(names, row)), "written": 0.0}
-        part.rows.append(tuple(held.get(name) for name in records.COLUMNS))
+        held = dict(zip(names, row))
+        part.add({**common, **held}, [held], written=0.0)
     rows = len(part.rows)
     part.write()
     for key, truths in told["truths"].items():
@@ -297,11 +297,12 @@ def frame_of(path: Path, plan: Plan) -> pd.DataFrame:
     positions = table["cell"].to_numpy()
     numbers = _numbers(table)
     held: dict[str, Any] = dict.fromkeys(records.COLUMNS)
+    cells = list(plan.cells)
     for name in ("key", "notion", "n", "rep", "seed"):
-        held[name] = np.array([getattr(cell, name) for cell in plan.cells], dtype=records.dtype(records.COLUMNS[name]))[positions]
+        held[name] = np.array([getattr(cell, name) for cell in cells], dtype=records.dtype(records.COLUMNS[name]))[positions]
     for group, made in (("problem", plan.problems), ("estimator", plan.estimators)):
         codes = {name: code for code, name in enumerate(made)}
-        code = np.array([codes[getattr(cell, group)] for cell in plan.cells], dtype=int)[positions]
+        code = np.array([codes[getattr(cell, group)] for cell in cells], dtype=int)[positions]
         for name, field in ((group, "id"), (f"{group}_key", "key"), (f"{group}_parameters", "parameters")):
             held[name] = np.array([getattr(one, field) for one in made.values()], dtype=object)[code]
     for name in TEXTS:

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import BadInputError
-from harness.runs import guard, runner
-from harness.runs.plan import Cell, Plan
+from harness.runs import guard, runner, work
+from harness.runs.cells import Cell
+from harness.runs.plan import Plan
 
 
 class TooSlowError(BadInputError):
@@ -41,7 +42,7 @@ def execute(
     Returns
     -------
     dict
-        The counts of `runner.pending`.
+        The counts of `work.pending`.
 
     Raises
     ------
@@ -49,8 +50,9 @@ def execute(
         If a cell takes longer than the limit, or its process dies: with estimator, problem, n and rep.
     """
     plan = replace(plan, config={**plan.config, "out": str(out), "engine": "loky", "cell_timeout": limit})
-    groups, counts = runner.pending(plan, out)
-    begin = first([cell for group in groups.values() for cell in group if cell.key not in plan.skips])
+    pending = work.pending(plan, out)
+    counts = pending.counts
+    begin = first([cell for group in pending.samples() for cell in group])
 
     def broke(cell: Cell, how: guard.Broke) -> None:
         which = f"{plan.estimators[cell.estimator].id} on {plan.problems[cell.problem].id}, n = {cell.n}, rep {cell.rep},"

@@ -21,9 +21,10 @@ from harness.math import estimands
 from harness.math.notions import reduce
 from harness.problems.base import ProblemSpec
 from harness.runs import guard, records, remote
+from harness.runs.cells import Cell
 from harness.runs.components import Component, configured
-from harness.runs.plan import Cell
 
+PEAK_SECONDS = 5e-4  # of a cell that could have made the process larger; others are spared the question
 FLUSH_SECONDS = 10.0  # a part that has gathered rows for so long is written
 
 
@@ -53,7 +54,7 @@ def run_chunk(task: dict[str, Any], board: guard.Board | None = None) -> int:
         if folder not in sys.path:
             sys.path.append(folder)
     part = records.Part(remote.here(task["out"]))
-    failed = 0
+    failed, cpu, peak = 0, time.process_time(), _peak_mb()
     drawn: tuple[Any, ...] | None = None
     sample: Any = None
     reduced: dict[str, Any] = {}
@@ -65,7 +66,7 @@ def run_chunk(task: dict[str, Any], board: guard.Board | None = None) -> int:
                 common = common_columns(problem, estimator, cell, task["run_id"])
                 if drawn != (cell.problem, cell.rep, cell.n, cell.seed):
                     sample, reduced, drawn = None, {}, (cell.problem, cell.rep, cell.n, cell.seed)
-                wall, cpu = time.perf_counter(), time.process_time()
+                wall = time.perf_counter()
                 try:
                     if sample is None:
                         stream = problem_rng(cell.seed, ProblemSpec.of(problem.object), problem.key, cell.rep)
@@ -88,8 +89,11 @@ def run_chunk(task: dict[str, Any], board: guard.Board | None = None) -> int:
                     rows = [{"status": "failed", "reason": _tail(error)}]
                     failed += 1
                 guard.unless_forked(pid)
-                times = {"seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu, "peak_mb": _peak_mb()}
-                part.add({**common, **times}, rows)
+                cpu, began = time.process_time(), cpu  # where a draw failed, from the end of the last cell
+                seconds = time.perf_counter() - wall
+                if seconds > PEAK_SECONDS:
+                    peak = _peak_mb()
+                part.add({**common, "seconds": seconds, "cpu_seconds": cpu - began, "peak_mb": peak}, rows)
                 if rows[0]["status"] == "failed" and task["on_error"] == "raise":
                     where = f"{cell.estimator} on {cell.problem}, n = {cell.n}, rep {cell.rep}"
                     raise CellFailedError(f"{where}: {rows[0]['reason']}")

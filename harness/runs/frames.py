@@ -1,0 +1,202 @@
+"""Records as a DataFrame: of every cell its best attempt, texts as categories, and no column that was not asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.runs import parts, records
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from numpy.typing import NDArray
+
+ORDER = ("problem", "notion", "n", "rep", "estimator", "estimand")  # rows are in this one
+TRUTHS = ("truth", "truth_error")
+UNIQUE = ("diagnostics",)  # texts that hardly repeat
+_RANKS = {"ok": 0, "undefined": 0, "skipped": 1, "failed": 1}  # of attempts, as records.PREFERENCE
+Held = dict[str, Any]  # a column: an array of numbers, or (codes, values) of texts
+
+
+def frame_of(
+    source: Path | list[Path], out: Path, keys: Iterable[str] | None, columns: list[str], categories: bool
+) -> pd.DataFrame:
+    """The records of parts as `records.load_records` gives them."""
+    import numpy as np
+    import pandas as pd
+
+    asked = [name for name in columns if name not in TRUTHS]
+    needed = {*asked, "key", "status", "written", *ORDER, *(("problem_key",) if set(columns) & {*TRUTHS} else ())}
+    names = [name for name in records.COLUMNS if name in needed]
+    wanted = None if keys is None else _Wanted(keys)
+    groups = [group for part in parts.each(source, lambda path: _groups(path, names, wanted)) for group in part]
+    held = {name: _joined([group.pop(name) for group in groups], records.COLUMNS[name]) for name in names}
+    key, rows = held["key"][0], np.arange(len(held["written"]))
+    rows = rows[_best(key, held["written"], *held["status"])]
+    rows = rows[np.lexsort([_plain(held[name])[rows] for name in ("key", *reversed(ORDER))])]
+    estimands = held["estimand"][0][rows]
+    _, first = np.unique(key[rows] * (estimands.max(initial=0) + 2) + estimands + 1, return_index=True)
+    if len(first) < len(rows):  # a part that is joined with others while both are there
+        rows = rows[np.sort(first)]
+    found: Held = {}
+    if set(columns) & {*TRUTHS}:
+        found |= dict(zip(TRUTHS, _truths(out, held, rows)))
+    for name in [*held]:
+        column = held.pop(name)
+        if name in asked:
+            found[name] = _shown(column, rows, categories and name not in UNIQUE) if isinstance(column, tuple) else column[rows]
+    return pd.DataFrame({name: found.pop(name) for name in columns}, copy=False)
+
+
+class _Wanted:
+    """Keys that are asked for."""
+
+    def __init__(self, keys: Iterable[str]):
+        import numpy as np
+
+        self.texts = list(keys)
+        found = parts.of_texts(self.texts)
+        self.numbers = None if found is None else np.unique(found)
+
+    def of(self, column: Any, as_numbers: NDArray[np.uint64] | None) -> NDArray[np.bool_]:
+        """Of every key of a column whether it is among them."""
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if self.numbers is None or as_numbers is None:
+            found: NDArray[np.bool_] = pc.is_in(column, value_set=pa.array(self.texts, pa.string())).to_numpy()
+            return found
+        if not len(self.numbers):
+            return np.zeros(len(as_numbers), dtype=bool)
+        place = np.minimum(np.searchsorted(self.numbers, as_numbers), len(self.numbers) - 1)
+        chosen: NDArray[np.bool_] = self.numbers[place] == as_numbers
+        return chosen
+
+
+def _groups(path: Path, names: list[str], wanted: _Wanted | None) -> list[Held]:
+    """The columns of the row groups of a part; keys as numbers, or as a list of texts where one is of another form."""
+    import pyarrow as pa
+
+    found = []
+    for table in parts.tables(path, names):
+        keys = parts.numbers(table["key"])
+        if wanted is not None:
+            chosen = wanted.of(table["key"], keys)
+            if not chosen.all():
+                table, keys = table.filter(pa.array(chosen)), None if keys is None else keys[chosen]
+        held: Held = {"key": table["key"].to_pylist() if keys is None else keys}
+        for name in names:
+            if name != "key":
+                texts = records.COLUMNS[name] == "str"
+                held[name] = _narrow(*parts.coded(table[name])) if texts else table[name].to_numpy()
+        found.append(held)
+    return found
+
+
+def _narrow(codes: NDArray[np.int64], values: list[Any]) -> tuple[NDArray[Any], list[Any]]:
+    """Codes in the smallest type that holds them."""
+    import numpy as np
+
+    return codes.astype(np.min_scalar_type(-max(len(values), 1)), copy=False), values
+
+
+def _joined(columns: list[Any], kind: str) -> Any:
+    """One column of those of all groups: numbers, or (codes, values in order) of texts."""
+    import numpy as np
+
+    if kind != "str":
+        dtype = records.dtype(kind)
+        return np.concatenate([np.empty(0, dtype=dtype), *(column.astype(dtype, copy=False) for column in columns)])
+    if not columns or not isinstance(columns[0], tuple):
+        return _keys(columns)
+    values = sorted({value for _, own in columns for value in own})
+    place = {value: code for code, value in enumerate(values)}
+    dtype = np.min_scalar_type(-max(len(values), 1))
+    coded = [np.array([*(place[value] for value in own), -1], dtype=dtype)[codes] for codes, own in columns]
+    return np.concatenate([np.empty(0, dtype=dtype), *coded]), values
+
+
+def _keys(columns: list[Any]) -> tuple[NDArray[np.int64], list[str]]:
+    """(codes, values) of the column key."""
+    import numpy as np
+
+    if all(not isinstance(column, list) for column in columns):
+        numbers, codes = np.unique(np.concatenate([np.empty(0, dtype=np.uint64), *columns]), return_inverse=True)
+        return codes, parts.texts(numbers)
+    given = [key for column in columns for key in (column if isinstance(column, list) else parts.texts(column))]
+    values = sorted(set(given))
+    place = {value: code for code, value in enumerate(values)}
+    return np.array([place[key] for key in given], dtype=np.int64), values
+
+
+def _best(key: NDArray[Any], written: NDArray[Any], states: NDArray[Any], statuses: list[str]) -> NDArray[np.bool_]:
+    """Which rows are of the best attempt at their cell: rows of one cell that were written at once are an attempt."""
+    import numpy as np
+
+    cells = int(key.max(initial=-1)) + 1
+    first, last = np.full(cells, np.inf), np.full(cells, -np.inf)
+    np.minimum.at(first, key, written)
+    np.maximum.at(last, key, written)
+    fine: NDArray[np.bool_] = ~(first < last)[key]
+    if fine.all():
+        return fine
+    rank = np.array([_RANKS.get(status, 2) for status in statuses])
+    rows = np.flatnonzero(~fine)
+    rows = rows[np.lexsort((written[rows], key[rows]))]
+    new = np.flatnonzero(np.r_[True, (np.diff(key[rows]) != 0) | (np.diff(written[rows]) != 0)])
+    of_cell, at = key[rows][new], written[rows][new]
+    worst = np.maximum.reduceat(rank[states[rows]], new)
+    order = np.lexsort((-at, worst, of_cell))
+    cell, place = np.unique(of_cell[order], return_index=True)
+    best = np.empty(cells)
+    best[cell] = at[order][place]
+    fine[rows] = written[rows] == best[key[rows]]
+    return fine
+
+
+def _plain(column: Any) -> NDArray[Any]:
+    """What a column is sorted by: numbers, or codes, those of nothing last."""
+    import numpy as np
+
+    if not isinstance(column, tuple):
+        found: NDArray[Any] = column
+        return found
+    codes, values = column
+    if not (codes < 0).any():
+        plain: NDArray[Any] = codes
+        return plain
+    return np.where(codes < 0, len(values), codes)
+
+
+def _truths(out: Path, held: Held, rows: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The stored truths and their errors, NaN where none is known."""
+    import numpy as np
+
+    columns = [held[name] for name in ("problem_key", "notion", "estimand")]
+    sizes = [len(values) + 1 for _, values in columns]
+    combined = np.ravel_multi_index([codes[rows].astype(np.int64) + 1 for codes, _ in columns], sizes)
+    once, where = np.unique(combined, return_inverse=True)
+    stored: dict[Any, dict[str, Any]] = {}
+    found = []
+    for codes in zip(*np.unravel_index(once, sizes)):
+        problem, notion, estimand = (values[code - 1] if code else None for code, (_, values) in zip(codes, columns))
+        if problem not in stored:
+            stored[problem] = records.read_truths(out, str(problem))
+        truth = stored[problem].get(f"{notion}|{estimand}") or (np.nan, np.nan)
+        found.append([float(truth[0]), float(truth[1])])
+    both = np.array(found, dtype=float).reshape(-1, 2)
+    return both[where, 0], both[where, 1]
+
+
+def _shown(column: tuple[NDArray[Any], list[Any]], rows: NDArray[Any], categories: bool) -> Any:
+    """A column of texts as it is shown: categories, or objects, of which equal ones are one."""
+    import numpy as np
+    import pandas as pd
+
+    codes, values = column
+    if categories:
+        return pd.Categorical.from_codes(codes[rows], categories=pd.Index(values, dtype=object))
+    return np.array([*values, None], dtype=object)[codes[rows]]
