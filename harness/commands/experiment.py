@@ -407,7 +407,7 @@ class Experiment:
         ids = {True: set(), False: set()}
         for plan in (one.plan for one in self.family):
             held = {name for name, problem in plan.problems.items() if ProblemSpec.of(problem.object).rows_of_a_file}
-            drawn = set() if population else {(c.problem, c.n) for c in plan.cells if c.problem in held}
+            drawn = {(c.problem, c.n) for c in plan.cells if c.problem in held} if held and not population else set()
             for name, n in drawn | plan.all_rows:
                 ids[(name, n) in plan.all_rows].add((plan.problems[name].id, n))
         return {**self.config, "files": sorted(ids[True] | ids[False]), "subsets": sorted(ids[False])}

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 GROUP = ["problem", "notion", "n", "estimator", "estimand"]
 KEYS = ["problem_key", "estimator_key"]
+OF_ROWS = ["key", "value", "truth", "truth_error", "low", "high", "kind", "cpu_seconds", "status", "reason"]  # else looked at
 ROUNDING = 1e-12  # a bound this close to the truth holds it: where the truth is 0, a lower bound of 1e-18 is 0
 
 
@@ -66,8 +67,9 @@ def evaluate(records: pd.DataFrame, files: Iterable[tuple[str, int]] = (), apart
 
     if len(records) == 0:
         return pd.DataFrame(columns=[*apart, *SUMMARY_COLUMNS])
-    frame = records.copy()
-    frame["estimand"] = frame["estimand"].fillna("")
+    by = [*apart, *GROUP, *KEYS]
+    frame = records[[name for name in records if name in {*by, *OF_ROWS}]].copy()
+    frame["estimand"] = frame["estimand"].astype(object).fillna("")
     fine = has_number(frame)
     numbers = frame[fine].copy()
     numbers["error"] = numbers["value"] - numbers["truth"]
@@ -78,7 +80,6 @@ def evaluate(records: pd.DataFrame, files: Iterable[tuple[str, int]] = (), apart
         numbers["truth"] <= numbers["high"].fillna(np.inf) + slack
     )
     numbers["covered"] = np.where(bounded & numbers["truth"].notna(), inside.astype(float), np.nan)
-    by = [*apart, *GROUP, *KEYS]
     table = numbers.groupby(by, sort=False).agg(
         reps=("value", "size"),
         mean=("value", "mean"),
@@ -99,13 +100,19 @@ def evaluate(records: pd.DataFrame, files: Iterable[tuple[str, int]] = (), apart
     table["cells"] = table["reps"]
     undefined = frame[frame["status"].eq("undefined") & frame["estimand"].ne("")].groupby(by).size()
     table["undefined"] = undefined.reindex(table.index).fillna(0).astype(int)
-    rest = frame[~fine & ~frame.set_index(by).index.isin(table.index)]
+    rest = frame[~fine]
+    rest = rest[~rest.set_index(by).index.isin(table.index)]
     without = rest.groupby([*by, "status"], sort=False).agg(cells=("key", "nunique"), reason=("reason", "first"))
-    table = pd.concat([table.reset_index(), without.reset_index()], ignore_index=True)
+    table = pd.concat([_plain(table.reset_index()), _plain(without.reset_index())], ignore_index=True)
     table["reps"] = table["reps"].fillna(0).astype(int)
     table["undefined"] = table["undefined"].fillna(0).astype(int)
     table.loc[are_of(table, files), "se"] = np.nan
     return table.sort_values([*apart, *GROUP], kind="stable").reindex(columns=[*apart, *SUMMARY_COLUMNS]).reset_index(drop=True)
+
+
+def _plain(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with texts in place of categories."""
+    return table.astype({name: "object" for name, dtype in table.dtypes.items() if dtype == "category"})
 
 
 def are_of(table: pd.DataFrame, files: Iterable[tuple[str, int]]) -> list[bool]:

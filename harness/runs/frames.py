@@ -199,4 +199,4 @@ def _shown(column: tuple[NDArray[Any], list[Any]], rows: NDArray[Any], categorie
     codes, values = column
     if categories:
         return pd.Categorical.from_codes(codes[rows], categories=pd.Index(values, dtype=object))
-    return np.array([*values, None], dtype=object)[codes[rows]]
+    return pd.Series(np.array([*values, None], dtype=object)[codes[rows]], dtype=object)

@@ -100,9 +100,12 @@ def of_hexadecimal(digits: str) -> NDArray[np.uint64] | None:
     import numpy as np
 
     try:
-        return np.frombuffer(bytes.fromhex(digits), dtype=">u8").astype(np.uint64)
+        found = bytes.fromhex(digits)
     except ValueError:
         return None
+    if 2 * len(found) != len(digits) or digits != digits.lower():  # spaces are passed over
+        return None
+    return np.frombuffer(found, dtype=">u8").astype(np.uint64)
 
 
 def of_texts(keys: Iterable[str]) -> NDArray[np.uint64] | None:

@@ -1,0 +1,204 @@
+"""What a long sweep costs beside its estimators: python benchmarks/scale.py [CELLS] [FOLDER]
+
+CELLS (default 100,000) cells of binned15 on beta_overconfident, n = 100, two workers. Every step is a process of its own; printed
+are its wall and CPU seconds (of a run those of all its processes), and the largest resident memory of the process that drives.
+FOLDER is kept for a further look; without it the records are deleted.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import tracemalloc
+import uuid
+from pathlib import Path
+
+CODE = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(CODE))
+
+N, JOBS = 100, 2
+SAMPLED = 3000  # draws that are timed by themselves
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+def configuration(cells, out):
+    from harness.runs.config import compose
+
+    return compose(
+        [
+            "problem=[beta_overconfident]",
+            "estimator=[binned15]",
+            f"n=[{N}]",
+            f"reps={cells}",
+            f"jobs={JOBS}",
+            f"out={out}",
+            "name=scale",
+        ]
+    )
+
+
+def planned(cells, out):
+    """Plan, and walk over the first and the last cells; the largest memory of Python objects."""
+    from harness.runs.plan import plan
+    from harness.runs.recorded import nothing
+    from harness.runs.work import Costs, chunks_of, pending
+
+    config = configuration(cells, out)
+    tracemalloc.start()
+    start = time.perf_counter()
+    made = plan(config)
+    work = pending(made, Path(out), nothing())
+    chunks = chunks_of(work.samples(), work.counts["todo"], Costs(made, Path(out), []), JOBS)
+    first, last = next(chunks), made.cells[-1]
+    return {
+        "seconds": time.perf_counter() - start,
+        "python_mb": tracemalloc.get_traced_memory()[1] / 2**20,
+        "of": [first[0].rep, last.rep],
+    }
+
+
+def run(cells, out):
+    from harness.runs.plan import plan
+    from harness.runs.runner import execute
+
+    return execute(plan(configuration(cells, out)), quiet=True)
+
+
+def load(cells, out, columns=None):
+    from harness import load_records
+
+    start = time.perf_counter()
+    frame = load_records(out, columns=columns.split(",") if columns else None)
+    return {"seconds": time.perf_counter() - start, "rows": len(frame), "frame_mb": frame.memory_usage(deep=True).sum() / 2**20}
+
+
+def inside(cells, out):
+    """CPU seconds of a cell that its estimator took, and of a draw."""
+    from harness import load_problem, load_records
+    from harness.common.seeds import problem_rng
+    from harness.problems.base import ProblemSpec
+
+    frame = load_records(out, columns=["key", "cpu_seconds"])
+    problem = load_problem("beta_overconfident")
+    spec = ProblemSpec.of(problem)
+    start = time.process_time()
+    for rep in range(SAMPLED):
+        problem.sample(N, problem_rng(0, spec, "0123456789abcdef", rep))
+    return {"estimator": float(frame["cpu_seconds"].mean()), "draw": (time.process_time() - start) / SAMPLED}
+
+
+STEPS = {"planned": planned, "run": run, "load": load, "inside": inside}
+
+
+def measured(step, cells, out, *more):
+    """What a step returns, with its `wall` and `cpu` seconds and `driver_mb`, those of the process that drives."""
+    tag = uuid.uuid4().hex
+    command = [sys.executable, __file__, "--step", step, str(cells), str(out), *more]
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        command, env={**os.environ, "OF_THIS_STEP": tag, "OMP_NUM_THREADS": "1"}, stdout=subprocess.PIPE, text=True
+    )
+    seen, over = {}, threading.Event()
+
+    def watch():
+        while not over.wait(0.5):
+            seen.update(_cpu_of(tag))
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    told, _ = process.communicate()
+    over.set()
+    watching.join()
+    if process.returncode:
+        raise SystemExit(f"{step} ended with exit status {process.returncode}")
+    found = json.loads(told.splitlines()[-1])
+    seen[process.pid] = found.pop("own_cpu")
+    return {"wall": time.perf_counter() - start, "cpu": sum(seen.values()), **found}
+
+
+def _cpu_of(tag):
+    """CPU seconds of the processes of a step that are alive."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"OF_THIS_STEP={tag}".encode() in (folder / "environ").read_bytes():
+                rest = (folder / "stat").read_text().rpartition(")")[2].split()
+                found[int(folder.name)] = (int(rest[11]) + int(rest[12])) / TICK
+        except OSError:
+            continue
+    return found
+
+
+def peak_mb():
+    """The largest resident memory of this process."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    held = [int(line.split()[1]) for line in lines if line.startswith("VmHWM")]
+    if held:
+        return held[0] / 1024
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def machine():
+    from harness.runs.provenance import processor
+
+    return f"{processor()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+
+
+def report(cells, out):
+    print(f"{cells:,} cells, n = {N}, {JOBS} workers; {machine()}", flush=True)
+    for size in (cells, 100 * cells):
+        found = measured("planned", size, out)
+        print(f"plan of {size:,} cells: {found['seconds']:.2f} s, {found['python_mb']:.1f} MB of Python objects", flush=True)
+    first = measured("run", cells, out)
+    parts = list((out / "records").glob("part-*"))
+    size = sum(part.stat().st_size for part in parts) / 2**20
+    print(
+        f"run: {first['wall']:.0f} s wall, {first['cpu']:.0f} s CPU of all processes, driver {first['driver_mb']:,.0f} MB",
+        flush=True,
+    )
+    print(f"  {len(parts)} parts, {size:.0f} MB; {first['todo']:,} computed, {first['failed']:,} failed")
+    own = measured("inside", cells, out)
+    beside = first["cpu"] / cells - own["estimator"] - own["draw"]
+    print(
+        f"  CPU of a cell: {first['cpu'] / cells * 1e3:.3f} ms, of which the estimator {own['estimator'] * 1e3:.3f}, "
+        f"the draw {own['draw'] * 1e3:.3f}, all else {beside * 1e3:.3f}",
+        flush=True,
+    )
+    again = measured("run", cells, out)
+    print(
+        f"run again, nothing to do: {again['wall']:.1f} s wall, {again['cpu']:.1f} s CPU, {again['driver_mb']:,.0f} MB",
+        flush=True,
+    )
+    for columns in ("", "problem,n,rep,estimator,estimand,value"):
+        got = measured("load", cells, out, *([columns] if columns else []))
+        what = f"{columns.count(',') + 1} columns" if columns else "all columns"
+        print(
+            f"load_records, {what}: {got['seconds']:.1f} s wall, {got['cpu']:.1f} s CPU with the imports, {got['rows']:,} rows, "
+            f"frame {got['frame_mb']:,.0f} MB, process {got['driver_mb']:,.0f} MB",
+            flush=True,
+        )
+    print(f"load at the end {os.getloadavg()[0]:.1f}")
+
+
+def main(arguments):
+    if arguments[:1] == ["--step"]:
+        _, step, cells, *more = arguments
+        found = STEPS[step](int(cells), *more)
+        used = os.times()
+        print(json.dumps({**found, "driver_mb": peak_mb(), "own_cpu": used.user + used.system}))
+        return
+    cells = int(arguments[0].replace("_", "").replace(",", "")) if arguments else 100_000
+    if len(arguments) > 1:
+        report(cells, Path(arguments[1]).resolve())
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        report(cells, Path(folder))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
