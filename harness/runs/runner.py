@@ -50,9 +50,11 @@ def execute(plan: Plan, quiet: bool = False, later: float = 0.0, broke: Broken |
     state = "failed"
     try:
         record_skips(work, out, run_id)
-        with engines.connected(config, min(worker_count(config), counts["todo"])) as joined:
-            _compute_all(replace(work, plan=replace(plan, config=joined)), out, run_id, quiet, later, broke)
-        compaction.keep_few(out)
+        if counts["todo"]:
+            with engines.connected(config, min(worker_count(config), counts["todo"])) as joined:
+                _compute_all(replace(work, plan=replace(plan, config=joined)), out, run_id, quiet, later, broke)
+            remote.fetch(out)
+            compaction.keep_few(out)
         failed = recorded.failed(out, run_id, alone=config["refresh"])
         state = "finished"
         return {**counts, "failed": failed, **({"reason": records.first_failure(out, run_id)} if failed else {})}
