@@ -53,7 +53,10 @@ class Experiment:
         """Plan a composed configuration; or the points of a sweep over it, pairs (values by path, configuration). Plans that
         depend on data are those of the records stored in the folder `stored_in`, where it has them."""
         here = {name: config[name] for name in variations.OPERATIONAL if name in config and name != "experiment"}
-        configs = [{**variations.as_configured({"experiment": name}), **here} for name in others.experiments(config)]
+        configs = [
+            {**variations.as_configured({"experiment": name, "trust": config.get("trust")}), **here}
+            for name in others.experiments(config)
+        ]
         return cls._planned(config, points, tuple(cls._planned(one, stored_in=stored_in) for one in configs), stored_in)
 
     @classmethod

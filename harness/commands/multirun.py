@@ -149,7 +149,7 @@ def parsed(overrides: list[str], searches: bool = False) -> tuple[list[str], dic
                 if not override.is_discrete_sweep():
                     raise BadInputError(f"{text} is an interval, which Hydra's basic sweeper cannot sweep; give values, 1,2,5.")
                 swept[override.get_key_element()] = list(_texts(override))
-            elif not text.startswith("hydra"):
+            elif not text.startswith("hydra") or text.startswith("hydra.searchpath="):
                 constant.append(text)
     return constant, swept
 

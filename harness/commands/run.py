@@ -258,8 +258,8 @@ def _through_hydra(arguments):
 
     from harness.commands import multirun
     from harness.common.paths import CONF
-    from harness.runs import hydra_source
-    from harness.runs.config import check_flags, check_known, free_paths, hydra_mistakes, plain
+    from harness.runs import hydra_source, trust
+    from harness.runs.config import check_flags, check_known, compose, free_paths, hydra_mistakes, plain
 
     arguments = check_flags(arguments)
     hydra_source.register()
@@ -270,6 +270,8 @@ def _through_hydra(arguments):
         for experiment in multirun.current.experiments:
             if experiment.is_variation:
                 print(f"{experiment.sentence}; its results go to {_short(experiment.folder)}")
+    if not given.multirun or multirun.current.searches:  # before Hydra calls what its node names
+        compose(multirun.parsed(given.overrides, searches=True)[0])
     failed = []
 
     @hydra.main(config_path=str(CONF), config_name="config", version_base="1.3")
@@ -277,7 +279,7 @@ def _through_hydra(arguments):
         from hydra.core.hydra_config import HydraConfig
 
         own = HydraConfig.get()
-        config = check_known(plain(cfg, own.runtime.choices.get("experiment")))
+        config = trust.checked(check_known(plain(cfg, own.runtime.choices.get("experiment"))), given.overrides)
         if not given.multirun:
             failed.append(_run_config(config))
         else:

@@ -25,6 +25,7 @@ from harness.common.strangers import current, hidden_experiments, ours, said, so
 from harness.errors import BadInputError, guess
 from harness.estimators.base import EstimatorSpec
 from harness.problems.base import ProblemSpec
+from harness.runs import trust
 from harness.runs.options import ids, option
 
 
@@ -65,6 +66,10 @@ def load(group: str, name: str, overrides: dict[str, Any]) -> Any:
     if name not in ids(group):
         raise BadInputError(f"there is no {group} {name!r}{guess(name, ids(group))}; `calharness list {group}s` shows all.")
     config: Any = OmegaConf.to_container(OmegaConf.create(option(group, name).config), resolve=True)
+    foreign = next((path for path in targets(config) if not trust.is_allowed(path)), None)
+    if foreign:
+        raise BadInputError(f"{group} {name!r} is {foreign!r} by its file, which is code neither of harness nor of experiments; "
+                            "name that itself if you trust it.")  # fmt: skip
     return build(group, name, {**config, **overrides})
 
 
@@ -172,9 +177,12 @@ def imported(path: Any, where: str) -> Any:
             raise BadInputError(f"{where}: cannot import {module!r} ({error}); is it in this folder or installed?") from error
         raise BadInputError(f"{where}: importing {module!r} failed ({said(error)}).") from error
     try:
-        return getattr(found, name)
+        named = getattr(found, name)
     except AttributeError as error:
         raise BadInputError(f"{where}: module {module!r} has no {name!r}{guess(name, list(vars(found)))}.") from error
+    if ours(module) and not ours(str(getattr(named, "__module__", ""))):
+        raise BadInputError(f"{where}: {path} is not of {module!r}, which only imports it; name it where it is defined.")
+    return named
 
 
 def describe(value: Any, config: Any = None) -> Any:

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from harness.common.paths import CHECKOUT, CONF
 from harness.errors import BadInputError, guess
-from harness.runs import catalogue, mistakes, others, remote
+from harness.runs import catalogue, mistakes, others, remote, trust
 from harness.runs.catalogue import defaults, setting_names
 from harness.runs.options import GROUPS, ids
 
@@ -27,7 +27,7 @@ def compose(overrides: list[str]) -> dict[str, Any]:
     composed = compose_unchecked(overrides)
     for text in overrides:
         _check_added(text, composed)
-    return check_known(composed)
+    return trust.checked(check_known(composed), overrides)
 
 
 def compose_unchecked(overrides: list[str]) -> dict[str, Any]:
@@ -40,6 +40,7 @@ def compose_unchecked(overrides: list[str]) -> dict[str, Any]:
     hydra_source.register()
     with hydra_mistakes(overrides), _apart_from_a_job(), initialize_config_dir(str(CONF), version_base="1.3"):
         composed = hydra_compose("config", overrides=expand_globs(free_paths(overrides)), return_hydra_config=True)
+        trust.check_hydra(composed.hydra, overrides)
         return plain(composed, composed.hydra.runtime.choices.get("experiment"))
 
 
@@ -252,6 +253,10 @@ def check_flags(arguments: list[str]) -> list[str]:
 
     parser.error = refuse  # type: ignore[method-assign]
     given = parser.parse_intermixed_args(arguments)
+    if given.config_path or given.config_name:
+        raise BadInputError("--config-path and --config-name are not taken; --config-dir=FOLDER adds problems and estimators.")
+    if given.config_dir:
+        arguments, given = _with_folder(arguments, given.config_dir, parser)
     check_overrides(given.overrides, sweep=given.multirun)
     for text in given.overrides:
         name = re.split(r"[.=]", text.lstrip("+~"))[0]
@@ -264,6 +269,22 @@ def check_flags(arguments: list[str]) -> list[str]:
     if given.multirun and not any(re.match(r"\+*(experiment|problem)[=.]", text) for text in given.overrides):
         raise BadInputError("-m has no experiment= or problem= to run; give one, as `calharness -m experiment=smoke seed=0,1`.")
     return [*(text for text in arguments if text not in given.overrides), *given.overrides]
+
+
+def _with_folder(arguments: list[str], folder: str, parser: Any) -> tuple[list[str], Any]:
+    """The arguments with Hydra's search path in place of --config-dir, so that every composition, ours and its, reads the folder;
+    and what the parser makes of them."""
+    if not Path(folder).is_dir():
+        raise BadInputError(
+            f"--config-dir is {folder!r}, where there is no folder; give one with estimator/ID.yaml or problem/ID.yaml."
+        )
+    kept, skip = [], False
+    for text in arguments:
+        if not skip and not re.match(r"(--config-dir|-cd)(=|$)", text):
+            kept.append(text)
+        skip = not skip and text in ("--config-dir", "-cd")
+    kept.append(f"hydra.searchpath=['file://{Path(folder).resolve()}']")
+    return kept, parser.parse_intermixed_args(kept)
 
 
 def out_folder(given: Any) -> Path:

@@ -14,13 +14,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from harness.errors import BadInputError
+from harness.runs import trust
 from harness.runs.records import SUMMARY_COLUMNS
 
 GRID = ("n", "notion", "reps")  # lists as they are: their values make one larger run, and no parameter
 FIXED = (
     "name", "paper", "item", "title", "compare", "same_draws_as_paper", "reasons", "labels", "figure", "estimand", "out", "jobs",
     "engine", "address", "shard", "shards", "on_error", "cell_timeout", "max_memory", "refresh", "reliability", "sweep",
-    "experiment", "ranking", "hydra",
+    "experiment", "ranking", "hydra", "trust", "records_from",
 )  # fmt: skip
 LARGEST_SWEEP = 10_000
 
@@ -44,6 +45,9 @@ def points(config: dict[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]
     paths = flatten(config["sweep"])
     for path, values in paths.items():
         _check(path, values, config)
+        trust.refuse(
+            trust.targets({path.rpartition(".")[2]: values}, f"sweep.{path.rpartition('.')[0]}"), config.get("trust", [])
+        )
     size = 1
     for values in paths.values():
         size *= len(values)

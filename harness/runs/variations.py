@@ -26,7 +26,7 @@ Differences = dict[str, tuple[Any, Any]]  # path -> (value as configured, value 
 # how and where a run is done, not what it is; `experiment` says which one, and is none of its settings
 OPERATIONAL = (
     "experiment", "out", "jobs", "engine", "address", "shard", "shards", "on_error", "cell_timeout", "max_memory", "refresh",
-    "hydra",
+    "hydra", "trust",
 )  # fmt: skip
 # what can differ while every number is of what the paper has: more or other replications and sizes, and how it is drawn
 SAME_QUANTITIES = ("n", "reps", "seed", "name", "title", "figure", "reliability", "estimand")
@@ -37,14 +37,16 @@ def as_configured(config: Config) -> Config | None:
     from harness.common.paths import CONF
 
     name = config["experiment"]
-    return copy.deepcopy(_composed(name, (CONF / "experiment" / f"{name}.yaml").stat().st_mtime_ns)) if name else None
+    trusted = tuple(config.get("trust") or ())
+    stamp = (CONF / "experiment" / f"{name}.yaml").stat().st_mtime_ns if name else 0
+    return copy.deepcopy(_composed(name, stamp, trusted)) if name else None
 
 
 @functools.lru_cache(maxsize=64)
-def _composed(name: str, stamp: int) -> Config:
+def _composed(name: str, stamp: int, trusted: tuple[str, ...]) -> Config:
     from harness.runs.config import compose
 
-    return compose([f"experiment={name}"])
+    return compose([f"experiment={name}", *([f"trust=[{','.join(trusted)}]"] if trusted else [])])
 
 
 def differences(config: Config, reference: Config | None) -> Differences:
