@@ -22,10 +22,11 @@ def main(argv: list[str] | None = None) -> int:
     trace = "--traceback" in arguments or os.environ.get("CALHARNESS_TRACEBACK") == "1"
     arguments = [a for a in arguments if a != "--traceback"]
     if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
+        sys.path.append(os.getcwd())  # behind what is installed: a file beside one's data cannot take the place of numpy
     signal.signal(signal.SIGTERM, guard.terminated)  # a scheduler's warning counts as an interruption: what is done is written
     try:
-        return dispatch(arguments)
+        with guard.safe_path():
+            return dispatch(arguments)
     except BrokenPipeError:  # `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

@@ -37,6 +37,7 @@ HEADROOM_MB = 2048.0  # beyond max_memory: what a process may reserve, so that o
 MAX_STARTS = 3  # processes in a row that die before their first cell
 _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux
 _LAYOUT = struct.Struct("qqqq")
+OURS = "calharness"  # of an environment variable: set by us, not by the user
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
@@ -160,7 +161,7 @@ class Child:
             f"guard.begin({module!r}, {function!r}, {other.fileno()}, {descriptor}, {os.getpid()})"
         )
         self.source = subprocess.Popen(
-            [sys.executable, "-c", code],
+            [sys.executable, "-P", "-c", code],  # not from the working folder
             pass_fds=[other.fileno(), descriptor],
             stdin=subprocess.DEVNULL,
             stdout=2,
@@ -252,6 +253,8 @@ def begin(module: str, function: str, pipe: int, board: int, parent: int) -> Non
     import importlib
 
     _end_with(parent)
+    if os.environ.get("PYTHONSAFEPATH") == OURS:
+        del os.environ["PYTHONSAFEPATH"]
     connection, shared = Connection(pipe), Board(mmap.mmap(board, mmap.PAGESIZE))
     serve = getattr(importlib.import_module(module), function)
     source = os.getpid()
@@ -431,6 +434,20 @@ def _ended(child: Child, limits: Limits, driver: Driver, stopped: Callable[[], b
         if (megabytes := child.megabytes) > limits.megabytes:
             child.stop()
             return limits.large(megabytes), "max_memory"
+
+
+@contextlib.contextmanager
+def safe_path() -> Iterator[None]:
+    """Worker processes that are started in here do not import from the working folder what is meant to be Python's own or
+    installed, as `python -m` would. What estimators start is not told so: `begin` takes it back."""
+    if "PYTHONSAFEPATH" in os.environ:
+        yield
+        return
+    os.environ["PYTHONSAFEPATH"] = OURS
+    try:
+        yield
+    finally:
+        os.environ.pop("PYTHONSAFEPATH", None)
 
 
 @contextlib.contextmanager
