@@ -330,8 +330,8 @@ def _sound(name: str, e: Estimate) -> Estimate:
             str(k): float(v) if isinstance(v, (bool, np.bool_)) else number(v) for k, v in (e.diagnostics or {}).items()
         } or None
         e = Estimate(number(e.value), low, high, level, e.kind, diagnostics)
-    except (TypeError, ValueError, AttributeError) as error:
-        raise WrongAnswerError(f"{name} is {e}; value, low, high, level and diagnostics must be numbers.") from error
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise WrongAnswerError(f"{name} is {str(e)[:300]}; value, low, high, level and diagnostics must be numbers.") from error
     if e.kind not in KINDS:
         raise WrongAnswerError(f"the kind of {name} is {e.kind!r}; allowed are {', '.join(KINDS)}.")
     if e.kind in ("lower", "interval") and low is None or e.kind in ("upper", "interval") and high is None:

@@ -128,7 +128,9 @@ def number(x: Any) -> float:
     """x as a float; TypeError on texts, truth values, complex numbers and arrays, some of which float() would take."""
     if type(x) is float or type(x) is np.float64:  # what estimators return, cell after cell
         return float(x)
-    if isinstance(x, (str, bytes, bool, np.bool_)) or np.iscomplexobj(x) or np.ndim(x) != 0:
+    if isinstance(x, np.ndarray) and x.ndim == 0:
+        x = x[()]  # of a text or an object too, which float() would take from its array
+    if isinstance(x, (str, bytes, bool, np.bool_, np.void)) or np.iscomplexobj(x) or np.ndim(x) != 0:
         raise TypeError(f"{x!r} is no number")
     return float(x)
 
