@@ -7,6 +7,8 @@ no such number.
 from __future__ import annotations
 
 import difflib
+import errno
+import os
 import warnings
 from collections.abc import Sequence
 
@@ -18,6 +20,42 @@ class BadInputError(ValueError):
 
 class UndefinedError(Exception):
     """The estimate does not exist for this sample (too few samples, an infinite loss). Recorded with its reason."""
+
+
+_SYSTEM = {
+    (errno.ENOSPC, errno.EDQUOT, errno.EFBIG): (
+        "there is no room left to write {}", "make room, or give another folder with out=DIR, and run the same command again"
+    ),
+    (errno.EACCES, errno.EPERM, errno.EROFS): (
+        "{} may not be read or written here", "change its permissions, or give another folder with out=DIR"
+    ),
+    (errno.ENOTDIR, errno.EEXIST): ("{} is no folder, or lies in a file", "move that file away, or give another path"),
+    (errno.EISDIR, errno.ENOTEMPTY): ("{} is a folder where a file is needed", "move it away, or give another path"),
+    (errno.ENOENT,): ("there is no {}, or no folder to hold it", "give another path"),
+    (errno.ELOOP,): ("{} is a symbolic link that leads back to itself", "remove the link, or give another path"),
+    (errno.ENAMETOOLONG,): ("the name {} is too long for this disk", "give a shorter one"),
+    (errno.EMFILE, errno.ENFILE): ("too many files are open at {}", "raise the limit with `ulimit -n`, or use fewer jobs="),
+    (errno.ENOMEM, errno.EAGAIN): ("the system has no memory or no processes left for {}", "use fewer jobs="),
+    (errno.EIO, errno.ESTALE): ("the disk or the network failed at {}", "look after it; the same command goes on from there"),
+}  # fmt: skip
+
+
+def system_sentence(error: OSError) -> str:
+    """What the operating system refused, as one sentence: what happened, to which file, and the remedy.
+
+    >>> system_sentence(OSError(errno.ENOSPC, "No space left on device", "a.parquet"))
+    'there is no room left to write a.parquet; make room, or give another folder with out=DIR, and run the same command again.'
+    """
+    if error.errno is None:
+        return " ".join(str(error).split()) or type(error).__name__
+    file = error.filename2 or error.filename  # a file is renamed to the second
+    name = os.fsdecode(file) if isinstance(file, (str, bytes, os.PathLike)) else None
+    for numbers, (what, remedy) in _SYSTEM.items():
+        if error.errno in numbers:
+            return f"{what.format(name or 'a file')}; {remedy}."
+    return (
+        f"the system refused {name or 'something'} ({(error.strerror or type(error).__name__).lower()}); see to it and run again."
+    )
 
 
 def guess(word: str, known: Sequence[str]) -> str:

@@ -12,6 +12,8 @@ from pathlib import Path
 from harness.errors import BadInputError
 from harness.runs import records
 
+UNREADABLE = (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError)  # of JSON that is none, or another's
+
 
 def status_text(out: Path) -> str:
     """Cells by estimator and status, and the latest runs."""
@@ -29,14 +31,13 @@ def status_text(out: Path) -> str:
     for path in runs[-5:]:
         try:
             run = json.loads(path.read_text())
-        except ValueError:
+            took = f" after {run['seconds']} s" if "seconds" in run else ""
+            lines.append(
+                f"run {run['run_id']}: {run['config'].get('name') or 'adhoc'}, {run['cells']['todo']:,} cells to do, "
+                f"{run['state']}{took}"
+            )
+        except UNREADABLE:
             lines.append(f"run {path.stem}: unreadable")
-            continue
-        took = f" after {run['seconds']} s" if "seconds" in run else ""
-        lines.append(
-            f"run {run['run_id']}: {run['config'].get('name') or 'adhoc'}, {run['cells']['todo']:,} cells to do, "
-            f"{run['state']}{took}"
-        )
     return "\n".join(lines)
 
 
@@ -52,6 +53,9 @@ def examine(out: Path, overrides: list[str] | None = None, compact: bool = False
         problems += 1
         lines.append(f"  PROBLEM  {text}")
 
+    for name in ("records", "truths", "runs"):
+        if os.path.lexists(out / name) and not (out / name).is_dir():
+            problem(f"{out / name} is no folder; move it away, the next run makes one")
     if repair:
         lines += [f"  moved    {note}" for note in _repair(out)] or ["  nothing to repair"]
     every = records.part_files(out)
@@ -129,14 +133,14 @@ def _refreshes(out):
     """The runs with refresh=true: what was recorded before them may differ, and is no longer used."""
     runs = {}
     for path in (out / "runs").glob("*.json"):
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(*UNREADABLE):
             runs[path.stem] = json.loads(path.read_text()).get("config", {}).get("refresh")
     return [run for run, refresh in runs.items() if refresh is True]
 
 
 def _duplicates(files, refreshes):
     """(number of cells recorded more than once, those whose records differ since they were last refreshed)."""
-    refreshed = " or ".join(f"run_id = '{run}'" for run in refreshes) or "false"
+    refreshed = " or ".join("run_id = '" + run.replace("'", "''") + "'" for run in refreshes) or "false"
     sql = f"""with fine as (select *, max(written) filter ({refreshed}) over (partition by key) since from r where status = 'ok'),
              cells as (select key, estimand, any_value(estimator) estimator, count(*) c,
                        min(value) filter (since is null or written >= since) low,
@@ -154,10 +158,9 @@ def _runs_without_provenance(files, out):
 
 def _is_json(path):
     try:
-        json.loads(path.read_text())
-    except (OSError, ValueError):
+        return isinstance(json.loads(path.read_text()), dict)
+    except UNREADABLE:
         return False
-    return True
 
 
 def _missing(out, overrides, lines):

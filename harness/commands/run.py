@@ -34,7 +34,9 @@ def main(argv: list[str] | None = None) -> int:
         code = _exit_code(error)
         if trace or code is None:
             raise
-        return _say(str(error) or "interrupted", code)
+        from harness.errors import system_sentence
+
+        return _say(system_sentence(error) if isinstance(error, OSError) else str(error) or "interrupted", code)
 
 
 def _exit_code(error):

@@ -305,7 +305,7 @@ def out_folder(given: Any) -> Path:
         folder = Path(chosen).expanduser().resolve()
     except (RuntimeError, ValueError) as error:  # ~ of an unknown user, a NUL
         raise BadInputError(f"{where} is {str(chosen)!r}, which is no path ({error}); give the path of a folder.") from error
-    file = next((part for part in (folder, *folder.parents) if part.is_file()), None)
+    file = next((part for part in (folder, *folder.parents) if part.exists() and not part.is_dir()), None)
     if file:
         raise BadInputError(f"{where} is {str(chosen)!r}, but {file} is a file; a folder is needed.")
     return folder

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.common.writing import write_json
-from harness.errors import BadInputError
+from harness.errors import BadInputError, system_sentence
 from harness.math.estimands import has_truth
 from harness.runs import remote
 
@@ -52,6 +52,10 @@ SUMMARY_COLUMNS = [
 ]  # fmt: skip
 OF_A_ROW = ("estimand", "value", "low", "high", "level", "kind", "diagnostics", "status", "reason")  # the others are of a cell
 SAMPLED_BYTES = 8 * 2**20  # of parts, above which times are those of a sample of the cells
+NEVER_NULL = (
+    "key", "problem", "problem_key", "notion", "n", "rep", "estimator", "estimator_key", "seed", "status", "run_id", "written",
+)  # fmt: skip
+_KEY = re.compile(r"\w[\w.-]*")  # it becomes the name of a file
 LATER = ("diagnostics",)  # columns that records of the first version lack
 FORMER = {"diagnostics": "parts"}  # what earlier versions called a column
 # of the attempts at a cell the best counts, of equally good ones the latest; within an attempt one number makes the cell ok
@@ -138,14 +142,15 @@ def put(temporary: Path) -> None:
 
 
 def changed_reason(path: Path) -> str | None:
-    """Why the bytes of a part are not those that were written, or None; of a name without a digest nothing is known."""
+    """Why the bytes of a part are not those that were written, or None. Without a digest in its name it was written by an
+    earlier version or somebody else: its content is looked at instead."""
     told = re.fullmatch(r"part-[0-9a-f]{16}-([0-9a-f]{16})\.parquet", path.name)
-    if not told:
-        return None
     state = path.stat()
     if (path, state.st_mtime_ns, state.st_size) not in _sound:
-        if _digest_of(path) != told[1]:
+        if told and _digest_of(path) != told[1]:
             return "its bytes are not those that were written"
+        if not told and (reason := _content_reason(path)):
+            return reason
         _sound.add((path, state.st_mtime_ns, state.st_size))
     return None
 
@@ -226,11 +231,19 @@ def _present_columns(names: list[str]) -> str:
 
 def broken_reason(path: Path) -> str | None:
     """Why a part cannot be read, or None."""
+    try:
+        return changed_reason(path) or _content_reason(path)
+    except OSError as error:
+        return system_sentence(error).rstrip(".")
+
+
+def _content_reason(path: Path) -> str | None:
+    """What a part holds that no record does, or None."""
     import pyarrow.parquet as pq
 
+    if not path.is_file():
+        return "it is no file"
     try:
-        if changed := changed_reason(path):
-            return changed
         with pq.ParquetFile(path) as file:
             groups = [_rows_reason(file.read_row_group(group)) for group in range(file.num_row_groups)]
             return next(filter(None, groups), None) or (_rows_reason(file.schema_arrow.empty_table()) if not groups else None)
@@ -248,11 +261,14 @@ def _rows_reason(found: Any) -> str | None:
         rows = _complete(found).cast(schema())
     except Exception as error:
         return f"columns of other types: {str(error).splitlines()[0][:120]}"
-    for name in ("key", "status"):
+    for name in NEVER_NULL:
         if rows[name].null_count:
             return f"{rows[name].null_count:,} rows have no {name}"
-    unknown = set(rows["status"].to_pylist()) - {*STATUSES}
-    return f"the status {sorted(unknown)[0]!r} is unknown" if unknown else None
+    for name, fits in (("status", STATUSES.__contains__), ("problem_key", _KEY.fullmatch)):
+        unknown = [one for one in rows[name].unique().to_pylist() if not fits(one)]
+        if unknown:
+            return f"the {name} {unknown[0]!r} is unknown"
+    return None
 
 
 def cell_states(out: Path, run_id: str | None = None) -> dict[str, str]:
@@ -345,16 +361,23 @@ def dtype(kind: str) -> Any:
 def read_truths(out: Path, problem_key: str) -> dict[str, Any]:
     """{"notion|estimand": [value, error, method], or None where the problem does not know it} of one problem, empty if nothing is
     stored. Raises BadInputError on a broken file."""
-    path = Path(out) / "truths" / f"{problem_key}.json"
+    path = _of_truths(out, problem_key)
     if not path.is_file():
         return {}
     try:
         stored = json.loads(path.read_text())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadInputError(f"{path} is not valid JSON ({error}); delete it and the truths are computed again.") from error
     if reason := wrong_truths(stored):
         raise BadInputError(f"{path} {reason}; delete it and the truths are computed again.")
     return {pair: known for pair, known in stored.items() if pair != DIGEST}
+
+
+def _of_truths(out: Path, problem_key: str) -> Path:
+    """The file of a problem's truths. A key that would lead elsewhere, which only a foreign part has, is refused."""
+    if not _KEY.fullmatch(problem_key):
+        raise BadInputError(f"a record has the problem_key {problem_key!r}; letters and digits are needed.")
+    return Path(out) / "truths" / f"{problem_key}.json"
 
 
 def wrong_truths(stored: Any) -> str | None:
@@ -363,7 +386,7 @@ def wrong_truths(stored: Any) -> str | None:
         return f"holds {'nothing' if stored is None else f'a {type(stored).__name__}'} and not truths by notion and estimand"
     truths = {pair: known for pair, known in stored.items() if pair != DIGEST}
     for pair, known in truths.items():
-        numbers = isinstance(known, list) and len(known) == 3 and all(isinstance(x, (int, float)) for x in known[:2])
+        numbers = isinstance(known, list) and len(known) == 3 and all(type(x) in (int, float) for x in known[:2])
         if known is not None and not numbers:
             return f"has {known!r} of {pair}, where value, error and method, or null, must stand"
     if DIGEST in stored and stored[DIGEST] != _truths_digest(truths):
@@ -378,7 +401,7 @@ def _truths_digest(truths: dict[str, Any]) -> str:
 def write_truths(out: Path, problem_key: str, truths: dict[str, Any]) -> None:
     """Replace the stored truths of a problem, with their digest."""
     plain = json.loads(json.dumps(truths))
-    path = Path(out) / "truths" / f"{problem_key}.json"
+    path = _of_truths(out, problem_key)
     write_json(path, {**plain, DIGEST: _truths_digest(plain)})
     remote.send(path)
 

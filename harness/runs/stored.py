@@ -249,6 +249,8 @@ def unpack(path: Path, plan: Plan, out: Path) -> int:
     for key, truths in told["truths"].items():
         records.write_truths(out, key, {**records.read_truths(out, key), **truths})
     for run_id, run in told["runs"].items():
+        if not re.fullmatch(r"\w[\w.-]*", run_id):
+            raise BadInputError(f"{path} names a run {run_id!r}; letters and digits are needed.")
         write_json(Path(out) / "runs" / f"{run_id}.json", {"run_id": run_id, "cells": {"todo": 0}, **run})
     return rows
 

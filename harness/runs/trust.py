@@ -1,9 +1,9 @@
 """Whose code a configuration may name. What is typed on the command line, or given to `harness.run`, is its author's wish; a
 configuration file may come from anywhere, and naming a class there runs that class's module.
 
-A `_target_`, or the reader of `records_from`, that a file names must therefore be a problem, an estimator, a calibrator or a part of
-them of ours, of one of the papers' modules in experiments/, or of a module that the command line names: in a `_target_` or reader
-of its own, or in `trust=[module,...]`. Hydra's own node may name Hydra's plugins and Python's logging alone.
+A `_target_`, or the reader of `records_from`, that a file names must therefore be a problem, an estimator, a calibrator or a part
+of them of ours, of one of the papers' modules in experiments/, or of a module that the command line names: in a `_target_` or
+reader of its own, or in `trust=[module,...]`. Hydra's own node may name Hydra's plugins and Python's logging alone.
 """
 
 from __future__ import annotations
