@@ -58,30 +58,12 @@ def examine(out: Path, overrides: list[str] | None = None, compact: bool = False
             problem(f"{out / name} is no folder; move it away, the next run makes one")
     if repair:
         lines += [f"  moved    {note}" for note in _repair(out)] or ["  nothing to repair"]
-    every = records.part_files(out)
-    broken = {f: reason for f in every if (reason := records.broken_reason(f))}
-    for path, reason in broken.items():
-        problem(f"{path} cannot be read ({reason}); `calharness doctor --repair` moves it aside to compute its cells again")
-    good = [f for f in every if f not in broken]
-    lines.append(f"  {len(good):,} readable parts")
-    for path in sorted((out / "records").glob(".*.tmp")):
-        lines.append(f"  note     {path.name} is what a killed writer left; it holds no finished cell and can be deleted")
-    if good:
-        twice, contradictions = _duplicates(good, _refreshes(out))
-        if twice:
-            lines.append(
-                f"  note     {twice:,} cells are recorded more than once (two writers, a retry, or refresh=true); the best, then "
-                "latest, record of each is used"
-            )
-        for key, estimator, low, high in contradictions[:10]:
-            problem(
-                f"cell {key} ({estimator}) has records that differ, {low!r} and {high!r}; equal seeds should give equal values: "
-                "run it again with refresh=true, the latest record is then taken"
-            )
-        if len(contradictions) > 10:
-            problem(f"{len(contradictions) - 10:,} more cells with differing records")
-        for run in _runs_without_provenance(good, out):
-            problem(f"run {run} has records but no readable runs/{run}.json")
+    found, broken = _of_parts(out)
+    for kind, text in found:
+        if kind == "PROBLEM":
+            problem(text)
+        else:
+            lines.append(f"  {kind:<9}{text}" if kind else f"  {text}")
     for path in sorted((out / "truths").glob("*.json")):
         try:
             records.read_truths(out, path.stem)
@@ -98,6 +80,51 @@ def examine(out: Path, overrides: list[str] | None = None, compact: bool = False
     return "\n".join(lines), problems
 
 
+def _of_parts(out):
+    """([(PROBLEM, note or nothing, sentence)] on the parts of a folder, whether any cannot be read). Where some went in the
+    meantime, as they were joined, it looks again."""
+    for attempt in range(records.LOOKS):
+        every = records.part_files(out)
+        try:
+            return _of_files(out, every)
+        except (BadInputError, OSError):
+            if attempt + 1 == records.LOOKS or all(path.exists() for path in every):
+                raise
+
+
+def _of_files(out, every):
+    reasons = {path: records.broken_reason(path) for path in every}
+    broken = {path: reason for path, reason in reasons.items() if reason}
+    if gone := [path for path in broken if not os.path.lexists(path)]:
+        raise FileNotFoundError(gone[0])
+    found = [
+        ("PROBLEM", f"{path} cannot be read ({reason}); `calharness doctor --repair` moves it aside to compute its cells again")
+        for path, reason in broken.items()
+    ]
+    good = [path for path in every if path not in broken]
+    found.append(("", f"{len(good):,} readable parts"))
+    for path in sorted((out / "records").glob(".*.tmp")):
+        found.append(("note", f"{path.name} is what a killed writer left; it holds no finished cell and can be deleted"))
+    if not good:
+        return found, bool(broken)
+    twice, contradictions = _duplicates(good, _refreshes(out))
+    if twice:
+        found.append(
+            ("note", f"{twice:,} cells are recorded more than once (two writers, a retry, or refresh=true); the best, then "
+             "latest, record of each is used")
+        )  # fmt: skip
+    for key, estimator, low, high in contradictions[:10]:
+        found.append(
+            ("PROBLEM", f"cell {key} ({estimator}) has records that differ, {low!r} and {high!r}; equal seeds should give equal "
+             "values: run it again with refresh=true, the latest record is then taken")
+        )  # fmt: skip
+    if len(contradictions) > 10:
+        found.append(("PROBLEM", f"{len(contradictions) - 10:,} more cells with differing records"))
+    for run in _runs_without_provenance(good, out):
+        found.append(("PROBLEM", f"run {run} has records but no readable runs/{run}.json"))
+    return found, bool(broken)
+
+
 def _repair(out):
     """Move what cannot be read aside; a line on each."""
     found = [(path, reason) for path in records.part_files(out) if (reason := records.broken_reason(path))]
@@ -108,6 +135,8 @@ def _repair(out):
             found.append((path, str(error).removeprefix(f"{path} ").partition(";")[0]))
     notes = []
     for path, reason in found:
+        if not os.path.lexists(path):  # joined with others in the meantime
+            continue
         aside = out / "broken" / f"{path.parent.name}-{path.name}"
         aside.parent.mkdir(exist_ok=True)
         os.replace(path, aside)

@@ -21,8 +21,12 @@ def whole_file(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         os.replace(temporary, path)
+    except OSError as error:
+        error.filename, error.filename2 = os.fspath(path), None  # of a full disk the system names no file, and ours is temporary
+        raise
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink()
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -3,6 +3,7 @@ every run."""
 
 from __future__ import annotations
 
+import io
 import os
 from pathlib import Path
 
@@ -60,8 +61,10 @@ def save(figure, stem: Path, config=None) -> list[Path]:
         figure.set_layout_engine("none")
         for kind in dict.fromkeys(formats):
             path = stem.with_name(f"{stem.name}.{kind}")
-            with whole_file(path) as temporary, open(temporary, "wb") as f:  # of a path EPS would keep the name
-                figure.savefig(f, format=kind, dpi=asked.get("dpi") or 200, metadata=metadata.get(kind))
+            drawn = io.BytesIO()  # of a path EPS would keep the name; a full disk in the middle of a PDF confuses matplotlib
+            figure.savefig(drawn, format=kind, dpi=asked.get("dpi") or 200, metadata=metadata.get(kind))
+            with whole_file(path) as temporary:
+                temporary.write_bytes(drawn.getbuffer())
             paths.append(path)
     plt.close(figure)
     for warning in caught:

@@ -15,6 +15,7 @@ for again.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -74,7 +75,8 @@ def schema() -> Any:
 class Part:
     """Rows gathered in memory and written as one file: temporary name, fsync, rename."""
 
-    def __init__(self, out: Path):
+    def __init__(self, out: Path, after: float = 0.0):
+        self.after = after  # the time of what these rows replace: a clock may have been set back since
         self.folder = Path(out) / "records"
         self.cells: list[dict[str, Any]] = []
         self.rows: list[dict[str, Any]] = []
@@ -83,8 +85,9 @@ class Part:
 
     def add(self, common: dict[str, Any], rows: list[dict[str, Any]], written: float | None = None) -> None:
         """Add the rows of one cell, the columns OF_A_ROW; `common` are the others, that they share. One call is one attempt."""
+        stamp = max(time.time() if written is None else written, self.after + 1e-3)
         self.of += [len(self.cells)] * len(rows)
-        self.cells.append({**common, "written": time.time() if written is None else written})
+        self.cells.append({**common, "written": stamp})
         self.rows += rows
 
     def write(self) -> None:
@@ -114,11 +117,19 @@ def write_table(folder: Path, table: Any) -> None:
     content = buffer.getvalue().to_pybytes()
     name = f"part-{uuid.uuid4().hex[:16]}-{_digest(content)}.parquet"
     temporary = folder / f".{name}.tmp"
-    with open(temporary, "wb") as f:
-        f.write(content)
-        f.flush()
-        os.fsync(f.fileno())
-    os.replace(temporary, folder / name)
+    try:
+        with open(temporary, "wb") as f:
+            f.write(content)
+            f.flush()
+            os.fsync(f.fileno())
+        os.replace(temporary, folder / name)
+    except OSError as error:
+        if not (isinstance(error, FileNotFoundError) and (folder / name).is_file()):  # NFS says so of a rename that it did twice
+            error.filename, error.filename2 = os.fspath(folder / name), None  # the system names none where the disk is full
+            raise
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
     remote.send(folder / name)
 
 
@@ -276,6 +287,12 @@ def cell_states(out: Path, run_id: str | None = None) -> dict[str, str]:
     `run_id` of that run's records alone."""
     of_run = f"where run_id = '{run_id}'" if run_id else ""
     return dict(query(out, f"select key, {STATE} from r {of_run} group by key") or ())
+
+
+def latest(out: Path) -> float:
+    """The time of the latest record, 0 without any."""
+    found = query(out, "select max(written) from r")
+    return float(found[0][0] or 0.0) if found else 0.0
 
 
 def first_failure(out: Path, run_id: str) -> str:

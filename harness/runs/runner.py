@@ -126,6 +126,7 @@ def _compute(
     config = plan.config
     task = {
         "out": remote.named(out), "run_id": run_id, "on_error": config["on_error"], "path": list(sys.path),
+        "after": records.latest(out) if config["refresh"] else 0.0,
     }  # fmt: skip
     components = {
         "problem": {k: (v.id, v.config, v.key) for k, v in plan.problems.items()},

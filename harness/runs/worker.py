@@ -53,7 +53,7 @@ def run_chunk(task: dict[str, Any], board: guard.Board | None = None) -> int:
     for folder in task["path"]:
         if folder not in sys.path:
             sys.path.append(folder)
-    part = records.Part(remote.here(task["out"]))
+    part = records.Part(remote.here(task["out"]), task.get("after", 0.0))
     failed, cpu, peak = 0, time.process_time(), _peak_mb()
     drawn: tuple[Any, ...] | None = None
     sample: Any = None
