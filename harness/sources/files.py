@@ -17,6 +17,7 @@ from harness.errors import BadInputError
 from harness.sources import forms
 from harness.sources import logits as published
 
+ROOMY, RATIO = 1 << 28, 100  # bytes that any file may unpack to; how many times its own size, beyond them
 PICKLES = (".p", ".pkl")
 TENSORS = ".safetensors"
 TEXTS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
@@ -105,14 +106,41 @@ def _npz(path):
             f"{path} cannot be read as .npz: it is no archive, or not the whole of one; "
             f"np.savez('preds.npz', probs=p, labels=y) writes one."
         )
+    with zipfile.ZipFile(path) as archive:
+        _refuse_bomb(path, sum(member.file_size for member in archive.infolist()))
     with np.load(path, allow_pickle=False) as archive:
         return {name: archive[name] for name in archive.files}
 
 
 def _parquet(path):
     import pandas as pd
+    import pyarrow.parquet as pq
 
+    told = pq.read_metadata(path)
+    groups = [told.row_group(i) for i in range(told.num_row_groups)]
+    _refuse_bomb(path, 8 * sum(group.column(j).num_values for group in groups for j in range(group.num_columns)), 10)
     return _columns(pd.read_parquet(path), path)
+
+
+def _refuse_bomb(path, unpacked, times=1):
+    """Refuse a small file that becomes a huge one. (Nothing of an archive is written to the disk, whatever its members are
+    called.) `times` is how much better the format packs what is alike."""
+    if unpacked > max(ROOMY, RATIO * times * path.stat().st_size):
+        raise BadInputError(
+            f"{path} would unpack to {unpacked:,} bytes, more than {RATIO * times} times its size, which no predictions do; "
+            "write it anew, without compression."
+        )
+
+
+def _unpacked(path):
+    """Bytes in a .gz, counted no further than where it is refused."""
+    found = 0
+    with gzip.open(path) as file:
+        while block := file.read(1 << 20):
+            found += len(block)
+            if found > max(ROOMY, RATIO * path.stat().st_size):
+                break
+    return found
 
 
 def _text(path, kind):
@@ -120,6 +148,8 @@ def _text(path, kind):
     may have commas. Numbers are read to the last bit, so that a file gives what was written into it."""
     import pandas as pd
 
+    if kind.endswith(".gz") and path.stat().st_size * 1100 > ROOMY:  # deflate packs at most 1,032 times
+        _refuse_bomb(path, _unpacked(path))
     encoding, header = _header(path, kind)
     counts = {mark: header.count(mark) for mark in (",", ";", "\t")}
     mark = max(counts, key=counts.get)

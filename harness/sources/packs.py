@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import os
 import sys
 from dataclasses import dataclass
@@ -13,8 +12,8 @@ import yaml
 
 from harness.common.data_files import FOLDER_FILES, sha256
 from harness.common.paths import EXPERIMENTS, PACKS
-from harness.errors import BadInputError
-from harness.sources.download import download
+from harness.errors import BadInputError, system_sentence
+from harness.sources.download import download, said
 
 NAME_WIDTH = 40  # of names in listings
 
@@ -140,9 +139,9 @@ def fetch(pack: Pack, base: Path) -> Path:
     problems = []
     for url in pack.urls:
         try:
-            download(url, partial, lambda received: _say(received, pack.bytes))
-        except (OSError, http.client.HTTPException) as error:
-            problems.append(f"{url}: {error or type(error).__name__}")
+            download(url, partial, lambda received: _say(received, pack.bytes), pack.bytes)
+        except OSError as error:
+            problems.append(f"{url}: {said(error)}")
             continue
         found = sha256(partial)
         if found == pack.sha256:
@@ -160,7 +159,9 @@ def fetch_all(chosen: list[Pack], base: Path) -> int:
         print(f"  {number} of {len(chosen)}: {pack.name}", file=sys.stderr)
         try:
             print(f"  {fetch(pack, base)}")
-        except (BadInputError, OSError) as error:
+        except OSError as error:
+            problems.append(system_sentence(error))
+        except BadInputError as error:
             problems.append(str(error))
     for problem in problems:
         print(f"  {problem}", file=sys.stderr)

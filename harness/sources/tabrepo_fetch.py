@@ -23,6 +23,7 @@ from harness.common.writing import whole_file
 from harness.errors import BadInputError
 from harness.sources import tabrepo
 from harness.sources.download import download
+from harness.sources.download import said as in_words
 
 HUB = "https://huggingface.co/datasets/Tabrepo/tabrepo/resolve/main/2023_11_14/"
 STORAGE = "https://tabrepo.s3.us-west-2.amazonaws.com/contexts/2023_11_14/"
@@ -109,7 +110,7 @@ class Fetch:
                 published = self._patiently(base + name, partial)
                 self._check_new(name, partial, published)
             except (OSError, BadInputError) as error:
-                said.append(f"{base}: {str(error).rstrip('.')}")
+                said.append(f"{base}: {(str(error) if isinstance(error, BadInputError) else in_words(error)).rstrip('.')}")
                 if isinstance(error, (BadInputError, urllib.error.HTTPError)):
                     partial.unlink(missing_ok=True)  # wrong or refused: nothing to go on from
                 elif partial.is_file():  # broken off: to be continued with the same server

@@ -88,7 +88,7 @@ def labels_of(named, path):
     distinct = [None if key is None else key[1] for key in codes]
     numbers = [v for v in distinct if not isinstance(v, str)]
     words = [v for v in distinct if isinstance(v, str)]
-    digits = [v for v in words if re.fullmatch(r"[+-]?\d+", v) and str(int(v)) == v.lstrip("+")]
+    digits = [v for v in words if re.fullmatch(r"[+-]?\d{1,300}", v) and str(int(v)) == v.lstrip("+")]
     if (digits or numbers) and len(digits) + len(numbers) + sum(w.lower() in MISSING for w in words) == len(distinct):
         distinct = [int(v) if v in digits else None if isinstance(v, str) else v for v in distinct]
     return _merged(title, distinct, index)
@@ -185,7 +185,7 @@ def with_suffixes(arrays, prefix, path=None):
     """{suffix: array} of the vectors named <prefix>0, <prefix>_0, <prefix>_cat; numbers without leading zeros."""
     found: dict[str, str] = {}
     for name, values in arrays.items():
-        match = re.fullmatch(re.escape(prefix) + r"(?:[_. -]?(\d+)|[_. -](.+))", name, re.IGNORECASE)
+        match = re.fullmatch(re.escape(prefix) + r"(?:[_. -]?(\d{1,9})|[_. -](.+))", name, re.IGNORECASE)
         if not match or values.ndim != 1:
             continue
         suffix = str(int(match[1])) if match[1] else match[2].strip()
@@ -200,7 +200,7 @@ def _prefixed(arrays, prefix, labels, path, single=False):
     found = with_suffixes(arrays, prefix, path)
     if len(found) < 2 and not (single and found):
         return None
-    numbers = sorted(int(s) for s in found if s.isdigit())
+    numbers = sorted(int(s) for s in found if re.fullmatch(r"\d{1,9}", s))
     if len(numbers) < len(found):
         return _by_class(prefix, found, arrays, labels, single=single)
     names = tuple(found[str(j)] for j in numbers)
@@ -243,6 +243,8 @@ def matrix_of(columns, arrays, what, path):
         matrix = made[0] if len(made) == 1 else np.column_stack(made)
     else:
         matrix = _column(np.asarray(columns.values), columns.title, what, path)
+    if matrix.ndim == 2 and matrix.shape[1] == 0:
+        raise BadInputError(f"{path}: {columns.title} has no columns; one per class is needed.")
     if matrix.ndim == 2 and matrix.shape[1] == 1:
         matrix = matrix[:, 0]
     if matrix.ndim not in (1, 2):

@@ -1,0 +1,204 @@
+"""The four reading paths of files of predictions under mutation: npz, csv, parquet and pickle.
+
+Valid files are damaged: bits, bytes, blocks, ends; members of an archive with a checksum that is right again; columns of
+other types in a parquet file that is whole; words of a table of text; opcodes of a pickle; and bytes that are no file at all.
+Whatever comes in, probabilities and labels come out, or a BadInputError of one line. Anything else is returned as a finding.
+
+    python tests/faults/reading.py 100000     so many inputs, a table of what came of them
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import gzip
+import io
+import pickle
+import resource
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from harness.errors import BadInputError
+from harness.math.notions import checked
+from harness.sources import files
+
+KINDS = (".npz", ".csv", ".parquet", ".pkl")
+WORDS = (
+    b"nan", b"inf", b"-1", b"1e400", b"0,5", b'"', b"", b"\x00", b"\xff\xfe", b"cat", b"True", b"1e-400", b"0x10", b"\r", b"\n",
+    b";", b"\t", b"99999999999999999999", b"\xed\xa0\x80", b"p0", b"y",
+)  # fmt: skip
+OPCODES = (
+    b"(.0123456789FIJKLMNPQRSTUVX]abcdeghijlopqrstu}\x80\x81\x82\x83\x85\x86\x87\x88\x89\x8a\x8b\x8c\x8d\x8e\x90\x93\x94\x95\x96"
+)
+
+
+def _valid() -> dict[str, list[bytes]]:
+    """Files that can be read, by kind."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), 12)
+    y, q, z = rng.integers(0, 3, 12), rng.random(12), rng.integers(0, 2, 12)
+    found: dict[str, list[bytes]] = {kind: [] for kind in KINDS}
+    for arrays in ({"p": p, "y": y}, {"logits": np.log(p).astype(np.float32), "labels": y}, {"probs": q, "labels": z > 0}):
+        for save in (np.savez, np.savez_compressed):
+            save(held := io.BytesIO(), **arrays)
+            found[".npz"].append(held.getvalue())
+    table = pd.DataFrame({"p0": p[:, 0], "p1": p[:, 1], "p2": p[:, 2], "y": y})
+    named = pd.DataFrame({"id": range(12), "prob_cat": q, "prob_dog": 1 - q, "label": np.where(z, "cat", "dog")})
+    for frame in (table, named, pd.DataFrame({"p": q, "y": z})):
+        found[".csv"] += [frame.to_csv(index=False).encode(), frame.to_csv(index=False, sep=";", decimal=",").encode()]
+        found[".parquet"].append(frame.to_parquet())
+    found[".csv"].append(table.to_csv(index=False, sep="\t").encode("utf-16"))
+    found[".parquet"].append(pd.DataFrame({"probs": list(p), "y": y}).to_parquet())
+    pair = ((np.log(p), y[:, None]), (np.log(p[:5]).astype(np.float32), y[:5, None]))
+    found[".pkl"] = [pickle.dumps(pair, protocol=protocol) for protocol in range(6)]
+    return found
+
+
+VALID = _valid()
+MUTATION = st.tuples(
+    st.sampled_from([0, 0, 1, 2, 3, 4, 5, 6, 6, 7]),
+    st.integers(0, 2**24),
+    st.integers(0, 2**16),
+    st.binary(min_size=1, max_size=8),
+)
+
+
+def mutated(data: bytes, changes: list[tuple[int, int, int, bytes]], kind: str) -> bytes:
+    """The bytes after a list of changes, each (which, where, how much, bytes)."""
+    held = bytearray(data)
+    for which, where, much, new in changes:
+        at = where % (len(held) + 1)
+        size = much % 64
+        if which == 0 and held:
+            held[at % len(held)] ^= 1 << (much % 8)
+        elif which == 1:
+            held[at : at + len(new)] = new
+        elif which == 2:
+            del held[at:]
+        elif which == 3:
+            del held[at : at + size]
+        elif which == 4:
+            held[at:at] = held[at : at + size]
+        elif which == 5:
+            held[at:at] = new
+        elif which == 6:
+            held[at : at + (much % 3)] = WORDS[much % len(WORDS)]
+        elif which == 7 and held:
+            held[at % len(held)] = OPCODES[much % len(OPCODES)] if kind == ".pkl" else much % 256
+    return bytes(held)
+
+
+def _inside(data: bytes, changes: list[tuple[int, int, int, bytes]], kind: str) -> bytes:
+    """An archive whose member is changed and whose checksum is right again; a parquet file with a column of another type."""
+    if kind == ".npz":
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = {name: archive.read(name) for name in archive.namelist()}
+        name = list(members)[changes[0][1] % len(members)]
+        members[name] = mutated(members[name], changes, kind)
+        with zipfile.ZipFile(held := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as archive:
+            for each, content in members.items():
+                archive.writestr("../" * (changes[0][2] % 3) + each, content)
+        return held.getvalue()
+    if kind == ".parquet":
+        frame = pd.read_parquet(io.BytesIO(data))
+        column = frame.columns[changes[0][1] % len(frame.columns)]
+        frame[column] = _others(len(frame))[changes[0][2] % len(_others(1))]
+        return frame.to_parquet()
+    return gzip.compress(mutated(data, changes, kind)) if kind == ".csv" else mutated(data, changes, kind)
+
+
+def _others(n: int) -> list[object]:
+    """Columns of other types, of n rows."""
+    stamp = pd.Timestamp("2020-01-01")
+    return [
+        [None] * n, ["text"] * n, [b"bytes"] * n, [stamp] * n, [stamp - stamp] * n, [True] * n, [np.inf] * n, [-1] * n,
+        [[0.5, 0.5]] * n, [[0.5]] * (n - 1) + [[]], [[None, 1.0]] * n, [{"a": 1}] * n, [2**63 - 1] * n, [np.nan] * n,
+        pd.Categorical(["a"] * n), pd.array([1] * n, dtype="Int64"), pd.array([None] * n, dtype="Float64"), [[["a"]]] * n,
+        [pd.Period("2020-01")] * n, [1e308] * n, [[]] * n, pd.array(["x"] * n, dtype="string"), [[{"a": 1}]] * n,
+    ]  # fmt: skip
+
+
+@st.composite
+def inputs(draw) -> tuple[str, bytes]:
+    """(ending of the file's name, its bytes)."""
+    kind = draw(st.sampled_from(KINDS))
+    if draw(st.integers(0, 19)) == 0:
+        return kind, draw(st.binary(max_size=300))
+    data = VALID[kind][draw(st.integers(0, len(VALID[kind]) - 1))]
+    changes = draw(st.lists(MUTATION, min_size=1, max_size=3))
+    if draw(st.booleans()):
+        return kind, mutated(data, changes, kind)
+    made = _inside(data, changes, kind)
+    return (f"{kind}.gz" if made[:2] == b"\x1f\x8b" else kind), made
+
+
+def outcome(kind: str, data: bytes, folder: Path) -> str:
+    """'read' or 'refused' of one input; else what was raised, which is a finding."""
+    path = folder / f"preds{kind}"
+    path.write_bytes(data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            p, y, said, _ = files.read(path)
+            checked(p, y)
+            return "read" if "\n" not in said else f"{len(said.splitlines())} lines of description"
+        except BadInputError as error:
+            said = str(error)
+            return "refused" if said and "\n" not in said and "\r" not in said else f"a message of several lines: {said[:200]!r}"
+        except BaseException as error:
+            ours = [frame for frame in traceback.extract_tb(error.__traceback__) if "/harness/" in frame.filename]
+            where = f"{Path(ours[-1].filename).name}, line {ours[-1].lineno}" if ours else "?"
+            return f"{type(error).__name__} at {where}: {' '.join(str(error).split())[:150]}"
+
+
+def search(examples: int, folder: Path, seconds: float | None = None, seed: int | None = None) -> tuple[dict, list]:
+    """({(kind, outcome): count}, findings [(kind, outcome, bytes)]) of so many inputs."""
+    counts: collections.Counter = collections.Counter()
+    findings: list[tuple[str, str, bytes]] = []
+
+    @settings(
+        max_examples=examples, deadline=None, database=None, phases=[Phase.generate], derandomize=seed is None,
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(inputs())
+    def one(given_input):
+        kind, data = given_input
+        came = outcome(kind, data, folder)
+        counts[kind, came if came in ("read", "refused") else "finding"] += 1
+        if came not in ("read", "refused") and len(findings) < 200:
+            findings.append((kind, came, data))
+
+    one()
+    return dict(counts), findings
+
+
+def main() -> int:
+    """Search, print a table and the findings; 1 if there are any."""
+    examples = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
+    with contextlib.suppress(ValueError):
+        resource.setrlimit(resource.RLIMIT_DATA, (4 << 30, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+    started = time.process_time()
+    with tempfile.TemporaryDirectory() as folder:
+        counts, findings = search(examples, Path(folder))
+    for kind in sorted({kind for kind, _ in counts}):
+        row = {came: count for (one, came), count in counts.items() if one == kind}
+        print(f"  {kind:<10}" + "".join(f"{row.get(came, 0):>10,} {came}" for came in ("read", "refused", "finding")))
+    once = {came.partition(":")[0]: (kind, came, data) for kind, came, data in findings}
+    for kind, came, data in list(once.values())[:30]:
+        print(f"  finding in {kind}: {came}\n    {data[:300]!r}")
+    print(f"  {sum(counts.values()):,} inputs, {len(findings)} findings, {time.process_time() - started:.0f} s of CPU")
+    return int(bool(findings))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,246 @@
+"""Whose code runs, and what files from elsewhere can do (docs/security.md)."""
+
+import gzip
+import hashlib
+import http.server
+import io
+import subprocess
+import sys
+import threading
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from faults import reading
+from omegaconf import OmegaConf
+
+from harness.errors import BadInputError
+from harness.runs import options, sweeps, trust
+from harness.runs.config import compose
+from harness.sources import files, packs
+
+RUN = ("problem=beta_wavy", "n=30", "reps=1", "jobs=1")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder of somebody's configuration, estimator/evil.yaml among it, whose class would leave a file."""
+    (tmp_path / "conf" / "estimator").mkdir(parents=True)
+    (tmp_path / "conf" / "estimator" / "evil.yaml").write_text("evil: {_target_: evil_module.Evil}\n")
+    (tmp_path / "evil_module.py").write_text(f"open({str(tmp_path / 'RAN')!r}, 'w')\ndef Evil(p, y):\n    return 0.5\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "argv", ["calharness"])  # Hydra's entry sets it
+    yield tmp_path
+    sys.modules.pop("evil_module", None)
+
+
+def test_what_a_file_names_is_refused_unless_the_command_line_names_it_too(folder):
+    given = [f"hydra.searchpath=['file://{folder / 'conf'}']", "estimator=[evil]", *RUN]
+    with pytest.raises(BadInputError, match=r"estimator.evil._target_ is 'evil_module.Evil' in a .* file.*trust=\[evil_module\]"):
+        compose(given)
+    assert compose([*given, "trust=[evil_module]"])["trust"] == ["evil_module"] and not (folder / "RAN").exists()
+
+
+@pytest.mark.slow
+def test_what_a_file_names_runs_only_if_the_command_line_names_it_too(folder, cli):
+    """On the three ways to a run: the library's own, Hydra's, and a multirun."""
+    for given in ((f"hydra.searchpath=['file://{folder / 'conf'}']",), (f"--config-dir={folder / 'conf'}",), ("-m", "seed=0,1")):
+        given = (
+            *given,
+            *([f"hydra.searchpath=['file://{folder / 'conf'}']"] if given[0] == "-m" else []),
+            "estimator=[evil]",
+            *RUN,
+        )
+        (folder / "RAN").unlink(missing_ok=True)
+        code, _, err = cli(*given, "trust=[another]")
+        assert code == 2 and len(err.strip().splitlines()) == 1 and "evil_module.Evil" in err and not (folder / "RAN").exists()
+        code, _, err = cli(*given, "trust=[evil_module]", "refresh=true")
+        assert code == 0 and (folder / "RAN").exists(), err
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"estimator": {"a": {"_target_": "os.system"}}},
+        {"estimator": {"a": {"_target_": "harness.estimators.Binned", "x": [{"_target_": "builtins.exec"}]}}},
+        {"problem": {"a": {"_target_": "harness.runs.guard.Child", "serves": "evil_module:f"}}},
+        {"records_from": [{"file": "a.csv", "reader": "evil_module.read"}]},
+        {"trust": ["os"]},
+        {"trust": "os"},
+    ],
+)
+def test_no_corner_of_a_configuration_names_code(config):
+    with pytest.raises(BadInputError, match="configuration file|a list of modules is needed"):
+        trust.checked(config, ["n=500", "+estimator.mine._target_=my_module.Mine"])
+
+
+def test_neither_does_a_sweep_nor_hydra_s_own_node():
+    config = compose(["estimator=[variational_isotonic]", *RUN])
+    for parameter in ({"calibrator": {"_target_": ["os.system"]}}, {"calibrator": [{"_target_": "os.system"}]}):
+        with pytest.raises(BadInputError, match="_target_ is 'os.system' in a configuration file"):
+            sweeps.points({**config, "sweep": {"estimator": {"variational_isotonic": parameter}}})
+    for node in (
+        {"callbacks": {"x": {"_target_": "subprocess.Popen"}}},
+        {"job_logging": {"handlers": {"x": {"class": "subprocess.Popen"}}}},
+        {"job_logging": {"handlers": {"x": {"()": "os.system"}}}},
+        {"hydra_logging": {"handlers": {"x": {"stream": "ext://evil_module.f"}}}},
+        {"job": {"env_set": {"LD_PRELOAD": "evil.so"}}},
+    ):
+        with pytest.raises(BadInputError, match="in a configuration file"):
+            trust.check_hydra(OmegaConf.create(node), ["n=500"])
+
+
+def test_every_option_of_ours_is_trusted():
+    """conf/ names nothing but our own problems, estimators, calibrators and parts of them."""
+    for group in ("problem", "estimator"):
+        for name in options.ids(group):
+            for place, path in trust.targets(options.option(group, name).config, name):
+                assert trust.is_allowed(path), (place, path)
+
+
+@pytest.mark.slow
+def test_a_file_in_the_working_folder_takes_no_module_s_place(tmp_path):
+    """numpy.py or pickle.py beside somebody's data are not run, neither here nor in workers."""
+    for name in ("numpy", "pandas", "pickle", "yaml", "random"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'RAN')!r}, 'w')\n")
+    main = Path(sys.executable).parent / "calharness"
+    run = [main, "problem=beta_wavy", "estimator=[binned15]", "n=30", "reps=4", "jobs=2", "out=results"]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "RAN").exists()
+
+
+def _bomb(kind, size=3 << 28):
+    """A small file that becomes a huge one."""
+    held = io.BytesIO()
+    if kind == ".npz":
+        with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("p.npy", "w", force_zip64=True) as member:
+            np.lib.format.write_array_header_1_0(member, {"descr": "|b1", "fortran_order": False, "shape": (size,)})
+            for _ in range(size >> 24):
+                member.write(bytes(1 << 24))
+    elif kind == ".csv.gz":
+        with gzip.open(held, "wb", 1) as file:
+            file.write(b"p,y\n")
+            for _ in range(size >> 24):
+                file.write(b"0.5,1\n" * ((1 << 24) // 6))
+    else:
+        table = pa.table({"p": np.full(1 << 22, 0.5), "y": np.ones(1 << 22)})
+        with pq.ParquetWriter(held, table.schema) as writer:
+            for _ in range(size >> 26):
+                writer.write_table(table)
+    return held.getvalue()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [".npz", ".csv.gz", ".parquet"])
+def test_a_small_file_that_becomes_a_huge_one_is_refused(tmp_path, kind):
+    path = tmp_path / f"preds{kind}"
+    path.write_bytes(_bomb(kind))
+    assert path.stat().st_size < 6e6
+    with pytest.raises(BadInputError, match="would unpack to .* which no predictions do; write it anew"):
+        files.read(path)
+
+
+def test_an_archive_writes_nothing_whatever_its_members_are_called(tmp_path):
+    """Members that would lie elsewhere, a symbolic link, objects: arrays are taken by name or refused, nothing is unpacked."""
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    link = zipfile.ZipInfo("link.npy")
+    link.external_attr = 0o120777 << 16
+    np.save(held := io.BytesIO(), np.array([0.5, 0.25]))
+    np.save(objects := io.BytesIO(), np.array([{}], dtype=object), allow_pickle=True)
+    for members in (
+        {"../../p.npy": held, "../../../etc/y.npy": held},
+        {"/tmp/p.npy": held},
+        {link: io.BytesIO(b"/etc")},
+        {"p.npy": objects},
+    ):
+        with zipfile.ZipFile(inner / "preds.npz", "w") as archive:
+            for name, content in members.items():
+                archive.writestr(name, content.getvalue())
+        with pytest.raises(BadInputError):
+            files.read(inner / "preds.npz")
+        assert [path.name for path in tmp_path.rglob("*")] == ["a", "b", "preds.npz"]
+
+
+CONTENT = bytes(range(256)) * 40
+
+
+class Liar(http.server.BaseHTTPRequestHandler):
+    """A server that does what the path says."""
+
+    def do_GET(self):
+        how = self.path.strip("/")
+        if how in ("file", "loop", "nowhere"):
+            self.send_response(302)
+            self.send_header("Location", {"file": "file:///etc/passwd", "loop": "/loop", "nowhere": "http://\x00/"}[how])
+            self.end_headers()
+            return
+        if how == "garbage":
+            self.wfile.write(b"\x00\xff not http at all\r\n\r\n")
+            return
+        self.send_response(206 if how == "ranged" else 200)
+        length = {"short": 100, "long": 10 * len(CONTENT), "negative": -5, "word": "many", "huge": 10**14, "beyond": 10**30}.get(
+            how, len(CONTENT)
+        )
+        if how != "endless":
+            self.send_header("Content-Length", str(length))
+        self.end_headers()
+        body = {"dies": CONTENT[:5000], "other": CONTENT[::-1], "endless": CONTENT * 100}.get(how, CONTENT)
+        self.wfile.write(body)
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture(scope="module")
+def address():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Liar)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+LIES = {
+    "file": "file:.* is not allowed", "loop": "infinite loop|HTTP Error 302", "nowhere": "cannot be understood|no host|HTTP Error",
+    "garbage": "cannot be understood", "short": "sha256 is", "long": "ended after 10,240 of 102,400",
+    "dies": "ended after 5,000 of",
+    "other": "sha256 is", "endless": "sends more than the 10,240 bytes", "huge": "ended after",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", LIES)
+def test_what_a_server_cannot_be_believed_in_is_no_file(address, tmp_path, how):
+    wanted = packs.Pack(
+        "one", "folder/one.bin", hashlib.sha256(CONTENT).hexdigest(), len(CONTENT), "MIT", "nobody", (f"{address}/{how}",)
+    )
+    with pytest.raises(BadInputError, match=LIES[how]) as refused:
+        packs.fetch(wanted, tmp_path)
+    assert "\n" not in str(refused.value) and "Errno" not in str(refused.value)
+    left = [path for path in tmp_path.rglob("*") if path.is_file()]
+    kept = ["one.bin.part"] if how in ("long", "dies", "huge") else []  # to go on from
+    assert [path.name for path in left] == kept and all(CONTENT.startswith(path.read_bytes()) for path in left)
+
+
+def test_a_length_that_is_none_is_not_looked_at(address, tmp_path):
+    for how in ("word", "negative", "beyond"):
+        wanted = packs.Pack(
+            "one", f"{how}.bin", hashlib.sha256(CONTENT).hexdigest(), len(CONTENT), "MIT", "x", (f"{address}/{how}",)
+        )
+        try:
+            assert packs.fetch(wanted, tmp_path).read_bytes() == CONTENT
+        except BadInputError as error:
+            assert "could not be fetched" in str(error) and not (tmp_path / f"{how}.bin").exists()
+
+
+@pytest.mark.slow
+def test_mutated_files_are_read_or_refused(tmp_path):
+    """Some thousand of the inputs of which `make faults` tries a hundred thousand."""
+    counts, findings = reading.search(2500, tmp_path)
+    assert not findings, findings[0]
+    assert sum(counts.values()) == 2500 and sum(n for (_, came), n in counts.items() if came == "read") > 100
+    assert {kind for kind, _ in counts} >= {*reading.KINDS}
