@@ -95,14 +95,15 @@ def answers(
     """The answers to tasks, which are taken as workers become free, in the order in which they are done; within `connected`. All
     workers must see the file `seen`, if one is given."""
     engine = config["engine"]
+    most = workers if config["address"] else 2 * workers  # a cluster that others use, too, is given no more than jobs= says
     common = limits, guard.Driver.here(), None if engine == "loky" else seen, f"calharness-{uuid.uuid4().hex}"
     if engine == "loky":
         yield _of_loky(workers, tasks, common)
     elif engine == "dask":
-        with _of_dask(workers, tasks, common) as found:
+        with _of_dask(most, tasks, common) as found:
             yield found
     else:
-        with _of_ray(workers, tasks, common) as found:
+        with _of_ray(most, tasks, common) as found:
             yield found
 
 
@@ -192,7 +193,7 @@ def _dask(distributed: Any, config: dict[str, Any], workers: int) -> Iterator[in
 
 
 @contextlib.contextmanager
-def _of_dask(workers: int, tasks: Iterable[Task], common: tuple[Any, ...]) -> Iterator[Iterator[Answer]]:
+def _of_dask(most: int, tasks: Iterable[Task], common: tuple[Any, ...]) -> Iterator[Iterator[Answer]]:
     import distributed
 
     client = distributed.default_client()
@@ -206,7 +207,7 @@ def _of_dask(workers: int, tasks: Iterable[Task], common: tuple[Any, ...]) -> It
         return found
 
     try:
-        yield _in_turn(tasks, 2 * workers, held, submit, done, lambda future: future.result())
+        yield _in_turn(tasks, most, held, submit, done, lambda future: future.result())
     except BaseException:
         with contextlib.suppress(Exception):
             client.run(_stop_on_dask, common[-1])
@@ -237,9 +238,7 @@ def _ray(ray: Any, config: dict[str, Any], workers: int) -> Iterator[int]:
     local = {} if config["address"] else {"num_cpus": workers, "include_dashboard": False, "object_store_memory": 10**8}
     try:
         try:
-            ray.init(
-                config["address"] or "local", log_to_driver=False, logging_level="ERROR", **({} if config["address"] else local)
-            )
+            ray.init(config["address"] or "local", log_to_driver=False, logging_level="ERROR", **local)
         except Exception as error:
             if not config["address"]:
                 raise
@@ -253,7 +252,7 @@ def _ray(ray: Any, config: dict[str, Any], workers: int) -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def _of_ray(workers: int, tasks: Iterable[Task], common: tuple[Any, ...]) -> Iterator[Iterator[Answer]]:
+def _of_ray(most: int, tasks: Iterable[Task], common: tuple[Any, ...]) -> Iterator[Iterator[Answer]]:
     import ray
 
     remote = ray.remote(num_cpus=1, max_retries=TRIES)(_guarded)
@@ -274,7 +273,7 @@ def _of_ray(workers: int, tasks: Iterable[Task], common: tuple[Any, ...]) -> Ite
             raise error.cause from None
 
     try:
-        yield _in_turn(tasks, 2 * workers, held, submit, done, result)
+        yield _in_turn(tasks, most, held, submit, done, result)
     except BaseException:
         with contextlib.suppress(Exception):
             # not ray.cancel: where a task ends at that moment, it aborts this process (2.60, CompletePendingTask)
