@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -103,21 +104,26 @@ def processes(tmp_path_factory):
         process.wait()
 
 
-@pytest.fixture(scope="module")
-def scheduler(processes):
-    """The address of a Dask scheduler with two workers, of two threads and of one."""
+def dask_cluster(start, *threads):
+    """(address, processes) of a Dask scheduler and of workers with so many threads."""
     import distributed
 
     port = free_port()
     address = f"tcp://127.0.0.1:{port}"
     dask = str(BIN / "dask")
-    processes("scheduler", dask, "scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard")
+    started = [start("scheduler", dask, "scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard")]
     wait_for(lambda: listens(port), "no scheduler")
-    for threads in ("2", "1"):
-        processes("worker", dask, "worker", address, "--nthreads", threads, "--no-dashboard", "--memory-limit", "0")
+    worker = "--no-dashboard", "--memory-limit", "0", "--nthreads"
+    started += [start("worker", dask, "worker", address, *worker, count) for count in threads]
     with distributed.Client(address, timeout=PATIENCE) as client:
-        client.wait_for_workers(2, timeout=PATIENCE)
-    return address
+        client.wait_for_workers(len(threads), timeout=PATIENCE)
+    return address, started
+
+
+@pytest.fixture(scope="module")
+def scheduler(processes):
+    """The address of a Dask scheduler with two workers, of two threads and of one."""
+    return dask_cluster(processes, "2", "1")[0]
 
 
 @pytest.fixture(scope="module")
@@ -257,6 +263,21 @@ def test_a_run_on_a_cluster_hears_that_it_is_stopped(engine, number, status, out
 
 
 ENGINES = [("dask", "127.0.0.1:{}"), ("dask", "tcp://127.0.0.1:{}"), ("ray", "127.0.0.1:{}"), ("ray", "ray://127.0.0.1:{}")]
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_goes_ends_the_run_in_one_sentence(out, module, processes):
+    needs("distributed", "dask")
+    module("breaking_then", BREAKING.replace("0.2", "0.02").replace("DRIVER", "0"))
+    address, (scheduler, *_) = dask_cluster(processes, "1", "1")
+    ends = threading.Thread(target=lambda: (wait_for(lambda: records.part_files(out), "no records"), scheduler.kill()))
+    asked = ["problem=beta_wavy", "n=20", "reps=2000", "estimator=[]", "+estimator.sleeps._target_=breaking_then.sleeps"]
+    run = Experiment.of([*asked, "engine=dask", f"address={address}"])
+    ends.start()
+    with pytest.raises(BadInputError, match="the scheduler of Dask is gone; what was finished is recorded"):
+        run.compute(quiet=True)
+    ends.join()
+    assert set(run.records()["status"]) == {"ok", "interrupted"}
 
 
 @pytest.mark.slow

@@ -32,7 +32,7 @@ SEEN_WITHIN = 60.0  # seconds until another host sees what was just written: fil
 TRIES = 3  # times that an engine gives a chunk to another worker when one is gone
 # what engines raise where one of their workers is gone: loky, Dask, Ray
 DEATHS = (
-    "TerminatedWorkerError", "BrokenProcessPool", "KilledWorker", "FutureCancelledError", "RayActorError", "ActorDiedError",
+    "TerminatedWorkerError", "BrokenProcessPool", "KilledWorker", "RayActorError", "ActorDiedError",
     "WorkerCrashedError", "NodeDiedError", "OutOfMemoryError",
 )  # fmt: skip
 Task = tuple[int, bytes, int]  # number of a chunk, the pickled chunk, how many cells it has
@@ -208,7 +208,11 @@ def _of_dask(most: int, tasks: Iterable[Task], common: tuple[Any, ...]) -> Itera
 
     try:
         yield _in_turn(tasks, most, held, submit, done, lambda future: future.result())
-    except BaseException:
+    except BaseException as error:
+        if client.status != "running" and not isinstance(error, KeyboardInterrupt):
+            raise BadInputError(
+                "the scheduler of Dask is gone; what was finished is recorded, and the same command goes on where one answers."
+            ) from error
         with contextlib.suppress(Exception):
             client.run(_stop_on_dask, common[-1])
             distributed.wait(list(held), timeout=guard.WRITES_WITHIN)

@@ -144,7 +144,7 @@ def _compute(
     limits = limits_of(config)
     first = list(islice(chunks, worker_count(config)))
     workers, chunks = len(first), chain(first, chunks)
-    if config["engine"] == "serial" or workers <= 1 and not is_limited(config):
+    if config["engine"] == "serial" or workers <= 1 and not is_limited(config) and not config["address"]:
         for done, chunk in enumerate(chunks, 1):
             failed += run_chunk(call(chunk))
             progress.add(chunk, failed)
