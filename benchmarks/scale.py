@@ -115,7 +115,7 @@ def measured(step, cells, out, *more):
     if process.returncode:
         raise SystemExit(f"{step} ended with exit status {process.returncode}")
     found = json.loads(told.splitlines()[-1])
-    seen[process.pid] = found.pop("own_cpu")
+    seen[process.pid] = found["driver_cpu"]
     return {"wall": time.perf_counter() - start, "cpu": sum(seen.values()), **found}
 
 
@@ -158,7 +158,8 @@ def report(cells, out):
     parts = list((out / "records").glob("part-*"))
     size = sum(part.stat().st_size for part in parts) / 2**20
     print(
-        f"run: {first['wall']:.0f} s wall, {first['cpu']:.0f} s CPU of all processes, driver {first['driver_mb']:,.0f} MB",
+        f"run: {first['wall']:.0f} s wall, {first['cpu']:.0f} s CPU of all processes ({first['driver_cpu']:.0f} s "
+        f"of the driver), driver {first['driver_mb']:,.0f} MB",
         flush=True,
     )
     print(f"  {len(parts)} parts, {size:.0f} MB; {first['todo']:,} computed, {first['failed']:,} failed")
@@ -190,7 +191,7 @@ def main(arguments):
         _, step, cells, *more = arguments
         found = STEPS[step](int(cells), *more)
         used = os.times()
-        print(json.dumps({**found, "driver_mb": peak_mb(), "own_cpu": used.user + used.system}))
+        print(json.dumps({**found, "driver_mb": peak_mb(), "driver_cpu": used.user + used.system}))
         return
     cells = int(arguments[0].replace("_", "").replace(",", "")) if arguments else 100_000
     if len(arguments) > 1:

@@ -30,7 +30,7 @@ def peak_mb(reps, out, recorded_cells):
     tracemalloc.start()
     made = plan(config)
     work = pending(made, out, recorded_cells)
-    marked = list(islice(work.marked(), 1000))
+    marked = list(islice(work.samples(), 1000))
     chunks = chunks_of(work.samples(), len(made.cells) // 2, Costs(made, out, []), 2)
     chunk = next(chunks)
     held = made.cells[-1].rep

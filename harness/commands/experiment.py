@@ -27,6 +27,7 @@ from harness.runs.settings import as_list
 if TYPE_CHECKING:
     import pandas as pd
 
+MANY_CELLS = 200_000  # from which on texts of records are categories, where the drawing is the general one
 SOURCES = (".py", ".j2", ".csv", ".parquet", ".yaml")  # what a drawing depends on
 
 
@@ -204,15 +205,20 @@ class Experiment:
         elif not self.plan.cells or not records.part_files(self.out):
             frame = records.empty_frame()
         else:
-            frame = records.load_records(self.out, (cell.key for cell in self.plan.cells), categories=False)
+            frame = records.load_records(self.out, (cell.key for cell in self.plan.cells), categories=self._is_long)
         outdated = frame["status"].eq("skipped")
         outdated &= ~frame["key"].isin(self.plan.skips if outdated.any() else ())  # what was missing then is there now
         frame = frame[~outdated].reset_index(drop=True)
         for group, made in (("problem", self.plan.problems), ("estimator", self.plan.estimators)):
             ids = {one.key: one.id for one in made.values()}  # records that were written under an id of before have today's here
-            frame[group] = frame[f"{group}_key"].map(ids).astype("object")
+            frame[group] = frame[f"{group}_key"].map(ids).astype("category" if self._is_long and loaded is None else "object")
         frame.insert(1, "experiment", self.name)
         return frame
+
+    @property
+    def _is_long(self):
+        own = any(self.config[name] for name in ("item", "arena", "ranking", "records_of", "records_from"))
+        return len(self.plan.cells) > MANY_CELLS and not own and not self.is_sweep
 
     def missing_truths(self, frame) -> dict[str, list[tuple[str, str]]]:
         """{problem: [(notion, estimand)]} of truths that no run has computed yet, of what was estimated in `frame`."""
@@ -431,7 +437,11 @@ class Experiment:
         import pandas as pd
 
         whose = ["experiment"] if self.others else []
-        named = frame[["key", "estimand", "status", "kind", *whose]].fillna("").astype(str)
+        named = frame[["key", "estimand", "status", "kind", *whose]]
+        if self._is_long:  # whose digests are those of their texts
+            named = named.apply(lambda texts: texts.cat.add_categories([""]).fillna(""))
+        else:
+            named = named.fillna("").astype(str)
         values = frame[["value", "low", "high", "truth", "truth_error"]].astype(float)
         with np.errstate(divide="ignore", invalid="ignore"):
             place = 10.0 ** (11 - np.floor(np.log10(values.abs().where(values.ne(0.0), 1.0))))

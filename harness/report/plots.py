@@ -103,7 +103,15 @@ def side_by_side(records, config):
                 marks(ax, kind, [at] * line["kind"].eq(kind).sum(), line[line["kind"] == kind], i, config, upright=False)
             own = dots.loc[dots["estimator"].eq(estimator) & dots["kind"].ne("interval"), "value"]
             if len(own) > 1:
-                ax.plot(own, np.full(len(own), at), ".", color=pale(COLOURS[i % 8], 0.3), markersize=3, zorder=1.5)
+                ax.plot(
+                    own,
+                    np.full(len(own), at),
+                    ".",
+                    color=pale(COLOURS[i % 8], 0.3),
+                    markersize=3,
+                    zorder=1.5,
+                    rasterized=len(own) > 5000,
+                )
         truth_line(ax, part, horizontal=False)
         ax.set_yticks(range(len(series)), [label(config, "estimator", e) for e in reversed(series)])
         ax.set_ylim(-0.6, len(series) - 0.4)

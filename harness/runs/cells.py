@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any, NamedTuple, overload
 
 from harness.common.seeds import digest
@@ -104,24 +104,25 @@ class Block(Made):
         return len(self.draws) * len(self.notions) * len(self.estimators)
 
     def __iter__(self) -> Iterator[Cell]:
-        for rep, n in self.draws:
-            yield from self.of_draw(rep, n)
+        return chain.from_iterable(self.samples())
 
-    def of_draw(self, rep: int, n: int) -> list[Cell]:
-        """The cells of one sample."""
-        stem, problem, seed, estimators = f"{self.problem_key}|{self.seed}", self.problem, self.seed, self.estimators
-        return [
-            Cell(digest(f"{stem}|{notion}|{n}|{rep}|{key}"), problem, notion, n, rep, estimator, seed)
-            for notion in self.notions
-            for estimator, key in estimators.items()
-        ]
+    def samples(self, chosen: Callable[[str, int, int], bool] | None = None) -> Iterator[list[Cell]]:
+        """The cells of one sample after the other, of those (problem, rep, n) that are `chosen`."""
+        stem, problem, seed = f"{self.problem_key}|{self.seed}", self.problem, self.seed
+        each = [(notion, estimator, key) for notion in self.notions for estimator, key in self.estimators.items()]
+        for rep, n in self.draws if each else ():
+            if chosen is None or chosen(problem, rep, n):
+                yield [
+                    Cell(digest(f"{stem}|{notion}|{n}|{rep}|{key}"), problem, notion, n, rep, estimator, seed)
+                    for notion, estimator, key in each
+                ]
 
     def _at(self, position: int) -> Cell:
         draw, within = divmod(position, len(self.notions) * len(self.estimators))
         notion, at = divmod(within, len(self.estimators))
-        rep, n = self.draws[draw]
-        one = replace(self, notions=self.notions[notion : notion + 1], estimators=dict([self._pairs[at]]))
-        return one.of_draw(rep, n)[0]
+        of_one = Draws((), (), [self.draws[draw]])
+        one = replace(self, draws=of_one, notions=self.notions[notion : notion + 1], estimators=dict([self._pairs[at]]))
+        return next(iter(one))
 
     @cached_property
     def _pairs(self) -> list[tuple[str, str]]:
@@ -194,9 +195,7 @@ def samples(cells: Sequence[Cell], chosen: Callable[[str, int, int], bool] | Non
     the samples come as they are met first."""
     if isinstance(cells, Cells):
         for block in cells.blocks:
-            for rep, n in block.draws if len(block) else ():
-                if chosen is None or chosen(block.problem, rep, n):
-                    yield block.of_draw(rep, n)
+            yield from block.samples(chosen)
         return
     found: dict[tuple[str, int, int, int], list[Cell]] = {}
     for cell in cells:

@@ -32,14 +32,15 @@ def frame_of(
     names = [name for name in records.COLUMNS if name in needed]
     wanted = None if keys is None else _Wanted(keys)
     groups = [group for part in parts.each(source, lambda path: _groups(path, names, wanted)) for group in part]
-    held = {name: _joined([group.pop(name) for group in groups], records.COLUMNS[name]) for name in names}
+    held = {name: _joined([group.pop(name) for group in groups], records.COLUMNS[name], name in asked) for name in names}
     key, rows = held["key"][0], np.arange(len(held["written"]))
     rows = rows[_best(key, held["written"], *held["status"])]
     rows = rows[np.lexsort([_plain(held[name])[rows] for name in ("key", *reversed(ORDER))])]
-    estimands = held["estimand"][0][rows]
-    _, first = np.unique(key[rows] * (estimands.max(initial=0) + 2) + estimands + 1, return_index=True)
-    if len(first) < len(rows):  # a part that is joined with others while both are there
-        rows = rows[np.sort(first)]
+    cell, estimand = key[rows], held["estimand"][0][rows]
+    again = (cell[1:] == cell[:-1]) & (estimand[1:] == estimand[:-1])
+    if again.any():  # a part that is joined with others while both are there
+        rows = rows[np.r_[True, ~again]]
+    del cell, estimand, again
     found: Held = {}
     if set(columns) & {*TRUTHS}:
         found |= dict(zip(TRUTHS, _truths(out, held, rows)))
@@ -103,15 +104,15 @@ def _narrow(codes: NDArray[np.int64], values: list[Any]) -> tuple[NDArray[Any], 
     return codes.astype(np.min_scalar_type(-max(len(values), 1)), copy=False), values
 
 
-def _joined(columns: list[Any], kind: str) -> Any:
-    """One column of those of all groups: numbers, or (codes, values in order) of texts."""
+def _joined(columns: list[Any], kind: str, shown: bool) -> Any:
+    """One column of those of all groups: numbers, or (codes, values in order) of texts. Keys that are not shown need no texts."""
     import numpy as np
 
     if kind != "str":
         dtype = records.dtype(kind)
         return np.concatenate([np.empty(0, dtype=dtype), *(column.astype(dtype, copy=False) for column in columns)])
     if not columns or not isinstance(columns[0], tuple):
-        return _keys(columns)
+        return _keys(columns, shown)
     values = sorted({value for _, own in columns for value in own})
     place = {value: code for code, value in enumerate(values)}
     dtype = np.min_scalar_type(-max(len(values), 1))
@@ -119,13 +120,14 @@ def _joined(columns: list[Any], kind: str) -> Any:
     return np.concatenate([np.empty(0, dtype=dtype), *coded]), values
 
 
-def _keys(columns: list[Any]) -> tuple[NDArray[np.int64], list[str]]:
+def _keys(columns: list[Any], shown: bool) -> tuple[NDArray[Any], list[str]]:
     """(codes, values) of the column key."""
     import numpy as np
 
     if all(not isinstance(column, list) for column in columns):
         numbers, codes = np.unique(np.concatenate([np.empty(0, dtype=np.uint64), *columns]), return_inverse=True)
-        return codes, parts.texts(numbers)
+        small = codes.astype(np.min_scalar_type(-max(len(numbers), 1)), copy=False)
+        return small, parts.texts(numbers) if shown else []
     given = [key for column in columns for key in (column if isinstance(column, list) else parts.texts(column))]
     values = sorted(set(given))
     place = {value: code for code, value in enumerate(values)}

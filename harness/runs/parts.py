@@ -111,7 +111,7 @@ def of_hexadecimal(digits: str) -> NDArray[np.uint64] | None:
 def of_texts(keys: Iterable[str]) -> NDArray[np.uint64] | None:
     """Keys as numbers; None where one is not of 16 hexadecimal digits."""
     keys = list(keys)
-    return of_hexadecimal("".join(keys)) if all(len(key) == 16 for key in keys) else None
+    return of_hexadecimal("".join(keys)) if {*map(len, keys)} <= {16} else None
 
 
 def texts(found: NDArray[np.uint64]) -> list[str]:

@@ -10,6 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -66,34 +68,41 @@ class Work:
 
     def samples(self) -> Iterator[list[Cell]]:
         """The cells to compute, those of one sample together."""
-        for group, marks in self.marked():
-            if todo := [cell for cell, mark in zip(group, marks) if mark == "todo"]:
-                yield todo
+        for groups, _, marks in self.marked():
+            at = 0
+            for group in groups:
+                own = marks[at : at + len(group)]
+                at += len(group)
+                if todo := [cell for cell, mark in zip(group, own) if mark == "todo"]:
+                    yield todo
 
     def new_skips(self) -> Iterator[Cell]:
         """The cells whose skip is to be recorded."""
         if self.counts["new_skips"]:
-            for group, marks in self.marked():
-                yield from (cell for cell, mark in zip(group, marks) if mark == "new_skips")
+            for _, cells, marks in self.marked():
+                yield from (cell for cell, mark in zip(cells, marks) if mark == "new_skips")
 
     def after(self, since: States) -> Work:
         """What is left when this is recorded."""
         return replace(self, since=since)
 
-    def marked(self) -> Iterator[tuple[list[Cell], list[str]]]:
-        """The cells of one sample and of each "todo", "new_skips", "done", or "" for nothing to do; looked for in batches."""
+    def marked(self) -> Iterator[tuple[list[list[Cell]], list[Cell], list[str]]]:
+        """Batches of cells: the cells of each sample, all of them, and of each whether it is "todo", "new_skips", "done", or ""
+        for nothing to do."""
         batch: list[list[Cell]] = []
         size = 0
         for group in shard_samples(self.plan):
             batch.append(group)
             size += len(group)
             if size >= BATCH:
-                yield from self._marked(batch)
+                cells = list(chain.from_iterable(batch))
+                yield batch, cells, self._marks(cells)
                 batch, size = [], 0
-        yield from self._marked(batch)
+        cells = list(chain.from_iterable(batch))
+        yield batch, cells, self._marks(cells)
 
-    def _marked(self, batch: list[list[Cell]]) -> Iterator[tuple[list[Cell], list[str]]]:
-        plan, cells = self.plan, [cell for group in batch for cell in group]
+    def _marks(self, cells: list[Cell]) -> list[str]:
+        plan = self.plan
         marks = ["todo"] * len(cells)
         if len(self.states) and not plan.config["refresh"]:
             marks = ["done" if state == FINISHED else "todo" for state in self.states.of(cells)]
@@ -108,10 +117,7 @@ class Work:
                     marks[at] = ""
         if self.without:
             marks = ["" if cell.key in self.without else mark for cell, mark in zip(cells, marks)]
-        at = 0
-        for group in batch:
-            yield group, marks[at : at + len(group)]
-            at += len(group)
+        return marks
 
 
 def pending(plan: Plan, out: Path, recorded: States | None = None, without: Set[str] = frozenset()) -> Work:
@@ -137,19 +143,25 @@ def of_shard(plan: Plan) -> Iterator[Cell]:
 def _tally(work: Work) -> Tally:
     counts = {"cells": 0, "done": 0, "skipped": 0, "new_skips": 0, "todo": 0}
     found = Tally(counts, defaultdict(int), defaultdict(int), defaultdict(int), defaultdict(int))
-    for group, marks in work.marked():
-        counts["cells"] += len(group)
-        for cell, mark in zip(group, marks):
-            found.planned[cell.estimator] += 1
-            if mark:
-                counts[mark] += 1
+    for groups, cells, marks in work.marked():
+        counts["cells"] += len(cells)
+        for name, planned in Counter(map(attrgetter("estimator"), cells)).items():
+            found.planned[name] += planned
+        of_batch = Counter(marks)
+        for mark in ("todo", "new_skips", "done"):
+            counts[mark] += of_batch[mark]
+        for cell, mark in zip(cells, marks) if of_batch["done"] < len(cells) else ():
             if mark == "todo":
                 found.kinds[cell.problem, cell.notion, cell.estimator, cell.n] += 1
             elif mark != "done" and (reason := work.plan.skip(cell)) is not None:
                 counts["skipped"] += 1
                 found.reasons[cell.estimator, reason] += 1
-        if "todo" in marks:
-            found.draws[group[0].n] += 1
+        at = 0
+        for group in groups if of_batch["todo"] else ():
+            found.draws[group[0].n] += "todo" in marks[at : at + len(group)]
+            at += len(group)
+    for n in [n for n, draws in found.draws.items() if not draws]:
+        del found.draws[n]
     return found
 
 
@@ -176,7 +188,8 @@ def _tally_of_nothing(work: Work) -> Tally | None:
     for block in plan.cells.blocks:
         sizes = {n for problem, _, _, n in found.kinds if problem == block.problem}
         for n, draws in block.draws.of_size().items():
-            found.draws[n] += draws * (n in sizes)
+            if n in sizes:
+                found.draws[n] += draws
     return found
 
 
