@@ -55,6 +55,7 @@ def test_what_a_file_names_runs_only_if_the_command_line_names_it_too(folder, cl
             *RUN,
         )
         (folder / "RAN").unlink(missing_ok=True)
+        sys.modules.pop("evil_module", None)
         code, _, err = cli(*given, "trust=[another]")
         assert code == 2 and len(err.strip().splitlines()) == 1 and "evil_module.Evil" in err and not (folder / "RAN").exists()
         code, _, err = cli(*given, "trust=[evil_module]", "refresh=true")
@@ -206,7 +207,8 @@ def address():
 
 
 LIES = {
-    "file": "file:.* is not allowed", "loop": "infinite loop|HTTP Error 302", "nowhere": "cannot be understood|no host|HTTP Error",
+    "file": "file:.* is not allowed", "loop": "infinite loop|HTTP Error 302",
+    "nowhere": "cannot be understood|no host|HTTP Error",
     "garbage": "cannot be understood", "short": "sha256 is", "long": "ended after 10,240 of 102,400",
     "dies": "ended after 5,000 of",
     "other": "sha256 is", "endless": "sends more than the 10,240 bytes", "huge": "ended after",

@@ -86,7 +86,8 @@ def run_chunk(task: dict[str, Any], board: guard.Board | None = None) -> int:
                     part.add(common, [{"status": "interrupted", "reason": "stopped by the user"}])
                     raise
                 except (Exception, SystemExit) as error:
-                    rows = [{"status": "failed", "reason": _tail(error)}]
+                    remedy = "; max_memory allows more" if isinstance(error, MemoryError) else ""
+                    rows = [{"status": "failed", "reason": f"{_tail(error)}{remedy}"}]
                     failed += 1
                 guard.unless_forked(pid)
                 cpu, began = time.process_time(), cpu  # where a draw failed, from the end of the last cell

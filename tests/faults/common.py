@@ -1,0 +1,181 @@
+"""What the injections share: the run that is disturbed, what it must give, and how both are compared."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+REPOSITORY = Path(__file__).resolve().parent.parent.parent
+TIMES = 20  # injections of each fault
+PATIENCE = 300.0
+MODULE = '''
+import ctypes, os, time
+import numpy as np
+
+def slow(p, y):
+    time.sleep(0.01)
+    return float(p.mean())
+def _chosen(p):
+    return int(p[0] * 1e6) % 3 == 0  # of some samples only, which nobody chose
+def hang(p, y):
+    time.sleep(1000 if _chosen(p) else 0)
+    return float(p.mean())
+def spin(p, y):
+    if _chosen(p):
+        ctypes.PyDLL(None).sleep(1000)  # holds the interpreter, as C code does
+    return float(p.mean())
+def memory(p, y):
+    held = []
+    while _chosen(p):
+        held.append(np.ones(5_000_000))
+    return float(p.mean())
+def segfault(p, y):
+    return ctypes.string_at(0) if _chosen(p) else float(p.mean())
+def leave(p, y):
+    return os._exit(3) if _chosen(p) else float(p.mean())
+def fork(p, y):
+    if _chosen(p) and not os.fork():
+        return -1.0
+    return float(p.mean())
+'''
+PROGRESS = re.compile(r"\s*|.*\d[\d,]* of [\d,]+ cells.*")
+SAID = re.compile(r"(calharness: |  [\d,]+ cells (failed|of other)|a worker process was killed|[\w./]+: [\d,]+ cells).*\S")
+
+
+@dataclass
+class Row:
+    """A line of the table."""
+
+    fault: str
+    injected: int = 0
+    lost: int = 0
+    doubled: int = 0
+    wrong: int = 0
+    unclear: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    def cells(self) -> list[str]:
+        return [self.fault, *(str(x) for x in (self.injected, self.lost, self.doubled, self.wrong, self.unclear))]
+
+    def messages(self, text: str, wanted: int | None = None) -> None:
+        """Count standard error that is not made of single sentences; `wanted` is how many of ours there must be at most."""
+        lines = [line for line in re.split(r"[\r\n]", text) if not PROGRESS.fullmatch(line)]
+        ours = [line for line in lines if line.startswith("calharness: ")]
+        bad = [line for line in lines if not SAID.fullmatch(line) or "[Errno" in line]
+        if bad or (wanted is not None and len(ours) != wanted):
+            self.unclear += 1
+            self.notes.append(f"said: {' | '.join(lines)[-600:]!r}")
+
+
+def run_of(out: Path, reps: int, *extra: str) -> list[str]:
+    """The run that is disturbed."""
+    return [
+        "problem=[beta_wavy,beta_mixed]", "estimator=[binned15]", "n=[60]", f"reps={reps}", "jobs=2", f"out={out}", "name=faults",
+        "+estimator.slow._target_=faulty.slow", *extra,
+    ]  # fmt: skip
+
+
+class Place:
+    """A working folder with the module of estimators, and what an undisturbed run gives."""
+
+    def __init__(self, folder: Path, reps: int):
+        self.folder, self.reps = folder, reps
+        (folder / "faulty.py").write_text(MODULE)
+        sys.path.insert(0, str(folder))
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
+        self.whole = self.compute(folder / "whole")
+
+    def compute(self, out: Path, *extra: str):
+        """The records of the run, computed here, in one process."""
+        import harness
+
+        return harness.run([*run_of(out, self.reps, *extra), "jobs=1"][:4] + run_of(out, self.reps, *extra)[5:] + ["jobs=1"])
+
+    def start(self, out: Path, *extra: str, **more) -> subprocess.Popen:
+        """The run on the command line, in a session of its own that hears Ctrl-C."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "harness", *run_of(out, self.reps, *extra)], cwd=self.folder, text=True,
+            env={**os.environ, "PYTHONPATH": f"{REPOSITORY}{os.pathsep}{self.folder}", "OF_FAULTS": str(out)},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), **more,
+        )  # fmt: skip
+
+    def check(self, row: Row, out: Path, before: dict[str, str], after: dict[str, str]) -> None:
+        """Count what was finished before and is not any more, finished cells with several records, and values that differ."""
+        from harness.runs import records
+
+        finished = ("ok", "skipped", "undefined")
+        row.lost += sum(after.get(key) not in finished for key, state in before.items() if state in finished)
+        if not after:
+            return
+        row.doubled += records.query(
+            out, "select count(*) from (select key from r where status = 'ok' group by key having count(distinct written) > 1)"
+        )[0][0]
+        found = records.load_records(out)
+        row.doubled += int(found.duplicated(["key", "estimand"]).sum())
+        both = found[found["status"].eq("ok")].merge(self.whole, on=["key", "estimand"], how="left", suffixes=("", "_whole"))
+        row.wrong += int((both["value"] != both["value_whole"]).sum())
+
+    def complete(self, row: Row, out: Path) -> None:
+        """Run what is missing, and count what is then lost, doubled or wrong."""
+        from harness.runs import records
+
+        self.compute(out)
+        after = records.cell_states(out)
+        row.lost += sum(after.get(key) != "ok" for key in self.whole["key"].unique())
+        self.check(row, out, {}, after)
+
+
+def alive(out: Path) -> list[int]:
+    """The processes of the run into a folder."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            stat = (folder / "stat").read_text().rpartition(")")[2].split()
+            if f"OF_FAULTS={out}".encode() in (folder / "environ").read_bytes().split(b"\0") and stat[0] != "Z":
+                found.append(int(folder.name))
+    return sorted(found)
+
+
+def gone_within(out: Path) -> float:
+    """Seconds until no process of the run is left."""
+    began = time.monotonic()
+    while alive(out) and time.monotonic() - began < 60:
+        time.sleep(0.05)
+    return time.monotonic() - began
+
+
+def command(*arguments: str) -> tuple[int, str, str]:
+    """The command line in this process: (exit status, standard output, standard error)."""
+    from harness.commands.run import main
+
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = main(list(arguments))
+        except BaseException as error:
+            return 99, out.getvalue(), f"Traceback: {type(error).__name__}: {error}"
+    return code, out.getvalue(), err.getvalue()
+
+
+def fresh(source: Path, out: Path) -> Path:
+    """A copy of a folder of results."""
+    shutil.rmtree(out, ignore_errors=True)
+    shutil.copytree(source, out)
+    return out
+
+
+def generator(name: str) -> np.random.Generator:
+    """The random numbers of one fault: the same in every run."""
+    return np.random.default_rng(list(name.encode()))

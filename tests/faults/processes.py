@@ -1,0 +1,147 @@
+"""Faults of processes: the driver or a worker is killed, a scheduler or the user ends the run, an estimator misbehaves."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from faults.common import PATIENCE, TIMES, Place, Row, alive, generator, gone_within, run_of
+from harness.runs import records
+
+FAULTS = {  # of the estimators in common.MODULE: what is recorded of a cell
+    "hang": "took longer than 1 s and was stopped; cell_timeout allows more", "spin": "took longer than 1 s and was stopped",
+    "memory": "made its process larger than 600 MB|MemoryError.*max_memory allows more", "segfault": "took its process down .SIG",
+    "leave": "ended its process with exit status 3", "fork": None,
+}  # fmt: skip
+SIGNALS = {"SIGKILL of the driver": signal.SIGKILL, "SIGTERM": signal.SIGTERM, "Ctrl-C": signal.SIGINT}
+
+
+def ended(place: Place, name: str) -> Row:
+    """The driver is sent a signal at a random moment, again and again; each run goes on where the one before was ended."""
+    row, rng, slowest = Row(name), generator(name), 0.0
+    number, folder = SIGNALS[name], 0
+    out = place.folder / f"ended{folder}"
+    began = time.monotonic()
+    place.start(place.folder / "timed").communicate(timeout=PATIENCE)
+    takes = time.monotonic() - began
+    at_work = 0
+    while row.injected < TIMES:
+        before = records.cell_states(out)
+        process = place.start(out)
+        time.sleep(float(rng.uniform(0.1, 0.9)) * takes)
+        together = number == signal.SIGINT or rng.random() < 0.5  # the terminal sends Ctrl-C to all
+        running = process.poll() is None
+        if running:
+            (os.killpg if together else os.kill)(process.pid, number)
+        _, err = process.communicate(timeout=PATIENCE)
+        slowest = max(slowest, gone_within(out))
+        after = records.cell_states(out)
+        place.check(row, out, before, after)
+        if running:
+            row.injected += 1
+            at_work += len(after) > len(before)
+            row.messages("" if number == signal.SIGKILL else err, None if number == signal.SIGKILL else 1)
+            known = {signal.SIGKILL: (-9,), signal.SIGTERM: (143,), signal.SIGINT: (130,)}[number]
+            if process.returncode not in known:
+                row.notes.append(f"status {process.returncode}: {err[-300:]!r}")
+        if not running or len(after) >= place.whole["key"].nunique() * 0.9:
+            place.complete(row, out)
+            folder += 1
+            out = place.folder / f"{number}ended{folder}"
+    place.complete(row, out)
+    row.notes.append(f"{at_work} of them while cells were recorded; all processes were gone after at most {slowest:.1f} s")
+    return row
+
+
+def worker_killed(place: Place) -> Row:
+    """One process of a run that is not its driver is killed at a random moment; the run goes on."""
+    name = "SIGKILL of a worker"
+    row, rng = Row(name), generator(name)
+    tried = 0
+    while row.injected < TIMES and tried < 3 * TIMES:
+        out = place.folder / f"killed{tried}"
+        tried += 1
+        process = place.start(out)
+        end = time.monotonic() + PATIENCE
+        while len(alive(out)) < 3 and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.02)
+        time.sleep(float(rng.uniform(0.0, 1.5)))
+        workers = [pid for pid in alive(out) if pid != process.pid]
+        if workers and process.poll() is None:
+            try:
+                os.kill(int(rng.choice(workers)), signal.SIGKILL)
+                row.injected += 1
+            except ProcessLookupError:
+                pass
+        _, err = process.communicate(timeout=PATIENCE)
+        row.messages(err)
+        if process.returncode not in (0, 1):
+            row.notes.append(f"status {process.returncode}: {err[-300:]!r}")
+        gone_within(out)
+        before = records.cell_states(out)
+        place.compute(out)
+        place.check(row, out, before, records.cell_states(out))
+        row.lost += sum(state != "ok" for state in records.cell_states(out).values())
+    return row
+
+
+def misbehaving(place: Place) -> list[Row]:
+    """Estimators that hang, spin in C, take memory, crash, leave, fork: at samples that nobody chose, in one run of all."""
+    out, reps = place.folder / "misbehaving", 3 * TIMES
+    own = [f"+estimator.{name}._target_=faulty.{name}" for name in FAULTS]
+    run = [
+        "problem=beta_wavy", "estimator=[binned15]", "n=[60]", f"reps={reps}", "jobs=2", f"out={out}", "name=faults",
+        "cell_timeout=1", "max_memory=600", *own,
+    ]  # fmt: skip
+    process = subprocess.run(
+        [os.sys.executable, "-m", "harness", *run], cwd=place.folder, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": f"{Path(run_of.__code__.co_filename).parents[2]}{os.pathsep}{place.folder}"},
+    )  # fmt: skip
+    found = records.load_records(out)
+    import harness
+
+    calm = harness.run([*run[:4], f"out={place.folder / 'calm'}", "jobs=1", "problem=beta_wavy", "+estimator.slow._target_=faulty.slow"][1:])
+    mean = calm[calm["estimator"].eq("slow")].set_index("rep")["value"]
+    binned = calm[calm["estimator"].eq("binned15")].set_index(["rep", "estimand"])["value"]
+    beside = found[found["estimator"].eq("binned15")].set_index(["rep", "estimand"])["value"]
+    rows = []
+    for name, reason in FAULTS.items():
+        row, mine = Row(f"estimator: {name}"), found[found["estimator"].eq(name)]
+        row.lost = reps - mine["key"].nunique()
+        row.doubled = int(mine.duplicated(["key", "estimand"]).sum())
+        failed, fine = mine[mine["status"].eq("failed")], mine[mine["status"].eq("ok")]
+        row.wrong = int((fine["value"].to_numpy() != mean.loc[fine["rep"]].to_numpy()).sum()) + int((beside != binned.loc[beside.index]).sum())
+        chosen = [rep for rep in range(reps) if _chosen(rep)]
+        row.injected = len(chosen)
+        if reason is None:
+            row.wrong += len(failed)
+        else:
+            row.wrong += len(set(failed["rep"]) ^ set(chosen))
+            row.unclear = int((~failed["reason"].str.splitlines().str[-1].str.contains(reason)).sum())
+        rows.append(row)
+    rows[0].messages(process.stderr)
+    if process.returncode != 1:
+        rows[0].notes.append(f"status {process.returncode}: {process.stderr[-300:]!r}")
+    return rows
+
+
+def _chosen(rep: int) -> bool:
+    """Whether the estimators of common.MODULE misbehave on the sample of a replication."""
+    import faulty
+    from harness import reduce
+    from harness.common.seeds import problem_rng
+    from harness.problems.base import ProblemSpec
+    from harness.runs.components import configured
+    from harness.runs.options import option
+
+    problem = configured("problem", "beta_wavy", option("problem", "beta_wavy").config)
+    p, y = problem.object.sample(60, problem_rng(0, ProblemSpec.of(problem.object), problem.key, rep))
+    return faulty._chosen(reduce(p, y, "binary")[0])
+
+
+def every(place: Place) -> list[Row]:
+    """All faults of processes."""
+    return [*(ended(place, name) for name in SIGNALS), worker_killed(place), *misbehaving(place)]
