@@ -6,6 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from harness.calibrators.newton import one_versus_rest
+
+RESOLUTION = 1e-15  # scikit-learn's
+
 
 @dataclass(frozen=True)
 class Isotonic:
@@ -37,18 +41,31 @@ class Isotonic:
     determinism = "exact"
 
     def fit(self, p, y, rng=None):
-        from sklearn.isotonic import IsotonicRegression
-
-        def one(x, hit):
-            return IsotonicRegression(out_of_bounds="clip").fit(x, hit).predict
-
         if p.ndim == 1:
-            return one(p, y)
-        per_class = [one(p[:, j], y == j) for j in range(p.shape[1])]
+            return _fitted(p, y)
+        return one_versus_rest(_fitted, p, y)
 
-        def q(x):
-            scores = np.column_stack([predict(x[:, j]) for j, predict in enumerate(per_class)])
-            total = scores.sum(axis=1, keepdims=True)
-            return np.divide(scores, total, out=np.full_like(scores, 1.0 / scores.shape[1]), where=total > 0)
 
-        return q
+def _fitted(p, hit):
+    """The map of one probability (n,) for outcomes (n,) in {0, 1}."""
+    from scipy.optimize import isotonic_regression
+
+    order = np.argsort(p)
+    places, counts, sums = _pooled(p[order], hit[order])
+    level = isotonic_regression(sums / counts, weights=counts).x
+    flat = level[1:] == level[:-1]
+    knot = np.concatenate([[True], ~flat]) | np.concatenate([~flat, [True]])  # the ends of every level
+    places, level = places[knot], level[knot]
+    return lambda x: np.interp(x, places, level)
+
+
+def _pooled(p, hit):
+    """(places, counts, sums of hits) of predictions p, in order; those less than RESOLUTION above the first of a place are of
+    it."""
+    gap = np.diff(p)
+    first = np.concatenate([[True], gap > 0.0])
+    for i in np.flatnonzero((gap > 0.0) & (gap < RESOLUTION)) + 1:  # rare: next to 0 and to 1
+        first[i] = p[i] - p[i - 1 - np.argmax(first[i - 1 :: -1])] >= RESOLUTION
+    starts = np.flatnonzero(first)
+    counts = np.diff(np.append(starts, len(p))).astype(np.float64)
+    return p[starts], counts, np.add.reduceat(hit, starts, dtype=np.float64)

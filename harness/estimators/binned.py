@@ -11,7 +11,7 @@ from harness.calibrators.partition import kmeans
 from harness.common.seeds import as_seed
 from harness.errors import BadInputError
 from harness.estimators.base import Estimate, is_positive
-from harness.math import estimands
+from harness.math import bin_sums, estimands
 from harness.math.notions import checked, one_hot
 from harness.math.risk import ResidualGram, residuals
 
@@ -154,9 +154,15 @@ def check_bins(bins):
 
 
 def bin_means(p, y, bins, rule, rng=None):
-    """Sizes of the bins that are not empty, and the means of scalar p and y in them."""
-    bin_of, count = partition(p, bins, rule, rng)
-    return _means(bin_of(p), count, p[:, None], y[:, None], squeeze=True)
+    """Sizes of the bins that are not empty, and the means of scalar p and of outcomes y, integers in {0, 1}, in them."""
+    if rule == "kmeans":
+        bin_of, count = partition(p, bins, rule, rng)
+        return _means(bin_of(p), count, p[:, None], y[:, None], squeeze=True)
+    sizes, sum_p, sum_y = (bin_sums.of_width if rule == "width" else bin_sums.of_mass)(p, y, bins)
+    if not sizes.all():
+        used = sizes > 0
+        sizes, sum_p, sum_y = sizes[used], sum_p[used], sum_y[used]
+    return sizes, sum_p / sizes, sum_y / sizes
 
 
 def partition(p, bins, rule, rng=None):
@@ -166,19 +172,8 @@ def partition(p, bins, rule, rng=None):
         return (lambda x: bin_of(x if x.ndim == 2 else x[:, None])), count
     if p.ndim != 1:
         raise BadInputError(f"p has shape {p.shape}, but rule {rule!r} cuts one probability; use rule='kmeans'.")
-    edges = np.arange(1, bins) / bins if rule == "width" else _equal_mass(p, bins)
+    edges = bin_sums.width_edges(bins) if rule == "width" else bin_sums.mass_edges(p, bins)
     return (lambda x: np.searchsorted(edges, x, side="right")), len(edges) + 1
-
-
-def _equal_mass(p, bins):
-    """Inner edges of the sorted sample cut into `bins` parts whose sizes differ by at most one (the first n mod bins are larger);
-    a cut inside a run of equal p moves to its start."""
-    n = len(p)
-    if n <= bins:
-        return np.unique(p)[1:]
-    sizes = np.full(bins, n // bins) + (np.arange(bins) < n % bins)
-    starts = np.cumsum(sizes)[:-1]
-    return np.unique(np.partition(p, starts)[starts])
 
 
 def _vector_bin_means(p, y, bins, rule, rng):

@@ -23,6 +23,7 @@ from harness.errors import BadInputError
 NOTIONS = ("binary", "top_label", "classwise", "canonical")
 SCALAR_NOTIONS = NOTIONS[:3]  # what an estimator is taken to judge that declares nothing
 ROW_SUM_TOLERANCE = 1e-4
+BLOCK = 2**15  # rows at a time
 
 
 def checked(p: ArrayLike, y: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -44,7 +45,7 @@ def checked(p: ArrayLike, y: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
     if len(p) != len(y):
         raise BadInputError(f"p has {len(p)} rows but y has {len(y)} labels; they must be equally many.")
     p = p.astype(np.float64, copy=False)
-    low, high = p.min(), p.max()
+    low, high = _range(p)
     if not (low >= 0.0 and high <= 1.0):  # also false for NaN
         _refuse_values(p)
     if p.ndim == 2:
@@ -135,6 +136,14 @@ def number(x: Any) -> float:
     return float(x)
 
 
+def _range(a: NDArray[Any]) -> tuple[Any, Any]:
+    """(least, largest) of an array, NaN where it holds one; rows are taken in blocks, so that they are read from memory once."""
+    if len(a) <= BLOCK:
+        return a.min(), a.max()
+    blocks = [a[at : at + BLOCK] for at in range(0, len(a), BLOCK)]
+    return np.min([block.min() for block in blocks]), np.max([block.max() for block in blocks])
+
+
 def _refuse_values(p: NDArray[Any]) -> None:
     wrong = np.argwhere(~((p >= 0.0) & (p <= 1.0)))
     where = tuple(int(i) for i in wrong[0])
@@ -149,7 +158,7 @@ def _labels(y: NDArray[Any], classes: int) -> NDArray[Any]:
         if not whole.all():
             i = int(np.argmin(whole))
             raise BadInputError(f"y holds {y[i]:.6g} at row {i}; labels must be integers 0..{classes - 1}.")
-    low, high = y.min(), y.max()
+    low, high = _range(y)
     if low < 0 or high >= classes:
         i = int(np.argmax((y < 0) | (y >= classes)))
         raise BadInputError(f"y holds label {y[i]:g} at row {i}; labels must be integers 0..{classes - 1}.")
