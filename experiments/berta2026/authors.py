@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import KFold, StratifiedKFold
 
 from harness import calibrators, estimators
 from harness.calibrators.logits import floored_log
@@ -54,6 +53,8 @@ def folds_of_scikit_learn(y, folds, stratified, seed):
         return fold
     if len(y) < folds:
         raise UndefinedError(f"{len(y)} samples cannot be split into {folds} folds")
+    from sklearn.model_selection import KFold, StratifiedKFold
+
     splitter = (StratifiedKFold if stratified else KFold)(folds, shuffle=True, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of a class with fewer samples than folds

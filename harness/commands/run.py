@@ -42,12 +42,13 @@ def main(argv: list[str] | None = None) -> int:
 def _exit_code(error):
     """The exit status of an error that is told in a sentence; None for one that is a defect of ours."""
     from harness.errors import BadInputError
+
+    if isinstance(error, (BadInputError, OSError)):  # most mistakes are found before anything heavy is imported
+        return 2
     from harness.runs.runner import RunInterruptedError, WorkerDiedError
     from harness.runs.worker import CellFailedError
 
     codes = (
-        (BadInputError, 2),
-        (OSError, 2),
         (CellFailedError, 1),
         (WorkerDiedError, 1),
         (guard.TerminatedError, 143),

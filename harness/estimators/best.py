@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
 
 from harness.calibrators import Isotonic, NadarayaWatson, StructuredMatrixScaling, Temperature
 from harness.calibrators.base import CalibratorSpec
@@ -195,7 +194,9 @@ class Best:
         kind = "scalar" if p.ndim == 1 else "vector"
         first, last = np.log(LEARNED_SAMPLES)
         share = float(np.clip((np.log(len(p)) - first) / (last - first), 0.0, 1.0))
-        wider = norm.isf((1.0 - self.level) / 2.0) / norm.isf(0.025)
+        from scipy.special import ndtri
+
+        wider = ndtri((1.0 - self.level) / 2.0) / ndtri(0.025)
         parts = []
         for _ in range(self.repeats):
             found = of_sample(p, y, fold_of(y, FOLDS, False, rng), rng)

@@ -7,14 +7,16 @@ mistake of the user ends in a BadInputError of one sentence.
 from __future__ import annotations
 
 import contextlib
+import copy
 import fnmatch
+import functools
 import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
-from harness.common.paths import CHECKOUT, CONF
+from harness.common.paths import CHECKOUT, CONF, PACKS
 from harness.errors import BadInputError, guess
 from harness.runs import catalogue, mistakes, others, remote, trust
 from harness.runs.catalogue import defaults, setting_names
@@ -23,6 +25,24 @@ from harness.runs.options import GROUPS, ids
 
 def compose(overrides: list[str]) -> dict[str, Any]:
     """The configuration that overrides in Hydra's grammar ask for, as plain dictionaries and lists; every key of it is known."""
+    if len(overrides) == 1 and re.fullmatch(r"experiment=\w+", overrides[0]):
+        return copy.deepcopy(_of_experiment(overrides[0], _stamp()))
+    return _composed(overrides)
+
+
+@functools.lru_cache(maxsize=64)
+def _of_experiment(override: str, stamp: int) -> dict[str, Any]:
+    """An experiment as configured, which a run composes twice: to run it, and to compare with it. `stamp` is that of `_stamp`."""
+    return _composed([override])
+
+
+def _stamp() -> int:
+    """Changes with every file that a configuration is made of."""
+    files = [PACKS, *(Path(folder, name) for folder, _, names in os.walk(CONF) for name in names)]
+    return hash(tuple((str(path), found.st_mtime_ns, found.st_size) for path in files for found in [path.stat()]))
+
+
+def _composed(overrides: list[str]) -> dict[str, Any]:
     check_overrides(overrides)
     composed = compose_unchecked(overrides)
     for text in overrides:

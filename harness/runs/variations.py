@@ -7,8 +7,6 @@ that has no experiment, is a result of its own, below results/variations/.
 from __future__ import annotations
 
 import contextlib
-import copy
-import functools
 import json
 import re
 from collections.abc import Iterator
@@ -34,19 +32,10 @@ SAME_QUANTITIES = ("n", "reps", "seed", "name", "title", "figure", "reliability"
 
 def as_configured(config: Config) -> Config | None:
     """The configuration of the run's experiment with nothing changed, None without an experiment."""
-    from harness.common.paths import CONF
-
-    name = config["experiment"]
-    trusted = tuple(config.get("trust") or ())
-    stamp = (CONF / "experiment" / f"{name}.yaml").stat().st_mtime_ns if name else 0
-    return copy.deepcopy(_composed(name, stamp, trusted)) if name else None
-
-
-@functools.lru_cache(maxsize=64)
-def _composed(name: str, stamp: int, trusted: tuple[str, ...]) -> Config:
     from harness.runs.config import compose
 
-    return compose([f"experiment={name}", *([f"trust=[{','.join(trusted)}]"] if trusted else [])])
+    name, trusted = config["experiment"], config.get("trust") or ()
+    return compose([f"experiment={name}", *([f"trust=[{','.join(trusted)}]"] if trusted else [])]) if name else None
 
 
 def differences(config: Config, reference: Config | None) -> Differences:
