@@ -54,7 +54,8 @@ FLAGS = {
 LISTS = ("problems", "estimators", "experiments", "calibrators", "papers")
 VALUES = {
     "notion": ("binary", "top_label", "classwise", "canonical", "all", "main"), "engine": ("serial", "loky", "dask", "ray"),
-    "on_error": ("record", "raise"), "refresh": ("true", "false"), "same_draws_as_paper": ("true", "false"),
+    "on_error": ("record", "raise"), "refresh": ("true", "false"),
+    "profile": ("true", "false"), "same_draws_as_paper": ("true", "false"),
     "reliability": ("overall", "classes", "none"), "estimand": ("l1", "l2_squared", "rms", "kl", "linf"),
 }  # fmt: skip
 

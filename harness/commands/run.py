@@ -128,21 +128,50 @@ def run(overrides: list[str]) -> int:
 
 
 def _run_config(config: dict) -> int:
-    from harness.commands.experiment import Experiment
+    if not config["profile"]:
+        return _run_whole(config)[1]
+    from harness.runs import profile
+    from harness.runs.config import out_folder
 
-    experiment = Experiment.of_config(config)
+    with profile.of_run(out_folder(config["out"])) as made:
+        experiment, status = _run_whole(config)
+    _print_profile(experiment, made)
+    return status
+
+
+def _print_profile(experiment, made):
+    """Print where the time of a run went, and write it beside its results."""
+    from harness.report import flame
+    from harness.runs import profile
+
+    rows, stem = made.rows(), experiment.folder / f"{experiment.stem}_profile"
+    table = profile.write(rows, Path(f"{stem}.csv"))
+    files = [table, *flame.save(made.stacks, f"{experiment.name}: CPU time", stem)]
+    print(f"\n{profile.text(rows)}\n  {'profile':<14}{_short(table)} ({', '.join(path.suffix for path in files[1:])})")
+
+
+def _run_whole(config: dict) -> tuple:
+    from harness.commands.experiment import Experiment
+    from harness.runs import profile
+
+    with profile.stage("plan"):
+        experiment = Experiment.of_config(config)
     if experiment.is_variation:
         print(f"{experiment.sentence}; its results go to {_short(experiment.folder)}")
     for note in experiment.notes():
         print(note)
-    return _compute(experiment, finish=True)
+    return experiment, _compute(experiment, finish=True)
 
 
 def _compute(experiment, finish: bool, later: float = 0.0, name: str | None = None) -> int:
     """Run what is not recorded, say what came of it, and, with `finish`, draw it. Returns the exit status."""
+    from harness.runs import profile
+
     started = time.monotonic()
-    counts = experiment.compute(later=later)
-    frame = experiment.records()
+    with profile.stage("compute"):
+        counts = experiment.compute(later=later)
+    with profile.stage("read"):
+        frame = experiment.records()
     print(
         f"{name or experiment.name}: {counts['cells']:,} cells, {counts['done']:,} done before, {counts['todo']:,} computed, "
         f"{counts['skipped']:,} skipped, {counts['failed']:,} failed{_imported(experiment, frame)}, "
@@ -156,7 +185,8 @@ def _compute(experiment, finish: bool, later: float = 0.0, name: str | None = No
         print(f"  {missing:,} cells of other shards or runs are missing; `calharness report ...` draws once they are there")
         if experiment.config["shards"] > 1:
             return int(counts["failed"] > 0)
-    return max(status, _finish(experiment, frame, fresh=counts["todo"] > 0))
+    with profile.stage("figures"):
+        return max(status, _finish(experiment, frame, fresh=counts["todo"] > 0))
 
 
 def _imported(experiment, frame):
@@ -262,6 +292,7 @@ def _through_hydra(arguments):
 
     from harness.commands import multirun
     from harness.common.paths import CONF
+    from harness.errors import BadInputError
     from harness.runs import hydra_source, trust
     from harness.runs.config import check_flags, check_known, compose, free_paths, hydra_mistakes, plain
 
@@ -270,6 +301,8 @@ def _through_hydra(arguments):
 
     given = get_args_parser().parse_args(arguments)
     if given.multirun:
+        if any(text.partition("=")[::2] == ("profile", "true") for text in arguments):
+            raise BadInputError("profile=true is of one run; leave out -m, or profile one of its jobs.")
         multirun.current = multirun.Multirun(given.overrides, _finish_job)
         for experiment in multirun.current.experiments:
             if experiment.is_variation:

@@ -1,8 +1,8 @@
 """Sizes and sums of bins of one probability: what every plug-in estimator on bins is made of, in one pass over the predictions.
 
 The predictions are taken in blocks that stay in the processor's cache. Cutting at j / bins, which takes a comparison with every
-edge in general, is a multiplication but for predictions within rounding of an edge; and outcomes are 0 or 1, so that the counts of
-(bin, outcome) give sizes and sums of outcomes at once.
+edge in general, is a multiplication but for predictions within rounding of an edge; and outcomes are 0 or 1, so that the counts
+of (bin, outcome) give sizes and sums of outcomes at once.
 """
 
 from __future__ import annotations

@@ -206,7 +206,7 @@ def _check_kinds(config: dict[str, Any]) -> None:
     for name, value in texts.items():
         if isinstance(value, (bool, dict, list)):
             raise BadInputError(f"{name} is {value!r}; a text is needed, as \"{name}='Two words'\".")
-    for name in ("same_draws_as_paper", "refresh"):
+    for name in ("same_draws_as_paper", "refresh", "profile"):
         if not isinstance(config[name], bool):
             raise BadInputError(f"{name} is {config[name]!r}; allowed are true, false.")
     compare = config["compare"]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.common.progress import Progress
-from harness.runs import compaction, engines, guard, provenance, recorded, records, remote
+from harness.runs import compaction, engines, guard, profile, provenance, recorded, records, remote
 from harness.runs.cells import Cell
 from harness.runs.config import out_folder
 from harness.runs.guard import WorkerDiedError
@@ -126,7 +126,7 @@ def _compute(
     config = plan.config
     task = {
         "out": remote.named(out), "run_id": run_id, "on_error": config["on_error"], "path": list(sys.path),
-        "after": records.latest(out) if config["refresh"] else 0.0,
+        "after": records.latest(out) if config["refresh"] else 0.0, "profile": profile.folder(),
     }  # fmt: skip
     components = {
         "problem": {k: (v.id, v.config, v.key) for k, v in plan.problems.items()},

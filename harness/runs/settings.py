@@ -34,6 +34,8 @@ def checked(config: dict[str, Any]) -> dict[str, Any]:
         raise BadInputError(f"on_error is {config['on_error']!r}; allowed are record, raise.")
     if not isinstance(config["refresh"], bool):
         raise BadInputError(f"refresh is {config['refresh']!r}; allowed are true (compute again what is recorded), false.")
+    if not isinstance(config["profile"], bool):
+        raise BadInputError(f"profile is {config['profile']!r}; allowed are true (say where the time went), false.")
     if config["seed"] >= 2**63:
         raise BadInputError(f"seed is {config['seed']}; an integer below 2^63 is needed.")
     for name in (*as_list(config["estimand"]), *as_list(config["figure"]["estimand"])):

@@ -20,8 +20,8 @@ from harness.runs.records import SUMMARY_COLUMNS
 GRID = ("n", "notion", "reps")  # lists as they are: their values make one larger run, and no parameter
 FIXED = (
     "name", "paper", "item", "title", "compare", "same_draws_as_paper", "reasons", "labels", "figure", "estimand", "out", "jobs",
-    "engine", "address", "shard", "shards", "on_error", "cell_timeout", "max_memory", "refresh", "reliability", "sweep",
-    "experiment", "ranking", "hydra", "trust", "records_from",
+    "engine", "address", "shard", "shards", "on_error", "cell_timeout", "max_memory", "refresh", "profile", "reliability",
+    "sweep", "experiment", "ranking", "hydra", "trust", "records_from",
 )  # fmt: skip
 LARGEST_SWEEP = 10_000
 

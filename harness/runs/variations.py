@@ -24,7 +24,7 @@ Differences = dict[str, tuple[Any, Any]]  # path -> (value as configured, value 
 # how and where a run is done, not what it is; `experiment` says which one, and is none of its settings
 OPERATIONAL = (
     "experiment", "out", "jobs", "engine", "address", "shard", "shards", "on_error", "cell_timeout", "max_memory", "refresh",
-    "hydra", "trust",
+    "profile", "hydra", "trust",
 )  # fmt: skip
 # what can differ while every number is of what the paper has: more or other replications and sizes, and how it is drawn
 SAME_QUANTITIES = ("n", "reps", "seed", "name", "title", "figure", "reliability", "estimand")

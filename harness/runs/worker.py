@@ -20,7 +20,7 @@ from harness.estimators.base import Estimate, EstimatorSpec, apply, is_finite
 from harness.math import estimands
 from harness.math.notions import reduce
 from harness.problems.base import ProblemSpec
-from harness.runs import guard, records, remote
+from harness.runs import guard, profile, records, remote
 from harness.runs.cells import Cell
 from harness.runs.components import Component, configured
 
@@ -48,6 +48,11 @@ _identities: dict[str, str] = {}
 def run_chunk(task: dict[str, Any], board: guard.Board | None = None) -> int:
     """Compute the cells of one chunk in this process, one thread, and write their part. Returns the number that failed. How far
     it is is noted on the board."""
+    with profile.of_worker(task.get("profile")):
+        return _chunk(task, board)
+
+
+def _chunk(task: dict[str, Any], board: guard.Board | None) -> int:
     board = board or guard.Board()
     pid = os.getpid()
     for folder in task["path"]:
@@ -70,7 +75,8 @@ def run_chunk(task: dict[str, Any], board: guard.Board | None = None) -> int:
                 try:
                     if sample is None:
                         stream = problem_rng(cell.seed, ProblemSpec.of(problem.object), problem.key, cell.rep)
-                        sample = _frozen(problem.object.sample(cell.n, stream))
+                        with profile.stage("draw", problem.id):
+                            sample = _frozen(problem.object.sample(cell.n, stream))
                     if cell.notion not in reduced:
                         p, y = sample
                         reduced[cell.notion] = _frozen(reduce(p, y, cell.notion))
@@ -78,7 +84,9 @@ def run_chunk(task: dict[str, Any], board: guard.Board | None = None) -> int:
                     wall, cpu = time.perf_counter(), time.process_time()
                     p, y = reduced[cell.notion]
                     board.computes()
-                    rows = _rows(apply(estimator.object, p, y, cell.notion, rng, problem.object))
+                    with profile.stage("estimate", estimator.id):
+                        found = apply(estimator.object, p, y, cell.notion, rng, problem.object)
+                    rows = _rows(found)
                 except UndefinedError as reason:
                     rows = [{"status": "undefined", "reason": str(reason)}]
                 except KeyboardInterrupt:
@@ -94,7 +102,8 @@ def run_chunk(task: dict[str, Any], board: guard.Board | None = None) -> int:
                 seconds = time.perf_counter() - wall
                 if seconds > PEAK_SECONDS:
                     peak = _peak_mb()
-                part.add({**common, "seconds": seconds, "cpu_seconds": cpu - began, "peak_mb": peak}, rows)
+                with profile.stage("record"):
+                    part.add({**common, "seconds": seconds, "cpu_seconds": cpu - began, "peak_mb": peak}, rows)
                 if rows[0]["status"] == "failed" and task["on_error"] == "raise":
                     where = f"{cell.estimator} on {cell.problem}, n = {cell.n}, rep {cell.rep}"
                     raise CellFailedError(f"{where}: {rows[0]['reason']}")
@@ -103,7 +112,8 @@ def run_chunk(task: dict[str, Any], board: guard.Board | None = None) -> int:
                     board.recorded(position + 1)
     finally:
         guard.unless_forked(pid)
-        part.write()
+        with profile.stage("record"):
+            part.write()
     return failed
 
 

@@ -1,0 +1,205 @@
+"""Where the time of a run goes: `profile=true`. CPU seconds by stage and estimator, and a sample of the stacks.
+
+    start     imports, and the configuration               draw      samples of the problems (workers)
+    plan      which cells there are, which are done        estimate  the estimators, one by one (workers)
+    compute   handing out chunks, waiting for them         record    writing their records (workers)
+    read      reading the records                          cells     streams, reductions and the rest of a chunk (workers)
+    figures   figures, tables and pages
+
+A stage counts by itself: what is entered within it counts there. Every process keeps its own account; that of a worker goes to a
+file of a folder beside the records, which the driver reads and removes. A worker that is ended from outside leaves none, and what
+it takes to start one is on no account.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import os
+import shutil
+import signal
+import threading
+import time
+import uuid
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+EVERY = 0.01  # CPU seconds between two looks at the stack
+STAGES = ("start", "plan", "draw", "estimate", "record", "cells", "compute", "read", "figures")
+DEEPEST = 60  # frames of a stack that are told apart
+OURS = ("harness", "experiments")
+_nothing = contextlib.nullcontext()
+
+
+class Profile:
+    """The account of one process.
+
+    times: {(stage, of what): [how often, CPU seconds, wall seconds]}; stacks: {"stage;of what;frame;frame ...": looks}."""
+
+    def __init__(self, folder: Path, first: str):
+        self.folder, self.pid = folder, os.getpid()
+        self.times: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0.0, 0.0])
+        self.stacks: Counter[str] = Counter()
+        self.stages = [(first, "")]
+        self.mark = time.process_time(), time.perf_counter()
+
+    def charge(self) -> None:
+        """Put what has passed since the last mark on the account of the stage that is on."""
+        now = time.process_time(), time.perf_counter()
+        account = self.times[self.stages[-1]]
+        account[1] += now[0] - self.mark[0]
+        account[2] += now[1] - self.mark[1]
+        self.mark = now
+
+    @contextlib.contextmanager
+    def entered(self, stage: str, of: str) -> Iterator[None]:
+        """The stage is on within the block."""
+        self.charge()
+        self.stages.append((stage, of))
+        self.times[stage, of][0] += 1
+        try:
+            yield
+        finally:
+            self.charge()
+            self.stages.pop()
+
+    def look(self, number: int, frame: FrameType | None) -> None:
+        """Count the stack, as the handler of a signal."""
+        names: list[str] = []
+        while frame is not None and len(names) < DEEPEST:
+            code = frame.f_code
+            if code.co_filename != __file__:
+                names.append(f"{_module(code.co_filename)}:{code.co_name}")
+            frame = frame.f_back
+        inner = names[: next((i for i, name in enumerate(names) if name == "harness.runs.worker:_chunk"), len(names))]
+        self.stacks[";".join([*filter(None, self.stages[-1]), *reversed(inner)])] += 1
+
+    def add(self, other: dict[str, Any]) -> None:
+        """Add the account of another process, as `save` wrote it."""
+        for stage, of, *numbers in other["times"]:
+            account = self.times[stage, of]
+            account[:] = [mine + more for mine, more in zip(account, numbers)]
+        self.stacks.update(other["stacks"])
+
+    def save(self) -> None:
+        """Write the account into the folder, whole or not at all."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        times = [[*key, *numbers] for key, numbers in self.times.items()]
+        path = self.folder / f"{uuid.uuid4().hex}.json"
+        path.with_suffix(".part").write_text(json.dumps({"times": times, "stacks": self.stacks}))
+        path.with_suffix(".part").replace(path)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row per stage and what it was of, in the order of the stages and then by CPU seconds."""
+        whole = sum(cpu for _, cpu, _ in self.times.values()) or 1.0
+        order = sorted(self.times.items(), key=lambda one: (STAGES.index(one[0][0]), -one[1][1]))
+        return [
+            {"stage": stage, "of": of, "times": int(count), "cpu_seconds": cpu, "seconds": wall, "share": cpu / whole}
+            for (stage, of), (count, cpu, wall) in order
+        ]
+
+
+_current: Profile | None = None
+
+
+def stage(name: str, of: str = "") -> contextlib.AbstractContextManager[None]:
+    """The block belongs to a stage (one of STAGES), and to an estimator or a problem; nothing is done where there is no
+    profile."""
+    here = _current
+    return here.entered(name, of) if here is not None and here.pid == os.getpid() else _nothing
+
+
+def folder() -> str | None:
+    """Where workers leave their accounts; None where there is no profile."""
+    return str(_current.folder) if _current is not None else None
+
+
+@contextlib.contextmanager
+def of_run(out: Path) -> Iterator[Profile]:
+    """Profile what is run in the block, in this process and in workers that are told of `folder()`. What this process did before
+    counts as its start. When the block ends, the account is that of all of them."""
+    made = Profile(Path(out) / "profiles" / uuid.uuid4().hex, "start")
+    made.mark = 0.0, made.mark[1] - time.process_time()
+    with _sampled(made):
+        yield made
+    made.charge()
+    for path in made.folder.glob("*.json"):
+        made.add(json.loads(path.read_text()))
+    shutil.rmtree(made.folder, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        made.folder.parent.rmdir()
+
+
+@contextlib.contextmanager
+def of_worker(folder: str | None) -> Iterator[None]:
+    """Profile a chunk of cells, for a driver that asks for it in another process."""
+    if folder is None or _current is not None and _current.pid == os.getpid():
+        with stage("cells"):
+            yield
+        return
+    made = Profile(Path(folder), "cells")
+    with _sampled(made):
+        yield
+    made.charge()
+    made.save()
+
+
+@contextlib.contextmanager
+def _sampled(made: Profile) -> Iterator[None]:
+    """The profile is this process's in the block; stacks are looked at where that is possible, in the main thread."""
+    global _current
+    before, _current = _current, made
+    main = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGPROF, made.look) if main else None
+    if main:
+        signal.siginterrupt(signal.SIGPROF, False)
+        signal.setitimer(signal.ITIMER_PROF, EVERY, EVERY)
+    try:
+        yield
+    finally:
+        if main:
+            signal.setitimer(signal.ITIMER_PROF, 0.0)
+            signal.signal(signal.SIGPROF, signal.SIG_IGN if handler in (None, signal.SIG_DFL) else handler)
+        _current = before
+
+
+def write(rows: list[dict[str, Any]], path: Path) -> Path:
+    """The table as CSV, seconds to the millisecond."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(rows[0])
+        writer.writerows([f"{x:.3f}" if isinstance(x, float) else x for x in row.values()] for row in rows)
+    return path
+
+
+def text(rows: list[dict[str, Any]], most: int = 20) -> str:
+    """The table for a terminal, the dearest rows of it."""
+    chosen = sorted(rows, key=lambda row: -row["cpu_seconds"])[:most]
+    shown = [row for row in rows if row in chosen]
+    names = [f"{row['stage']} {row['of']}".strip() for row in shown]
+    width = max(map(len, [*names, "all, the start of workers aside"])) + 2
+    lines = [f"{'stage':<{width}}{'times':>9}{'CPU s':>10}{'share':>8}"]
+    lines += [
+        f"{name:<{width}}{row['times']:>9,}{row['cpu_seconds']:>10.2f}{row['share']:>8.1%}" for name, row in zip(names, shown)
+    ]
+    rest = [row for row in rows if row not in chosen]
+    if rest:
+        seconds, share = (sum(row[name] for row in rest) for name in ("cpu_seconds", "share"))
+        lines.append(f"{f'{len(rest)} others':<{width}}{'':>9}{seconds:>10.2f}{share:>8.1%}")
+    whole = sum(row["cpu_seconds"] for row in rows)
+    return "\n".join([*lines, f"{'all, the start of workers aside':<{width}}{'':>9}{whole:>10.2f}"])
+
+
+def _module(path: str) -> str:
+    """'harness.runs.plan' of a file of ours, 'numpy.linalg._linalg' of a package."""
+    parts = Path(path).with_suffix("").parts
+    for start in ("site-packages", *OURS):
+        if start in parts:
+            at = len(parts) - 1 - parts[::-1].index(start)
+            return ".".join(parts[at + (start == "site-packages") :])
+    return parts[-1] if parts else path

@@ -1,0 +1,89 @@
+"""profile=true: where the time of a run goes."""
+
+import csv
+import os
+import time
+from xml.etree import ElementTree
+
+import pytest
+
+from harness.commands.run import main
+from harness.report import flame
+from harness.runs import profile
+
+
+def busy(seconds):
+    start = time.process_time()
+    while time.process_time() - start < seconds:
+        pass
+
+
+def test_a_stage_counts_by_itself(tmp_path):
+    """What is entered within a stage counts there, and all of it adds up to the CPU time of the process."""
+    start = time.process_time()
+    with profile.of_run(tmp_path) as made:
+        before = time.process_time()
+        with profile.stage("compute"):
+            busy(0.05)
+            for _ in range(2):
+                with profile.stage("estimate", "one"):
+                    busy(0.05)
+        spent = time.process_time() - before
+    seconds = {(row["stage"], row["of"]): row["cpu_seconds"] for row in made.rows()}
+    times = {(row["stage"], row["of"]): row["times"] for row in made.rows()}
+    assert times["estimate", "one"] == 2 and times["compute", ""] == 1
+    assert seconds["compute", ""] >= 0.05 and seconds["estimate", "one"] >= 0.1
+    assert seconds["compute", ""] + seconds["estimate", "one"] <= spent
+    assert seconds["start", ""] >= start  # all that this process did before
+    assert any(stack.startswith("estimate;one;") and stack.endswith("test_profile:busy") for stack in made.stacks)
+    assert sum(row["share"] for row in made.rows()) == pytest.approx(1.0)
+
+
+def test_nothing_is_counted_without_a_profile():
+    with profile.stage("estimate", "one"):
+        pass
+    assert profile.folder() is None
+
+
+def test_what_a_worker_did_comes_back(tmp_path):
+    """A process that is not the driver's leaves its account in the folder, which is gone once it is read."""
+    with profile.of_run(tmp_path) as made:
+        child = os.fork()
+        if child == 0:
+            with profile.of_worker(profile.folder()), profile.stage("draw", "wavy"):
+                busy(0.03)
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+    (row,) = [row for row in made.rows() if row["stage"] == "draw"]
+    assert row["of"] == "wavy" and row["times"] == 1 and row["cpu_seconds"] >= 0.03
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_flame_graph_is_an_image_with_every_frame(tmp_path):
+    stacks = {"estimate;one;a:f;b:g": 30, "estimate;one;a:f": 10, "draw;wavy;<c>:h": 20}
+    image, lines = flame.save(stacks, "of a run", tmp_path / "it")
+    boxes = [e.text for e in ElementTree.parse(image).iter("{http://www.w3.org/2000/svg}title")]
+    assert set(boxes[1:]) == {"of a run: 100.0%", "estimate: 66.7%", "one: 66.7%", "a:f: 66.7%", "b:g: 50.0%", "draw: 33.3%",
+                              "wavy: 33.3%", "<c>:h: 33.3%"}  # fmt: skip
+    assert lines.read_text().splitlines()[0] == "draw;wavy;<c>:h 20"
+
+
+def test_several_jobs_have_no_common_profile(capsys):
+    assert main(["-m", "experiment=smoke", "profile=true", "reps=1,2"]) == 2
+    assert "profile=true is of one run" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["serial", "loky"])
+def test_a_run_says_where_its_time_went(engine, tmp_path, capsys):
+    cells = ["problem=beta_wavy", "estimator=[binned15,ckce]", "n=200", "reps=6", f"engine={engine}", "name=it"]
+    assert main([*cells, "jobs=2", "profile=true", f"out={tmp_path}"]) == 0
+    said = capsys.readouterr().out
+    (table,) = tmp_path.rglob("*_profile.csv")
+    with table.open() as file:
+        rows = {(row["stage"], row["of"]): row for row in csv.DictReader(file)}
+    assert int(rows["estimate", "ckce"]["times"]) == int(rows["estimate", "binned15"]["times"]) == 6
+    assert ("draw", "beta_wavy") in rows and float(rows["figures", ""]["cpu_seconds"]) > 0
+    assert "estimate ckce" in said and "it_profile.csv (.svg, .collapsed)" in said
+    assert not (tmp_path / "profiles").exists()
+    assert main([*cells, f"out={tmp_path}"]) == 0 and "12 done before" in capsys.readouterr().out
