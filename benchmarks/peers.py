@@ -1,43 +1,182 @@
-"""Our warm-started trees beside those of the authors' library (probmetrics), in pairs: ours, theirs, ours, theirs ...
+"""Our estimators beside other libraries' and beside the formulas as they are written: one run, one table.
 
-    python benchmarks/peers.py --peer PYTHON [--pairs 3] [--sizes 1000,10000] [--classes 2,3,10]
+    python benchmarks/peers.py               writes benchmarks/peers.csv and benchmarks/peers.json, about five CPU minutes
+    python benchmarks/peers.py --only binned     what begins so, printed and not written
 
-PYTHON is the interpreter of an environment with probmetrics 1.3, numba, lightgbm and catboost (the two cannot share one:
-their pins differ). Both sides compute one five-fold estimate of all their losses on the same predictions. CPU seconds include
-child processes (the library forks a pool of 8 within every fit). Its predictions are made to use one thread: with more, a
-later fork of that pool can block for ever.
+Other libraries are those of the extra `peers`, called as `peer_*` estimators are (harness.peers); one that is not installed is
+left out. Where no library has a quantity, "formula" is its textbook form in numpy: the n x n kernel matrix, a decomposition per
+fold, a linear system per ridge; of CKCE it is our exact form by Cholesky, which ours is itself below n = 600. Every call is made in a process of its own, forked from one that has imported everything and
+computed nothing, after a small call of the same kind; ours and the others' take turns. CPU seconds are those of the process and
+its children, on one thread, the least of three calls below a second; memory is the peak above what was resident before.
 """
 
 import argparse
+import csv
 import json
 import os
+import platform
 import resource
-import statistics
-import subprocess
 import sys
 import tempfile
+import time
 import warnings
 from pathlib import Path
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")
+    os.environ[variable] = "1"
 
 import numpy as np  # noqa: E402
+from kernels import kernel_textbook, ridge_textbook  # noqa: E402
+from scipy.special import gammaln  # noqa: E402
 
-MODELS = {"CatBoost": "variational_catboost_ws", "LightGBM": "variational_lightgbm_ws"}
-TARGET = 0.25  # of their CPU time
+from experiments.gruber2025 import authors as gruber2025  # noqa: E402
+from experiments.popordanoska2024 import authors as popordanoska2024  # noqa: E402
+from harness import load_estimator, peers  # noqa: E402
+from harness.common.peak_memory import peak_of  # noqa: E402
+from harness.estimators.base import apply  # noqa: E402
+from harness.estimators.kernel_ridge import KernelRidge  # noqa: E402
+from harness.math.notions import reduce  # noqa: E402
+
+HERE = Path(__file__).resolve().parent
+COLUMNS = ("what", "notion", "who", "n", "k", "cpu_seconds", "peak_mb", "value", "difference", "exponent_n", "exponent_k", "reason")
+LIMIT = 20.0  # CPU seconds of a call; what would take more by the size before is not begun
+BANDWIDTH = 0.02
 
 
 def predictions(n, k):
     """Over-confident predictions and labels: Beta(1/2, 1/2) with C = sigma(0.4 logit p + 0.3), or Dirichlet(1/2), C ~ p^0.3."""
     rng = np.random.default_rng(n + k)
     if k == 2:
-        p = rng.beta(0.5, 0.5, n)
+        p = np.clip(rng.beta(0.5, 0.5, n), 1e-12, 1.0 - 1e-12)
         c = 1.0 / (1.0 + np.exp(-(0.4 * np.log(p / (1.0 - p)) + 0.3)))
         return p, (rng.random(n) < c).astype(np.int64)
     p = rng.dirichlet(np.full(k, 0.5), n)
     c = p**0.3
     return p, (rng.random(n)[:, None] > (c / c.sum(axis=1, keepdims=True)).cumsum(axis=1)).sum(axis=1)
+
+
+def by_id(name, estimand, **settings):
+    """What an estimator of that id finds."""
+    made = load_estimator(name, **settings)
+
+    def call(p, y, notion):
+        return apply(made, p, y, notion, np.random.default_rng(0))[estimand].value
+
+    call.unavailable = getattr(made, "unavailable", None)
+    return call
+
+
+def trees_of_probmetrics(name):
+    """The authors' warm-started trees in five folds, all their losses, l1; in two columns it is twice ours of one."""
+
+    def call(p, y, notion):
+        import torch
+        from catboost import CatBoostClassifier
+        from probmetrics import classifiers
+        from probmetrics.distributions import CategoricalDirac, CategoricalProbs
+        from probmetrics.metrics import BrierLoss, CombinedMetrics, LogLoss, MetricsWithCalibration, ProperLpLoss
+        from probmetrics.splitters import CVSplitter
+
+        predict = CatBoostClassifier.predict  # with more threads, a later fork of its pool can block for ever
+        CatBoostClassifier.predict = lambda self, *a, **named: predict(self, *a, **{**named, "thread_count": 1})
+        torch.set_num_threads(1)
+        losses = [ProperLpLoss(order, binary_as_multiclass=True) for order in (1, 2, float("inf"))]
+        losses = CombinedMetrics([*losses, BrierLoss(), LogLoss()])
+        metrics = MetricsWithCalibration(losses, getattr(classifiers, name)(), CVSplitter(5), cal_name="own", random_state=0)
+        both = np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
+        try:
+            found = metrics.compute_all(CategoricalDirac(torch.as_tensor(y), both.shape[1]), CategoricalProbs(torch.as_tensor(both)))
+        finally:
+            CatBoostClassifier.predict = predict
+        value = next(found[key] for key in found if key.startswith("calib-err_proper-L1"))
+        return float(value) / (2.0 if p.ndim == 1 else 1.0)
+
+    call.unavailable = None if peers.installed("probmetrics") else "probmetrics is not installed"
+    return call
+
+
+def classwise_kl(p, y, notion):
+    """KL of every class by its own n x n kernel matrix, the mean over classes."""
+    columns = [np.clip(np.column_stack([1.0 - c, c]), 1e-7, 1.0 - 1e-7) for c in p.T]
+    return float(np.mean([kernel_textbook(g, y[:, j], BANDWIDTH) for j, g in enumerate(columns)]))
+
+
+def ridge(kind, textbook):
+    """The least risk over the grid of ridges, mean over five folds."""
+
+    def call(p, y, notion):
+        if textbook:
+            return float(ridge_textbook(p, y, kind, 1.0)[0].mean(axis=1).min())
+        return float(gruber2025.Tuned(KernelRidge(kind, gamma=1.0)).path(p, y)[1].mean(axis=1).min())
+
+    return call
+
+
+def kernel_l1(p, y, notion):
+    """l1 of the Dirichlet kernel's ratio, every sample left out of its own, by an n x n matrix."""
+    g = np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
+    g = np.clip(g, 1e-7, 1.0 - 1e-7)
+    log = np.log(g) @ (g / BANDWIDTH).T
+    log += gammaln((g / BANDWIDTH + 1.0).sum(axis=1)) - gammaln(g / BANDWIDTH + 1.0).sum(axis=1)
+    np.fill_diagonal(log, -np.inf)
+    weight = np.exp(log - log.max(axis=1, keepdims=True))
+    ratio = weight @ (y[:, None] == np.arange(g.shape[1])) / weight.sum(axis=1, keepdims=True)
+    return float(np.abs(ratio - g).sum(axis=1).mean() / (2.0 if p.ndim == 1 else 1.0))
+
+
+def of(estimator, estimand):
+    """What this estimator finds."""
+    return lambda p, y, notion: apply(estimator, p, y, notion, np.random.default_rng(0))[estimand].value
+
+
+def cases():
+    """(what, {who: call}, notion of one probability, its sizes, notion of vectors, (n, numbers of classes))."""
+    large, middle, small = (10_000, 100_000, 1_000_000), (1_000, 10_000, 100_000), (500, 1_000, 2_000)
+    vectors = (3, 10, 30)
+
+    def libraries(estimand, **ids):
+        return {who.replace("_", "-"): by_id(f"peer_{name}", estimand) for who, name in ids.items()}
+
+    ece = libraries("l1", relplot="relplot_ece15", netcal="netcal_ece15", torchmetrics="torchmetrics_ece15",
+                    uncertainty_calibration="uncertainty_calibration_ece15", probmetrics="probmetrics_ece15")  # fmt: skip
+    smooth = libraries("smooth_ece", relplot="relplot_smece", probmetrics="probmetrics_smece")
+    debiased = libraries("l2_squared", uncertainty_calibration="uncertainty_calibration_debiased")
+    isotonic = libraries("l2_squared", probmetrics="probmetrics_isotonic_mix")
+    temperature = libraries("l2_squared", probmetrics="probmetrics_ts_mix")
+    mass = libraries("l1", netcal="netcal_ece15_mass")
+    return [
+        ("binned, equal width", {"ours": by_id("binned15", "l1"), **ece}, "binary", large, "classwise", (20_000, vectors)),
+        ("binned, equal mass", {"ours": by_id("binned15_mass", "l1"), **mass}, "binary", large, "classwise", (20_000, vectors)),
+        ("debiased", {"ours": by_id("debiased15", "l2_squared"), **debiased}, "binary", large, "classwise", (20_000, vectors)),
+        ("smooth ECE", {"ours": by_id("smooth_ece", "smooth_ece"), **smooth}, "binary", large, "classwise", (20_000, vectors)),
+        ("isotonic, 5 folds", {"ours": by_id("variational_isotonic", "l2_squared"), **isotonic}, "binary", middle,
+         "canonical", (2_000, vectors)),
+        ("temperature, 5 folds", {"ours": by_id("variational_temperature", "l2_squared"), **temperature}, "binary", middle,
+         "canonical", (2_000, vectors)),
+        ("CatBoost, warm start, 5 folds", {"ours": by_id("variational_catboost_ws", "l1"),
+         "probmetrics": trees_of_probmetrics("WS_CatboostClassifier")}, "binary", (1_000, 4_000), "canonical", (1_000, (3, 10))),
+        ("LightGBM, warm start, 5 folds", {"ours": by_id("variational_lightgbm_ws", "l1"),
+         "probmetrics": trees_of_probmetrics("WS_LGBMClassifier")}, "binary", (1_000, 4_000), "canonical", (1_000, (3, 10))),
+        ("class-wise KL", {"ours": of(popordanoska2024.DirichletKernel("direct"), "kl"), "formula": classwise_kl},
+         "classwise", small, "classwise", (500, vectors)),
+        ("kernel ridge, kkr", {"ours": ridge("kkr", False), "formula": ridge("kkr", True)}, "top_label", small,
+         "canonical", (500, vectors)),
+        ("kernel ridge, ukkr", {"ours": ridge("ukkr", False), "formula": ridge("ukkr", True)}, "top_label", small,
+         "canonical", (500, vectors)),
+        ("CKCE", {"ours": by_id("ckce", "ckce"), "Cholesky": by_id("ckce", "ckce", method="cholesky")}, "top_label", small,
+         "canonical", (1_000, vectors)),
+        ("kde, bandwidth 0.02", {"ours": by_id("kde", "l1", bandwidth=BANDWIDTH), "formula": kernel_l1}, "binary", small,
+         "canonical", (500, vectors)),
+    ]  # fmt: skip
+
+
+def sample(n, k, notion):
+    """Reduced (p, y); of one probability the k of its vector is 10, but for the binary notion."""
+    p, y = predictions(n, k)
+    if notion == "classwise":
+        q, hits = reduce(p, y, notion)
+        return q, hits
+    return reduce(p, y, notion)
 
 
 def cpu_seconds():
@@ -46,88 +185,107 @@ def cpu_seconds():
     return sum(u.ru_utime + u.ru_stime for u in usage)
 
 
-def theirs(n, k, model, seed):
-    """One estimate by the library; {"cpu": seconds, "l1": value}. Runs in the peer's interpreter."""
-    import torch
-    from probmetrics.classifiers import WS_CatboostClassifier, WS_LGBMClassifier
-    from probmetrics.distributions import CategoricalDirac, CategoricalProbs
-    from probmetrics.metrics import BrierLoss, CombinedMetrics, LogLoss, MetricsWithCalibration, ProperLpLoss
-    from probmetrics.splitters import CVSplitter
+def measured(call, n, k, notion):
+    """{cpu_seconds, peak_mb, value} or {reason}, from a forked process."""
+    p, y = sample(n, k, notion)
+    few = sample(60, k, notion)
+    with tempfile.TemporaryDirectory() as folder:
+        answer = Path(folder) / "answer.json"
 
-    warnings.filterwarnings("ignore")
-    torch.set_num_threads(1)
-    p, y = predictions(n, k)
-    columns = np.column_stack([1.0 - p, p]) if k == 2 else p
-    kind = {"CatBoost": WS_CatboostClassifier, "LightGBM": WS_LGBMClassifier}[model]
-    losses = CombinedMetrics(
-        [ProperLpLoss(p, binary_as_multiclass=True) for p in (1, 2, float("inf"))] + [BrierLoss(), LogLoss()]
-    )
-    metrics = MetricsWithCalibration(losses, kind(), CVSplitter(5), cal_name="peer", random_state=seed)
-    labels, probabilities = CategoricalDirac(torch.as_tensor(y), k), CategoricalProbs(torch.as_tensor(columns))
-    start = cpu_seconds()
-    found = metrics.compute_all(labels, probabilities)
-    spent = cpu_seconds() - start
-    name = next(key for key in found if key.startswith("calib-err_proper-L1"))
-    return {"cpu": spent, "l1": float(found[name]) / (2.0 if k == 2 else 1.0)}
+        def work():
+            os.chdir(folder)  # catboost writes where it runs
+            warnings.simplefilter("ignore")
+            least, value = np.inf, None
+            for _ in range(3):
+                start = cpu_seconds()
+                value = call(p, y, notion)
+                least = min(least, cpu_seconds() - start)
+                if least > 1.0:
+                    break
+            answer.write_text(json.dumps({"cpu_seconds": least, "value": float(value)}))
 
-
-def ours(n, k, model, seed):
-    """One estimate by the harness."""
-    from harness import load_estimator
-    from harness.estimators.base import apply
-
-    p, y = predictions(n, k)
-    estimator = load_estimator(MODELS[model])
-    notion = "binary" if k == 2 else "canonical"
-    start = cpu_seconds()
-    found = apply(estimator, p, y, notion, np.random.default_rng(seed))
-    return {"cpu": cpu_seconds() - start, "l1": found["l1"].value}
+        peak = peak_of(work, 3 * LIMIT, first=lambda: call(*few, notion))
+        if not answer.is_file():
+            return {"reason": peak.reason or "it gave nothing"}
+        return {**json.loads(answer.read_text()), "peak_mb": peak.mb}
 
 
-def peer(python, *arguments):
-    """The same function in the peer's interpreter, after a first call that pays for imports."""
-    command = [python, str(Path(__file__).resolve()), "--serve", json.dumps(arguments)]
-    with tempfile.TemporaryDirectory() as folder:  # the library writes catboost_info where it runs
-        answer = subprocess.run(command, capture_output=True, text=True, timeout=900, cwd=folder)
-    if answer.returncode:
-        raise SystemExit(f"the peer failed: {answer.stderr[-1500:]}")
-    return json.loads(answer.stdout.splitlines()[-1])
+def exponent(rows, name):
+    """Least squares slope of log CPU seconds in log n or log k; None of fewer than two sizes."""
+    x, y = (np.log([row[column] for row in rows]) for column in (name, "cpu_seconds"))
+    return float(np.polyfit(x, y, 1)[0]) if len(set(x)) > 1 else None
+
+
+def case_rows(what, calls, scalar, sizes, vector, classes):
+    """The rows of one case, ours and the others' in turn at every size."""
+    first = 2 if scalar == "binary" else 10
+    places = [(scalar, n, first, "n") for n in sizes] + [(vector, classes[0], k, "k") for k in classes[1]]
+    rows, last = [], {}
+    for notion, n, k, along in places:
+        value = None
+        for who, call in calls.items():
+            if getattr(call, "unavailable", None):
+                continue
+            row = {"what": what, "notion": notion, "who": who, "n": n, "k": k, "along": along}
+            before = last.get((who, along))
+            expected = before[1] * (n * k / before[0]) if before else 0.0
+            found = {"reason": f"above {LIMIT:g} CPU seconds"} if expected > LIMIT else measured(call, n, k, notion)
+            row |= found
+            if "cpu_seconds" in found:
+                last[who, along] = (n * k, found["cpu_seconds"])
+                value = found["value"] if who == "ours" else value
+                row["difference"] = None if who == "ours" or value is None else abs(found["value"] - value)
+            rows.append(row)
+            print(f"{what:<32}{who:<26}{notion:<11}{n:>9,}{k:>4}  "
+                  + (f"{row['cpu_seconds']:>10.4f} s {row['peak_mb'] or 0:>8.1f} MB {row['value']:>12.6g} "
+                     f"{row['difference'] if row['difference'] is not None else 0:.1e}" if "value" in row else row["reason"]),
+                  flush=True)  # fmt: skip
+    for who in calls:
+        for along in ("n", "k"):
+            mine = [row for row in rows if row["who"] == who and row["along"] == along and "cpu_seconds" in row]
+            found = exponent(mine, along)
+            for row in rows:
+                if row["who"] == who:
+                    row[f"exponent_{along}"] = found
+    return rows
+
+
+def machine():
+    """The machine and the versions, in words."""
+    names = [line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line]
+    packages = ("numpy", "scipy", "scikit-learn", "catboost", "lightgbm", "torch", "relplot", "netcal", "uncertainty-calibration",
+                "torchmetrics", "probmetrics")  # fmt: skip
+    return {
+        "processor": names[0] if names else platform.processor(), "cores": os.cpu_count(), "python": platform.python_version(),
+        "load_before": round(os.getloadavg()[0], 1), "date": time.strftime("%Y-%m-%d"),
+        "packages": {name: peers.installed(name) for name in packages},
+    }  # fmt: skip
+
+
+def written(row):
+    """The cells of a row as text."""
+    cells = (row.get(name) for name in COLUMNS)
+    return ["" if cell is None else f"{cell:.6g}" if isinstance(cell, float) else str(cell) for cell in cells]
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--peer")
-    parser.add_argument("--pairs", type=int, default=3)
-    parser.add_argument("--sizes", default="1000,10000")
-    parser.add_argument("--classes", default="2,3,10")
-    parser.add_argument("--serve", help=argparse.SUPPRESS)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="")
     given = parser.parse_args()
-    if given.serve:
-        from catboost import CatBoostClassifier
+    if peers.installed("torch"):
+        import torch
 
-        predict = CatBoostClassifier.predict
-        CatBoostClassifier.predict = lambda self, *a, **named: predict(self, *a, thread_count=1, **named)
-        n, k, model, seed = json.loads(given.serve)
-        theirs(200, k, model, seed)
-        print(json.dumps(theirs(n, k, model, seed)))
+        torch.set_num_threads(1)
+    about, start = machine(), cpu_seconds()
+    rows = [row for case in cases() if case[0].startswith(given.only) for row in case_rows(*case)]
+    print(f"{cpu_seconds() - start:.0f} CPU seconds in all, load {about['load_before']} before and {os.getloadavg()[0]:.1f} after")
+    if given.only:
         return
-    if not given.peer:
-        parser.error("--peer is missing: the interpreter of an environment with probmetrics")
-    print(f"{'':<26}{'ours':>10}{'theirs':>10}{'ratio':>8}   L1: ours (mean, sd over splits)   theirs", flush=True)
-    for model in MODELS:
-        for k in map(int, given.classes.split(",")):
-            for n in map(int, given.sizes.split(",")):
-                ours(200, k, model, 0)
-                pairs = [(ours(n, k, model, seed), peer(given.peer, n, k, model, seed)) for seed in range(given.pairs)]
-                cpu = [statistics.median(side[i]["cpu"] for side in pairs) for i in (0, 1)]
-                l1 = [[side[i]["l1"] for side in pairs] for i in (0, 1)]
-                spreads = [np.std(values, ddof=1) if len(values) > 1 else float("nan") for values in l1]
-                print(
-                    f"{model + f', k = {k}, n = {n:,}':<26}{cpu[0]:>9.2f}s{cpu[1]:>9.2f}s{cpu[0] / cpu[1]:>8.2f}   "
-                    f"{np.mean(l1[0]):.4f} ± {spreads[0]:.4f}   {np.mean(l1[1]):.4f} ± {spreads[1]:.4f}"
-                    f"{'' if cpu[0] <= TARGET * cpu[1] else '   above a quarter'}",
-                    flush=True,
-                )
+    with (HERE / "peers.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerows([COLUMNS, *map(written, rows)])
+    about |= {"load_after": round(os.getloadavg()[0], 1), "cpu_seconds": round(cpu_seconds() - start)}
+    (HERE / "peers.json").write_text(json.dumps(about, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from harness.calibrators.base import CalibratorSpec
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators import learned
 from harness.estimators.base import Estimate
-from harness.estimators.ingredients import of_sample
+from harness.estimators.ingredients import of_sample, whatever_the_folds
 from harness.estimators.stacking import cross_fit_pairs, stacked
 from harness.estimators.variational import Variational
 from harness.math.folds import fold_of
@@ -198,8 +198,9 @@ class Best:
 
         wider = ndtri((1.0 - self.level) / 2.0) / ndtri(0.025)
         parts = []
+        shared = whatever_the_folds(p, y)
         for _ in range(self.repeats):
-            found = of_sample(p, y, fold_of(y, FOLDS, False, rng), rng)
+            found = of_sample(p, y, fold_of(y, FOLDS, False, rng), rng, shared)
             answers = learned.evaluate(kind, found)
             parts.append({name: (v + share * (found.limits[name] - v), v - lo, hi - v) for name, (v, lo, hi) in answers.items()})
         combined = {}

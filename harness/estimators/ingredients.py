@@ -20,6 +20,7 @@ from scipy.special import expit
 
 from harness.estimators.stacking import convex_weights
 from harness.math.notions import one_hot
+from harness.math.softmax import softmax
 
 FLOOR = 1e-7  # of probabilities in logarithms: float32 resolves no finer near 1
 NEWTON = 7
@@ -39,40 +40,56 @@ class Ingredients:
     features: np.ndarray
 
 
-def of_sample(p, y, fold, rng):
-    """The ingredients of a sample: p (n,) with y in {0, 1}, or p (n, k) with y in 0..k-1; `fold` from 0 to K - 1."""
-    return _of_scalars(p, y, fold) if p.ndim == 1 else _of_vectors(p, y, fold, rng)
+def of_sample(p, y, fold, rng, shared=None):
+    """The ingredients of a sample: p (n,) with y in {0, 1}, or p (n, k) with y in 0..k-1; `fold` from 0 to K - 1. `shared` is what
+    `whatever_the_folds(p, y)` gave, for several partitions of one sample."""
+    shared = whatever_the_folds(p, y) if shared is None else shared
+    return _of_scalars(p, y, fold, shared) if p.ndim == 1 else _of_vectors(p, y, fold, rng, shared)
+
+
+def whatever_the_folds(p, y):
+    """What the ingredients need of a sample that no partition into folds changes: orders, bases of functions, statistics."""
+    return Scalars(p, y) if p.ndim == 1 else Vectors(p, y)
 
 
 # Scalars
 
 
-def _of_scalars(p, y, fold):
-    order = np.argsort(p, kind="stable")
-    p, fold = p[order], fold[order]
-    y = y[order].astype(np.float64)
+class Scalars:
+    """Of p (n,): the samples in order, cosines of rank and p, and statistics of bins and of the walk of residuals."""
+
+    def __init__(self, p, y):
+        self.order = np.argsort(p, kind="stable")
+        self.p = p = p[self.order]
+        self.y = y = y[self.order].astype(np.float64)
+        n = len(p)
+        first, last = np.searchsorted(p, p, "left"), np.searchsorted(p, p, "right")
+        rank = (first + last) / (2.0 * n)
+        self.of_rank = np.cos(np.pi * np.outer(rank, np.arange(25.0)))
+        self.of_p = np.cos(np.pi * np.outer(p, np.arange(13.0)))
+        self.bins = [_of_bins(p, y, first, bins) for bins in SCALAR_BINS]
+        self.bins.append(_binned((15 * p).astype(int).clip(0, 14), p, y))
+        walk = np.concatenate([[0.0], np.cumsum(y - p)[np.append(p[1:] != p[:-1], True)]]) / n
+        self.kuiper, self.mean = float(np.ptp(walk)), abs(float(walk[-1]))
+        spread = p * (1.0 - p)
+        distinct, sure = np.unique(p).size / n, (spread < 1e-3).mean()
+        self.law = [spread.mean(), spread.std(), p.mean() * (1 - p.mean()), distinct, sure]
+
+
+def _of_scalars(p, y, fold, shared):
+    p, y, fold = shared.p, shared.y, fold[shared.order]
     seen = _training(fold)  # (K + 1, n), the last one all
     held = [*(~seen[:-1]), None]
-    n = len(p)
-    first, last = np.searchsorted(p, p, "left"), np.searchsorted(p, p, "right")
-    rank = (first + last) / (2.0 * n)
     members = [
         *_logistic(p, y, seen, held),
         _isotonic(p, y, seen, held),
-        *_linear(np.cos(np.pi * np.outer(rank, np.arange(25.0))), p, y, seen, held, (0.3, 3.0, 30.0)),
-        *_linear(np.cos(np.pi * np.outer(p, np.arange(13.0))), p, y, seen, held, (3.0,)),
+        *_linear(shared.of_rank, p, y, seen, held, (0.3, 3.0, 30.0)),
+        *_linear(shared.of_p, p, y, seen, held, (3.0,)),
     ]
     stats, limits, v = _of_members(members, p, y)
-    bins = [_of_bins(p, y, first, bins) for bins in SCALAR_BINS]
-    bins.append(_binned((15 * p).astype(int).clip(0, 14), p, y))
-    walk = np.concatenate([[0.0], np.cumsum(y - p)[np.append(p[1:] != p[:-1], True)]]) / n
-    kuiper, mean = float(np.ptp(walk)), abs(float(walk[-1]))
-    one = np.concatenate([[0.0], stats["l1"], *[b[:2] for b in bins], [kuiper, mean]])
-    two = np.concatenate([[0.0], stats["l2_squared"], *[b[2:] for b in bins], [mean**2]])
-    spread = p * (1.0 - p)
-    distinct, sure = np.unique(p).size / n, (spread < 1e-3).mean()
-    law = [v, spread.mean(), spread.std(), p.mean() * (1 - p.mean()), distinct, sure]
-    return _ingredients({"l1": one, "l2_squared": two}, limits, v, n, law)
+    one = np.concatenate([[0.0], stats["l1"], *[b[:2] for b in shared.bins], [shared.kuiper, shared.mean]])
+    two = np.concatenate([[0.0], stats["l2_squared"], *[b[2:] for b in shared.bins], [shared.mean**2]])
+    return _ingredients({"l1": one, "l2_squared": two}, limits, v, len(p), [v, *shared.law])
 
 
 def _of_bins(p, y, first, bins):
@@ -147,64 +164,75 @@ def _linear(basis, p, y, seen, held, ridges):
 # Vectors
 
 
-def _of_vectors(p, y, fold, rng):
-    n, k = p.shape
-    hot = one_hot(y, k)
+class Vectors:
+    """Of p (n, k): its logarithms, an order of the samples for every class, a basis of functions of p_ij, and statistics of
+    classes and of the predictions alone."""
+
+    def __init__(self, p, y):
+        n, k = p.shape
+        self.hot = hot = one_hot(y, k)
+        self.logs = np.log(np.maximum(p.T, FLOOR))  # (k, n): sums over classes that run down columns are fast
+        self.of_outcome = self.logs[y, np.arange(n)]
+        self.orders = [np.argsort(p[:, j], kind="stable") for j in range(k)]
+        self.basis = _basis(p)
+        self.by_class, self.distinct = np.zeros(3), 0.0
+        for j, order in enumerate(self.orders):
+            x, hits = p[order, j], hot[order, j]
+            first = np.searchsorted(x, x, "left")
+            self.distinct += (1.0 + np.count_nonzero(x[1:] > x[:-1])) / k
+            _, _, plain, debiased = _of_bins(x, hits, first, 15)
+            self.by_class += [plain, debiased, _of_bins(x, hits, first, 5)[3]]
+        self.shares = (hot - p).mean(axis=0)
+        entropy = -(p * np.log(np.maximum(p, FLOOR))).sum(axis=1)
+        spread, top = p * (1.0 - p), p.max(axis=1)
+        self.deviation = np.sqrt(spread.mean(axis=0)).sum()
+        self.law = [spread.sum(axis=1).mean(), entropy.mean() / np.log(k), entropy.std(), np.log(k) / 4.6]
+        self.top = [top.mean(), (top > 0.999).mean()]
+
+
+def _of_vectors(p, y, fold, rng, shared):
+    n = len(p)
+    hot, shares = shared.hot, shared.shares
     seen = _training(fold)
     held = [*(~seen[:-1]), None]
-    tempered, log_beta = _tempered(p, y, seen, held)
+    tempered, log_beta = _tempered(shared, seen, held)
     members = [
         tempered,
         _matrix(p, hot, held),
-        _pooled(p, hot, held),
+        _pooled(p, hot, held, shared.basis),
         _local(p, hot, held, rng),
-        _one_versus_rest(p, hot, seen, held),
+        _one_versus_rest(p, hot, seen, held, shared.orders),
         _shifted(tempered, hot, held),
     ]
     stats, limits, v = _of_members(members, p, hot)
-    by_class, distinct = np.zeros(3), 0.0
-    for j in range(k):
-        order = np.argsort(p[:, j], kind="stable")
-        x = p[order, j]
-        first = np.searchsorted(x, x, "left")
-        distinct += (1.0 + np.count_nonzero(x[1:] > x[:-1])) / k
-        _, _, plain, debiased = _of_bins(x, hot[order, j], first, 15)
-        by_class += [plain, debiased, _of_bins(x, hot[order, j], first, 5)[3]]
-    shares = (hot - p).mean(axis=0)
     one = np.concatenate([[0.0], stats["l1"], [np.abs(shares).sum()]])
-    two = np.concatenate([[0.0], stats["l2_squared"], by_class, [(shares**2).sum()]])
+    two = np.concatenate([[0.0], stats["l2_squared"], shared.by_class, [(shares**2).sum()]])
     norm = np.concatenate([[0.0], stats["l2"], [np.sqrt((shares**2).sum())]])
-    entropy = -(p * np.log(np.maximum(p, FLOOR))).sum(axis=1)
-    spread, top = p * (1.0 - p), p.max(axis=1)
-    deviations = np.log(max(np.sqrt(spread.mean(axis=0)).sum(), 1e-6) / np.sqrt(v))
-    law = [v, spread.sum(axis=1).mean(), entropy.mean() / np.log(k), entropy.std(), np.log(k) / 4.6, deviations]
-    law += [top.mean(), (top > 0.999).mean(), np.tanh(log_beta), distinct / n]
+    deviations = np.log(max(shared.deviation, 1e-6) / np.sqrt(v))
+    law = [v, *shared.law, deviations, *shared.top, np.tanh(log_beta), shared.distinct / n]
     return _ingredients({"l1": one, "l2_squared": two, "l2": norm}, limits, v, n, law)
 
 
-def _tempered(p, y, seen, held):
+def _tempered(shared, seen, held):
     """softmax(b log p) by Newton steps in log b for all folds at once, and log b of all samples."""
-    z = np.log(np.maximum(p, FLOOR))
-    target = seen @ z[np.arange(len(y)), y]
+    z = shared.logs
+    squares = z * z
+    target = seen @ shared.of_outcome
     t = np.zeros(len(seen))
     for _ in range(NEWTON):
         b = np.exp(t)
         slope, curve = np.empty(len(seen)), np.empty(len(seen))
         for i, mask in enumerate(seen):
-            q = _softmax(b[i] * z)
-            mean = (q * z).sum(axis=1)
+            q = softmax(b[i] * z, axis=0)
+            mean = (q * z).sum(axis=0)
             slope[i] = mask @ mean - target[i]
-            curve[i] = mask @ ((q * z * z).sum(axis=1) - mean**2)
+            q *= squares
+            curve[i] = mask @ (q.sum(axis=0) - mean**2)
         step = (slope * b + 2.0 * t) / (curve * b * b + np.abs(slope * b) + 2.0)  # a weak ridge to 1
         t = t - np.clip(step, -1.0, 1.0)
         if np.abs(step).max() < 1e-4:
             break
-    return _assembled([_softmax(b * z) for b in np.exp(t)], held), float(t[-1])
-
-
-def _softmax(z):
-    e = np.exp(z - z.max(axis=1, keepdims=True))
-    return e / e.sum(axis=1, keepdims=True)
+    return _assembled([softmax(b * z, axis=0).T for b in np.exp(t)], held), float(t[-1])
 
 
 def _ridge(x, residual, held, penalties, base):
@@ -247,8 +275,9 @@ def _matrix(p, hot, held):
     return _ridge(x, hot - p, held, [np.full(x.shape[1], ridge) for ridge in RIDGES], p)
 
 
-def _pooled(p, hot, held):
-    """One function of p_ij for all classes, one for the largest and one for the others."""
+def _basis(p):
+    """(n, k, 12): six cosines of the rank of p_ij among the largest of their rows, and six among the others; the sum over classes
+    is 0."""
     n, k = p.shape
     top = np.arange(k) == p.argmax(axis=1)[:, None]
     basis = np.empty((n, k, 12))
@@ -260,7 +289,13 @@ def _pooled(p, hot, held):
         own = np.zeros((n, k, 6))
         own[part] = np.cos(np.pi * np.outer(rank, np.arange(6.0)))
         basis[..., at : at + 6] = own
-    basis -= basis.mean(axis=1, keepdims=True)  # the sum over classes stays 1
+    basis -= basis.mean(axis=1, keepdims=True)
+    return basis
+
+
+def _pooled(p, hot, held, basis):
+    """One function of p_ij for all classes, one for the largest and one for the others."""
+    n, k = p.shape
     residual = hot - p
     folds = held[:-1]
     flat = [basis[h].reshape(-1, 12) for h in folds]
@@ -287,15 +322,14 @@ def _local(p, hot, held, rng):
     centre = p[rng.permutation(n)[: min(CENTRES, n)]]
     distance = np.maximum((p**2).sum(axis=1)[:, None] + (centre**2).sum(axis=1) - 2.0 * p @ centre.T, 0.0)
     width = np.partition(distance, min(3, len(centre) - 1), axis=1)[:, min(3, len(centre) - 1)].mean() + 1e-6
-    x = _softmax(-distance / (2.0 * width))
+    x = softmax(-distance / (2.0 * width))
     return _ridge(x, hot - p, held, [np.full(x.shape[1], ridge) for ridge in RIDGES], p)
 
 
-def _one_versus_rest(p, hot, seen, held):
+def _one_versus_rest(p, hot, seen, held, orders):
     n, k = p.shape
     out = np.empty((2, n, k))
-    for j in range(k):
-        order = np.argsort(p[:, j], kind="stable")
+    for j, order in enumerate(orders):
         out[:, order, j] = _isotonic(p[order, j], hot[order, j], seen[:, order], [None if h is None else h[order] for h in held])
     total = out.sum(axis=-1, keepdims=True)
     return np.divide(out, total, out=np.full_like(out, 1.0 / k), where=total > 1e-12)
