@@ -46,14 +46,17 @@ def logistic(x, y, centre, penalty=None):
     penalty = RIDGE * np.eye(len(centre)) if penalty is None else penalty
     target = x.T @ y / n
 
+    last = {}  # the steps ask for the Hessian where they asked for the value last
+
     def value(w):
         t = x @ w
         pull = penalty @ (w - centre)
         loss = np.logaddexp(0.0, t).mean() - float(target @ w) + 0.5 * float((w - centre) @ pull)
-        return loss, x.T @ expit(t) / n - target + pull
+        last["w"], last["s"] = w, expit(t)
+        return loss, x.T @ last["s"] / n - target + pull
 
     def hessian(w):
-        s = expit(x @ w)
+        s = last["s"] if np.array_equal(last.get("w"), w) else expit(x @ w)
         return (x * (s * (1.0 - s))[:, None]).T @ x / n + penalty
 
     return newton(value, hessian, np.zeros(x.shape[1]))
