@@ -64,6 +64,29 @@ def test_text_alone_by_default(cli, preds, answers, tmp_path):
     assert list(tmp_path.iterdir()) == [tmp_path / "preds.csv"] and "\x1b" not in text
 
 
+def test_names_of_classes_in_an_npz_are_what_classes_are_called(cli, tmp_path):
+    """Also where labels are numbers: in text, JSON and page, in which a name is never markup."""
+    import numpy as np
+
+    data, names = judged.data(3, 60), ["cat", "<b>dog</b>", "fox & hen"]
+    np.savez(tmp_path / "named.npz", p=data.p, y=data.y, class_names=names)
+    page, values = tmp_path / "r.html", tmp_path / "r.json"
+    code, text, err = cli("judge", str(tmp_path / "named.npz"), "--html", str(page), "--json", str(values))
+    assert code == 0 and not err and "<b>dog</b>" in text.splitlines()[0]
+    held = json.loads(values.read_text())
+    assert held["data"]["classes"] == names and "class.fox & hen.l1.value" in held["numbers"]
+    assert "<b>dog" not in page.read_text() and "&lt;b&gt;dog&lt;/b&gt;" in page.read_text()
+
+
+def test_confidences_are_judged_once_it_is_said(cli, answers, tmp_path):
+    """The sentence names the argument that the second call has."""
+    path = tmp_path / "top.csv"
+    path.write_text("confidence,pred_label,true_label\n" + "0.9,cat,cat\n0.6,dog,cat\n" * 30)
+    code, text, err = cli("judge", str(path))
+    assert code == 2 and "add top_label=true " in err and len(err.splitlines()) == 1
+    assert cli("judge", str(path), "top_label=true")[0] == 0 and answers["datas"][0].confidences
+
+
 def test_lines_come_as_answers_do(preds, answers, monkeypatch):
     """The head before the first answer, and every answer before the next question is asked."""
     seen = []

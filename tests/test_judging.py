@@ -297,6 +297,8 @@ def test_degenerate_predictions_get_an_answer_that_says_so(case):
 def test_confidences_are_judged_as_top_label_only():
     found = harness.judge([0.9, 0.7] * 40, [1, 0] * 40, confidences=True, questions=["calibrated", "how_far"])
     assert [one.notion for one in found.calibrated.tests] == ["top_label"] == sorted({e.notion for e in found.how_far.errors})
+    sure = harness.judge([1.0, 0.7] * 40, [0, 1] * 40, confidences=True, questions=["calibrated"])
+    assert "confidence 1 was wrong" in sure.calibrated.sentence
 
 
 # Data, order and streaming

@@ -402,7 +402,7 @@ def test_confidences_of_predicted_labels(tmp_path):
     np.testing.assert_array_equal(p, confidence)
     np.testing.assert_array_equal(y, [1, 0, 1])
     assert problem.notions == ("top_label",) and p.dtype == np.float64
-    with pytest.raises(BadInputError, match="holds confidences of predicted labels; they are judged with top_label=true"):
+    with pytest.raises(BadInputError, match="holds confidences of predicted labels, .*; add top_label=true "):
         Predictions(str(path)).sample(1, None)
 
 

@@ -205,6 +205,11 @@ def _sentence(data: Judged, found: tuple[CalibrationTest, ...], level: float) ->
         values = ", ".join(f"{NAMES[one.notion]}: {p_text(one.adjusted or 0.0)}" for one in rejected)
         text = f"The predictions are not calibrated ({values}{several})."
         if any(one.p_value == 0.0 for one in rejected):
+            if data.confidences:
+                text += (
+                    " A prediction of confidence 1 was wrong, or one of confidence 0 right, which never happens to calibrated "
+                )
+                return text + "predictions (unless rounding made it so)."
             text += " Something happened to which they gave probability 0, which calibrated predictions never do "
             text += "(unless rounding made it 0)."
         return text

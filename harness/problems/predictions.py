@@ -31,7 +31,8 @@ class Predictions:
     | logits        | logits, logit; a column per class: logit_0, logits_cat                                                   |
     | labels        | y, labels, label, target, targets, correct, y_true, true_label, ground_truth; one-hot: an (n, k) array   |
     |               | of 0 and 1, or columns y_0, y_1, ..., label_cat, ...                                                     |
-    | class names   | classes, class_names, classes_: an array of k names, in the order of the columns                         |
+    | class names   | classes, class_names, classes_: an array of k names, in the order of the columns; where labels are       |
+    |               | numbers, they are what the classes are called                                                            |
     | not used      | all others; the line names them. y_pred, prediction and the like are labels, not probabilities           |
 
     | predictions               | labels                                                                                       |

@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.errors import BadInputError
 from harness.sources.forms.columns import find_labels, find_predictions, labels_of, matrix_of
-from harness.sources.forms.meaning import encode, stored_classes
+from harness.sources.forms.meaning import encode, stored_classes, stored_titles
 from harness.sources.forms.numbers import checked_probabilities, refuse_probabilities_as_logits, softmax
 from harness.sources.forms.terms import HARD_NAMES, TOP_LABEL_NAMES, Asked, as_text, few
 
@@ -23,7 +23,10 @@ def understood(arrays: dict[str, np.ndarray], path, asked: Asked):
     everything = list(arrays)
     if not asked.labels and set(TOP_LABEL_NAMES) <= set(arrays):
         if not asked.top_label:
-            raise BadInputError(f"{path} holds confidences of predicted labels; they are judged with top_label=true.")
+            raise BadInputError(
+                f"{path} holds confidences of predicted labels, not the probability of a class; add top_label=true "
+                "(to a run problem.predictions.top_label=true), and they are judged by whether each prediction was right."
+            )
         predicted, true = arrays.pop("pred_label"), arrays.pop("true_label")
         if (predicted.dtype.kind in "fiub") != (true.dtype.kind in "fiub"):
             raise BadInputError(f"{path}: pred_label has type {predicted.dtype} and true_label {true.dtype}; they must be alike.")
@@ -58,7 +61,10 @@ def understood(arrays: dict[str, np.ndarray], path, asked: Asked):
     if stored:
         asked = asked._replace(class_names=tuple(map(as_text, rest[stored].tolist())))
     y, names, meaning = encode(labels, columns, p, asked, path)
+    if names is None and not asked.top_label and (titles := stored_titles(rest, p, labels)):
+        stored, names = titles, list(map(as_text, rest[titles].tolist()))
     classes = f"classes: {few(names)}" if names else f"{2 if p.ndim == 1 else p.shape[1]} classes"
+    classes = "confidences of predicted labels" if asked.top_label else classes
     used = {*taken, *columns.names, *([stored] if stored else [])}
     if "correct" in taken and "correct" not in everything:
         taken = ("pred_label", "true_label")

@@ -157,6 +157,27 @@ def stored_classes(arrays, p, labels):
     return None
 
 
+def stored_titles(arrays, p, labels):
+    """The array that names the columns where labels are their numbers: k different names, none of them a number or a label, which
+    could be meant to count differently."""
+    k = 2 if p.ndim == 1 else p.shape[1]
+    for name in named_among(arrays, CLASS_NAMES):
+        values = arrays[name]
+        if values.ndim == 1 and len(values) == k != len(p) and values.dtype.kind in "UO":
+            texts = list(map(as_text, values.tolist()))
+            if len(set(texts)) == k and not set(texts) & set(labels.texts) and not any(_is_number(t) for t in texts):
+                return name
+    return None
+
+
+def _is_number(text):
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _pair(texts):
     lower = [t.lower() for t in texts]
     return next((pair for pair in PAIRS if set(lower) <= set(pair) and len(set(lower)) == len(lower)), None)
