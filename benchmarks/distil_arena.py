@@ -2,7 +2,8 @@
 
     python benchmarks/distil_arena.py size OUT.json [K ...]   false alarms of the tests on calibrated problems (4 CPU minutes)
     python benchmarks/distil_arena.py halves OUT.json         coverage of intervals from halves on the arena's problems (1 minute)
-    python benchmarks/distil_arena.py join INDEX.parquet HALVES.json SIZE.json ...     writes measured.json
+    python benchmarks/distil_arena.py classes OUT.json        coverage of the intervals of class-wise errors (5 minutes)
+    python benchmarks/distil_arena.py join INDEX.parquet HALVES.json CLASSES.json SIZE.json ...     writes measured.json
 
 INDEX.parquet is results/arena/index_settings.parquet, which `calharness experiment=arena_index` writes. Regret is the geometric
 mean over the settings of a cell (notion, n, k); 7 and 26 classes count as 10.
@@ -20,6 +21,7 @@ import numpy as np
 import harness
 from harness.judging import measured
 from harness.judging.calibrated import class_tests, closed
+from harness.judging.estimates import _made
 from harness.judging.scalar_test import scalar_test
 from harness.judging.vector_test import vector_test
 
@@ -50,6 +52,13 @@ ON = {
     "top_label": ["ties_k3_calibrated", "dirichlet3_overconfident", "wavy_k10", "stepped_k3", "local_k3", "nonmonotone_k10",
                   "sparse_k3", "saturated_k10", "rare_k10", "mixed_k3", "fitted_tabular_k7_dry_bean"],
 }  # fmt: skip
+
+OF_CLASSES = {
+    3: ["dirichlet3_calibrated", "dirichlet3_overconfident", "dirichlet3_underconfident", "dirichlet3_harmonic",
+        "ties_k3_calibrated", "fitted_tabular_k3_abalone", "fitted_tabular_k3_connect_4"],
+    10: ["dirichlet10_calibrated", "dirichlet10_overconfident", "dirichlet10_underconfident", "dirichlet10_harmonic",
+         "saturated_k10_calibrated", "rare_k10_calibrated", "fitted_images_k10_lenet5", "fitted_images_k10_resnet20"],
+}  # fmt: skip  (those of which the class-wise error is known; it is 0 where the predictions are calibrated)
 
 
 def p_values(p, y, k, rng):
@@ -112,6 +121,28 @@ def halves(trials=20, resamples=60):
     return rows
 
 
+def classes(trials=40):
+    """Coverage of the true class-wise L1 error by the 95 % intervals that `judge` shows of it."""
+    rows = []
+    for k, problems in OF_CLASSES.items():
+        for n in (200, 1000, 5000):
+            for estimator in ("best_fast", "binned15"):
+                held = []
+                for name in problems:
+                    problem = harness.load_problem(name)
+                    truth = problem.truth("l1", "classwise") if "classwise" in problem.notions else None
+                    true = 0.0 if name.endswith("_calibrated") else truth.value
+                    for trial in range(trials):
+                        p, y = harness.reduce(*problem.sample(n, np.random.default_rng([trial, n, k])), "classwise")
+                        e = _made(estimator, "classwise", p, y, LEVEL, np.random.default_rng(trial))
+                        held.append(bool(e.low - 1e-12 <= true <= e.high + 1e-12))
+                    print(k, n, estimator, name, sum(held[-trials:]), flush=True)
+                row = {"notion": "classwise", "n": n, "k": k, "estimator": estimator, "problems": len(problems)}
+                rows.append({**row, "trials": len(held), "covered": sum(held)})
+                print(rows[-1], flush=True)
+    return rows
+
+
 def estimators(index):
     """From the arena's settings, one row per notion, estimand l1, n, k and estimator."""
     import pandas as pd
@@ -135,12 +166,13 @@ def estimators(index):
 
 
 def main(what, *paths):
-    if what in ("size", "halves"):
-        Path(paths[0]).write_text(json.dumps(size([int(k) for k in paths[1:]]) if what == "size" else halves()), encoding="utf-8")
+    if what != "join":
+        made = size([int(k) for k in paths[1:]]) if what == "size" else {"halves": halves, "classes": classes}[what]()
+        Path(paths[0]).write_text(json.dumps(made), encoding="utf-8")
         return
     index, *made = paths
-    halved, *sizes = [json.loads(Path(path).read_text(encoding="utf-8")) for path in made]
-    found = {"size": sum(sizes, []), "halves": halved, "estimators": estimators(index)}
+    halved, by_class, *sizes = [json.loads(Path(path).read_text(encoding="utf-8")) for path in made]
+    found = {"size": sum(sizes, []), "halves": halved, "classes": by_class, "estimators": estimators(index)}
     lines = [f' "{name}": [\n' + ",\n".join(f"  {json.dumps(row)}" for row in rows) + "\n ]" for name, rows in found.items()]
     measured.FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 

@@ -1,6 +1,6 @@
 """What an estimate costs, of the estimators of which the arena has no seconds at n = 5,000: CPU seconds by n and k.
 
-    python benchmarks/estimator_costs.py            writes harness/site/costs.csv; rows that are there are kept
+    python benchmarks/estimator_costs.py [ID ...]     writes harness/site/costs.csv; rows that are there are kept
 
 Every estimator sees the same draws of dirichlet3_overconfident and dirichlet10_overconfident, under the first of canonical,
 top_label, binary and classwise that it takes. Least CPU time of three calls (of one, above a second), after a call of n = 50 that
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def main() -> None:
     records = baseline.load().dropna(subset=["value"])
     measured = records.loc[records["n"].ge(max(n for _, n in PLACES)), "estimator"].unique()
     done = {row["estimator"] for row in rows} | set(measured)
-    for name in harness.list_estimators():
+    for name in sys.argv[1:] or harness.list_estimators():
         if name not in done:
             found = list(costs(name))
             print(*(f"{name} k={r[3]} n={r[4]}: {r[5]} {r[6]}" for r in found), sep="\n", flush=True)

@@ -40,6 +40,8 @@ def test_main_help_recommends_no_glob_for_a_file(cli):
 def test_list_alone_counts(cli):
     code, text, _ = cli("list")
     assert code == 0 and f"problems     {len(list_problems())}" in text and "calharness list estimators" in text
+    shown = len(cli("list", "problems")[1].splitlines())
+    assert f"calharness list problems shows {shown}; {len(list_problems()) - shown} variants" in text
 
 
 @pytest.mark.parametrize(("group", "every"), [("problems", list_problems), ("estimators", list_estimators)])

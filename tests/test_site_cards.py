@@ -219,6 +219,8 @@ def test_table_and_chart_follow_the_filters(here):
             page.select_option("#filter-n", "200")
             assert [row[9] for row in page.evaluate(shown)] == ["1 (100 %)"] * 4
             assert sorted(page.evaluate(drawn)) == sorted([[name, 1] for name in BIASES])
+            box = "(e => e.scrollWidth - e.clientWidth)(document.querySelector('.board .dt-layout-table'))"
+            assert page.evaluate(box) == 0  # nothing is scrolled sideways at 1,280 pixels
             assert "family=wavy" in page.url and "4 estimators, 3 of them ranked" in page.inner_text("#board-said")
             sorted_by(page, 9, "ascending")  # by CPU time
             cost = [row[0] for row in page.evaluate(shown)]
@@ -227,6 +229,10 @@ def test_table_and_chart_follow_the_filters(here):
             assert page.evaluate(shown)[-1][0] == "oracle"
             sorted_by(page, 2, "descending")
             assert page.evaluate(shown)[-1][0] == "oracle"
+            page.click("#board_wrapper button:has-text('Columns')")
+            page.click("div.dt-button-collection button:has-text('RMSE')")
+            assert "RMSE" not in page.inner_text("#board thead") and "Bias" in page.inner_text("#board thead")
+            page.keyboard.press("Escape")
             page.fill("#board_wrapper input[type=search]", "binned")
             assert [row[0] for row in page.evaluate(shown)] == ["binned15"]
             page.click("#board tbody a")

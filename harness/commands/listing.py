@@ -4,7 +4,6 @@ the papers with their items and what came out."""
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 import textwrap
@@ -48,7 +47,7 @@ def command(arguments: list[str]) -> int:
     group, filters = NAMES[names[0]], sorted(names[1:], key=lambda text: "=" in text)  # words are cheaper than properties
     found = [name for name in catalogue.every(group) if all(_matches(group, name, text) for text in filters)]
     wanted = " ".join(filters)
-    shown = [name for name in found if everything or not (variant := _variant(name)) or variant in wanted]
+    shown = [name for name in found if everything or not (variant := catalogue.variant(name)) or variant in wanted]
     if not found:
         raise BadInputError(
             f"no {group} matches {wanted}; `calharness list {names[0]}` shows all, and `--all` paper variants too."
@@ -62,19 +61,15 @@ def command(arguments: list[str]) -> int:
 
 def _counts() -> int:
     for names, group in NAMES.items():
-        print(f"{names:<12}{len(catalogue.every(group)):>4}   calharness list {names}")
+        listed, variants = catalogue.counts(group)
+        hidden = f" shows {listed}; {variants} variants of papers and legacy streams with --all" if variants else ""
+        print(f"{names:<12}{listed + variants:>4}   calharness list {names}{hidden}")
     print(f"{PAPERS:<12}{len(catalogue.papers()):>4}   calharness list {PAPERS}")
     print(
         "\nWords and properties narrow a list (`calharness list estimators kernel notion=canonical`), --all adds variants of\n"
         "papers, `calharness info ID` says what one is."
     )
     return 0
-
-
-def _variant(name: str) -> str:
-    """The ending that makes an id the variant of a paper or one on an author's random stream, or nothing."""
-    match = re.search(rf"_(legacy|{'|'.join(catalogue.papers())})$", name)
-    return match[1] if match else ""
 
 
 def _print(group: str, names: list[str]) -> None:

@@ -170,6 +170,24 @@ def describe(group: str, name: str) -> str:
     return f"{short(node)}: {said or first_sentence(docstring(node['_target_']))}"
 
 
+def variant(name: str) -> str:
+    """The ending that makes an id the variant of a paper or one on an author's random stream, or nothing.
+
+    Examples
+    --------
+    >>> variant("ukkr"), variant("variational_temperature_berta2026"), variant("dirichlet3_calibrated_legacy")
+    ('', 'berta2026', 'legacy')
+    """
+    match = re.search(rf"_(legacy|{'|'.join(papers())})$", name)
+    return match[1] if match else ""
+
+
+def counts(group: str) -> tuple[int, int]:
+    """How many ids of a group there are without variants, and how many variants."""
+    variants = [variant(name) != "" for name in every(group)]
+    return variants.count(False), variants.count(True)
+
+
 def every(group: str) -> list[str]:
     """All ids of problems, estimators, experiments or calibrators."""
     return calibrators() if group == "calibrator" else ids(group)

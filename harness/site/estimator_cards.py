@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 LIMIT = 0.45  # opacity of the strongest colour of a strip: letters stay readable on it, on white and on black
 OVER, UNDER = "213, 94, 0", "0, 114, 178"
 TRUTH_IS_ZERO = 1e-9
+LARGEST_N = 5000  # of the arena: what takes seconds there was run up to 1,000
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,9 @@ def about(name: str, doc: str) -> str:
 
 def _index(held: list[Card]) -> str:
     path = "estimators/index.html"
-    body = layout.render("estimators_index.html.j2", path, rows=[row_of(card) for card in held], count=len(held))
+    body = layout.render(
+        "estimators_index.html.j2", path, rows=[row_of(card) for card in held], counts=catalogue.counts("estimator")
+    )
     said = f"{len(held)} estimators of calibration error: what they estimate, bias, cost and rank, with a card each."
     return layout.page("Estimators", body, path, description=said, tables=True)
 
@@ -164,7 +167,7 @@ def _body(card: Card, root: Sources, path: str) -> str:
         ranks=rank_rows(card), families=family_table(card),
         costs=[cost_of(one) for one in card.costs], why_no_cost=costs.reason(card.name) or "nobody has timed it",
         reason=costs.reason(card.name), failures=[(one, root_relative(one)) for one in card.failures],
-        no_failure=why_no_failure(card), limits=limits(card.spec), api=api(root, "estimators", card.name),
+        no_failure=why_no_failure(card), limits=limits(card.spec, card.rows), api=api(root, "estimators", card.name),
         fact=fact(card), size=(int(failures.SIZE[0] * 96), int(failures.SIZE[1] * 96)),
     )  # fmt: skip
 
@@ -184,13 +187,19 @@ def _inner(card: Card) -> list[tuple[str, Any, Any, Any]]:
     return found
 
 
-def limits(spec: EstimatorSpec) -> str:
-    """What it does not take, in words."""
+def limits(spec: EstimatorSpec, rows: pd.DataFrame | None = None) -> str:
+    """What it does not take, in words, and up to which n the arena ran it, where that is not all the way."""
     said = [f"n up to {spec.max_n:,}"] if spec.max_n else []
-    said += [f"at most {spec.max_classes:,} classes"] if spec.max_classes else []
+    said += [f"canonical: at most {spec.max_classes:,} classes"] if spec.max_classes else []
     said += ["reads the true posterior: an oracle, on no real predictions"] if spec.needs_posterior else []
     said += [f"here not: {spec.unavailable}"] if spec.unavailable else []
-    return "; ".join(said) or "none declared"
+    here = f"the arena ran it up to n = {at_most(rows):,} only" if rows is not None and at_most(rows) < LARGEST_N else ""
+    return "; ".join([*(said or ["it declares none"]), *([here] if here else [])])
+
+
+def at_most(rows: pd.DataFrame) -> int:
+    """The largest n at which the arena ran an estimator."""
+    return int(rows.loc[rows["reps"].gt(0), "n"].max())
 
 
 def api(root: Sources, group: str, name: str) -> str | None:
@@ -207,8 +216,8 @@ def fact(card: Card) -> str:
     if best:
         said.append(f"ranks {best['rank']:.0f} of {best['of']} at best ({best['said']})")
     elif (share := applicable(card.boards)) is not None:
-        at_most = int(card.rows.loc[card.rows["reps"].gt(0), "n"].max())
-        said.append(f"has no rank over all settings: it is applicable in {percent(share)} of them (n up to {at_most:,})")
+        where = f"the arena ran it up to n = {most:,} only" if (most := at_most(card.rows)) < LARGEST_N else "it gave an answer"
+        said.append(f"has no rank over all settings: {where}, in {percent(share)} of them")
     share = over_share(card.rows[card.rows["estimand"].isin(arena.MAIN)])
     if share is not None:
         word = "mostly too large" if share > 0.65 else "mostly too small" if share < 0.35 else "on either side"

@@ -40,7 +40,7 @@ FIELDS = (
 )  # fmt: skip
 USUAL = dict.fromkeys(FIELDS) | dict.fromkeys(("frontier", "undefined", "failed", "skipped"), 0)
 HEADS = (
-    "Estimator", "Rank", "Mean regret", "Worst regret", "RMSE", "Bias", "Over", "Coverage", "CPU time", "Settings", "No answer",
+    "Estimator", "Rank", "Mean regret", "Worst regret", "RMSE", "Bias", "Over", "Coverage", "CPU time", "Settings",
 )  # fmt: skip
 
 
@@ -260,12 +260,13 @@ def percent(share: float) -> str:
 
 def cells(row: dict[str, Any]) -> list[Any]:
     """The entries of a row as the page shows them without scripts; the script writes the same."""
-    lost = ", ".join(f"{int(row[name]):,} {name}" for name in ("failed", "undefined", "skipped") if row[name])
+    lost = "".join(f", {int(row[name]):,} {name}" for name in ("failed", "undefined", "skipped") if row[name])
+    at = str(row["worst_at"]).replace(" = ", "\u00a0=\u00a0")  # no line ends inside of "n = 200"
     return [
         row["estimator"], ranks(row), interval(row["regret"], row["low"], row["high"]),
-        f"{interval(row['worst'], row['worst_low'], row['worst_high'])} at {row['worst_at']}", number(row["rmse"], 3),
+        f"{interval(row['worst'], row['worst_low'], row['worst_high'])} at {at}", number(row["rmse"], 3),
         signed(row["bias"]), percent(row["over"]), percent(row["coverage"]), seconds(row["cpu_seconds"]),
-        f"{int(row['settings']):,} ({percent(row['share'])})", lost or "none",
+        f"{int(row['settings']):,} ({percent(row['share'])}){lost}",
     ]  # fmt: skip
 
 

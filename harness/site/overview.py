@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.report import index
+from harness.runs import catalogue
 from harness.site import build, layout, read_back
 
 # question, page, what stands there; each page is one click from here
@@ -31,8 +32,9 @@ def pages(root: build.Sources) -> Iterator[tuple[str, str]]:
     sections = root.sections
     body = layout.render(
         "overview.html.j2", "index.html", sections=sections, total=index.total(sections), heads=HEADS,
-        findings=index.strongest(root.papers), answers=answers(root), questions=QUESTIONS, estimators=len(root.estimators),
-        problems=len(root.problems), many=sum(len(one["items"]) for one in sections),
+        findings=index.strongest(root.papers), answers=answers(root), questions=QUESTIONS,
+        estimators=catalogue.counts("estimator"), problems=catalogue.counts("problem"),
+        many=sum(len(one["items"]) for one in sections),
     )  # fmt: skip
     says = "Estimators of calibration error on problems with known truth, and five papers reproduced."
     yield "index.html", layout.page("calharness", body, "index.html", description=says)

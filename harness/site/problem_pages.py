@@ -330,7 +330,9 @@ def _index(held: list[Problem]) -> str:
         }
         for one in held
     ]  # fmt: skip
-    body = layout.render("problems_index.html.j2", path, rows=rows, count=len(held), arena=sum(bool(one.family) for one in held))
+    body = layout.render(
+        "problems_index.html.j2", path, rows=rows, counts=catalogue.counts("problem"), arena=sum(bool(one.family) for one in held)
+    )
     said = f"{len(held)} problems on which estimators of calibration error are judged, with their truths."
     return layout.page("Problems", body, path, description=said, tables=True)
 

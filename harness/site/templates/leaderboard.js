@@ -14,7 +14,7 @@
   const interval = (value, low, high) => value === null ? "–" : low === null || high === null ? fixed(value) : `${fixed(value)} [${fixed(low)}, ${fixed(high)}]`;
   const seconds = value => value === null ? "–" : value >= 0.0995 ? `${digits(value, 2)} s` : `${digits(1000 * value, 2)} ms`;
   const ranks = r => r.rank === null ? "–" : r.rank_low === null || r.rank_low === r.rank_high ? `${r.rank}` : `${r.rank} (${r.rank_low} to ${r.rank_high})`;
-  const lost = r => ["failed", "undefined", "skipped"].filter(name => r[name]).map(name => `${r[name].toLocaleString("en")} ${name}`).join(", ") || "none";
+  const lost = r => ["failed", "undefined", "skipped"].filter(name => r[name]).map(name => `, ${r[name].toLocaleString("en")} ${name}`).join("");
   const link = name => { const a = document.createElement("a"); a.href = `../estimators/${encodeURIComponent(name)}.html`; a.textContent = name; return a.outerHTML; };
 
   const row = entries => {
@@ -22,7 +22,7 @@
     const at = r.worst_at === null ? "this family, n and k" : data.at[r.worst_at];
     if (r.worst_at === null) Object.assign(r, { worst: r.regret, worst_low: r.low, worst_high: r.high });
     return { ...r, kind: data.kinds[r.estimator], estimator: data.estimators[r.estimator], said: interval(r.regret, r.low, r.high),
-      worst_said: `${interval(r.worst, r.worst_low, r.worst_high)} at ${at}`, cost: seconds(r.cpu_seconds) };
+      worst_said: `${interval(r.worst, r.worst_low, r.worst_high)} at ${at.replaceAll(" = ", "\u00a0=\u00a0")}`, cost: seconds(r.cpu_seconds) };
   };
   const chosen = () => (data.rows[filters.map(one => one.value).join("|")] || []).map(row);
 
@@ -33,12 +33,12 @@
   const column = (by, show) => ({ data: null, type: "or-none", render: (_, what, r) => what === "sort" || what === "type" ? r[by] : show(r) });
   const table = new DataTable("#board", {
     data: chosen(), pageLength: 25, lengthMenu: [10, 25, { label: "all", value: -1 }], order: [[1, "asc"]], autoWidth: false,
+    layout: { topStart: ["pageLength", { buttons: [{ extend: "colvis", text: "Columns", columns: ":gt(0)" }] }] },
     columns: [
       { data: "estimator", cellType: "th", className: "left", createdCell: cell => cell.setAttribute("scope", "row"), render: (name, what) => what === "display" ? link(name) : name },
-      column("rank", ranks), column("regret", r => r.said), column("worst", r => r.worst_said), column("rmse", r => number(r.rmse, 3)),
+      column("rank", ranks), column("regret", r => r.said), { ...column("worst", r => r.worst_said), className: "worst" }, column("rmse", r => number(r.rmse, 3)),
       column("bias", r => signed(r.bias)), column("over", r => percent(r.over)), column("coverage", r => percent(r.coverage)),
-      column("cpu_seconds", r => r.cost), column("settings", r => `${r.settings.toLocaleString("en")} (${percent(r.share)})`),
-      { data: null, render: (_, what, r) => what === "sort" ? r.failed + r.undefined + r.skipped : lost(r) },
+      column("cpu_seconds", r => r.cost), { ...column("settings", r => `${r.settings.toLocaleString("en")} (${percent(r.share)})${lost(r)}`), className: "settings" },
     ],
   });
 
