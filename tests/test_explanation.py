@@ -162,6 +162,35 @@ def test_discrepancies_quote_the_claims_as_they_came_out(paper, claim, said, dig
     assert quoted == pytest.approx(ours[: len(quoted)], abs=1e-12)
 
 
+NOTED = [  # paper, claim, how its NOTES.md or paper.yaml quotes value and interval, file
+    ("moskvichev2025", "CKCE hardly moves with the brightness", "10.7 [7.3, 14.0]", "NOTES.md"),
+    ("moskvichev2025", "CKCE prefers one network at every brightness", "2.5 [-0.4, 6.1]", "NOTES.md"),
+    ("moskvichev2025", "JKCE prefers different networks by brightness", "0.3 [-1.1, 5.5]", "NOTES.md"),
+    ("berta2026", "foundation models recover most", "0.2 points (-10.5 to 10.9", "NOTES.md"),
+    ("berta2026", "foundation models recover most", "0.2 (-10.5 to 10.9", "paper.yaml"),
+    ("berta2026", "warm-started CatBoost is the best without a GPU", "3.1 (-7.2 to 7.7)", "NOTES.md"),
+]
+
+
+@pytest.mark.parametrize("paper, claim, said, file", NOTED, ids=[f"{one[0]}, {one[1]}, {one[3]}" for one in NOTED])
+def test_notes_quote_the_claims_as_they_came_out(paper, claim, said, file):
+    assert said in " ".join((ROOT / "experiments" / paper / file).read_text().split())
+    found = pd.read_csv(RESULTS / paper / "claims.csv").set_index("claim").loc[claim]
+    assert [float(v) for v in re.findall(r"-?\d+\.\d+", said)] == [round(found[name], 1) for name in ("value", "low", "high")]
+
+
+@pytest.mark.parametrize("paper", sorted(path.parent.name for path in RESULTS.glob("*/claims.csv")))
+def test_notes_count_the_claims_as_they_came_out(paper):
+    """Wherever NOTES.md says how many claims there are, hold, fail or are undecided."""
+    text = " ".join((ROOT / "experiments" / paper / "NOTES.md").read_text().split())
+    verdicts = pd.read_csv(RESULTS / paper / "claims.csv")["verdict"]
+    counts = verdicts.value_counts()
+    patterns = {"": r"(\d+) (?:claims|conclusions)\b", "holds": r"(\d+) holds?\b", "fails": r"(\d+) fails?\b"}
+    for verdict, pattern in (patterns | {"undecided": r"(\d+) (?:is|are) undecided"}).items():
+        said = {int(number) for number in re.findall(pattern, text)}
+        assert said <= {int(counts[verdict]) if verdict else len(verdicts)}, (verdict, said)
+
+
 def test_discrepancies_quote_the_tables_as_they_came_out():
     found = pd.read_csv(RESULTS / "gruber2025" / "reproduction.csv", low_memory=False)
     text = page("explanation/discrepancies.md")
