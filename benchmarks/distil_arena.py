@@ -54,10 +54,25 @@ ON = {
 }  # fmt: skip
 
 OF_CLASSES = {
-    3: ["dirichlet3_calibrated", "dirichlet3_overconfident", "dirichlet3_underconfident", "dirichlet3_harmonic",
-        "ties_k3_calibrated", "fitted_tabular_k3_abalone", "fitted_tabular_k3_connect_4"],
-    10: ["dirichlet10_calibrated", "dirichlet10_overconfident", "dirichlet10_underconfident", "dirichlet10_harmonic",
-         "saturated_k10_calibrated", "rare_k10_calibrated", "fitted_images_k10_lenet5", "fitted_images_k10_resnet20"],
+    3: [
+        "dirichlet3_calibrated",
+        "dirichlet3_overconfident",
+        "dirichlet3_underconfident",
+        "dirichlet3_harmonic",
+        "ties_k3_calibrated",
+        "fitted_tabular_k3_abalone",
+        "fitted_tabular_k3_connect_4",
+    ],
+    10: [
+        "dirichlet10_calibrated",
+        "dirichlet10_overconfident",
+        "dirichlet10_underconfident",
+        "dirichlet10_harmonic",
+        "saturated_k10_calibrated",
+        "rare_k10_calibrated",
+        "fitted_images_k10_lenet5",
+        "fitted_images_k10_resnet20",
+    ],
 }  # fmt: skip  (those of which the class-wise error is known; it is 0 where the predictions are calibrated)
 
 

@@ -207,7 +207,8 @@ def test_estimates_are_few_have_one_headline_and_say_what_was_measured():
         assert 1 <= len(own) <= 5 and [one.headline for one in own] == [True] + [False] * (len(own) - 1)
         assert all(one.interval.level == 0.95 for one in own)
         if notion == "classwise":
-            assert all(one.coverage is None and "not measured" in one.coverage_note for one in own)
+            assert [one.estimator for one in own] == ["best_fast", "binned15"]
+            assert all(one.measured_at == (200, 3) and one.coverage.value > 0.95 and one.regret is None for one in own)
     best = found.errors[0]
     assert best.estimator == "best" and best.measured_at == (200, 3) and best.coverage.value > 0.9
     assert best.interval.low <= best.interval.value <= best.interval.high

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from harness.errors import BadInputError, UndefinedError
 from harness.judging.findings import Certified, ErrorEstimate, Interval, Judged
-from harness.judging.measured import estimator_of, estimators_of, halves_of
+from harness.judging.measured import classes_of, estimator_of, estimators_of, halves_of
 from harness.judging.words import percent
 
 Array = NDArray[np.float64]
@@ -34,7 +34,7 @@ LARGEST_STACK = 200_000  # n k^2 up to which the stack is fitted; above, tempera
 HALVES, FEW_HALVES = 200, 40
 CHEAP = 100_000  # numbers in p up to which intervals from 200 halves are made
 MEASURED_LEVEL = 0.95  # of the intervals whose coverage was measured
-NOT_MEASURED = "Coverage was not measured for class-wise errors."
+FALLING = "Coverage of a binned estimate falls as n grows, as bins hide part of the error."
 ASSUMPTION = (
     "The probability of the event, as a function of the score, goes up and down by no more than 1 in all (total variation at "
     "most 1): every function that only rises does, and so does every one that only falls. Rows are independent."
@@ -134,15 +134,15 @@ def _with_measured(made: ErrorEstimate, row: dict[str, Any] | None, data: Judged
         note.append("No interval: too dear at this n.")
     trials, covered, at = 0, 0, None
     if notion == "classwise":
-        note.append(NOT_MEASURED)
-    elif row is not None:
+        row = classes_of(made.estimator, data.n, data.k)
+    if row is not None:
         trials, covered, at = row["trials"], row["covered"], (row["n"], row["k"])
-        if made.estimator in BOOTSTRAPPED:
+        if made.estimator in BOOTSTRAPPED and notion != "classwise":
             half = halves_of(notion, made.estimator, data.n)
             trials, covered = (half["trials"], half["covered"]) if half else (0, 0)
             at = (half["n"], row["k"]) if half else at
-            if half and data.n > 2 * half["n"]:
-                note.append("Coverage of a binned estimate falls as n grows, as bins hide part of the error.")
+        if made.estimator in BOOTSTRAPPED and trials and data.n > 2 * at[0]:
+            note.append(FALLING)
         if not trials and has_interval:
             note.append("Coverage was not measured here.")
         elif has_interval and abs(made.interval.level - MEASURED_LEVEL) > 1e-9:

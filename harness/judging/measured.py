@@ -13,7 +13,7 @@ FILE = Path(__file__).with_name("measured.json")
 
 @lru_cache(maxsize=1)
 def measured() -> dict[str, Any]:
-    """{"size": [...], "estimators": [...]}: rows with notion, n, k and what was measured there."""
+    """{"size": [...], "halves": [...], "classes": [...], "estimators": [...]}: rows with notion, n, k and what was measured."""
     found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
     return found
 
@@ -57,3 +57,8 @@ def halves_of(notion: str, estimator: str, n: int) -> dict[str, Any] | None:
     """Coverage of the true error by an estimator's intervals from halves, over problems of all families: n, trials, covered."""
     rows = [row for row in measured().get("halves", []) if (row["notion"], row["estimator"]) == (notion, estimator)]
     return min(rows, key=lambda row: (abs(math.log(row["n"] / n)), row["n"]), default=None)
+
+
+def classes_of(estimator: str, n: int, k: int) -> dict[str, Any] | None:
+    """Coverage of the true class-wise error by an estimator's intervals at the nearest n and k: n, k, trials, covered."""
+    return nearest([row for row in measured().get("classes", []) if row["estimator"] == estimator], n, k)
