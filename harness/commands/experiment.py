@@ -247,7 +247,7 @@ class Experiment:
     def render(self, frame) -> tuple[list[Path], dict[str, dict[str, int]], list[str]]:
         """Draw and write everything people look at; returns the files, the page last, the number of rows by source and verdict,
         and sentences on what the reader should know. Nothing is drawn, and nothing overwritten, where there is no number."""
-        from harness.report import arena_page, figure_files, reproduction, tables
+        from harness.report import arena_page, figure_files, plots, reproduction, tables
         from harness.report import page as report
 
         if not len(frame):
@@ -268,6 +268,7 @@ class Experiment:
                 return arena_page.save(self, frame), {}, notes
         shown, config = self._shown(frame), self.shown_config()
         figure, summary, wide, compared = self._drawn(frame, shown, config, notes)
+        small = None if self.is_sweep else plots.for_phones(self._draws(), shown, config)
         if not self.is_sweep:  # the figure of a sweep has the times, other results are the same on every machine
             summary = summary.drop(columns="cpu_seconds", errors="ignore")
         stem = self.folder / self.stem
@@ -280,10 +281,11 @@ class Experiment:
                 for old in self.folder.glob("reproduction*.csv"):
                     old.unlink()
             diagrams = list(self._reliability())
+            narrow = None if small is None else figure_files.svg_of(small)
             for _, _, drawn in diagrams:
                 files += drawn
             page = self.folder / f"{self.stem}.html"
-            files.append(report.save(self, frame, files, wide, compared, page, self._caption(figure), diagrams))
+            files.append(report.save(self, frame, files, wide, compared, page, self._caption(figure), diagrams, narrow))
         return files, reproduction.counts_by_source(compared) if compared is not None else {}, notes
 
     def swept(self) -> dict[str, list[str]]:
@@ -299,7 +301,7 @@ class Experiment:
     def _drawn(self, frame, shown, config, notes):
         """(figure, summary, wide table, paper against ours or None). A paper's item draws its own experiment, and variations in
         sampling alone; other variations are drawn in the general way, and compared with nothing."""
-        from harness.report import plots, ranking_plot, rankings, reproduction, sweep_plots, tables
+        from harness.report import plots, rankings, reproduction, sweep_plots, tables
         from harness.report.shown import label
         from harness.report.sweep_tables import SweepResults
 
@@ -307,12 +309,11 @@ class Experiment:
             results = SweepResults(self.plan)
             figure = sweep_plots.render(results, shown, config)
             return figure, results.summary(shown, config), results.table(shown, config), None
-        item = load_item(self.paper, config["item"]) if config["item"] and variations.same_quantities(self.differs) else None
+        item = self._item()
         view = item or (rankings if config["ranking"] else None)
         compared = None
         try:
-            draw = item.render if item else ranking_plot.render if config["ranking"] else plots.overview
-            figure = draw(shown, config)
+            figure = self._draws()(shown, config)
             summary = getattr(view, "summary", tables.summary)(shown, config)
             wide = getattr(view, "table", tables.wide)(shown, config)
             if item and config["compare"]:
@@ -331,6 +332,18 @@ class Experiment:
             why = compared.loc[compared["verdict"].eq("not reproducible here"), "reason"].unique()
             notes += [f"not judged against the paper: {reason}" for reason in why if isinstance(reason, str) and reason]
         return figure, summary, wide, compared if compared is not None and len(compared) else None
+
+    def _item(self):
+        """The paper's item that draws this experiment; None where it is drawn in a general way."""
+        own = self.config["item"] and variations.same_quantities(self.differs)
+        return load_item(self.paper, self.config["item"]) if own else None
+
+    def _draws(self):
+        """What draws the figure, (records, config) -> Figure, of all but a sweep."""
+        from harness.report import plots, ranking_plot
+
+        item = self._item()
+        return item.render if item else ranking_plot.render if self.config["ranking"] else plots.overview
 
     def wide(self, frame):
         """The table for people: rows by problem and n (and swept values), a column per estimator."""

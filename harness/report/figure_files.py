@@ -14,6 +14,21 @@ from harness.report.style import STYLE, figure_settings, font_scale
 ALWAYS_WRITTEN = ("png", "svg")  # what the terminal names and what the page shows
 
 
+def svg_of(figure) -> bytes:
+    """A figure as SVG, the same bytes in every run; of one that was drawn anew for phones, which stands in the page alone."""
+    import io
+
+    import matplotlib.pyplot as plt
+
+    held = io.BytesIO()
+    with plt.rc_context(STYLE):
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+        figure.savefig(held, format="svg", metadata={"Date": None, "Creator": None})
+    plt.close(figure)
+    return held.getvalue()
+
+
 def save(figure, stem: Path, config=None) -> list[Path]:
     """<stem>.png and .svg and the other formats of config["figure"] (pdf where there is no config), in its size, dpi and font;
     the same bytes in every run."""

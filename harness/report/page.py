@@ -3,6 +3,7 @@ where it all comes from."""
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import os
@@ -40,7 +41,7 @@ MAX_ROWS = 1000  # rows of paper against ours on the page; reproduction.csv hold
 LEAST_TEXT = 1.2  # of its drawn size: letters of 7 points are 11 pixels then
 
 
-def save(experiment, records, files, wide, compared, path: Path, caption: str, diagrams=()) -> Path:
+def save(experiment, records, files, wide, compared, path: Path, caption: str, diagrams=(), narrow: bytes | None = None) -> Path:
     """Write the page. It says nothing that differs between two computations of the same numbers: no date, no machine, no folder.
 
     Parameters
@@ -57,6 +58,8 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
         Of the figure.
     diagrams : iterable of (title, caption, files)
         Reliability diagrams, put inline as well.
+    narrow : bytes, optional
+        The SVG of the figure drawn anew for phones.
     """
     svg = next(f for f in files if f.suffix == ".svg")
     config = experiment.shown_config()
@@ -76,6 +79,7 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
         place=_place(experiment, paper, config),
         own=own,
         svg=inline(svg.read_text(), "caption"),
+        narrow=base64.b64encode(narrow).decode() if narrow else "",
         diagrams=[
             (t, c, inline(next(f for f in drawn if f.suffix == ".svg").read_text(), f"caption{i}"))
             for i, (t, c, drawn) in enumerate(diagrams, 1)

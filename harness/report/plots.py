@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from harness.math.notions import NOTIONS
-from harness.report import captions, papers_points
+from harness.report import captions, papers_points, style
 from harness.report.evaluation import evaluate
 from harness.report.marks import KIND_NAMES, arrow, fit_texts, legend, marks, sample_ticks, say_no_estimate, spacing, truth_line
 from harness.report.reproduction import TRUTH
@@ -170,6 +170,15 @@ def across_problems(records, config):
     fit_texts(figure, axes, config, named=len(series))
     figure.set_label(captions.of_figure(table[table["estimator"].isin(series)], config, "across_problems"))
     return figure
+
+
+def for_phones(draw, records, config):
+    """The figure of one of the functions above drawn anew for a narrow screen; None of any other, or of a size that was asked."""
+    if draw not in (overview, convergence, side_by_side) or config["figure"].get("size"):
+        return None
+    if draw is overview and _view(records) is across_problems:  # a row per estimand already, however wide
+        return None
+    return draw(records, style.narrow(config))
 
 
 def caption(records, config) -> str:

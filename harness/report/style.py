@@ -35,6 +35,7 @@ STYLE = {
     "svg.fonttype": "path", "legend.frameon": False,
 }  # fmt: skip
 WIDTH = 6.75  # inches, two columns of a paper
+NARROW = 3.4  # inches: on a phone of 390 pixels letters of 7 points are then about 10 pixels
 
 
 def pyplot() -> Any:
@@ -85,4 +86,10 @@ def font_scale(config):
 def figure_size(config, height):
     """Inches: what the configuration says, else the usual width and the height that the content needs."""
     asked = config["figure"].get("size")
-    return tuple(asked) if asked else (WIDTH, height * max(1.0, font_scale(config)))
+    width = NARROW if config["figure"].get("narrow") else WIDTH
+    return tuple(asked) if asked else (width, height * max(1.0, font_scale(config)))
+
+
+def narrow(config):
+    """The configuration of the same figure for a phone: one panel beside the other no more, and as wide as the screen."""
+    return {**config, "figure": {**config["figure"], "panels_per_row": 1, "narrow": True}}
