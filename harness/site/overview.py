@@ -44,4 +44,5 @@ def answers(root: build.Sources) -> list[list[str]]:
     """The arena's answer in ten lines, as the page of its stored results says it; none without that page."""
     page = root.root / "arena" / "index.html"
     rows = read_back.table(page.read_text(encoding="utf-8"), "answers") if page.is_file() else None
-    return [[row[i] for i in SHOWN] for row in (rows or [])[1:11] if len(row) > max(SHOWN)]
+    kept = [[row[i] for i in SHOWN] for row in (rows or [])[1:11] if len(row) > max(SHOWN)]
+    return [[row[0].replace(" = ", "\u00a0=\u00a0"), *row[1:]] for row in kept]  # no line ends inside of "n = 200"
