@@ -12,6 +12,7 @@ from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, is_positive
 from harness.estimators.binned import check_bins
 from harness.estimators.selection import settings_of, validation_risks
+from harness.math import beta_sums
 from harness.math.divergences import ENTROPY, SQUARED, Bregman
 from harness.math.estimands import OWN, norm_name, p_norm
 from harness.math.folds import fold_of
@@ -138,12 +139,40 @@ class DirichletKernel:
     def products(self, p, y, points, settings, rng=None):
         """For every setting (a bandwidth), residual products at every array of `points`: features f - E^[Y | f] of a kernel
         regression on (p, y), without leaving anything out, for the points are other samples (gruber2025, Section 4.1)."""
-        bandwidths = [dataclasses.replace(self, **one).bandwidth for one in settings]
-        if any(b in RULES for b in bandwidths):
-            raise BadInputError(f"bandwidth is {next(b for b in bandwidths if b in RULES)}; a setting of a grid needs a number.")
+        bandwidths = self._bandwidths(settings)
         at = [self._ratios(x, p, y, bandwidths) for x in points]
         for i in range(len(settings)):
             yield [ResidualGram(_columns(x) - of_points[i]) for x, of_points in zip(points, at)]
+
+    def fold_products(self, settings, p, y, fold, points=()):
+        """`selection.fold_products` of scalars: the kernel sums of all folds come from the same cells of predictions."""
+        bandwidths = self._bandwidths(settings)
+        held_out = [np.flatnonzero(fold == j) for j in range(int(fold.max()) + 1)]
+        x = np.concatenate([p, *points])
+        ends = np.cumsum([len(p), *(len(one) for one in points)])
+        parts = [slice(start, stop) for start, stop in zip(ends[:-1], ends[1:])]
+        z, t = self._clipped(x), self._clipped(p)
+        others = (fold[:, None] != np.arange(len(held_out))).astype(np.float64)
+        fast = beta_sums.applies(z, t, others, bandwidths)
+        sample, _ = beta_sums.distinct(t, np.stack([others, others * y[:, None]], axis=2))
+        theta, index = np.unique(np.log(z[:, 1]) - np.log(z[:, 0]), return_inverse=True)
+        for i, b in enumerate(bandwidths):
+            if fast and beta_sums.cheaper(len(x), len(p), b):
+                values = beta_sums.beta_sums(theta, sample, b).values
+                gaps = x[:, None] - np.clip(values[:, :, 1] / values[:, :, 0], 0.0, 1.0)[index]
+            else:
+                gaps = np.full((len(x), len(held_out)), np.nan)  # of other folds than a point's own nothing is asked
+                for j, rows in enumerate(held_out):
+                    rows = np.concatenate([rows, np.arange(len(p), len(x))])
+                    gaps[rows, j] = x[rows] - self._ratios(x[rows], p[fold != j], y[fold != j], (b,))[0][:, 0]
+            for j, rows in enumerate(held_out):
+                yield j, i, ResidualGram(gaps[rows, j, None]), [ResidualGram(gaps[part, j, None]) for part in parts]
+
+    def _bandwidths(self, settings):
+        bandwidths = [dataclasses.replace(self, **one).bandwidth for one in settings]
+        if any(b in RULES for b in bandwidths):
+            raise BadInputError(f"bandwidth is {next(b for b in bandwidths if b in RULES)}; a setting of a grid needs a number.")
+        return bandwidths
 
     def _clipped(self, p):
         return np.clip(two_columns(p), self.floor, 1.0 - self.floor)

@@ -12,6 +12,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import gammaln
 
 from harness.errors import BadInputError
+from harness.math import beta_sums
 
 BLOCK_ENTRIES = 1 << 17  # kernel entries held at a time: 1 MB stays in the cache
 LOG_NEGLIGIBLE = -700.0  # a smaller exponential is negligible beside 1, and denormal numbers take ten times as long
@@ -40,7 +41,23 @@ def dirichlet_sums(points, centres, hits, bandwidths, leave_out=None, nothing=LO
     points: (m, k) positive; centres: (n, k); hits: (n, c). leave_out: (m,), the centre that each point leaves out, None for none.
     Returns (ratios, log_density): ratios (b, m, c) = sum_j k(z; t_j) hits_j / sum_j k(z; t_j), log_density (b, m) = log of the
     mean kernel. The matrix log(Z) T' is shared by all bandwidths, the largest exponent of a row is taken out before exp; a share
-    below exp(nothing) of it is 0. O(m n (k + c)) per bandwidth, blocked."""
+    below exp(nothing) of it is 0. O(m n (k + c)) per bandwidth, blocked; two columns of many points by `beta_sums`, in nearly linear
+    time and to 1e-10."""
+    if np.isfinite(nothing) and beta_sums.applies(points, centres, hits, bandwidths):
+        fast = [beta_sums.cheaper(len(points), len(centres), b) for b in bandwidths]
+        if any(fast):
+            found = [
+                beta_sums.regressions(points, centres, hits, b, leave_out)
+                if one
+                else [x[0] for x in _direct_sums(points, centres, hits, (b,), leave_out, nothing)]
+                for b, one in zip(bandwidths, fast)
+            ]
+            return np.array([ratios for ratios, _ in found]), np.array([density for _, density in found])
+    return _direct_sums(points, centres, hits, bandwidths, leave_out, nothing)
+
+
+def _direct_sums(points, centres, hits, bandwidths, leave_out=None, nothing=LOG_NEGLIGIBLE):
+    """`dirichlet_sums` over all pairs."""
     m, n = len(points), len(centres)
     logs = np.column_stack([np.log(points), np.ones(m)])
     constants = [gammaln((centres / b + 1.0).sum(axis=1)) - gammaln(centres / b + 1.0).sum(axis=1) for b in bandwidths]

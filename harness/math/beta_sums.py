@@ -1,0 +1,342 @@
+"""Sums of Beta kernels at many points in nearly linear time, each with a bound on its error that is computed beside it.
+
+With theta = log z - log(1 - z), the kernel (`kernels.dirichlet_sums`) is, up to a factor of z alone, an exponential:
+
+    log k_b(z; t) = c(t) + theta t / b + log(1 - z) / b,   c(t) = log Gamma(1/b + 2) - log Gamma(t/b + 1) - log Gamma((1-t)/b + 1)
+
+so that, of centres t in [t0 - h, t0 + h] and any theta0, sum_j w_j k_b(z; t_j) is a sum of exp(c_j + theta0 t_j / b) times exp(kappa
+x_j), kappa = (theta - theta0) h / b and x_j = (t_j - t0) / h. Interpolation of exp(kappa x) on [-1, 1] at q Chebyshev nodes is off
+by at most 4 sum_{i >= q} I_i(|kappa|) (Trefethen, Approximation Theory and Practice, theorem 4.2; I_i, the modified Bessel functions,
+are its Chebyshev coefficients). This is used twice: the centres of a cell go to q nodes with weights of their own, and the sums at
+the points of a cell come from those at q nodes in theta. As weights and kernels are positive, so that log sum_j w_j exp(theta a_j)
+is convex in theta, a sum over a cell is bounded from below by its values at the nodes, and the errors become relative ones.
+
+A cell is as wide as 1.75 standard deviations of the kernel, so that there are pi / (1.75 sqrt(b)): O(n q) per bandwidth and weight,
+and some 25 q^2 / sqrt(b) exponentials. Where the bound is above TOLERANCE, narrower cells are tried, and few points get direct sums.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.polynomial.chebyshev import chebvander
+from scipy.special import digamma, gammaln
+
+ORDER = 17  # q, odd: the middle of a cell is then a node
+WIDTH = 1.75  # of a cell, in standard deviations of the kernel
+FINEST = 8.0  # by how much cells are narrower at most where the bound asks for it
+FEW_POINTS = 64  # so many points are summed directly rather than once more with narrower cells
+EDGE_CELLS, EDGE_PARTS = 3, 4  # so many cells beside 0 and 1, where the kernel is no Gaussian, are cut in so many
+TOLERANCE = 4e-11  # largest error of a sum of weights, relative to it, that is let through; that of a ratio is twice as large
+ROUNDING = 2.0**-50
+NEGLIGIBLE = 45.0  # exp(-45) of the largest is below rounding, also 10^4 times
+SMALLEST_BANDWIDTH = 5e-6  # below, rounding of exponents of 1 / b is the larger error, in the direct sums also
+TABLE = 4096  # points at which the density of cells is tabulated
+CHUNK = 1 << 13  # samples, or exponentials in units of 2^5, at a time: they stay in the cache
+
+NODES = np.cos(np.pi * (np.arange(ORDER) + 0.5) / ORDER)  # of centres
+TO_NODES = np.linalg.inv(chebvander(NODES, ORDER - 1)).T  # from moments sum_j w_j T_i(x_j) to weights of the nodes
+POINT_NODES = np.cos(np.pi * np.arange(ORDER) / (ORDER - 1))  # of points: with both ends and the middle
+TO_SERIES = np.linalg.inv(chebvander(POINT_NODES, ORDER - 1))  # from values at the nodes to a Chebyshev series
+LEBESGUE = 4.0  # above the Lebesgue constants 2 / pi log(q + 1) + 1 of both
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Kernel sums at m points. values: (m, d, c), times exp(log_scale) (m,) and (1 - z)^(1/b) the sums of d groups of weights;
+    error: (m, d), the bound on the error of each of a group's values. own: (m,), the term of the centre that the point leaves out,
+    on the same scale; 0 where there is none, or it is not among the values."""
+
+    values: np.ndarray
+    log_scale: np.ndarray
+    error: np.ndarray
+    own: np.ndarray
+
+
+@dataclass(frozen=True)
+class Centres:
+    """Sorted distinct centres. t: (n, 2), columns 1 - t and t; weights: (n, d, c), nonnegative, of d groups: the first of a
+    group, its counts, is nowhere exceeded by its others (the hits)."""
+
+    t: np.ndarray
+    weights: np.ndarray
+
+    def constants(self, b):
+        """c(t), as the direct sums have it."""
+        return gammaln((self.t / b + 1.0).sum(axis=1)) - gammaln(self.t / b + 1.0).sum(axis=1)
+
+
+def distinct(t, weights):
+    """(Centres, index): rows of t (n, 2) that are equal become one, of the sum of their weights (n, d, c)."""
+    _, first, index = np.unique(t[:, 1], return_index=True, return_inverse=True)
+    if len(first) == len(t):
+        order = np.argsort(t[:, 1], kind="stable")
+        return Centres(t[order], weights[order]), index
+    flat = weights.reshape(len(t), -1)
+    total = np.column_stack([np.bincount(index, column) for column in flat.T])
+    return Centres(t[first], total.reshape(len(first), *weights.shape[1:])), index
+
+
+def applies(points, centres, hits, bandwidths):
+    """Whether these are the sums of this module: two columns that sum to 1, shares of hits between 0 and 1."""
+    if centres.shape[1] != 2 or min(bandwidths) < SMALLEST_BANDWIDTH:
+        return False
+    off = max(np.abs(x.sum(axis=1) - 1.0).max(initial=0.0) for x in (points, centres))
+    return bool(off <= 4.0 * np.finfo(float).eps and hits.min(initial=0.0) >= 0.0 and hits.max(initial=0.0) <= 1.0)
+
+
+def cheaper(m, n, b):
+    """Whether they cost less than m n kernels."""
+    return m * n > 1e6 + 6e4 / np.sqrt(b)
+
+
+def regressions(points, centres, hits, b, leave_out=None):
+    """(ratios (m, c), log_density (m,)) of `kernels.dirichlet_sums` for two columns and one bandwidth."""
+    sample, of_centre = distinct(centres, np.column_stack([np.ones(len(hits)), hits])[:, None])
+    theta = np.log(points[:, 1]) - np.log(points[:, 0])
+    own = None if leave_out is None else of_centre[leave_out]
+    order = np.lexsort((theta,) if own is None else (own, theta))
+    other = np.diff(theta[order], prepend=np.nan) != 0.0
+    if own is not None:
+        other |= np.diff(own[order], prepend=-1) != 0
+    index = np.empty(len(order), dtype=np.int64)
+    index[order] = np.cumsum(other) - 1
+    first = order[other]
+    found = beta_sums(theta[first], sample, b, None if own is None else own[first])
+    values, without = found.values[index, 0], found.own[index]
+    total, of_hits = values[:, 0] - without, values[:, 1:]
+    if leave_out is not None:
+        of_hits = of_hits - without[:, None] * hits[leave_out]
+    density = np.log(total) + found.log_scale[index] + np.log(points[:, 0]) / b - np.log(len(hits) - (leave_out is not None))
+    return np.clip(of_hits / total[:, None], 0.0, 1.0), density
+
+
+def beta_sums(theta, centres: Centres, b, leave_out=None, width=WIDTH) -> Sums:
+    """The sums at m sorted points, log z - log(1 - z) = theta (m,). leave_out: (m,), the index of a centre of count 1 that is left
+    out where its term would be nearly all of the sum; elsewhere its term is given (`Sums.own`)."""
+    constants = centres.constants(b)
+    cells = _cells(centres, constants, b, width)
+    found = _by_cells(theta, cells, b, leave_out, width)
+    worst = np.flatnonzero((found.error > TOLERANCE * (found.values[:, :, 0] - found.own[:, None])).any(axis=1))
+    own = None if leave_out is None else leave_out[worst]
+    if len(worst) > FEW_POINTS and width > WIDTH / FINEST:
+        again = beta_sums(theta[worst], centres, b, own, width / 2.0)
+    else:
+        again = _direct_sums(theta[worst], centres, constants, b, own)
+    for name in ("values", "log_scale", "error", "own"):
+        getattr(found, name)[worst] = getattr(again, name)
+    return found
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """Cells of centres: middle, half their width, theta0 (tilt) and largest exponent `top` in each (k,); mass (k, d) and node
+    weights (k, q, d c) of exp(exponent - top); of every centre, its cell, x in it and that exponent."""
+
+    middle: np.ndarray
+    half: np.ndarray
+    tilt: np.ndarray
+    top: np.ndarray
+    mass: np.ndarray
+    nodes: np.ndarray
+    of: np.ndarray
+    x: np.ndarray
+    exponent: np.ndarray
+
+
+def _edges(b, width):
+    """Cell edges in t: even in arcsin sqrt t, in which the kernel's width is sqrt(b) / 2; finer beside 0 and 1."""
+    count = int(np.ceil(np.pi / (width * np.sqrt(b))))
+    edge = min(EDGE_CELLS, count)
+    fine = np.arange(0, edge * EDGE_PARTS) / EDGE_PARTS
+    at = np.unique(np.concatenate([fine, np.arange(edge, count - edge + 1), count - fine]))
+    return np.sin(at * (np.pi / 2.0 / count)) ** 2
+
+
+def _cells(centres, constants, b, width):
+    t, n = centres.t[:, 1], len(centres.t)
+    index = np.searchsorted(_edges(b, width)[1:-1], t, side="right")
+    first = np.flatnonzero(np.diff(index, prepend=-1))
+    last = np.append(first[1:], n)
+    of = np.repeat(np.arange(len(first)), last - first)
+    low, high = t[first], t[last - 1]
+    middle, half = (low + high) / 2.0, np.maximum((high - low) / 2.0, 1e-9 * b)
+    tilt = digamma(middle / b + 1.0) - digamma((1.0 - middle) / b + 1.0)
+    exponent = constants + tilt[of] * t / b
+    top = np.maximum.reduceat(exponent, first)
+    exponent -= top[of]
+    x = (t - middle[of]) / half[of]
+    d, c = centres.weights.shape[1:]
+    flat = centres.weights.reshape(n, d * c)
+    moments = np.zeros((len(first), ORDER, d * c))
+    for start in range(0, n, CHUNK):
+        stop = min(start + CHUNK, n)
+        series = chebvander(x[start:stop], ORDER - 1).T
+        weights = np.exp(exponent[start:stop])[:, None] * flat[start:stop]
+        for k in range(of[start], of[stop - 1] + 1):
+            rows = slice(max(first[k], start) - start, min(last[k], stop) - start)
+            moments[k] += series[:, rows] @ weights[rows]
+    return _Cells(middle, half, tilt, top, moments[:, 0, ::c], TO_NODES @ moments, of, x, exponent)
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """Blocks of points: their middle theta0 (B,), the t around which the sums are taken, the logarithm of their scale; the cells
+    `near` (B, L), with the exponent of each relative to the scale, -inf for none; and what the others sum to at most (B, d)."""
+
+    theta: np.ndarray
+    around: np.ndarray
+    scale: np.ndarray
+    near: np.ndarray
+    exponent: np.ndarray
+    outside: np.ndarray
+
+    def part(self, rows):
+        return _Blocks(*(getattr(self, name)[rows] for name in ("theta", "around", "scale", "near", "exponent", "outside")))
+
+
+def _blocks(low, high, cells, b):
+    theta = (low + high) / 2.0
+    exponent = cells.top + (theta[:, None] - cells.tilt) * (cells.middle / b)
+    log_mass = np.log(cells.mass.max(axis=1))
+    scale = (exponent + log_mass).max(axis=1)
+    exponent -= scale[:, None]
+    share = np.exp(exponent + log_mass)
+    around = share @ cells.middle / share.sum(axis=1)
+    most = np.full(exponent.shape, -np.inf)
+    keep = exponent + log_mass > -NEGLIGIBLE
+    for end in (low, high):
+        off = (end - theta)[:, None]
+        spread = np.abs(end[:, None] - cells.tilt) * (cells.half / b)
+        bound = exponent + off * (cells.middle - around[:, None]) / b + spread
+        most = np.maximum(most, bound)
+        keep |= bound + log_mass > (bound - 2.0 * spread + log_mass).max(axis=1, keepdims=True) - NEGLIGIBLE
+    first, stop = keep.argmax(axis=1), keep.shape[1] - keep[:, ::-1].argmax(axis=1)
+    at = np.arange(keep.shape[1])
+    most[(at >= first[:, None]) & (at < stop[:, None])] = -np.inf
+    near = first[:, None] + np.arange((stop - first).max())
+    exponent = np.where(near < stop[:, None], np.take_along_axis(exponent, np.minimum(near, len(at) - 1), axis=1), -np.inf)
+    return _Blocks(theta, around, scale, np.minimum(near, len(at) - 1), exponent, np.exp(most) @ cells.mass)
+
+
+def _bound(kappa):
+    """4 sum_{i >= q} I_i(kappa), from I_i <= (kappa / 2)^i / i! exp(kappa^2 / (4 (i + 1))) and I_{i+1} <= I_i kappa / (2 (i + 1));
+    for a large kappa what any interpolant obeys."""
+    kappa = np.minimum(np.abs(kappa), 600.0)
+    small = np.minimum(kappa, ORDER + 1.0)
+    series = np.exp(np.log(8.0) - gammaln(ORDER + 1.0) + small * small / (4.0 * (ORDER + 1.0))) * (small / 2.0) ** ORDER
+    return np.where(kappa <= ORDER + 1.0, series, (1.0 + LEBESGUE) * np.exp(kappa)) + ROUNDING * np.exp(kappa)
+
+
+def _at(theta, blocks, cells, b):
+    """(values (B, m, d c), error (B, m, d)) at the points theta (B, m) of blocks: the sums over the cells near, and bounds."""
+    count, m = theta.shape
+    values, error = np.empty((count, m, cells.nodes.shape[2])), np.empty((count, m, cells.mass.shape[1]))
+    step = max(1, 32 * CHUNK // (m * blocks.near.shape[1] * ORDER))
+    for start in range(0, count, step):
+        rows = slice(start, start + step)
+        part, at = blocks.part(rows), theta[rows]
+        near = part.near
+        kappa = (at[:, :, None] - cells.tilt[near][:, None]) * (cells.half[near] / b)[:, None]
+        off = (at - part.theta[:, None])[:, :, None] * ((cells.middle[near] - part.around[:, None]) / b)[:, None]
+        base = part.exponent[:, None] + off
+        kernel = np.exp(base[..., None] + kappa[..., None] * NODES)
+        values[rows] = kernel.reshape(len(at), m, -1) @ cells.nodes[near].reshape(len(at), -1, values.shape[2])
+        error[rows] = (np.exp(base) * _bound(kappa)) @ cells.mass[near] + part.outside[:, None]
+    return values, error
+
+
+def _by_cells(theta, cells, b, leave_out, width):
+    """Sums with their bounds; none is direct."""
+    m, (d, c) = len(theta), (cells.mass.shape[1], cells.nodes.shape[2] // cells.mass.shape[1])
+    index = _point_cells(theta, b, width)
+    first = np.flatnonzero(np.diff(index, prepend=-1))
+    last = np.append(first[1:], m)
+    blocks = _blocks(theta[first], theta[last - 1], cells, b)
+    of = np.repeat(np.arange(len(first)), last - first)
+    values, error = np.empty((m, d * c)), np.empty((m, d))
+    crowded = np.flatnonzero(last - first > ORDER)
+    todo = last - first <= ORDER
+    if len(crowded):
+        half = (theta[last - 1] - theta[first])[crowded] / 2.0
+        part = blocks.part(crowded)
+        at_nodes, of_nodes = _at(part.theta[:, None] + half[:, None] * POINT_NODES, part, cells, b)
+        series = TO_SERIES @ at_nodes
+        bounds = _between_nodes(at_nodes[:, :, ::c], of_nodes, half, part, cells, b)
+        fine = (bounds[0] <= TOLERANCE * bounds[1]).all(axis=1)
+        todo[crowded[~fine]] = True
+        for i in np.flatnonzero(fine):
+            rows = slice(first[crowded[i]], last[crowded[i]])
+            y = (theta[rows] - part.theta[i]) / max(half[i], 1e-300)
+            values[rows], error[rows] = chebvander(y, ORDER - 1) @ series[i], bounds[0][i]
+    # the others one by one, as many at a time as there are nodes
+    pieces = [(k, s) for k in np.flatnonzero(todo) for s in range(first[k], last[k], ORDER)]
+    if pieces:
+        block, start = np.array(pieces).T
+        at = np.minimum(start[:, None] + np.arange(ORDER), last[block][:, None] - 1)
+        values[at], error[at] = _at(theta[at], blocks.part(block), cells, b)
+    off = (theta - blocks.theta[of]) / b
+    own = np.zeros(m)
+    if leave_out is not None:
+        # exactly the numbers that its sum is made of
+        j = cells.of[leave_out]
+        exponent = cells.top[j] + (blocks.theta[of] - cells.tilt[j]) * (cells.middle[j] / b) - blocks.scale[of]
+        kappa = (theta - cells.tilt[j]) * (cells.half[j] / b)
+        own = np.exp(exponent + off * (cells.middle[j] - blocks.around[of]) + kappa * cells.x[leave_out] + cells.exponent[leave_out])
+    return Sums(values.reshape(m, d, c), blocks.scale[of] + off * blocks.around[of], error, own)
+
+
+def _point_cells(theta, b, width):
+    """A number for every point, the same within a cell: width times sqrt(b / (z (1 - z) + b)) wide in theta."""
+    at = np.linspace(theta[0], theta[-1], TABLE)
+    z = 1.0 / (1.0 + np.exp(-np.abs(at)))
+    density = np.sqrt((z * (1.0 - z) + b) / b) / width
+    total = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2.0 * np.diff(at))])
+    return np.floor(np.interp(theta, at, total)).astype(np.int64)
+
+
+def _between_nodes(counts, error, half, blocks, cells, b):
+    """(error, least sum), (B, d), of the sums interpolated between the nodes of blocks."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_sum = np.log(counts)
+        # a convex function is above each of its secants, drawn on: below the values by no more than between neighbouring nodes
+        least = np.exp(log_sum.min(axis=1) - np.abs(np.diff(log_sum, axis=1)).max(axis=1))
+    near, theta = blocks.near, blocks.theta[:, None]
+    kappa = np.abs(theta - cells.tilt[near]) * cells.half[near] / b
+    share = np.exp(blocks.exponent + kappa)
+    wide = half[:, None] * (np.abs(cells.middle[near] - blocks.around[:, None]) + cells.half[near]) / b
+    interpolation = np.einsum("bl,bld->bd", share * _bound(wide), cells.mass[near])
+    return interpolation + LEBESGUE * error.max(axis=1), np.where(np.isfinite(least), least, 0.0)
+
+
+def _direct_sums(theta, centres, constants, b, leave_out):
+    m, shape = len(theta), centres.weights.shape[1:]
+    found = Sums(np.empty((m, *shape)), np.empty(m), np.zeros((m, shape[0])), np.zeros(m))
+    for i in range(m):
+        own = None if leave_out is None else int(leave_out[i])
+        alone = own is not None and centres.weights[own, :, 0].max() <= 1.0
+        found.values[i], found.log_scale[i] = _direct(theta[i], centres, constants, b, own if alone else None)
+        if own is not None and not alone:
+            found.own[i] = np.exp(constants[own] + theta[i] * centres.t[own, 1] / b - found.log_scale[i])
+    return found
+
+
+def _direct(theta, centres, constants, b, without):
+    """(values (d, c), log_scale) at one point, but for the centre `without`. The exponent is concave in t: bisection finds the
+    centres that matter."""
+    t, n = centres.t[:, 1], len(constants)
+
+    def exponent(j):
+        return constants[j] + theta * t[j] / b
+
+    peak = bisect_left(range(n), theta, key=lambda j: digamma(t[j] / b + 1.0) - digamma(centres.t[j, 0] / b + 1.0))
+    beside = [j for j in range(max(0, peak - 2), min(n, peak + 3)) if j != without]
+    largest = max(exponent(j) for j in beside)
+    first = bisect_left(range(peak), largest - NEGLIGIBLE, key=exponent)
+    last = peak + bisect_left(range(peak, n), NEGLIGIBLE - largest, key=lambda j: -exponent(j))
+    kernel = np.exp(constants[first:last] + theta * t[first:last] / b - largest)
+    if without is not None and first <= without < last:
+        kernel[without - first] = 0.0
+    return np.tensordot(kernel, centres.weights[first:last], axes=1), largest
