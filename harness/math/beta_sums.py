@@ -31,7 +31,8 @@ FEW_POINTS = 64  # so many points are summed directly rather than once more with
 EDGE_CELLS, EDGE_PARTS = 3, 4  # so many cells beside 0 and 1, where the kernel is no Gaussian, are cut in so many
 TOLERANCE = 4e-11  # largest error of a sum of weights, relative to it, that is let through; that of a ratio is twice as large
 ROUNDING = 2.0**-50
-NEGLIGIBLE = 45.0  # exp(-45) of the largest is below rounding, also 10^4 times
+NEGLIGIBLE = 32.0  # cells of less than exp(-32) of the largest are left out, which the bound counts
+FAR = 60.0  # centres of less than exp(-60) of the largest are left out of direct sums
 SMALLEST_BANDWIDTH = 5e-6  # below, rounding of exponents of 1 / b is the larger error, in the direct sums also
 TABLE = 4096  # points at which the density of cells is tabulated
 CHUNK = 1 << 13  # samples, or exponentials in units of 2^5, at a time: they stay in the cache
@@ -226,7 +227,8 @@ def _bound(kappa):
     for a large kappa what any interpolant obeys."""
     kappa = np.minimum(np.abs(kappa), 600.0)
     small = np.minimum(kappa, ORDER + 1.0)
-    series = np.exp(np.log(8.0) - gammaln(ORDER + 1.0) + small * small / (4.0 * (ORDER + 1.0))) * (small / 2.0) ** ORDER
+    logs = ORDER * np.log(np.maximum(small, 1e-12) / 2.0) - gammaln(ORDER + 1.0)
+    series = 8.0 * np.exp(logs + small * small / (4.0 * (ORDER + 1.0)))
     return np.where(kappa <= ORDER + 1.0, series, (1.0 + LEBESGUE) * np.exp(kappa)) + ROUNDING * np.exp(kappa)
 
 
@@ -289,10 +291,12 @@ def _by_cells(theta, cells, b, leave_out, width):
 
 
 def _point_cells(theta, b, width):
-    """A number for every point, the same within a cell: width times sqrt(b / (z (1 - z) + b)) wide in theta."""
+    """A number for every point, the same within a cell: some 0.8 width sqrt(b / (z (1 - z) + b)) wide in theta, and less where the
+    kernel is skew."""
     at = np.linspace(theta[0], theta[-1], TABLE)
     z = 1.0 / (1.0 + np.exp(-np.abs(at)))
-    density = np.sqrt((z * (1.0 - z) + b) / b) / width
+    variance = z * (1.0 - z) / b
+    density = 1.2 * np.sqrt(variance + 1.0) * (1.0 + 0.3 / np.sqrt(variance / 20.0 + 1.0)) / width
     total = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2.0 * np.diff(at))])
     return np.floor(np.interp(theta, at, total)).astype(np.int64)
 
@@ -303,11 +307,14 @@ def _between_nodes(counts, error, half, blocks, cells, b):
         log_sum = np.log(counts)
         # a convex function is above each of its secants, drawn on: below the values by no more than between neighbouring nodes
         least = np.exp(log_sum.min(axis=1) - np.abs(np.diff(log_sum, axis=1)).max(axis=1))
-    near, theta = blocks.near, blocks.theta[:, None]
-    kappa = np.abs(theta - cells.tilt[near]) * cells.half[near] / b
-    share = np.exp(blocks.exponent + kappa)
+    near = blocks.near
+    # what each cell contributes in the middle; where it is below the error of its own nodes, that error
+    kappa = (blocks.theta[:, None] - cells.tilt[near]) * cells.half[near] / b
+    share = np.exp(blocks.exponent[..., None] + kappa[..., None] * NODES)
+    of_cells = np.einsum("blq,blqd->bld", share, cells.nodes[near][..., :: cells.nodes.shape[2] // cells.mass.shape[1]])
+    of_cells = np.maximum(of_cells, 0.0) + (np.exp(blocks.exponent) * _bound(kappa))[..., None] * cells.mass[near]
     wide = half[:, None] * (np.abs(cells.middle[near] - blocks.around[:, None]) + cells.half[near]) / b
-    interpolation = np.einsum("bl,bld->bd", share * _bound(wide), cells.mass[near])
+    interpolation = np.einsum("bl,bld->bd", _bound(wide), of_cells)
     return interpolation + LEBESGUE * error.max(axis=1), np.where(np.isfinite(least), least, 0.0)
 
 
@@ -334,8 +341,8 @@ def _direct(theta, centres, constants, b, without):
     peak = bisect_left(range(n), theta, key=lambda j: digamma(t[j] / b + 1.0) - digamma(centres.t[j, 0] / b + 1.0))
     beside = [j for j in range(max(0, peak - 2), min(n, peak + 3)) if j != without]
     largest = max(exponent(j) for j in beside)
-    first = bisect_left(range(peak), largest - NEGLIGIBLE, key=exponent)
-    last = peak + bisect_left(range(peak, n), NEGLIGIBLE - largest, key=lambda j: -exponent(j))
+    first = bisect_left(range(peak), largest - FAR, key=exponent)
+    last = peak + bisect_left(range(peak, n), FAR - largest, key=lambda j: -exponent(j))
     kernel = np.exp(constants[first:last] + theta * t[first:last] / b - largest)
     if without is not None and first <= without < last:
         kernel[without - first] = 0.0
