@@ -6,15 +6,16 @@ import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import qr
+from scipy.linalg import qr, solve_triangular
 
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, is_positive
 from harness.estimators.selection import fold_products, largest_diagnostics, settings_of
 from harness.math.folds import fold_of
-from harness.math.kernels import pivoted_cholesky
+from harness.math.kernels import pivoted_cholesky, rbf
 from harness.math.notions import checked
 from harness.math.risk import ResidualGram, residuals, risk
+from harness.math.shifted import shifted_solutions
 
 FOLDS = 5
 SVD_MAX_RANK = 200
@@ -67,7 +68,8 @@ class KernelRidge:
     ridge below about 1e-16 n^0.5 is as good as none, for rounding of K decides.
 
     diagnostics: rank and residual, the largest of the folds; ridge and risk, those chosen. O(n r^2) per fold and r^2 (r + d)
-    per ridge at most, for rank r; no n x n matrix.
+    per ridge at most, for rank r; no n x n matrix. "ukkr" of a rank above 200 has its ridges solved for to 1e-13 in one Krylov
+    space (`math.shifted`) where that is enough, and no eigenvectors.
 
     References
     ----------
@@ -132,31 +134,45 @@ class KernelRidge:
         return {"ridge": GRIDS[self.kind, scalar] if self.ridge == "risk" else (float(self.ridge),)}
 
     def products(self, p, y, points, settings, rng=None):
-        """For every setting (ridge, gamma), residual products at every array of `points`, fitted on (p, y); one decomposition for
-        all ridges. Their diagnostics are the rank and the residual trace of the decomposition."""
-        decomposed = {}
-        for one in settings:
-            own = dataclasses.replace(self, **one)
-            if own.ridge == "risk":
-                raise BadInputError("ridge is risk; a setting of a grid needs a number.")
-            if own.gamma not in decomposed:
-                decomposed[own.gamma] = own._decomposition(p, y, points)
-            eigenvalues, z, at, diagnostics = decomposed[own.gamma]
-            c = own.ridge * len(p) ** POWERS[self.kind]
+        """For every setting (ridge, gamma), residual products at every array of `points`, fitted on (p, y); one decomposition, or
+        one Krylov space, for all ridges. Their diagnostics are the rank and the residual trace of the decomposition."""
+        own = [dataclasses.replace(self, **one) for one in settings]
+        if any(one.ridge == "risk" for one in own):
+            raise BadInputError("ridge is risk; a setting of a grid needs a number.")
+        fits = {}
+        for one in own:
+            if one.gamma not in fits:
+                fits[one.gamma] = one._fit(p, y, points, sorted({o.ridge for o in own if o.gamma == one.gamma}))
+            yield fits[one.gamma](one.ridge)
+
+    def _fit(self, p, y, points, ridges):
+        """ridge -> the residual products at each of `points`."""
+        kernel = pivoted_cholesky(p, self.gamma, self.tolerance, self.max_rank)
+        diagnostics = {"rank": float(kernel.factor.shape[1]), "residual": kernel.residual}
+        u, scale = residuals(p, y), len(p) ** POWERS[self.kind]
+        if self.kind == "ukkr" and kernel.factor.shape[1] > SVD_MAX_RANK:
+            gram = kernel.factor.T @ kernel.factor
+            solutions = shifted_solutions(gram, kernel.factor.T @ u, [ridge * scale for ridge in ridges])
+            if solutions is not None:
+                # k(p)' L^-T X in the place of phi(p)' X: fewer columns than points are solved for
+                weights = solve_triangular(kernel.triangle, np.column_stack(solutions), lower=True, trans="T")
+                at = [np.split(rbf(x, kernel.pivots, self.gamma) @ weights, len(ridges), axis=1) for x in points]
+                return lambda ridge: [ResidualGram(g[ridges.index(ridge)], diagnostics=diagnostics) for g in at]
+            eigenvalues, rotation = _from_gram(gram)
+        else:
+            eigenvalues, rotation = _spectrum(kernel.factor)
+        z = rotation.T @ (kernel.factor.T @ u)
+        features = [kernel.features(x) @ rotation for x in points]
+
+        def by_eigenvectors(ridge):
+            c = ridge * scale
             if self.kind == "ukkr":
                 coefficients = z / (eigenvalues + c)[:, None]
-                yield [ResidualGram(features @ coefficients, diagnostics=diagnostics) for features in at]
-            else:
-                maps, signs = _signed_maps(eigenvalues, z, c)
-                yield [ResidualGram(features if maps is None else features @ maps, signs, diagnostics) for features in at]
+                return [ResidualGram(phi @ coefficients, diagnostics=diagnostics) for phi in features]
+            maps, signs = _signed_maps(eigenvalues, z, c)
+            return [ResidualGram(phi if maps is None else phi @ maps, signs, diagnostics) for phi in features]
 
-    def _decomposition(self, p, y, points):
-        """Eigenvalues l (r,), z = V' phi(p)' U (r, d), features of the points (m, r) each, and what the rank left out."""
-        kernel = pivoted_cholesky(p, self.gamma, self.tolerance, self.max_rank)
-        eigenvalues, rotation = _spectrum(kernel.factor)
-        z = rotation.T @ (kernel.factor.T @ residuals(p, y))
-        diagnostics = {"rank": float(kernel.factor.shape[1]), "residual": kernel.residual}
-        return eigenvalues, z, [kernel.features(x) @ rotation for x in points], diagnostics
+        return by_eigenvectors
 
 
 def _spectrum(factor):
@@ -166,7 +182,11 @@ def _spectrum(factor):
     if factor.shape[1] <= SVD_MAX_RANK:
         _, singular, right = np.linalg.svd(np.linalg.qr(factor, mode="r"))
         return singular**2, right.T
-    eigenvalues, rotation = np.linalg.eigh(factor.T @ factor)
+    return _from_gram(factor.T @ factor)
+
+
+def _from_gram(gram):
+    eigenvalues, rotation = np.linalg.eigh(gram)
     seen = eigenvalues > eigenvalues[-1] * np.finfo(float).eps
     return eigenvalues[seen], rotation[:, seen]
 

@@ -273,12 +273,14 @@ def _by_cells(theta, cells, b, leave_out, width):
             rows = slice(first[crowded[i]], last[crowded[i]])
             y = (theta[rows] - part.theta[i]) / max(half[i], 1e-300)
             values[rows], error[rows] = chebvander(y, ORDER - 1) @ series[i], bounds[0][i]
-    # the others one by one, as many at a time as there are nodes
-    pieces = [(k, s) for k in np.flatnonzero(todo) for s in range(first[k], last[k], ORDER)]
-    if pieces:
-        block, start = np.array(pieces).T
-        at = np.minimum(start[:, None] + np.arange(ORDER), last[block][:, None] - 1)
-        values[at], error[at] = _at(theta[at], blocks.part(block), cells, b)
+    # the others one by one, those of cells with about as many together
+    pieces = np.array([(k, s) for k in np.flatnonzero(todo) for s in range(first[k], last[k], ORDER)], dtype=np.int64)
+    block, start = pieces.reshape(-1, 2).T
+    size = np.minimum(last[block] - start, ORDER)
+    for least, most in ((1, 3), (4, 8), (9, ORDER)):
+        some = (size >= least) & (size <= most)
+        at = np.minimum(start[some][:, None] + np.arange(most), last[block[some]][:, None] - 1)
+        values[at], error[at] = _at(theta[at], blocks.part(block[some]), cells, b)
     off = (theta - blocks.theta[of]) / b
     own = np.zeros(m)
     if leave_out is not None:
