@@ -31,7 +31,7 @@ FEW_POINTS = 64  # so many points are summed directly rather than once more with
 EDGE_CELLS, EDGE_PARTS = 3, 4  # so many cells beside 0 and 1, where the kernel is no Gaussian, are cut in so many
 TOLERANCE = 4e-11  # largest error of a sum of weights, relative to it, that is let through; that of a ratio is twice as large
 ROUNDING = 2.0**-50
-NEGLIGIBLE = 32.0  # cells of less than exp(-32) of the largest are left out, which the bound counts
+NEGLIGIBLE = 34.0  # cells of less than exp(-34) of the largest are left out, which the bound counts
 FAR = 60.0  # centres of less than exp(-60) of the largest are left out of direct sums
 SMALLEST_BANDWIDTH = 5e-6  # below, rounding of exponents of 1 / b is the larger error, in the direct sums also
 TABLE = 4096  # points at which the density of cells is tabulated
@@ -185,7 +185,7 @@ def _cells(centres, constants, b, width):
 @dataclass(frozen=True)
 class _Blocks:
     """Blocks of points: their middle theta0 (B,), the t around which the sums are taken, the logarithm of their scale; the cells
-    `near` (B, L), with the exponent of each relative to the scale, -inf for none; and what the others sum to at most (B, d)."""
+    `near` (B, L), with the exponent of each relative to the scale, -inf for none; and what the others sum to at most (B,)."""
 
     theta: np.ndarray
     around: np.ndarray
@@ -199,27 +199,28 @@ class _Blocks:
 
 
 def _blocks(low, high, cells, b):
-    theta = (low + high) / 2.0
-    exponent = cells.top + (theta[:, None] - cells.tilt) * (cells.middle / b)
-    log_mass = np.log(cells.mass.max(axis=1))
-    scale = (exponent + log_mass).max(axis=1)
-    exponent -= scale[:, None]
-    share = np.exp(exponent + log_mass)
-    around = share @ cells.middle / share.sum(axis=1)
-    most = np.full(exponent.shape, -np.inf)
-    keep = exponent + log_mass > -NEGLIGIBLE
-    for end in (low, high):
-        off = (end - theta)[:, None]
-        spread = np.abs(end[:, None] - cells.tilt) * (cells.half / b)
-        bound = exponent + off * (cells.middle - around[:, None]) / b + spread
-        most = np.maximum(most, bound)
-        keep |= bound + log_mass > (bound - 2.0 * spread + log_mass).max(axis=1, keepdims=True) - NEGLIGIBLE
-    first, stop = keep.argmax(axis=1), keep.shape[1] - keep[:, ::-1].argmax(axis=1)
-    at = np.arange(keep.shape[1])
+    theta, half, count = (low + high) / 2.0, ((high - low) / 2.0)[:, None], len(cells.middle)
+    away = theta[:, None] - cells.tilt
+    share = away * (cells.middle / b)
+    share += cells.top + np.log(cells.mass.max(axis=1))
+    peak, scale = cells.middle[share.argmax(axis=1)], share.max(axis=1)
+    # at most, anywhere in the block: beside exp((theta - theta0) peak / b)
+    most = share - scale[:, None]
+    most += np.abs(away) * (cells.half / b)
+    most += np.abs(cells.middle - peak[:, None]) * (half / b)
+    most += cells.half * (half / b)
+    keep = most > -NEGLIGIBLE
+    first, stop = keep.argmax(axis=1), count - keep[:, ::-1].argmax(axis=1)
+    at = np.arange(count)
     most[(at >= first[:, None]) & (at < stop[:, None])] = -np.inf
     near = first[:, None] + np.arange((stop - first).max())
-    exponent = np.where(near < stop[:, None], np.take_along_axis(exponent, np.minimum(near, len(at) - 1), axis=1), -np.inf)
-    return _Blocks(theta, around, scale, np.minimum(near, len(at) - 1), exponent, np.exp(most) @ cells.mass)
+    there, near = near < stop[:, None], np.minimum(near, count - 1)
+    exponent = cells.top[near] + (theta[:, None] - cells.tilt[near]) * (cells.middle / b)[near] - scale[:, None]
+    exponent[~there] = -np.inf
+    share = np.exp(exponent) * cells.mass[near].max(axis=2)
+    around = np.einsum("bl,bl->b", share, cells.middle[near]) / share.sum(axis=1)
+    outside = count * np.exp(most.max(axis=1) + np.abs(around - peak) * half[:, 0] / b)
+    return _Blocks(theta, around, scale, near, exponent, outside)
 
 
 def _bound(kappa):
@@ -246,7 +247,7 @@ def _at(theta, blocks, cells, b):
         base = part.exponent[:, None] + off
         kernel = np.exp(base[..., None] + kappa[..., None] * NODES)
         values[rows] = kernel.reshape(len(at), m, -1) @ cells.nodes[near].reshape(len(at), -1, values.shape[2])
-        error[rows] = (np.exp(base) * _bound(kappa)) @ cells.mass[near] + part.outside[:, None]
+        error[rows] = (np.exp(base) * _bound(kappa)) @ cells.mass[near] + part.outside[:, None, None]
     return values, error
 
 
