@@ -181,7 +181,8 @@ class DirichletKernel:
         """E^[Y | x], (b, m, 1) for scalars, (b, m, k) for vectors."""
         hits = y[:, None].astype(np.float64) if p.ndim == 1 else one_hot(y, p.shape[1])
         leave_out = np.arange(len(p)) if leave_one_out else None
-        return dirichlet_sums(self._clipped(x), self._clipped(p), hits, bandwidths, leave_out)[0]
+        pruned = not self.generators  # somebody's own F may ask what is nearly 0 for its logarithm
+        return dirichlet_sums(self._clipped(x), self._clipped(p), hits, bandwidths, leave_out, pruned=pruned)[0]
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,8 @@ import numpy as np
 from numpy.polynomial.chebyshev import chebvander
 from scipy.special import digamma, gammaln
 
+from harness.math.near_pairs import log_normaliser
+
 ORDER = 17  # q, odd: the middle of a cell is then a node
 WIDTH = 1.75  # of a cell, in standard deviations of the kernel
 FINEST = 8.0  # by how much cells are narrower at most where the bound asks for it
@@ -66,7 +68,7 @@ class Centres:
 
     def constants(self, b):
         """c(t), as the direct sums have it."""
-        return gammaln((self.t / b + 1.0).sum(axis=1)) - gammaln(self.t / b + 1.0).sum(axis=1)
+        return log_normaliser(self.t, b)
 
 
 def distinct(t, weights):
@@ -289,7 +291,9 @@ def _by_cells(theta, cells, b, leave_out, width):
         j = cells.of[leave_out]
         exponent = cells.top[j] + (blocks.theta[of] - cells.tilt[j]) * (cells.middle[j] / b) - blocks.scale[of]
         kappa = (theta - cells.tilt[j]) * (cells.half[j] / b)
-        own = np.exp(exponent + off * (cells.middle[j] - blocks.around[of]) + kappa * cells.x[leave_out] + cells.exponent[leave_out])
+        own = np.exp(
+            exponent + off * (cells.middle[j] - blocks.around[of]) + kappa * cells.x[leave_out] + cells.exponent[leave_out]
+        )
     return Sums(values.reshape(m, d, c), blocks.scale[of] + off * blocks.around[of], error, own)
 
 

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.special import gammaln
 
 from harness.errors import BadInputError
-from harness.math import beta_sums
+from harness.math import beta_sums, near_pairs
+from harness.math.near_pairs import log_normaliser
 
 BLOCK_ENTRIES = 1 << 17  # kernel entries held at a time: 1 MB stays in the cache
 LOG_NEGLIGIBLE = -700.0  # a smaller exponential is negligible beside 1, and denormal numbers take ten times as long
+SAFE_RANGE = 600.0  # exponents this far apart need not be scaled by row
 PREDICTION_FLOOR = 1e-7  # popordanoska2024 clips predictions here; log 0 has no kernel
 FEW_COLUMNS = 4  # up to so many columns, a product of matrices per bandwidth is cheaper than one shared by all of them
 PIVOT_CANDIDATES = 64  # points of the largest residuals that are looked at together
@@ -32,7 +33,7 @@ def two_columns(p):
     return np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
 
 
-def dirichlet_sums(points, centres, hits, bandwidths, leave_out=None, nothing=LOG_NEGLIGIBLE):
+def dirichlet_sums(points, centres, hits, bandwidths, leave_out=None, nothing=LOG_NEGLIGIBLE, pruned=True):
     """Kernel regression and density for several bandwidths b at once.
 
     k_b(z; t) is the density at z of Dir(t / b + 1): log k_b = sum_j (t_j / b) log z_j + log Gamma(sum_j (t_j / b + 1))
@@ -41,33 +42,55 @@ def dirichlet_sums(points, centres, hits, bandwidths, leave_out=None, nothing=LO
     points: (m, k) positive; centres: (n, k); hits: (n, c). leave_out: (m,), the centre that each point leaves out, None for none.
     Returns (ratios, log_density): ratios (b, m, c) = sum_j k(z; t_j) hits_j / sum_j k(z; t_j), log_density (b, m) = log of the
     mean kernel. The matrix log(Z) T' is shared by all bandwidths, the largest exponent of a row is taken out before exp; a share
-    below exp(nothing) of it is 0. O(m n (k + c)) per bandwidth, blocked; two columns of many points by `beta_sums`, in nearly linear
-    time and to 1e-10."""
-    if np.isfinite(nothing) and beta_sums.applies(points, centres, hits, bandwidths):
-        fast = [beta_sums.cheaper(len(points), len(centres), b) for b in bandwidths]
-        if any(fast):
-            found = [
-                beta_sums.regressions(points, centres, hits, b, leave_out)
-                if one
-                else [x[0] for x in _direct_sums(points, centres, hits, (b,), leave_out, nothing)]
-                for b, one in zip(bandwidths, fast)
-            ]
-            return np.array([ratios for ratios, _ in found]), np.array([density for _, density in found])
-    return _direct_sums(points, centres, hits, bandwidths, leave_out, nothing)
+    below exp(nothing) of it is 0. O(m n (k + c)) per bandwidth, blocked.
+
+    pruned: leave out what is below rounding (ratios keep 1e-10 of 1, and not of themselves where they are nearly 0): two columns
+    of many points go by `beta_sums` in nearly linear time, and small bandwidths see only centres that are near."""
+    if not pruned or not np.isfinite(nothing):
+        return _all_pairs(points, centres, hits, bandwidths, leave_out, nothing)
+    ratios, density = np.empty((len(bandwidths), len(points), hits.shape[1])), np.empty((len(bandwidths), len(points)))
+    linear = beta_sums.applies(points, centres, hits, bandwidths)
+    others = []
+    for i, b in enumerate(bandwidths):
+        if linear and beta_sums.cheaper(len(points), len(centres), b):
+            ratios[i], density[i] = beta_sums.regressions(points, centres, hits, b, leave_out)
+        else:
+            others.append(i)
+    if others:
+        some = [bandwidths[i] for i in others]
+        ratios[others], density[others] = near_pairs.sums(points, centres, hits, some, leave_out, _all_pairs)
+    return ratios, density
 
 
-def _direct_sums(points, centres, hits, bandwidths, leave_out=None, nothing=LOG_NEGLIGIBLE):
-    """`dirichlet_sums` over all pairs."""
+def _all_pairs(points, centres, hits, bandwidths, leave_out=None, nothing=LOG_NEGLIGIBLE, constants=None):
+    """`dirichlet_sums` over all pairs. constants: `log_normaliser` of every bandwidth."""
     m, n = len(points), len(centres)
+    constants = [log_normaliser(centres, b) for b in bandwidths] if constants is None else constants
+    if hits.shape[1] > FEW_COLUMNS and ((hits == 0.0) | (hits == 1.0)).all() and (hits.sum(axis=1) == 1.0).all():
+        # one class each: with the centres sorted by class, sums over runs of columns are cheaper than a product
+        label = hits.argmax(axis=1)
+        order = np.argsort(label, kind="stable")
+        present, starts = np.unique(label[order], return_index=True)
+        centres, constants = centres[order], [one[order] for one in constants]
+        leave_out = None if leave_out is None else np.argsort(order)[leave_out]
+    else:
+        present, starts = None, None
     logs = np.column_stack([np.log(points), np.ones(m)])
-    constants = [gammaln((centres / b + 1.0).sum(axis=1)) - gammaln(centres / b + 1.0).sum(axis=1) for b in bandwidths]
-    ratios, density = np.empty((len(bandwidths), m, hits.shape[1])), np.empty((len(bandwidths), m))
+    highest = [one.max() for one in constants]
+    lowest = logs[:, :-1].min() * centres.sum(axis=1).max()  # of all products: above highest - SAFE_RANGE nothing underflows
+    safe = [one.min() + lowest / b > top - SAFE_RANGE for one, top, b in zip(constants, highest, bandwidths)]
+    ratios, density = np.zeros((len(bandwidths), m, hits.shape[1])), np.empty((len(bandwidths), m))
     weights = np.column_stack([np.ones(n), hits])
     others = n - (leave_out is not None)
     step = max(1, BLOCK_ENTRIES // n)
     kernel = np.empty((step, n))
     shared = len(bandwidths) > 1 and centres.shape[1] > FEW_COLUMNS  # else the constant goes through the product, too
-    at_once = [] if shared else [np.ascontiguousarray(np.column_stack([centres / b, c]).T) for b, c in zip(bandwidths, constants)]
+    shifts = [top if ok else 0.0 for top, ok in zip(highest, safe)]
+    at_once = (
+        []
+        if shared
+        else [np.ascontiguousarray(np.column_stack([centres / b, c - top]).T) for b, c, top in zip(bandwidths, constants, shifts)]
+    )
     for start in range(0, m, step):
         rows = slice(start, min(start + step, m))
         block = kernel[: rows.stop - start]
@@ -75,19 +98,32 @@ def _direct_sums(points, centres, hits, bandwidths, leave_out=None, nothing=LOG_
         for i, (b, constant) in enumerate(zip(bandwidths, constants)):
             if shared:
                 np.multiply(products, 1.0 / b, out=block)
-                block += constant
+                block += constant - shifts[i]
             else:
                 np.matmul(logs[rows], at_once[i], out=block)
-            if leave_out is not None:
-                block[np.arange(len(block)), leave_out[rows]] = -np.inf
-            largest = block.max(axis=1)
-            block -= largest[:, None]
-            np.maximum(block, nothing, out=block)
-            np.exp(block, out=block)
-            sums = block @ weights
-            sums[sums <= n * np.exp(nothing)] = 0.0
-            density[i, rows] = np.log(sums[:, 0]) + largest - np.log(others)
-            ratios[i, rows] = sums[:, 1:] / sums[:, :1]
+            own = None if leave_out is None else (np.arange(len(block)), leave_out[rows])
+            if safe[i]:
+                largest = shifts[i]
+                np.exp(block, out=block)
+                if own is not None:
+                    block[own] = 0.0
+            else:
+                if own is not None:
+                    block[own] = -np.inf
+                largest = block.max(axis=1)
+                block -= largest[:, None]
+                np.maximum(block, nothing, out=block)
+                np.exp(block, out=block)
+            if present is None:
+                sums = block @ weights
+                total, of_hits = sums[:, :1], sums[:, 1:]
+            else:
+                of_hits = np.zeros((len(block), hits.shape[1]))
+                of_hits[:, present] = np.add.reduceat(block, starts, axis=1)
+                total = of_hits.sum(axis=1, keepdims=True)
+            of_hits[of_hits <= n * np.exp(nothing)] = 0.0
+            density[i, rows] = np.log(total[:, 0]) + largest - np.log(others)
+            ratios[i, rows] = of_hits / total
     return ratios, density
 
 
