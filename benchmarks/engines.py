@@ -2,9 +2,10 @@
 
 Cells that do nothing but use a processor for 10 ms, or 100 ms, in worker processes of this machine. Of the records of a run,
 
-    efficiency = sum over cells of their wall seconds / (workers x (end of the last cell - begin of the first cell)),
+    busy = sum over cells of their wall seconds / (workers x (end of the last cell - begin of the first cell)),
 
-which is 1 where no worker ever waits. Starting the cluster and drawing are not in it; `start` is the time from the call to the
+which is 1 where no worker ever waits or does anything else (drawing samples, writing records). The parallel efficiency is that of two
+workers divided by that of engine=serial, which does the same beside cells. Starting the cluster and drawing are not in it; `start` is the time from the call to the
 first cell. Wall seconds of a cell count what other programs of a busy machine took from it, in both sums.
 """
 
@@ -39,6 +40,7 @@ def measured(engine: str, seconds: float, folder: Path) -> dict[str, float]:
     (folder / f"{name}.py").write_text(BUSY.format(seconds))
     asked = ["problem=beta_wavy", "n=20", f"reps={CELLS[seconds]}", "estimator=[]", f"+estimator.busy._target_={name}.busy"]
     run = Experiment.of([*asked, f"engine={engine}", f"jobs={WORKERS}", f"out={folder / name}"])
+    workers = 1 if engine == "serial" else WORKERS
     called = time.time()
     run.compute(quiet=True)
     ended = time.time()
@@ -46,7 +48,7 @@ def measured(engine: str, seconds: float, folder: Path) -> dict[str, float]:
     assert len(frame) == CELLS[seconds]
     begin, end = (frame["written"] - frame["seconds"]).min(), frame["written"].max()
     return {
-        "efficiency": frame["seconds"].sum() / (WORKERS * (end - begin)),
+        "busy": frame["seconds"].sum() / (workers * (end - begin)),
         "start": begin - called,
         "cells": end - begin,
         "whole": ended - called,
@@ -54,16 +56,18 @@ def measured(engine: str, seconds: float, folder: Path) -> dict[str, float]:
 
 
 def main(chosen: list[str]) -> None:
-    found = [e for e in engines.NAMES[1:] if e not in engines.PACKAGES or importlib.util.find_spec(engines.PACKAGES[e])]
+    found = [e for e in engines.NAMES if e not in engines.PACKAGES or importlib.util.find_spec(engines.PACKAGES[e])]
     with tempfile.TemporaryDirectory() as folder:
         sys.path.insert(0, folder)
         print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors, {WORKERS} workers; wall seconds")
-        print(f"{'engine':<8}{'cell':>8}{'cells':>7}{'efficiency':>12}{'start':>8}{'in cells':>10}{'whole':>8}")
-        for engine in chosen or found:
+        print(f"{'engine':<8}{'cell':>8}{'cells':>7}{'busy':>8}{'efficiency':>12}{'start':>8}{'in cells':>10}{'whole':>8}")
+        alone: dict[float, float] = {}
+        for engine in ["serial", *(e for e in chosen or found if e != "serial")]:
             for seconds, cells in CELLS.items():
                 took = measured(engine, seconds, Path(folder))
+                efficiency = took["busy"] / alone.setdefault(seconds, took["busy"])
                 print(
-                    f"{engine:<8}{seconds * 1000:>5.0f} ms{cells:>7,}{took['efficiency']:>12.3f}{took['start']:>8.1f}"
+                    f"{engine:<8}{seconds * 1000:>5.0f} ms{cells:>7,}{took['busy']:>8.3f}{efficiency:>12.3f}{took['start']:>8.1f}"
                     f"{took['cells']:>10.1f}{took['whole']:>8.1f}",
                     flush=True,
                 )

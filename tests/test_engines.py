@@ -288,19 +288,24 @@ def test_an_address_where_nobody_is_ends_in_one_sentence(name, address, out, cli
     assert code == 2 and err.count("\n") == 1 and f"where no {name} cluster answers" in err, err
 
 
-def test_addresses_are_checked_before_anything_is_planned(cli):
-    for options, said in (
-        (("engine=loky", "address=head:8786"), "address is 'head:8786', but engine=loky has none"),
-        (("engine=serial", "address=head:8786"), "but engine=serial has none"),
-        (("engine=dask", "address=head"), "address is 'head'; with engine=dask it is HOST:PORT"),
-        (("engine=dask", "address=auto"), "with engine=dask it is"),
-        (("engine=dask", "address=head:99999"), "with engine=dask it is"),
-        (("engine=ray", "address=tcp://head:1"), "with engine=ray it is auto, HOST:PORT or ray://HOST:PORT"),
-        (("engine=ray", "address=[1,2]"), "with engine=ray it is"),
+def test_addresses_are_checked():
+    for engine, address, said in (
+        ("loky", "head:8786", "address is 'head:8786', but engine=loky has none"),
+        ("serial", "head:8786", "but engine=serial has none"),
+        ("dask", "head", "address is 'head'; with engine=dask it is HOST:PORT"),
+        ("dask", "auto", "with engine=dask it is"),
+        ("dask", "head:99999", "with engine=dask it is"),
+        ("dask", 8786, "address is 8786; with engine=dask it is"),
+        ("ray", "tcp://head:1", "with engine=ray it is auto, HOST:PORT or ray://HOST:PORT"),
+        ("ray", [1, 2], "with engine=ray it is"),
     ):
         with pytest.raises(BadInputError) as refused:
-            Experiment.of([*SMALL, *options])
+            engines.check({"engine": engine, "address": address})
         assert said in str(refused.value)
+    for engine, address in (("dask", "head:8786"), ("dask", "tls://[::1]:1"), ("ray", "auto"), ("ray", "ray://a.b:10001")):
+        engines.check({"engine": engine, "address": address})
+    with pytest.raises(BadInputError, match="engine=loky has none"):
+        Experiment.of([*SMALL, "engine=loky", "address=head:8786"])
 
 
 @pytest.mark.slow
