@@ -10,6 +10,7 @@
 # make foundation  the optional foundation models and their tests;  make peers: other libraries' estimators and theirs
 # make engines     Dask, Ray, submitit and a server that speaks S3, and the tests of one run on all of them
 # make hours       the commands that reproduce a paper, and the studies of many repetitions; nobody runs these but you
+# make faults      kills, full disks and damaged stores at random moments, and 100,000 damaged files, some ten minutes
 # make lock        fresh pins;  make benchmark: speed;  make clean: remove the environment
 PYTHON ?= python3
 VENV := .venv
@@ -17,7 +18,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 MOTO := .venv-moto
 
-.PHONY: run help results recompute test golden slow hours foundation peers engines docs site setup lint benchmark lock clean
+.PHONY: run help results recompute test golden slow hours foundation peers engines docs site setup lint faults benchmark lock clean
 
 run: setup
 	$(BIN)/calharness experiment=berta2026_fig1
@@ -78,6 +79,10 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "installing packages, about a minute with a fast connection"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,site,docs]'
 	touch $(STAMP)
+
+# faults at random moments (killed processes, full disks, damaged stores) and damaged files of predictions; ten minutes
+faults: setup
+	PYTHONPATH=tests $(BIN)/python -m faults.run
 
 lint: setup
 	$(BIN)/ruff check .

@@ -19,12 +19,12 @@ import numpy as np
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 TIMES = 20  # injections of each fault
 PATIENCE = 300.0
-MODULE = '''
+MODULE = """
 import ctypes, os, time
 import numpy as np
 
 def slow(p, y):
-    time.sleep(0.01)
+    time.sleep(0.02)
     return float(p.mean())
 def _chosen(p):
     return int(p[0] * 1e6) % 3 == 0  # of some samples only, which nobody chose
@@ -48,7 +48,7 @@ def fork(p, y):
     if _chosen(p) and not os.fork():
         return -1.0
     return float(p.mean())
-'''
+"""
 PROGRESS = re.compile(r"\s*|.*\d[\d,]* of [\d,]+ cells.*")
 SAID = re.compile(r"(calharness: |  [\d,]+ cells (failed|of other)|a worker process was killed|[\w./]+: [\d,]+ cells).*\S")
 
@@ -96,17 +96,22 @@ class Place:
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         self.whole = self.compute(folder / "whole")
 
-    def compute(self, out: Path, *extra: str):
-        """The records of the run, computed here, in one process."""
+    @property
+    def keys(self) -> set[str]:
+        """All cells of the run."""
+        return set(self.whole["key"])
+
+    def compute(self, out: Path):
+        """The records of the run, computed here, without pictures."""
         import harness
 
-        return harness.run([*run_of(out, self.reps, *extra), "jobs=1"][:4] + run_of(out, self.reps, *extra)[5:] + ["jobs=1"])
+        return harness.run(run_of(out, self.reps))
 
     def start(self, out: Path, *extra: str, **more) -> subprocess.Popen:
         """The run on the command line, in a session of its own that hears Ctrl-C."""
         return subprocess.Popen(
             [sys.executable, "-m", "harness", *run_of(out, self.reps, *extra)], cwd=self.folder, text=True,
-            env={**os.environ, "PYTHONPATH": f"{REPOSITORY}{os.pathsep}{self.folder}", "OF_FAULTS": str(out)},
+            env=environment(self.folder, OF_FAULTS=str(out)),
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), **more,
         )  # fmt: skip
@@ -133,8 +138,14 @@ class Place:
 
         self.compute(out)
         after = records.cell_states(out)
-        row.lost += sum(after.get(key) != "ok" for key in self.whole["key"].unique())
+        row.lost += sum(after.get(key) != "ok" for key in self.keys)
         self.check(row, out, {}, after)
+
+
+def environment(*folders: Path, **more: str) -> dict[str, str]:
+    """Variables of a process that finds the harness, the tests and modules in `folders`."""
+    path = [str(REPOSITORY), str(REPOSITORY / "tests"), *map(str, folders)]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path), **more}
 
 
 def alive(out: Path) -> list[int]:

@@ -1,0 +1,84 @@
+"""Every fault at twenty random moments and a hundred thousand damaged files, as a table: `make faults`.
+
+PYTHONPATH=tests python -m faults.run             all
+PYTHONPATH=tests python -m faults.run stores      one of stores, processes, reading
+PYTHONPATH=tests python -m faults.run --write     and write the table into docs/reliability.md
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from faults import common, processes, stores
+from faults.common import environment
+
+TITLE = ("fault", "injected", "records lost", "doubled", "wrong", "messages that are no single sentence")
+PAGE = common.REPOSITORY / "docs" / "reliability.md"
+BEGIN, END = "<!-- measured: make faults -->", "<!-- end of what was measured -->"
+REPS, INPUTS = 250, 100_000
+
+
+def searched() -> tuple[list[str], bool]:
+    """What came of the inputs of `reading`, by lines, and whether nothing is to be mended; two processes share the work."""
+    halves = [
+        subprocess.Popen(
+            [sys.executable, "-m", "faults.reading", str(INPUTS // 2), str(seed)],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment(),
+        )
+        for seed in (1, 2)
+    ]
+    texts = [process.communicate()[0] for process in halves]
+    return [line for text in texts for line in text.splitlines()], not any(process.returncode for process in halves)
+
+
+def main(arguments: list[str]) -> int:
+    """Inject, print the table and what there is to say; 1 if anything was lost, doubled, wrong or unclear."""
+    wanted = [name for name in arguments if not name.startswith("-")] or ["stores", "processes", "reading"]
+    began, used = time.monotonic(), _cpu()
+    os.environ["MPLBACKEND"] = "Agg"
+    rows: list[common.Row] = []
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        with contextlib.redirect_stderr(io.StringIO()):  # progress of the runs in this process
+            place = common.Place(Path(folder), REPS)
+            for module in (stores, processes):
+                if module.__name__.rpartition(".")[2] in wanted:
+                    rows += module.every(place)
+        os.chdir(common.REPOSITORY)
+    lines = ["| " + " | ".join(TITLE) + " |", "|---" * len(TITLE) + "|", *("| " + " | ".join(row.cells()) + " |" for row in rows)]
+    fine = not any(row.lost or row.doubled or row.wrong or row.unclear for row in rows)
+    read: list[str] = []
+    if "reading" in wanted:
+        read, sound = searched()
+        fine &= sound
+    took = (
+        f"Measured on {time.strftime('%Y-%m-%d')} by `make faults`, Python {platform.python_version()}, {os.cpu_count()} cores, "
+        f"load {os.getloadavg()[1]:.1f}: {_cpu() - used:,.0f} s of CPU, {time.monotonic() - began:,.0f} s in all."
+    )
+    print("\n".join([*lines, *(f"{row.fault}: {note}" for row in rows for note in row.notes), *read, took]))
+    if "--write" in arguments:
+        text = PAGE.read_text()
+        head, tail = text.partition(BEGIN)[0], text.partition(END)[2]
+        made = [BEGIN, "", *lines, "", took, *(["", "```text", *read, "```"] if read else []), "", END]
+        PAGE.write_text(head + "\n".join(made) + tail)
+    return int(not fine)
+
+
+def _cpu() -> float:
+    both = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(one.ru_utime + one.ru_stime for one in both)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

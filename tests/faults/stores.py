@@ -1,0 +1,292 @@
+"""Faults of stores: parts that are cut, foreign, flipped or of other types, truths that are none, compaction beside readers, two
+drivers, a clock that jumps, renames as NFS does them, a full disk and one that is read-only."""
+
+from __future__ import annotations
+
+import errno
+import json
+import multiprocessing
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from faults.common import TIMES, Place, Row, command, environment, fresh, generator, run_of
+
+from harness.runs import records
+
+SMALL = 6  # replications of the stores that are damaged
+
+
+def _parts(out: Path, rng) -> Path:
+    return records.part_files(out)[rng.integers(len(records.part_files(out)))]
+
+
+def _cut(out, rng):
+    part = _parts(out, rng)
+    part.write_bytes(part.read_bytes()[: rng.integers(part.stat().st_size)])
+
+
+def _foreign(out, rng):
+    """A file of somebody else's, among ours or in the place of one."""
+    content = [b"", b"PAR1", rng.bytes(int(rng.integers(1, 5000))), None][rng.integers(4)]
+    path = _parts(out, rng) if rng.random() < 0.5 else out / "records" / f"part-{rng.integers(1 << 40):x}.parquet"
+    if content is None:
+        pq.write_table(pa.table({"key": ["a"], "status": ["ok"]}), path)
+    else:
+        path.write_bytes(content)
+
+
+def _flipped(out, rng):
+    part = _parts(out, rng)
+    held = bytearray(part.read_bytes())
+    held[rng.integers(len(held))] ^= 1 << rng.integers(8)
+    part.write_bytes(held)
+
+
+def _other_types(out, rng):
+    """A part that can be read, under another name, with text for numbers, nulls for keys, an unknown status ..."""
+    part = _parts(out, rng)
+    table = pq.read_table(part)
+    changes = [
+        ("value", "text"),
+        ("n", "text"),
+        ("value", [1.0]),
+        ("key", None),
+        ("status", "odd"),
+        ("status", None),
+        ("rep", None),
+    ]
+    name, value = changes[rng.integers(len(changes))]
+    table = table.set_column(table.column_names.index(name), name, pa.array([value] * table.num_rows))
+    part.unlink()
+    pq.write_table(table, part.with_name(f"part-{rng.integers(1 << 40):x}.parquet"))
+
+
+def _truth(out, rng):
+    paths = sorted((out / "truths").glob("*.json"))
+    path = paths[rng.integers(len(paths))]
+    held = json.loads(path.read_text())
+    pair = next(name for name, known in held.items() if name != records.DIGEST and known)
+    changed = {**held, pair: [held[pair][0] + float(rng.normal()) * 1e-6, *held[pair][1:]]}
+    path.write_text(["[]", "null", '"text"', "{", "[" * 100_000, json.dumps(changed), ""][rng.integers(7)])
+
+
+DAMAGES = {
+    "truncated part": _cut, "foreign part": _foreign, "flipped bit of a part": _flipped, "part of other types": _other_types,
+    "changed truths": _truth,
+}  # fmt: skip
+
+
+def damaged(place: Place, name: str) -> Row:
+    """Damage a copy of a store: status, doctor and the run name it and change nothing; doctor --repair moves it aside, and the
+    run computes what it held."""
+    row, rng = Row(name), generator(name)
+    run = [*run_of(place.folder / "x", SMALL), "jobs=1"]
+    source = place.folder / "small"
+    if not source.exists():
+        command(*[text.replace(str(place.folder / "x"), str(source)) for text in run])
+    whole = records.load_records(source)
+    while row.injected < TIMES:
+        out = fresh(source, place.folder / "x")
+        DAMAGES[name](out, rng)
+        held = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+        row.injected += 1
+        for call in (("status", f"out={out}"), run) if name != "changed truths" else (run,):
+            code, _, err = command(*call)
+            row.messages(err, 1)
+            if code != 2:
+                row.wrong += 1
+                row.notes.append(f"{call[0]} believed it")
+        code, said, err = command("doctor", f"out={out}")
+        row.unclear += code != 1 or "PROBLEM" not in said or bool(err)
+        if {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} != held:
+            row.wrong += 1
+            row.notes.append("the store was changed")
+        code, said, err = command("doctor", f"out={out}", "--repair")
+        row.unclear += code != 0 or "moved" not in said or bool(err)
+        import harness
+
+        found = harness.run(run)
+        row.lost += len(set(whole["key"]) - set(found.loc[found["status"].eq("ok"), "key"]))
+        row.doubled += int(found.duplicated(["key", "estimand"]).sum())
+        both = found.merge(whole, on=["key", "estimand"], suffixes=("", "_whole"))
+        row.wrong += int(
+            (both["value"] != both["value_whole"]).sum() + (both["truth"].fillna(-1) != both["truth_whole"].fillna(-1)).sum()
+        )
+    return row
+
+
+def _joins(out: Path, times: int, done) -> None:
+    """Write small parts from what is there and join them all, again and again."""
+    table = pq.read_table(records.part_files(out)[0])
+    for _ in range(times):
+        for at in range(0, table.num_rows, max(1, table.num_rows // 8)):
+            records.write_table(out / "records", table.slice(at, max(1, table.num_rows // 8)))
+        records.compact(out)
+    done.value = 1
+
+
+def beside_compaction(place: Place) -> Row:
+    """Parts are joined by another process, while this one reads them in every way."""
+    row = Row("compaction beside readers")
+    out = fresh(place.folder / "small", place.folder / "joined")
+    whole, states = records.load_records(out), records.cell_states(out)
+    context = multiprocessing.get_context("fork")
+    done = context.Value("i", 0)
+    joining = context.Process(target=_joins, args=(out, 5 * TIMES, done))
+    joining.start()
+    reads = 0
+    run = [*run_of(out, SMALL), "jobs=1"]
+    while not done.value and joining.is_alive():
+        found = records.load_records(out)
+        row.lost += len(set(whole["key"]) - set(found["key"])) + (records.cell_states(out) != states)
+        row.doubled += int(found.duplicated(["key", "estimand"]).sum())
+        row.wrong += int(not found["value"].equals(whole["value"]))
+        for call in (("status", f"out={out}"), ("doctor", f"out={out}"), run)[: 3 if reads % 5 == 0 else 2]:
+            code, said, err = command(*call)
+            if code or err:
+                row.unclear += 1
+                row.notes.append(f"{call[0]}: {code} {err[-200:]!r} {[line for line in said.splitlines() if 'PROBLEM' in line]}")
+        reads += 1
+    joining.join()
+    row.injected = 5 * TIMES if done.value else 0
+    row.notes.append(f"{reads} rounds of readers")
+    return row
+
+
+def two_drivers(place: Place) -> Row:
+    """Two runs of the same cells into one folder, begun at the same time."""
+    row, rng = Row("two drivers on one folder"), generator("two")
+    code = "import sys, time, harness; time.sleep(float(sys.argv[1])); harness.run(sys.argv[2:])"
+    while row.injected < TIMES:
+        out = place.folder / f"two{row.injected}"
+        run = [*run_of(out, SMALL), "jobs=1"]
+        both = [
+            subprocess.Popen(
+                [sys.executable, "-c", code, str(delay), *run], cwd=place.folder, stderr=subprocess.PIPE, text=True,
+                env=environment(place.folder),
+            )
+            for delay in (0.0, float(rng.uniform(0.0, 0.2)))
+        ]  # fmt: skip
+        for process in both:
+            row.messages(process.communicate()[1], 0)
+        row.injected += 1
+        found = records.load_records(out)
+        whole = place.whole[place.whole["rep"] < SMALL]
+        row.lost += len(set(whole["key"]) - set(found.loc[found["status"].eq("ok"), "key"]))
+        row.doubled += int(found.duplicated(["key", "estimand"]).sum())
+        merged = found.merge(whole, on=["key", "estimand"], suffixes=("", "_whole"))
+        row.wrong += int((merged["value"] != merged["value_whole"]).sum())
+        shutil.rmtree(out)
+    return row
+
+
+def jumping_clock(place: Place) -> Row:
+    """The clock is set by up to a year, forth and back, between runs that compute cells again; the last counts."""
+    import harness
+
+    row, rng, clock = Row("a clock that jumps"), generator("clock"), time.time
+    out = fresh(place.folder / "small", place.folder / "clock")
+    run = [*run_of(out, SMALL), "jobs=1", "engine=serial"]
+    try:
+        while row.injected < TIMES:
+            shift = float(rng.normal()) * 3e7
+            time.time = lambda shift=shift: clock() + shift
+            row.injected += 1
+            harness.run([*run, "refresh=true"])
+            last = records.query(out, "select run_id from r order by written desc limit 1")[0][0]
+            found = records.load_records(out)
+            row.wrong += int(found["run_id"].ne(found["run_id"].mode()[0]).sum()) + (found["run_id"].iloc[0] != last)
+            row.doubled += int(found.duplicated(["key", "estimand"]).sum())
+            row.lost += int((~found["status"].eq("ok")).sum())
+    finally:
+        time.time = clock
+    return row
+
+
+def renames_of_nfs(place: Place) -> Row:
+    """A rename that is done and then said to have failed, as by a server that hears the same request twice."""
+    import harness
+
+    row, rng, rename = Row("renames as NFS does them"), generator("nfs"), os.replace
+
+    def twice(source, target):
+        rename(source, target)
+        if "part-" in str(target) and rng.random() < 0.5:
+            row.injected += 1
+            raise FileNotFoundError(errno.ENOENT, "No such file or directory", str(source))
+
+    os.replace = twice
+    try:
+        while row.injected < TIMES:
+            out = place.folder / f"nfs{row.injected}"
+            found = harness.run([*run_of(out, SMALL), "jobs=1", "engine=serial"])
+            row.lost += int((~found["status"].eq("ok")).sum())
+            row.wrong += len(list((out / "records").glob(".*")))
+            place.check(row, out, {}, records.cell_states(out))
+    finally:
+        os.replace = rename
+    return row
+
+
+_ON_A_SMALL_DISK = """
+mount -t tmpfs -o size={size}k none {disk} && {python} -m harness {run}; echo $? > {status}
+mkdir -p {kept} && cp -r {disk}/. {kept}
+[ -z "{readonly}" ] || {{ mount -o remount,ro {disk}; {python} -m harness {again} 2> {err}; echo $? > {status}; }}
+"""
+
+
+def small_disk(place: Place, readonly: bool = False) -> Row:
+    """A disk of a random size fills up while the run records or draws; or one is made read-only, and the run goes on to more."""
+    name = "read-only folder" if readonly else "full disk"
+    row, rng = Row(name), generator(name)
+    disk, kept, status = (place.folder / one for one in ("disk", "kept", "status"))
+    if subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode:
+        row.notes.append("not injected: mounting needs a user namespace, which is not allowed here")
+        return row
+    tries = 0
+    while row.injected < TIMES and tries < 3 * TIMES:
+        tries += 1
+        disk.mkdir(exist_ok=True)
+        out = disk / "out"
+        run = [*run_of(out, 2 if readonly else SMALL), "jobs=1", "engine=serial" if rng.random() < 0.8 else "jobs=2"]
+        again = [text.replace("reps=2", f"reps={SMALL}") for text in run]
+        quoted = [" ".join(f"'{text}'" for text in words) for words in (run, again)]
+        script = _ON_A_SMALL_DISK.format(
+            size=20_000 if readonly else int(rng.integers(3, 85)) * 4, disk=disk, python=sys.executable, run=quoted[0],
+            again=quoted[1], status=status, kept=kept, readonly="1" if readonly else "", err=place.folder / "err",
+        )  # fmt: skip
+        done = subprocess.run(
+            ["unshare", "-rm", "sh", "-c", script], cwd=place.folder, capture_output=True, text=True,
+            env=environment(place.folder),
+        )  # fmt: skip
+        said = (place.folder / "err").read_text() if readonly else done.stderr
+        if status.read_text().strip() == "0":
+            shutil.rmtree(kept)
+            continue
+        row.injected += 1
+        row.messages("\n".join(line for line in said.splitlines() if not line.startswith("cp:")), 1)
+        for temporary in (kept / "out").rglob(".*"):
+            row.notes.append(f"left {temporary.name}")
+        before = records.cell_states(kept / "out")
+        final = run_of(kept / "out", SMALL)
+        import harness
+
+        found = harness.run([*final, "jobs=1"])
+        place.check(row, kept / "out", before, records.cell_states(kept / "out"))
+        row.lost += int((~found["status"].eq("ok")).sum())
+        shutil.rmtree(kept)
+    return row
+
+
+def every(place: Place) -> list[Row]:
+    """All faults of stores."""
+    return [
+        small_disk(place), *(damaged(place, name) for name in DAMAGES), beside_compaction(place), two_drivers(place),
+        jumping_clock(place), renames_of_nfs(place), small_disk(place, readonly=True),
+    ]  # fmt: skip
