@@ -201,4 +201,5 @@ def _shown(column: tuple[NDArray[Any], list[Any]], rows: NDArray[Any], categorie
     codes, values = column
     if categories:
         return pd.Categorical.from_codes(codes[rows], categories=pd.Index(values, dtype=object))
-    return pd.Series(np.array([*values, None], dtype=object)[codes[rows]], dtype=object)
+    nothing = np.nan if values else None  # as pandas reads texts, and a column without any
+    return pd.Series(np.array([*values, nothing], dtype=object)[codes[rows]], dtype=object)
