@@ -1,5 +1,7 @@
 """Long sweeps: plans that take no memory, shards, parts that are joined by themselves, records as categories."""
 
+import subprocess
+import sys
 import tracemalloc
 from itertools import islice
 
@@ -186,3 +188,31 @@ def test_of_long_records_the_times_are_those_of_a_sample(out, monkeypatch):
     exact = records.seconds_per_cell(out)
     monkeypatch.setattr(records, "SAMPLED_BYTES", 2000)
     assert records.seconds_per_cell(out) == exact and exact[0][-1] == 0.25
+
+
+BESIDE = """
+import sys
+from harness.runs import compaction, runner, work
+compaction.MANY, work.CHUNK_CELLS, runner.LOOK_AFTER = 8, 10, 3
+import harness
+harness.run([*sys.argv[1:], "engine=serial"])
+"""
+
+
+@pytest.mark.slow
+def test_two_drivers_join_the_same_folder_and_a_reader_misses_nothing(out):
+    """Each driver joins parts after every third chunk, while a reader asks again and again: what it has seen stays there, and in
+    the end every cell is there once."""
+    shared = ["problem=[beta_wavy]", "estimator=[binned15]", "n=20", "reps=800", f"out={out}"]
+    drivers = [subprocess.Popen([sys.executable, "-c", BESIDE, *shared, "shards=2", f"shard={shard}"]) for shard in range(2)]
+    seen: set[str] = set()
+    while any(driver.poll() is None for driver in drivers):
+        if records.part_files(out):
+            now = set(records.load_records(out, columns=["key"])["key"])
+            assert seen <= now
+            seen = now
+    assert [driver.returncode for driver in drivers] == [0, 0]
+    found = records.load_records(out)
+    assert found["key"].nunique() == 800 and not found.duplicated(["key", "estimand"]).any() and set(found["status"]) == {"ok"}
+    assert len(records.part_files(out)) < 50 and not (out / "records" / compaction.NOTE).exists()
+    assert pending(plan(compose(shared)), out).counts["done"] == 800
