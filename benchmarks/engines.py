@@ -4,9 +4,9 @@ Cells that do nothing but use a processor for 10 ms, or 100 ms, in worker proces
 
     busy = sum over cells of their wall seconds / (workers x (end of the last cell - begin of the first cell)),
 
-which is 1 where no worker ever waits or does anything else (drawing samples, writing records). The parallel efficiency is that of two
-workers divided by that of engine=serial, which does the same beside cells. Starting the cluster and drawing are not in it; `start` is the time from the call to the
-first cell. Wall seconds of a cell count what other programs of a busy machine took from it, in both sums.
+which is 1 where no worker ever waits or does anything else (drawing samples, writing records). The efficiency is that of two
+workers divided by that of engine=serial, which does the same beside cells. Starting the cluster is not in it: `start` is the time
+from the call to the first cell. Wall seconds of a cell count what other programs of a busy machine took from it, in both sums.
 """
 
 import importlib.util
