@@ -1,14 +1,24 @@
 """What goes wrong outside of the harness: answers that are no numbers, damaged stores, full disks, folders that cannot be."""
 
+import errno
+import os
+import re
+import time
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import harness
 from harness import Estimate
+from harness.commands import run as command_line
+from harness.commands.doctor import examine, status_text
+from harness.errors import BadInputError, system_sentence
 from harness.estimators.base import WrongAnswerError, apply
-from harness.runs import records
+from harness.runs import guard, records
+from harness.runs.config import out_folder
 
 P, Y = np.array([0.2, 0.8]), np.array([0, 1])
 NO_NUMBERS = {
@@ -34,6 +44,7 @@ def test_other_kinds_of_numbers_are_numbers():
         assert apply(lambda p, y, value=value: value, P, Y, "binary", None)["l1"].value == 0.5
 
 
+@pytest.mark.slow
 def test_a_cell_whose_estimator_gives_no_number_failed_and_says_so(out, module):
     module(
         "no_numbers", "import numpy as np\ndef imaginary(p, y):\n    return np.complex128(0.1 + 0.2j) if len(p) > 16 else 0.1\n"
@@ -44,3 +55,114 @@ def test_a_cell_whose_estimator_gives_no_number_failed_and_says_so(out, module):
     assert frame["status"].tolist() == ["failed"] * 2 and frame["value"].isna().all()
     assert frame["reason"].str.contains(r"l1 is .*0\.1\+0\.2j.*must be numbers").all()
     assert records.cell_states(out).keys() == set(frame["key"])
+
+
+def _write(out, after=0.0, **more):
+    """One record of a cell."""
+    part = records.Part(out, after)
+    common = {
+        "key": "a", "problem": "p", "problem_key": "00", "problem_parameters": "{}", "notion": "binary", "n": 10, "rep": 0,
+        "estimator": "e", "estimator_key": "11", "estimator_parameters": "{}", "seed": 0, "run_id": "r",
+    }  # fmt: skip
+    part.add({**common, **more}, [{"status": "ok", "value": 0.5, "estimand": "l1"}])
+    part.write()
+
+
+FOREIGN = {
+    "status": ("odd", "the status 'odd' is unknown"), "key": (None, "1 rows have no key"), "n": ("many", "of other types"),
+    "value": ("half", "of other types"), "rep": (None, "1 rows have no rep"), "problem_key": ("../x", "problem_key '../x'"),
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def no_papers(monkeypatch):
+    """What doctor says of the papers' files takes a second, and is not of a folder."""
+    monkeypatch.setattr("harness.commands.doctor._of_papers", lambda: ())
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_a_part_of_somebody_else_s_is_looked_at_before_it_is_believed(out, name):
+    """One without a digest in its name, with another content in one column: named by all who read, moved aside, nothing else."""
+    _write(out, key="b")
+    _write(out)
+    ours, theirs = sorted(records.part_files(out), key=lambda path: pq.read_table(path)["key"][0].as_py() == "a")
+    table = pq.read_table(theirs)
+    value, said = FOREIGN[name]
+    theirs.unlink()
+    theirs = theirs.with_name("part-ffff.parquet")
+    pq.write_table(table.set_column(table.column_names.index(name), name, pa.array([value])), theirs)
+    for read in (records.cell_states, records.load_records, records.status_counts):
+        with pytest.raises(BadInputError, match=f"{theirs.name} is not a readable record part .*{re.escape(said)}.*--repair"):
+            read(out)
+    assert f"PROBLEM  {theirs} cannot be read" in examine(out)[0]
+    before = ours.read_bytes()
+    assert f"moved    {theirs}" in examine(out, repair=True)[0]
+    assert records.cell_states(out) == {"b": "ok"} and ours.read_bytes() == before
+
+
+@pytest.mark.parametrize("content", ["[]", '{"config": []}', "[" * 100_000])
+def test_a_run_s_file_that_is_none_stops_nobody(out, content):
+    _write(out)
+    (out / "runs").mkdir()
+    (out / "runs" / "r'; drop view r; --.json").write_text(content)
+    assert "unreadable" in status_text(out) and "1 readable parts" in examine(out)[0]
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_no_half_file(out, monkeypatch):
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError) as stop:
+        _write(out)
+    said = system_sentence(stop.value)
+    assert re.fullmatch(rf"there is no room left to write {out}/records/part-\S+\.parquet; make room, .* again\.", said)
+    assert not list((out / "records").iterdir())
+
+
+def test_what_the_system_refuses_is_a_sentence():
+    for number in errno.errorcode:
+        said = system_sentence(OSError(number, os.strerror(number), "some/file"))
+        assert "some/file" in said and "Errno" not in said and said.endswith(".") and "\n" not in said and "; " in said
+
+
+def test_a_rename_that_is_done_and_said_to_have_failed_is_done(out, monkeypatch):
+    """As NFS says where the server hears the same request twice."""
+    rename = os.replace
+
+    def twice(source, target):
+        rename(source, target)
+        raise FileNotFoundError(errno.ENOENT, "No such file or directory", str(source))
+
+    monkeypatch.setattr(os, "replace", twice)
+    _write(out)
+    assert records.cell_states(out) == {"a": "ok"}
+
+
+def test_a_refresh_counts_though_the_clock_was_set_back(out, monkeypatch):
+    _write(out, run_id="first")
+    monkeypatch.setattr(time, "time", lambda: 1.0)
+    _write(out, records.latest(out), run_id="refreshed")
+    assert records.load_records(out)["run_id"].tolist() == ["refreshed"]
+
+
+def test_a_loop_of_links_a_device_and_nobody_s_home_are_no_folders(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    for given in (tmp_path / "loop", "/dev/null", "~no_such_user_here/x", "a\0b", tmp_path / "loop" / "below"):
+        with pytest.raises(BadInputError, match="out is .*(folder)"):
+            out_folder(str(given))
+
+
+@pytest.mark.parametrize("handler, status", [(guard.terminated, 143), (guard.interrupted, 130)])
+def test_a_signal_in_the_middle_of_an_import_is_an_interruption(monkeypatch, capsys, handler, status):
+    """numpy turns what is raised while it is imported into an AttributeError of its own."""
+
+    def importing(arguments):
+        try:
+            handler(0, None)
+        except KeyboardInterrupt:
+            raise AttributeError("module 'numpy._core' has no attribute 'x'") from None
+
+    monkeypatch.setattr(command_line, "dispatch", importing)
+    assert command_line.main(["status"]) == status
+    assert capsys.readouterr().err == "calharness: interrupted\n"

@@ -23,6 +23,9 @@ def main(argv: list[str] | None = None) -> int:
     arguments = [a for a in arguments if a != "--traceback"]
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())  # behind what is installed: a file beside one's data cannot take the place of numpy
+    guard.stopped.clear()
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, guard.interrupted)
     signal.signal(signal.SIGTERM, guard.terminated)  # a scheduler's warning counts as an interruption: what is done is written
     try:
         with guard.safe_path():
@@ -32,6 +35,8 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     except (Exception, KeyboardInterrupt) as error:
         code = _exit_code(error)
+        if code is None and guard.stopped and not trace:
+            return _say("interrupted", 143 if guard.stopped[-1] is guard.TerminatedError else 130)
         if trace or code is None:
             raise
         from harness.errors import system_sentence

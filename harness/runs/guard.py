@@ -51,7 +51,18 @@ class TerminatedError(KeyboardInterrupt):
 
 def terminated(signum: int, frame: Any) -> NoReturn:
     """Handles SIGTERM, in the process that was started and in workers."""
+    stopped.append(TerminatedError)
     raise TerminatedError
+
+
+def interrupted(signum: int, frame: Any) -> NoReturn:
+    """Handles SIGINT, which is Ctrl-C, in the process that was started."""
+    stopped.append(KeyboardInterrupt)
+    raise KeyboardInterrupt
+
+
+# what this process was told to end by. Where a module is being imported, what is raised comes out as another error, or not at all
+stopped: list[type[KeyboardInterrupt]] = []
 
 
 @dataclass(frozen=True)
