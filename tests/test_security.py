@@ -246,3 +246,28 @@ def test_mutated_files_are_read_or_refused(tmp_path):
     assert not findings, findings[0]
     assert sum(counts.values()) == 2500 and sum(n for (_, came), n in counts.items() if came == "read") > 100
     assert {kind for kind, _ in counts} >= {*reading.KINDS}
+
+
+@pytest.mark.slow
+def test_a_parquet_file_with_damaged_statistics_does_not_end_the_process(tmp_path):
+    """pyarrow ends it where the parts of such a file's metadata are asked for."""
+    path = tmp_path / "preds.parquet"
+    path.write_bytes(reading.VALID[".parquet"][-1])
+    done = subprocess.run([sys.executable, "-c", STATISTICS, path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+STATISTICS = """
+import sys
+from pathlib import Path
+from harness.errors import BadInputError
+from harness.sources import files
+path = Path(sys.argv[1])
+whole = path.read_bytes()
+for at in range(540, 640):  # among them the statistics of how many values a list has
+    path.write_bytes(whole[:at] + bytes(1) + whole[at + 1 :])
+    try:
+        files.read(path)
+    except BadInputError:
+        pass
+"""

@@ -75,7 +75,7 @@ def worker_killed(place: Place) -> Row:
         end = time.monotonic() + PATIENCE
         while row.injected < TIMES and process.poll() is None and time.monotonic() < end:
             time.sleep(float(rng.uniform(0.2, 3.0)))
-            workers = [pid for pid in alive(out) if pid != process.pid]
+            workers = [pid for pid in alive(out) if pid != process.pid and not _is_tracker(pid)]
             if workers and process.poll() is None:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(int(rng.choice(workers)), signal.SIGKILL)
@@ -91,6 +91,13 @@ def worker_killed(place: Place) -> Row:
         row.lost += len(place.keys) - sum(state == "ok" for state in records.cell_states(out).values())
     row.notes.append(f"in {tried} runs")
     return row
+
+
+def _is_tracker(pid: int) -> bool:
+    """Whether a process is loky's resource tracker, which computes nothing; killed, it prints tracebacks of its own."""
+    with contextlib.suppress(OSError):
+        return b"resource_tracker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return False
 
 
 def misbehaving(place: Place) -> list[Row]:
