@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 from faults.common import PATIENCE, TIMES, Place, Row, alive, environment, generator, gone_within
 
