@@ -4,15 +4,17 @@ With theta = log z - log(1 - z), the kernel (`kernels.dirichlet_sums`) is, up to
 
     log k_b(z; t) = c(t) + theta t / b + log(1 - z) / b,   c(t) = log Gamma(1/b + 2) - log Gamma(t/b + 1) - log Gamma((1-t)/b + 1)
 
-so that, of centres t in [t0 - h, t0 + h] and any theta0, sum_j w_j k_b(z; t_j) is a sum of exp(c_j + theta0 t_j / b) times exp(kappa
-x_j), kappa = (theta - theta0) h / b and x_j = (t_j - t0) / h. Interpolation of exp(kappa x) on [-1, 1] at q Chebyshev nodes is off
-by at most 4 sum_{i >= q} I_i(|kappa|) (Trefethen, Approximation Theory and Practice, theorem 4.2; I_i, the modified Bessel functions,
-are its Chebyshev coefficients). This is used twice: the centres of a cell go to q nodes with weights of their own, and the sums at
-the points of a cell come from those at q nodes in theta. As weights and kernels are positive, so that log sum_j w_j exp(theta a_j)
-is convex in theta, a sum over a cell is bounded from below by its values at the nodes, and the errors become relative ones.
+so that, of centres t in [t0 - h, t0 + h] and any theta0, sum_j w_j k_b(z; t_j) is a sum of exp(c_j + theta0 t_j / b) times
+exp(kappa x_j), kappa = (theta - theta0) h / b and x_j = (t_j - t0) / h. Interpolation of exp(kappa x) on [-1, 1] at q Chebyshev
+nodes is off by at most 4 sum_{i >= q} I_i(|kappa|) (Trefethen, Approximation Theory and Practice, theorem 4.2; I_i, modified
+Bessel functions, are half its Chebyshev coefficients). This is used twice: the centres of a cell go to q nodes with weights
+of their own, and the sums at the points of a cell come from those at q nodes in theta. As weights and kernels are positive, so
+that log sum_j w_j exp(theta a_j) is convex in theta, a sum over a cell is bounded from below by its values at the nodes, and the
+errors become relative ones.
 
-A cell is as wide as 1.75 standard deviations of the kernel, so that there are pi / (1.75 sqrt(b)): O(n q) per bandwidth and weight,
-and some 25 q^2 / sqrt(b) exponentials. Where the bound is above TOLERANCE, narrower cells are tried, and few points get direct sums.
+A cell is some 1.75 standard deviations of the kernel wide, so that there are pi / (1.75 sqrt(b)). O(n q) per bandwidth and
+weight, and some 25 q^2 / sqrt(b) exponentials. Where the bound is above TOLERANCE, narrower cells are tried, and few
+points get direct sums.
 """
 
 from __future__ import annotations
@@ -49,8 +51,8 @@ LEBESGUE = 4.0  # above the Lebesgue constants 2 / pi log(q + 1) + 1 of both
 @dataclass(frozen=True)
 class Sums:
     """Kernel sums at m points. values: (m, d, c), times exp(log_scale) (m,) and (1 - z)^(1/b) the sums of d groups of weights;
-    error: (m, d), the bound on the error of each of a group's values. own: (m,), the term of the centre that the point leaves out,
-    on the same scale; 0 where there is none, or it is not among the values."""
+    error: (m, d), the bound on the error of each of a group's values, on their scale. own: (m,), the term of the centre that the
+    point leaves out, on that scale; 0 where there is none, or it is not among the values."""
 
     values: np.ndarray
     log_scale: np.ndarray
@@ -117,8 +119,9 @@ def regressions(points, centres, hits, b, leave_out=None):
 
 
 def beta_sums(theta, centres: Centres, b, leave_out=None, width=WIDTH) -> Sums:
-    """The sums at m sorted points, log z - log(1 - z) = theta (m,). leave_out: (m,), the index of a centre of count 1 that is left
-    out where its term would be nearly all of the sum; elsewhere its term is given (`Sums.own`)."""
+    """The sums at m sorted points, log z - log(1 - z) = theta (m,). leave_out: (m,), the centres of which one count is to be left
+    out: their terms are given (`Sums.own`), and where one would be nearly all of the sum it is not in it. Errors are at most
+    TOLERANCE of what is left of a group's counts."""
     constants = centres.constants(b)
     cells = _cells(centres, constants, b, width)
     found = _by_cells(theta, cells, b, leave_out, width)
@@ -226,8 +229,8 @@ def _blocks(low, high, cells, b):
 
 
 def _bound(kappa):
-    """4 sum_{i >= q} I_i(kappa), from I_i <= (kappa / 2)^i / i! exp(kappa^2 / (4 (i + 1))) and I_{i+1} <= I_i kappa / (2 (i + 1));
-    for a large kappa what any interpolant obeys."""
+    """At least 4 sum_{i >= q} I_i(kappa), as I_i <= (kappa / 2)^i / i! exp(kappa^2 / (4 (i + 1))) and I_{i+1} <= I_i kappa /
+    (2 (i + 1)), and rounding; for a large kappa what any interpolant obeys."""
     kappa = np.minimum(np.abs(kappa), 600.0)
     small = np.minimum(kappa, ORDER + 1.0)
     logs = ORDER * np.log(np.maximum(small, 1e-12) / 2.0) - gammaln(ORDER + 1.0)
@@ -298,8 +301,8 @@ def _by_cells(theta, cells, b, leave_out, width):
 
 
 def _point_cells(theta, b, width):
-    """A number for every point, the same within a cell: some 0.8 width sqrt(b / (z (1 - z) + b)) wide in theta, and less where the
-    kernel is skew."""
+    """A number for every point, the same within a cell: some 0.8 width sqrt(b / (z (1 - z) + b)) wide in theta, and less where
+    the kernel is skew."""
     at = np.linspace(theta[0], theta[-1], TABLE)
     z = 1.0 / (1.0 + np.exp(-np.abs(at)))
     variance = z * (1.0 - z) / b
@@ -350,7 +353,7 @@ def _direct(theta, centres, constants, b, without):
     largest = max(exponent(j) for j in beside)
     first = bisect_left(range(peak), largest - FAR, key=exponent)
     last = peak + bisect_left(range(peak, n), FAR - largest, key=lambda j: -exponent(j))
-    kernel = np.exp(constants[first:last] + theta * t[first:last] / b - largest)
+    kernel = constants[first:last] + theta * t[first:last] / b - largest
     if without is not None and first <= without < last:
-        kernel[without - first] = 0.0
-    return np.tensordot(kernel, centres.weights[first:last], axes=1), largest
+        kernel[without - first] = -np.inf
+    return np.tensordot(np.exp(kernel), centres.weights[first:last], axes=1), largest

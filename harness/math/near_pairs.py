@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.special import gammaln, xlogy
 
 NEGLIGIBLE = 40.0  # beside the logarithm of n: all that is left out is below exp(-40) of the largest kernel
-FEW = 0.1  # share of the pairs from which on a product of matrices is the cheaper way to all of them
+FEW = 0.15  # share of the pairs from which on a product of matrices is the cheaper way to all of them
 LOOKED_AT = 64  # points by which that share is judged
-BLOCK_ENTRIES = 1 << 18  # pairs held at a time before the far ones are dropped
+BLOCK_ENTRIES = 1 << 17  # pairs held at a time before the far ones are dropped
 
 
 def log_normaliser(centres, b):
@@ -25,6 +26,8 @@ def sums(points, centres, hits, bandwidths, leave_out, all_pairs):
     so that log k_b is below the largest of a point by more than x wherever D > min D + b (x + max g_b - min g_b). Radii that do
     not grow as b falls make the pairs of a bandwidth a part of those of every larger one: O(pairs) beside the first look, which
     is O(m n k)."""
+    if len(bandwidths) < 2:  # one does not pay for the look
+        return all_pairs(points, centres, hits, bandwidths, leave_out)
     order = sorted(range(len(bandwidths)), key=lambda i: -bandwidths[i])
     entropy = xlogy(centres, centres).sum(axis=1)
     constants = [log_normaliser(centres, b) for b in bandwidths]
@@ -32,11 +35,12 @@ def sums(points, centres, hits, bandwidths, leave_out, all_pairs):
     radius = np.array([bandwidths[i] * (NEGLIGIBLE + np.log(len(centres)) + np.ptp(g[i])) for i in order])
     radius = np.maximum.accumulate(radius[::-1])[::-1]
     some = np.linspace(0, len(points) - 1, min(LOOKED_AT, len(points))).astype(int)
-    d = _divergences(points[some], centres, entropy, None if leave_out is None else leave_out[some])
+    augmented = np.column_stack([centres, entropy]).T.copy()
+    d = _divergences(points[some], augmented, None if leave_out is None else leave_out[some])
     d -= d.min(axis=1, keepdims=True)
     near = [bool((d <= r).mean() <= FEW) for r in radius]
     first = near.index(True) if any(near) else len(order)
-    if len(order) - first < 2:  # one bandwidth does not pay for the look
+    if len(order) - first < 2:
         return all_pairs(points, centres, hits, bandwidths, leave_out, constants=constants)
     ratios, density = np.empty((len(bandwidths), len(points), hits.shape[1])), np.empty((len(bandwidths), len(points)))
     if first:
@@ -45,31 +49,34 @@ def sums(points, centres, hits, bandwidths, leave_out, all_pairs):
         found = all_pairs(points, centres, hits, some, leave_out, constants=[constants[i] for i in dense])
         ratios[dense], density[dense] = found
     others = np.log(len(centres) - (leave_out is not None))
+    weights = np.column_stack([np.ones(len(centres)), hits])
     step = max(1, BLOCK_ENTRIES // len(centres))
+    block = np.empty((step, len(centres)))
     for start in range(0, len(points), step):
         rows = slice(start, min(start + step, len(points)))
-        d = _divergences(points[rows], centres, entropy, None if leave_out is None else leave_out[rows])
+        d = _divergences(points[rows], augmented, None if leave_out is None else leave_out[rows], block[: rows.stop - start])
         least = d.min(axis=1)
         flat = np.flatnonzero(d <= (least + radius[first])[:, None])
         row, column = np.divmod(flat, len(centres))
         d = d.ravel()[flat]
         for i, r in zip(order[first:], radius[first:]):
             keep = np.flatnonzero(d <= (least + r)[row])
-            row, column, d = row[keep], column[keep], d[keep]
-            exponent = g[i][column] - d / bandwidths[i]
-            starts = np.searchsorted(row, np.arange(len(least)))
-            largest = np.maximum.reduceat(exponent, starts)
-            kernel = np.exp(exponent - largest[row])
-            total = np.add.reduceat(kernel, starts)
-            density[i, rows] = np.log(total) + largest - others
-            if hits.shape[1]:
-                ratios[i, rows] = np.add.reduceat(kernel[:, None] * hits[column], starts) / total[:, None]
+            if len(keep) < len(d):
+                row, column, d = row[keep], column[keep], d[keep]
+            exponent = g[i][column]
+            exponent -= d * (1.0 / bandwidths[i])
+            starts = np.searchsorted(row, np.arange(len(least) + 1))
+            largest = np.maximum.reduceat(exponent, starts[:-1])
+            exponent -= largest[row]
+            found = csr_array((np.exp(exponent, out=exponent), column, starts), shape=(len(least), len(centres))) @ weights
+            density[i, rows] = np.log(found[:, 0]) + largest - others
+            ratios[i, rows] = found[:, 1:] / found[:, :1]
     return ratios, density
 
 
-def _divergences(points, centres, entropy, leave_out):
-    d = np.log(points) @ -centres.T
-    d += entropy
+def _divergences(points, augmented, leave_out, out=None):
+    """D (m, n); augmented: (k + 1, n), the centres and their sums t log t, transposed. Infinite where a centre is left out."""
+    d = np.matmul(np.column_stack([-np.log(points), np.ones(len(points))]), augmented, out=out)
     if leave_out is not None:
         d[np.arange(len(d)), leave_out] = np.inf
     return d

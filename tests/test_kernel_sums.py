@@ -1,0 +1,179 @@
+"""Kernel sums in nearly linear time, of near pairs, and ridges from one Krylov space: equal to what they stand for."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import iv
+
+from harness import load_problem, reduce
+from harness.estimators import DirichletKernel, KernelRidge, kernel_ridge
+from harness.math import beta_sums, kernels, near_pairs
+from harness.math.divergences import Bregman
+from harness.math.kernels import two_columns
+from harness.math.notions import one_hot
+from harness.math.shifted import shifted_solutions
+
+BANDWIDTHS = (1e-5, 1e-3, 0.03, 1.0)
+rng = np.random.default_rng(0)
+N = 300
+SCALARS = {
+    "uniform": rng.random(N),
+    "crowded at both ends": rng.beta(0.1, 0.05, N),
+    "powers of ten": np.concatenate([10.0 ** -rng.uniform(0, 9, N // 2), 1.0 - 10.0 ** -rng.uniform(0, 9, N // 2)]),
+    "saturated": np.where(rng.random(N) < 0.5, 1.0, rng.random(N)),
+    "tied": np.round(rng.random(N), 2),
+    "constant": np.full(N, 0.3),
+    "two values": np.where(rng.random(N) < 0.5, 0.0, 1.0),
+    "clumps far apart": np.repeat([0.2, 0.9], N // 2) + 1e-3 * rng.random(N),
+    "a few alone": np.concatenate([0.5 + 1e-6 * rng.random(N - 20), rng.random(20)]),
+    "two": np.array([0.2, 0.7]),
+}
+
+
+def clipped(p, floor=1e-7):
+    return np.clip(two_columns(p), floor, 1.0 - floor)
+
+
+def outcomes(p):
+    return (np.random.default_rng(1).random(len(p)) < p).astype(float)[:, None]
+
+
+def same(found, wanted):
+    assert found[0] == pytest.approx(wanted[0], rel=0, abs=1e-10)
+    assert found[1] == pytest.approx(wanted[1], rel=0, abs=1e-8)  # rounding of exponents of 1e5 in both
+
+
+@pytest.mark.parametrize("name", SCALARS)
+def test_beta_sums_are_those_of_all_pairs(name):
+    z, hits = clipped(SCALARS[name]), outcomes(SCALARS[name])
+    for leave_out in (None, np.arange(len(z))):
+        for b in BANDWIDTHS:
+            wanted = kernels._all_pairs(z, z, hits, (b,), leave_out)
+            same(beta_sums.regressions(z, z, hits, b, leave_out), [x[0] for x in wanted])
+
+
+@given(st.integers(2, 40), st.floats(-5.0, 1.0), st.floats(0.02, 3.0), st.integers(0, 10**6))
+def test_small_samples_of_any_shape(n, log_b, shape, seed):
+    p = np.random.default_rng(seed).beta(shape, 1.0, n)
+    z, hits, own = clipped(p), outcomes(p), np.arange(n)
+    same(beta_sums.regressions(z, z, hits, 10.0**log_b, own), [x[0] for x in kernels._all_pairs(z, z, hits, (10.0**log_b,), own)])
+
+
+def test_other_points_than_the_centres_and_unclipped_ones():
+    """Points between clumps of centres, far from all; centres at 0 and 1."""
+    t = np.concatenate([np.zeros(5), 0.3 + 1e-3 * rng.random(100), np.ones(5)])
+    z = two_columns(np.concatenate([np.linspace(0.01, 0.99, 60), 10.0 ** -np.arange(1.0, 12.0)]))
+    hits = outcomes(t)
+    for b in BANDWIDTHS:
+        wanted = kernels._all_pairs(z, two_columns(t), hits, (b,))
+        same(beta_sums.regressions(z, two_columns(t), hits, b), [x[0] for x in wanted])
+
+
+def test_the_bound_is_above_the_error_of_interpolation():
+    x = np.linspace(-1.0, 1.0, 401)
+    for kappa in (1e-3, 0.5, 2.0, 5.0, 12.0, 17.9, 18.1, 40.0):
+        bound = beta_sums._bound(kappa)
+        assert 4.0 * iv(np.arange(beta_sums.ORDER, 200), kappa).sum() <= bound * (1 + 1e-12)
+        for nodes in (beta_sums.NODES, beta_sums.POINT_NODES):
+            series = np.linalg.solve(beta_sums.chebvander(nodes, beta_sums.ORDER - 1), np.exp(kappa * nodes))
+            off = np.abs(beta_sums.chebvander(x, beta_sums.ORDER - 1) @ series - np.exp(kappa * x)).max()
+            assert off <= bound
+    assert beta_sums._bound(2.0) < 1e-12  # and is of use
+
+
+def test_bounds_of_sums_hold_and_catch_cells_that_are_too_wide(monkeypatch):
+    p = np.sort(SCALARS["uniform"])
+    z, b = clipped(p), 1e-3
+    sample, _ = beta_sums.distinct(z, np.ones((N, 1, 1)))
+    theta = np.log(z[:, 1]) - np.log(z[:, 0])
+    exact = beta_sums._direct_sums(theta, sample, sample.constants(b), b, None)
+    monkeypatch.setattr(beta_sums, "TOLERANCE", 1.0)  # nothing is made again
+    for width in (2.0, 5.0, 8.0):
+        found = beta_sums.beta_sums(theta, sample, b, width=width)
+        off = np.abs(found.values[:, 0, 0] - exact.values[:, 0, 0] * np.exp(exact.log_scale - found.log_scale))
+        assert (off <= found.error[:, 0] + 1e-11 * found.values[:, 0, 0]).all()  # and what both lose by exponents of 1e3
+    assert (off > 1e-8 * found.values[:, 0, 0]).any()
+    monkeypatch.undo()
+    found = beta_sums.beta_sums(theta, sample, b, width=8.0)
+    assert found.values[:, 0, 0] * np.exp(found.log_scale - exact.log_scale) == pytest.approx(exact.values[:, 0, 0], rel=1e-10)
+
+
+@pytest.mark.parametrize("name", ["uniform", "saturated"])
+def test_all_folds_at_once_are_the_folds_one_by_one(name, monkeypatch):
+    p = SCALARS[name]
+    y = outcomes(p)[:, 0].astype(int)
+    found = []
+    for cheaper in (False, True):
+        monkeypatch.setattr(beta_sums, "cheaper", lambda m, n, b, cheaper=cheaper: cheaper)
+        estimates = [
+            *DirichletKernel("risk")(p, y, np.random.default_rng(0)).values(),
+            *DirichletKernel("likelihood", form="risk")(p, y).values(),
+        ]
+        found.append([e.value for e in estimates] + [e.diagnostics["bandwidth"] for e in estimates])
+    assert found[1] == pytest.approx(found[0], rel=1e-9)
+
+
+def test_an_own_divergence_sees_ratios_that_are_nearly_0(monkeypatch):
+    """It may take their logarithm: then all pairs count."""
+    monkeypatch.setattr(beta_sums, "cheaper", lambda m, n, b: True)
+    own = Bregman("bregman_cubes", lambda p: (p**3).sum(axis=1), lambda p: 3 * p**2)
+    p, y = np.array([0.2, 0.21, 0.22, 0.8]), np.array([0, 0, 0, 1])
+    at = {len(g): DirichletKernel(1e-3, generators=g)._ratios(p, p, y, (1e-3,))[0, 0, 0] for g in ((), (own,))}
+    assert 0.0 < at[1] < 1e-100 and at[0] == pytest.approx(at[1], abs=1e-10)
+
+
+@pytest.mark.parametrize("classes", [3, 7])
+def test_near_pairs_are_all_pairs(classes, monkeypatch):
+    monkeypatch.setattr(near_pairs, "BLOCK_ENTRIES", 4000)
+    monkeypatch.setattr(near_pairs, "FEW", 0.5)
+    p = np.random.default_rng(classes).dirichlet(np.full(classes, 0.3), 120)
+    p[:20] = p[20:40]  # ties
+    p[40:60] = one_hot(np.arange(20) % classes, classes)
+    z, y = np.clip(p, 1e-7, 1 - 1e-7), np.random.default_rng(0).integers(0, classes - 1, 120)  # a class is absent
+    bandwidths = (0.5, 1e-4, 1e-2, 1e-3)
+    for leave_out in (None, np.arange(120)):
+        for hits in (one_hot(y, classes), np.empty((120, 0)), rng.random((120, 2))):
+            found = near_pairs.sums(z, z, hits, bandwidths, leave_out, kernels._all_pairs)
+            same(found, kernels._all_pairs(z, z, hits, bandwidths, leave_out))
+            alone = [kernels._all_pairs(z, z, hits, (b,), leave_out) for b in bandwidths]
+            same(found, [np.concatenate(parts) for parts in zip(*alone)])
+
+
+def test_solutions_of_several_shifts():
+    a = np.random.default_rng(0).normal(size=(300, 300)) * np.geomspace(1.0, 1e-9, 300)
+    a, b = a @ a.T, np.random.default_rng(1).normal(size=(300, 4))
+    b[:, 3] = b[:, 0]  # dependent, as residuals that sum to 0 are
+    shifts = [10.0, 0.1, 1e-3]
+    for c, x in zip(shifts, shifted_solutions(a, b, shifts)):
+        assert x == pytest.approx(np.linalg.solve(a + c * np.eye(300), b), rel=1e-7, abs=1e-10 * np.abs(x).max())
+    assert shifted_solutions(np.diag(np.linspace(0, 1, 300)), b, [1e-14]) is None
+
+
+def test_ridges_by_krylov_are_those_by_eigenvectors(monkeypatch):
+    p, y = reduce(*load_problem("dirichlet10_overconfident").sample(300, np.random.default_rng(0)), "canonical")
+    fast = KernelRidge()(p, y, np.random.default_rng(0))
+    monkeypatch.setattr(kernel_ridge, "shifted_solutions", lambda *a: None)
+    slow = KernelRidge()(p, y, np.random.default_rng(0))
+    assert fast["l2_squared"].diagnostics["rank"] > kernel_ridge.SVD_MAX_RANK
+    assert fast["l2_squared"].value == pytest.approx(slow["l2_squared"].value, rel=1e-9)
+    assert fast["l2_squared"].diagnostics == pytest.approx(slow["l2_squared"].diagnostics, rel=1e-9)
+    given = dataclasses.replace(KernelRidge(), ridge=1e-13)  # too small for the Krylov space
+    assert np.isfinite(given(p, y, np.random.default_rng(0))["l2_squared"].value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", ["risk", "likelihood"])
+def test_ten_thousand_samples_are_those_of_all_pairs(rule, monkeypatch):
+    p, y = reduce(*load_problem("beta_overconfident").sample(10_000, np.random.default_rng(0)), "binary")
+    fast = DirichletKernel(rule)(p, y, np.random.default_rng(0))
+    monkeypatch.setattr(beta_sums, "cheaper", lambda m, n, b: False)
+    b = fast["l1"].diagnostics["bandwidth"]
+    slow = DirichletKernel(b)(p, y)
+    assert {k: e.value for k, e in fast.items()} == pytest.approx({k: e.value for k, e in slow.items()}, rel=1e-10)
+    near = [b / 1.3, b, b * 1.3]
+    some = DirichletKernel("likelihood").log_likelihoods(p, near)
+    monkeypatch.undo()
+    assert DirichletKernel("likelihood").log_likelihoods(p, near) == pytest.approx(some, rel=1e-10)
