@@ -35,6 +35,7 @@ FEW_POINTS = 64  # so many points are summed directly rather than once more with
 EDGE_CELLS, EDGE_PARTS = 3, 4  # so many cells beside 0 and 1, where the kernel is no Gaussian, are cut in so many
 TOLERANCE = 4e-11  # largest error of a sum of weights, relative to it, that is let through; that of a ratio is twice as large
 ROUNDING = 2.0**-50
+LEAST = 1e-250  # sums of less, beside the largest of all groups, have lost digits to underflow
 NEGLIGIBLE = 34.0  # cells of less than exp(-34) of the largest are left out, which the bound counts
 FAR = 60.0  # centres of less than exp(-60) of the largest are left out of direct sums
 SMALLEST_BANDWIDTH = 5e-6  # below, rounding of exponents of 1 / b is the larger error, in the direct sums also
@@ -50,7 +51,7 @@ LEBESGUE = 4.0  # above the Lebesgue constants 2 / pi log(q + 1) + 1 of both
 
 @dataclass(frozen=True)
 class Sums:
-    """Kernel sums at m points. values: (m, d, c), times exp(log_scale) (m,) and (1 - z)^(1/b) the sums of d groups of weights;
+    """Kernel sums at m points. values: (m, d, c), times exp(log_scale) (m, d) and (1 - z)^(1/b) the sums of d groups of weights;
     error: (m, d), the bound on the error of each of a group's values, on their scale. own: (m,), the term of the centre that the
     point leaves out, on that scale; 0 where there is none, or it is not among the values."""
 
@@ -63,7 +64,7 @@ class Sums:
 @dataclass(frozen=True)
 class Centres:
     """Sorted distinct centres. t: (n, 2), columns 1 - t and t; weights: (n, d, c), nonnegative, of d groups: the first of a
-    group, its counts, is nowhere exceeded by its others (the hits)."""
+    group, its counts, is nowhere exceeded by its others (the hits). Only with one group is a centre left out."""
 
     t: np.ndarray
     weights: np.ndarray
@@ -114,7 +115,7 @@ def regressions(points, centres, hits, b, leave_out=None):
     total, of_hits = values[:, 0] - without, values[:, 1:]
     if leave_out is not None:
         of_hits = of_hits - without[:, None] * hits[leave_out]
-    density = np.log(total) + found.log_scale[index] + np.log(points[:, 0]) / b - np.log(len(hits) - (leave_out is not None))
+    density = np.log(total) + found.log_scale[index, 0] + np.log(points[:, 0]) / b - np.log(len(hits) - (leave_out is not None))
     return np.clip(of_hits / total[:, None], 0.0, 1.0), density
 
 
@@ -125,7 +126,8 @@ def beta_sums(theta, centres: Centres, b, leave_out=None, width=WIDTH) -> Sums:
     constants = centres.constants(b)
     cells = _cells(centres, constants, b, width)
     found = _by_cells(theta, cells, b, leave_out, width)
-    worst = np.flatnonzero((found.error > TOLERANCE * (found.values[:, :, 0] - found.own[:, None])).any(axis=1))
+    left = found.values[:, :, 0] - found.own[:, None]
+    worst = np.flatnonzero(~((found.error < TOLERANCE * left) & (left > LEAST)).all(axis=1))
     own = None if leave_out is None else leave_out[worst]
     if len(worst) > FEW_POINTS and width > WIDTH / FINEST:
         again = beta_sums(theta[worst], centres, b, own, width / 2.0)
@@ -297,7 +299,8 @@ def _by_cells(theta, cells, b, leave_out, width):
         own = np.exp(
             exponent + off * (cells.middle[j] - blocks.around[of]) + kappa * cells.x[leave_out] + cells.exponent[leave_out]
         )
-    return Sums(values.reshape(m, d, c), blocks.scale[of] + off * blocks.around[of], error, own)
+    log_scale = np.repeat((blocks.scale[of] + off * blocks.around[of])[:, None], d, axis=1)
+    return Sums(values.reshape(m, d, c), log_scale, error, own)
 
 
 def _point_cells(theta, b, width):
@@ -329,20 +332,24 @@ def _between_nodes(counts, error, half, blocks, cells, b):
 
 
 def _direct_sums(theta, centres, constants, b, leave_out):
-    m, shape = len(theta), centres.weights.shape[1:]
-    found = Sums(np.empty((m, *shape)), np.empty(m), np.zeros((m, shape[0])), np.zeros(m))
-    for i in range(m):
-        own = None if leave_out is None else int(leave_out[i])
-        alone = own is not None and centres.weights[own, :, 0].max() <= 1.0
-        found.values[i], found.log_scale[i] = _direct(theta[i], centres, constants, b, own if alone else None)
-        if own is not None and not alone:
-            found.own[i] = np.exp(constants[own] + theta[i] * centres.t[own, 1] / b - found.log_scale[i])
+    """The sums at each point over the centres that matter to it, by group: what is near may be of other groups alone."""
+    m, (groups, columns) = len(theta), centres.weights.shape[1:]
+    found = Sums(np.empty((m, groups, columns)), np.empty((m, groups)), np.zeros((m, groups)), np.zeros(m))
+    for d in range(groups if m else 0):
+        there = np.flatnonzero(centres.weights[:, d, 0] > 0.0)
+        sample, of_sample = Centres(centres.t[there], centres.weights[there, d]), constants[there]
+        for i in range(m):
+            own = None if leave_out is None else int(np.searchsorted(there, leave_out[i]))
+            alone = own is not None and sample.weights[own, 0] <= 1.0
+            found.values[i, d], found.log_scale[i, d] = _direct(theta[i], sample, of_sample, b, own if alone else None)
+            if own is not None and not alone:
+                found.own[i] = np.exp(of_sample[own] + theta[i] * sample.t[own, 1] / b - found.log_scale[i, d])
     return found
 
 
 def _direct(theta, centres, constants, b, without):
-    """(values (d, c), log_scale) at one point, but for the centre `without`. The exponent is concave in t: bisection finds the
-    centres that matter."""
+    """(values (c,), log_scale) at one point, but for the centre `without`; weights (n, c). The exponent is concave in t, so that
+    bisection finds the centres that matter."""
     t, n = centres.t[:, 1], len(constants)
 
     def exponent(j):
@@ -356,4 +363,4 @@ def _direct(theta, centres, constants, b, without):
     kernel = constants[first:last] + theta * t[first:last] / b - largest
     if without is not None and first <= without < last:
         kernel[without - first] = -np.inf
-    return np.tensordot(np.exp(kernel), centres.weights[first:last], axes=1), largest
+    return np.exp(kernel) @ centres.weights[first:last], largest
