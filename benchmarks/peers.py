@@ -1,17 +1,20 @@
 """Our estimators beside other libraries' and beside the formulas as they are written: one run, one table.
 
-    python benchmarks/peers.py               writes benchmarks/peers.csv and benchmarks/peers.json, about five CPU minutes
+    python benchmarks/peers.py               writes benchmarks/peers.csv and benchmarks/peers.json, some three CPU minutes
     python benchmarks/peers.py --only binned     what begins so, printed and not written
 
 Other libraries are those of the extra `peers`, called as `peer_*` estimators are (harness.peers); one that is not installed is
 left out. Where no library has a quantity, "formula" is its textbook form in numpy: the n x n kernel matrix, a decomposition per
-fold, a linear system per ridge; of CKCE it is our exact form by Cholesky, which ours is itself below n = 600. Every call is made in a process of its own, forked from one that has imported everything and
-computed nothing, after a small call of the same kind; ours and the others' take turns. CPU seconds are those of the process and
-its children, on one thread, the least of three calls below a second; memory is the peak above what was resident before.
+fold, a linear system per ridge; of CKCE it is our own exact form by Cholesky, which "ours" is itself where that is cheaper. Every
+call is made in a process of its own, forked from one that has imported everything and computed nothing, after a small call of the
+same kind; ours and the others' take turns. CPU seconds are those of the process and its children, on one thread, the least of
+three calls below a second; memory is the peak above what was resident before.
 """
 
 import argparse
+import contextlib
 import csv
+import importlib
 import json
 import os
 import platform
@@ -38,9 +41,16 @@ from harness.estimators.kernel_ridge import KernelRidge  # noqa: E402
 from harness.math.notions import reduce  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
-COLUMNS = ("what", "notion", "who", "n", "k", "cpu_seconds", "peak_mb", "value", "difference", "exponent_n", "exponent_k", "reason")
+COLUMNS = (
+    "what", "notion", "who", "n", "k", "cpu_seconds", "peak_mb", "value", "difference", "exponent_n", "exponent_k", "reason",
+)  # fmt: skip
 LIMIT = 20.0  # CPU seconds of a call; what would take more by the size before is not begun
 BANDWIDTH = 0.02
+MODULES = (
+    "relplot", "netcal.metrics", "calibration", "torchmetrics.functional.classification", "probmetrics.classifiers",
+    "probmetrics.calibrators", "probmetrics.metrics", "probmetrics.splitters", "catboost", "lightgbm", "sklearn.isotonic",
+    "scipy.optimize", "scipy.fft",
+)  # fmt: skip
 
 
 def predictions(n, k):
@@ -85,7 +95,8 @@ def trees_of_probmetrics(name):
         metrics = MetricsWithCalibration(losses, getattr(classifiers, name)(), CVSplitter(5), cal_name="own", random_state=0)
         both = np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
         try:
-            found = metrics.compute_all(CategoricalDirac(torch.as_tensor(y), both.shape[1]), CategoricalProbs(torch.as_tensor(both)))
+            labels, probabilities = CategoricalDirac(torch.as_tensor(y), both.shape[1]), CategoricalProbs(torch.as_tensor(both))
+            found = metrics.compute_all(labels, probabilities)
         finally:
             CatBoostClassifier.predict = predict
         value = next(found[key] for key in found if key.startswith("calib-err_proper-L1"))
@@ -272,19 +283,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="")
     given = parser.parse_args()
-    if peers.installed("torch"):
-        import torch
-
-        torch.set_num_threads(1)
+    for module in MODULES:  # here, so that no forked process has to
+        with contextlib.suppress(ImportError):
+            importlib.import_module(module)
     about, start = machine(), cpu_seconds()
     rows = [row for case in cases() if case[0].startswith(given.only) for row in case_rows(*case)]
-    print(f"{cpu_seconds() - start:.0f} CPU seconds in all, load {about['load_before']} before and {os.getloadavg()[0]:.1f} after")
+    spent, load = cpu_seconds() - start, os.getloadavg()[0]
+    print(f"{spent:.0f} CPU seconds in all, load {about['load_before']} before and {load:.1f} after")
     if given.only:
         return
     with (HERE / "peers.csv").open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerows([COLUMNS, *map(written, rows)])
-    about |= {"load_after": round(os.getloadavg()[0], 1), "cpu_seconds": round(cpu_seconds() - start)}
+    about |= {"load_after": round(load, 1), "cpu_seconds": round(spent)}
     (HERE / "peers.json").write_text(json.dumps(about, indent=1) + "\n")
 
 

@@ -405,3 +405,25 @@ def test_a_fixed_seed_makes_a_partition_exact():
     assert fixed.determinism == "exact" and Partition().determinism == "statistical"
     np.testing.assert_array_equal(fixed.fit(p, y, rng(1))(p), fixed.fit(p, y, rng(2))(p))
     assert (Partition().fit(p, y, rng(1))(p) != Partition().fit(p, y, rng(2))(p)).any()
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda r, n: r.random(n),
+        lambda r, n: r.integers(0, 8, n) / 7,
+        lambda r, n: 1.0 - r.integers(0, 40, n) * 2.0**-53,  # closer to each other than scikit-learn tells apart
+        lambda r, n: r.integers(0, 60, n) * 1e-16,
+        lambda r, n: np.concatenate([r.random(n // 2), np.ones(n - n // 2)]),
+    ],
+)
+def test_isotonic_regression_is_that_of_scikit_learn(draw):
+    from sklearn.isotonic import IsotonicRegression
+
+    r = np.random.default_rng(0)
+    for n in (1, 3, 500):
+        p = draw(r, n)
+        y = (r.random(n) < p).astype(int)
+        at = np.concatenate([p, r.random(20), [0.0, 1.0], r.integers(0, 60, 9) * 1e-16])
+        theirs = IsotonicRegression(out_of_bounds="clip").fit(p, y).predict(at)
+        np.testing.assert_allclose(Isotonic().fit(p, y)(at), theirs, rtol=0, atol=1e-14)

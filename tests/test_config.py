@@ -201,3 +201,23 @@ def test_keys_and_streams_of_the_first_version_stand(group, name):
     config = compose([f"{group}={name}", *(["problem=beta_wavy"] if group == "estimator" else [])])[group][name]
     made = configured(group, name, config)
     assert made.key == made.stream == KEYS_BEFORE[group, name]
+
+
+def test_an_experiment_is_composed_again_when_a_file_changes(tmp_path, monkeypatch):
+    """What is kept of a composition is told by the names, times and sizes of all its files."""
+    from harness.runs import config
+
+    monkeypatch.setattr(config, "CONF", tmp_path)
+    stamps = [config._stamp()]
+    (tmp_path / "a.yaml").write_text("x: 1\n")
+    stamps.append(config._stamp())
+    (tmp_path / "a.yaml").write_text("x: 10\n")
+    stamps += [config._stamp(), config._stamp()]
+    assert len(set(stamps[:3])) == 3 and stamps[2] == stamps[3]
+
+
+def test_a_kept_composition_is_nobodys_to_change():
+    from harness.runs.config import compose
+
+    compose(["experiment=smoke"])["problem"].clear()
+    assert compose(["experiment=smoke"])["problem"]

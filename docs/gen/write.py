@@ -18,6 +18,7 @@ import claims  # noqa: E402
 import four_points  # noqa: E402
 import measured  # noqa: E402
 import reference  # noqa: E402
+import speed  # noqa: E402
 from marks import DOCS, part, replaced  # noqa: E402
 
 # {page: {part: its text}}; what takes seconds to compute is read from a file that `four_points.write` makes
@@ -33,6 +34,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "explanation/discrepancies.md": {"verdicts": claims.verdicts, "claims": claims.failing},
     "explanation/binning.md": {"figure": binning_figure.caption, "arena": measured.binning},
     "explanation/trust.md": {"arena": measured.regret},
+    "speed.md": {"machine": speed.machine, "peers": speed.beside, "wins": speed.wins},
 }
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 from scipy.special import expit
 
 from harness.estimators.stacking import convex_weights
@@ -41,8 +40,8 @@ class Ingredients:
 
 
 def of_sample(p, y, fold, rng, shared=None):
-    """The ingredients of a sample: p (n,) with y in {0, 1}, or p (n, k) with y in 0..k-1; `fold` from 0 to K - 1. `shared` is what
-    `whatever_the_folds(p, y)` gave, for several partitions of one sample."""
+    """The ingredients of a sample: p (n,) with y in {0, 1}, or p (n, k) with y in 0..k-1; `fold` from 0 to K - 1. `shared` is
+    what `whatever_the_folds(p, y)` gave, for several partitions of one sample."""
     shared = whatever_the_folds(p, y) if shared is None else shared
     return _of_scalars(p, y, fold, shared) if p.ndim == 1 else _of_vectors(p, y, fold, rng, shared)
 
@@ -141,6 +140,8 @@ def _isotonic(p, y, seen, held):
 
 def _pool(p, y, x):
     """Isotonic regression on sorted p at x; beyond the sample it is shrunk by half an outcome of each kind at the ends."""
+    from scipy.optimize import isotonic_regression
+
     start = np.flatnonzero(np.append(True, p[1:] != p[:-1]))
     size = np.diff(np.append(start, len(p)))
     q = isotonic_regression(np.add.reduceat(y, start) / size, weights=size.astype(np.float64)).x

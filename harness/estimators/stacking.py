@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import nnls
 
 from harness.math.notions import one_hot
 
@@ -60,6 +59,8 @@ def convex_weights(p, outcome, q):
     >>> convex_weights(np.full(4, 0.5), np.array([1, 1, 1, 0]), np.full((1, 4), 1.0)).round(6)
     array([0.5])
     """
+    from scipy.optimize import nnls
+
     moves = (q - p).reshape(len(q), -1)
     gram = moves @ moves.T / len(p)
     target = moves @ (outcome - p).ravel() / len(p)

@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
 
 from harness.errors import BadInputError
 from harness.math import estimands
@@ -95,6 +94,8 @@ class Beta(TwoClasses):
         return integral(estimand, notion, p, rest, c, c_rest, weights)
 
     def _supremum(self):
+        from scipy.optimize import minimize_scalar
+
         p = np.unique(np.concatenate([np.linspace(0.0, 1.0, 20001), _nodes(self, 16)[0]]))
         gap = np.abs(p - self.curve(p))
         i = int(gap.argmax())
@@ -129,6 +130,8 @@ def _nodes(problem: Beta, order: int):
 
 def _crossings(problem):
     """Interior points where g*(p) = p, between which |p - g*(p)| is smooth."""
+    from scipy.optimize import brentq
+
     t = np.linspace(0.0, np.pi / 2, 4003)[1:-1]
     p = np.sin(t) ** 2
     gap = problem.curve(p) - p

@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
 from scipy.special import betaln, expit, xlog1py, xlogy
 
 from harness.errors import BadInputError
@@ -259,6 +258,8 @@ def integrated(estimand, notion, coarse, fine):
 @lru_cache(maxsize=64)
 def _crossings(g):
     """Points where g(s) = s or g is not smooth, between which |s - g(s)| is smooth."""
+    from scipy.optimize import brentq
+
     found = []
     for low, high in _pieces(g):
         s = np.linspace(low, high, 4001)
@@ -287,6 +288,8 @@ def _variation(g):
 
 def _least(g, sign, low, high):
     """The minimum of sign * g between low and high."""
+    from scipy.optimize import minimize_scalar
+
     options = {"xatol": 1e-12}
     return minimize_scalar(lambda t: sign * g(np.array([t]))[0], bounds=(low, high), method="bounded", options=options).fun
 

@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import betainc
 
 from harness.errors import BadInputError
@@ -377,6 +376,8 @@ class MovedMass(Generated):
 @lru_cache(maxsize=256)
 def _splits(problem):
     """Largest probabilities at which a map is not smooth, or it or their mean crosses the diagonal."""
+    from scipy.optimize import brentq
+
     k = problem.classes
     kinks = [at for g in problem.maps for at in getattr(g, "kinks", ()) if 1.0 / k < at < 1.0]
     edges = np.unique([1.0 / k, 1.0, *kinks])

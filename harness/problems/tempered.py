@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
 from scipy.special import betaln, entr, expit, gammaincinv, gammaln, kl_div, logit, logsumexp
 
 from harness.errors import BadInputError
@@ -199,6 +198,8 @@ def _two_class_nodes(problem, order):
 
 
 def _supremum(a, b):
+    from scipy.optimize import minimize_scalar
+
     if a == b:
         return Truth(0.0, 0.0, "calibrated by construction")
     x = np.linspace(0.0, 40.0 / min(a, b), 20001)
@@ -272,6 +273,8 @@ def sums_over_classes(problem):
 
 def _conditional_values(problem, notion, wanted, r, log2_points=CONDITIONAL_POINTS, order=8):
     """d(t, E[Y given t]) integrated over the law of t = f_1 (classwise) or t = max f (top_label)."""
+    from scipy.optimize import brentq
+
     rest = _Rest.of(problem, log2_points, r)
     edges = _logit_edges(problem, notion, 1.5)
 

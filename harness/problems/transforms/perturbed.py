@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 
 from harness.errors import BadInputError
 from harness.math import estimands
@@ -190,6 +189,8 @@ def _curves(problem, h, order):
 @lru_cache(maxsize=32)
 def _nodes(problem, h, order_law, order):
     """Perturbed scores, weights and posteriors of a quadrature; panels end where eta(s) = s and shrink towards 0 and 1."""
+    from scipy.optimize import brentq
+
     curves = _curves(problem, h, order_law)
     edges = np.linspace(0.0, 1.0, curves.panels + 1)
     tried = np.unique(np.concatenate([edges, edges[:-1] + 0.5 / curves.panels]))
