@@ -59,7 +59,7 @@ def _chunk(task: dict[str, Any], board: guard.Board | None) -> int:
         if folder not in sys.path:
             sys.path.append(folder)
     part = records.Part(remote.here(task["out"]), task.get("after", 0.0))
-    failed, cpu, peak = 0, time.process_time(), _peak_mb()
+    failed, cpu, peak = 0, profile.cpu_seconds(), _peak_mb()
     drawn: tuple[Any, ...] | None = None
     sample: Any = None
     reduced: dict[str, Any] = {}
@@ -81,7 +81,7 @@ def _chunk(task: dict[str, Any], board: guard.Board | None) -> int:
                         p, y = sample
                         reduced[cell.notion] = _frozen(reduce(p, y, cell.notion))
                     rng = _estimator_stream(problem, estimator, cell)
-                    wall, cpu = time.perf_counter(), time.process_time()
+                    wall, cpu = time.perf_counter(), profile.cpu_seconds()
                     p, y = reduced[cell.notion]
                     board.computes()
                     with profile.stage("estimate", estimator.id):
@@ -98,7 +98,7 @@ def _chunk(task: dict[str, Any], board: guard.Board | None) -> int:
                     rows = [{"status": "failed", "reason": f"{_tail(error)}{remedy}"}]
                     failed += 1
                 guard.unless_forked(pid)
-                cpu, began = time.process_time(), cpu  # where a draw failed, from the end of the last cell
+                cpu, began = profile.cpu_seconds(), cpu  # where a draw failed, from the end of the last cell
                 seconds = time.perf_counter() - wall
                 if seconds > PEAK_SECONDS:
                     peak = _peak_mb()
