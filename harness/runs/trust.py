@@ -27,13 +27,15 @@ def named(overrides: Iterable[str]) -> set[str]:
 
     >>> sorted(named(["+estimator.mine._target_=my_module.Mine", "n=500", "trust=[helpers,their.package]"]))
     ['helpers', 'my_module', 'their.package']
+    >>> named(["records_from=[{file: a.csv, reader: my_module.reader}]"])
+    {'my_module'}
     """
     found: set[str] = set()
     for text in overrides:
         name, _, value = text.partition("=")
         if name.lstrip("+") == "trust":
             found |= set(re.findall(_WORD, value))
-        for part in re.split(r"_target_|\breader\b", text)[1:]:
+        for part in re.split(r"(?:_target_|\breader)['\"]?\s*[:=]", text)[1:]:
             found |= {word.rpartition(".")[0] for word in re.findall(_WORD, part)} - {""}
     return found
 
