@@ -43,6 +43,8 @@ def shifted_solutions(a, b, shifts):
     """
     r, d = b.shape
     blocks = int(LARGEST_SHARE * r / d)
+    if blocks < 1:
+        return None
     basis = np.empty((r, (blocks + 1) * d), order="F")
     projected = np.zeros((blocks * d, blocks * d))
     basis[:, :d], of_b = np.linalg.qr(b)
