@@ -414,6 +414,8 @@ def test_a_fixed_seed_makes_a_partition_exact():
         lambda r, n: r.integers(0, 8, n) / 7,
         lambda r, n: 1.0 - r.integers(0, 40, n) * 2.0**-53,  # closer to each other than scikit-learn tells apart
         lambda r, n: r.integers(0, 60, n) * 1e-16,
+        lambda r, n: 10.0 ** -r.uniform(13, 17, n),
+        lambda r, n: 10.0 ** -r.uniform(15, 40, n),  # all but a few in one place
         lambda r, n: np.concatenate([r.random(n // 2), np.ones(n - n // 2)]),
     ],
 )

@@ -62,10 +62,13 @@ def _fitted(p, hit):
 def _pooled(p, hit):
     """(places, counts, sums of hits) of predictions p, in order; those less than RESOLUTION above the first of a place are of
     it."""
-    gap = np.diff(p)
-    first = np.concatenate([[True], gap > 0.0])
-    for i in np.flatnonzero((gap > 0.0) & (gap < RESOLUTION)) + 1:  # rare: next to 0 and to 1
-        first[i] = p[i] - p[i - 1 - np.argmax(first[i - 1 :: -1])] >= RESOLUTION
-    starts = np.flatnonzero(first)
+    starts = np.flatnonzero(np.concatenate([[True], p[1:] > p[:-1]]))
+    x = p[starts]
+    first, place = np.ones(len(x), dtype=bool), x[0]
+    for i in np.flatnonzero(np.diff(x) < RESOLUTION) + 1:  # next to 0 and to 1
+        if first[i - 1]:
+            place = x[i - 1]
+        first[i] = x[i] - place >= RESOLUTION
+    starts = starts[first]
     counts = np.diff(np.append(starts, len(p))).astype(np.float64)
     return p[starts], counts, np.add.reduceat(hit, starts, dtype=np.float64)
