@@ -642,6 +642,8 @@ def test_takes_rng():
     assert not takes_rng(plain) and not takes_rng(with_bins) and not takes_rng(Small())
     assert takes_rng(seeded) and takes_rng(Bounds()) and takes_rng(lambda p, y, rng=None: 0.0)
     assert takes_rng(lambda *given: 0.0) and not takes_rng(len)
+    fields = [dataclasses.make_dataclass("Own", names) for names in (["x"], ["x", "y", "rng"], ["x"])]
+    assert [takes_rng(one) for one in fields] == [False, True, False]  # a class for its instance: each has fields of its own
 
 
 def test_command_line(cli, module, monkeypatch):

@@ -285,7 +285,7 @@ def _call(estimator: Estimator, p: ArrayLike, y: ArrayLike, rng: Any, extra: dic
 def takes_rng(estimator: Any) -> bool | str:
     """Whether it is called with (p, y, rng), or with rng by "keyword". Somebody's own function may take (p, y) alone, or
     (p, y, bins=15)."""
-    if not dataclasses.is_dataclass(estimator):
+    if isinstance(estimator, type) or not dataclasses.is_dataclass(estimator):
         return _takes_rng(estimator)
     kind = type(estimator)  # whose instances are called alike; a look at the signature takes longer than a cheap estimator
     if kind not in _called:
