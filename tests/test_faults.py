@@ -15,6 +15,7 @@ import harness
 from harness import Estimate
 from harness.commands import run as command_line
 from harness.commands.doctor import examine, status_text
+from harness.common.writing import whole_file
 from harness.errors import BadInputError, system_sentence
 from harness.estimators.base import WrongAnswerError, apply
 from harness.runs import guard, records
@@ -124,6 +125,13 @@ def test_what_the_system_refuses_is_a_sentence():
     for number in errno.errorcode:
         said = system_sentence(OSError(number, os.strerror(number), "some/file"))
         assert "some/file" in said and "Errno" not in said and said.endswith(".") and "\n" not in said and "; " in said
+
+
+def test_what_a_library_says_of_a_file_is_kept(tmp_path):
+    """Pillow and pyarrow raise OSErrors without a number, of which the text is all there is."""
+    with pytest.raises(OSError) as stop, whole_file(tmp_path / "a.png"):
+        raise OSError("encoder error -2 when writing image file")
+    assert system_sentence(stop.value) == "encoder error -2 when writing image file"
 
 
 def test_a_rename_that_is_done_and_said_to_have_failed_is_done(out, monkeypatch):

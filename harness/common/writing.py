@@ -22,7 +22,8 @@ def whole_file(path: Path) -> Iterator[Path]:
         yield temporary
         os.replace(temporary, path)
     except OSError as error:
-        error.filename, error.filename2 = os.fspath(path), None  # of a full disk the system names no file, and ours is temporary
+        if error.errno is not None:  # else the text is all there is, and with a name it would not be shown
+            error.filename, error.filename2 = os.fspath(path), None  # of a full disk none is named, and ours is temporary
         raise
     finally:
         with contextlib.suppress(OSError):
