@@ -50,6 +50,15 @@ def test_evaluate_coverage_of_intervals_and_one_sided_bounds():
     assert harness.evaluate(frame([0.5] * 4, low=[0.6, 0.4, 0.3, 0.2]))["coverage"].item() == 0.75
 
 
+def test_evaluate_invents_nothing_of_categories(monkeypatch):
+    """As `load_records` gives texts; pandas before 3 makes groups of all their combinations unless it is told not to."""
+    plain = pd.concat([frame([0.4, 0.6]), frame([0.5]).assign(problem="q", problem_key="3", key="k")], ignore_index=True)
+    texts = plain.astype({name: "category" for name in ("problem", "notion", "estimator", "estimand", "kind", "problem_key")})
+    groupby = pd.DataFrame.groupby
+    monkeypatch.setattr(pd.DataFrame, "groupby", lambda self, by, **more: groupby(self, by, **{"observed": False, **more}))
+    pd.testing.assert_frame_equal(harness.evaluate(texts).astype(object), harness.evaluate(plain).astype(object))
+
+
 def test_evaluate_drops_nothing():
     parts = [
         frame([0.4, 0.6]),

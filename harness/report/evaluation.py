@@ -80,7 +80,7 @@ def evaluate(records: pd.DataFrame, files: Iterable[tuple[str, int]] = (), apart
         numbers["truth"] <= numbers["high"].fillna(np.inf) + slack
     )
     numbers["covered"] = np.where(bounded & numbers["truth"].notna(), inside.astype(float), np.nan)
-    table = numbers.groupby(by, sort=False).agg(
+    table = numbers.groupby(by, sort=False, observed=True).agg(
         reps=("value", "size"),
         mean=("value", "mean"),
         sd=("value", "std"),
@@ -98,11 +98,11 @@ def evaluate(records: pd.DataFrame, files: Iterable[tuple[str, int]] = (), apart
     table["rmse"] = np.sqrt(table["rmse"])
     table.insert(2, "se", table["sd"] / np.sqrt(table["reps"]))
     table["cells"] = table["reps"]
-    undefined = frame[frame["status"].eq("undefined") & frame["estimand"].ne("")].groupby(by).size()
+    undefined = frame[frame["status"].eq("undefined") & frame["estimand"].ne("")].groupby(by, observed=True).size()
     table["undefined"] = undefined.reindex(table.index).fillna(0).astype(int)
     rest = frame[~fine]
     rest = rest[~rest.set_index(by).index.isin(table.index)]
-    without = rest.groupby([*by, "status"], sort=False).agg(cells=("key", "nunique"), reason=("reason", "first"))
+    without = rest.groupby([*by, "status"], sort=False, observed=True).agg(cells=("key", "nunique"), reason=("reason", "first"))
     table = pd.concat([_plain(table.reset_index()), _plain(without.reset_index())], ignore_index=True)
     table["reps"] = table["reps"].fillna(0).astype(int)
     table["undefined"] = table["undefined"].fillna(0).astype(int)
