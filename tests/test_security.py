@@ -88,10 +88,34 @@ def test_neither_does_a_sweep_nor_hydra_s_own_node():
         {"job_logging": {"handlers": {"x": {"class": "subprocess.Popen"}}}},
         {"job_logging": {"handlers": {"x": {"()": "os.system"}}}},
         {"hydra_logging": {"handlers": {"x": {"stream": "ext://evil_module.f"}}}},
+        {"job_logging": {"handlers": {"x": {"()": "logging.os.system", "command": "id"}}}},  # Python's, through logging
+        {"job_logging": {"handlers": {"x": {"()": "logging.config.fileConfig", "fname": "evil.ini"}}}},  # it evaluates texts
+        {"job_logging": {"handlers": {"x": {"class": "logging.handlers.QueueHandler", "listener": "evil_module.f"}}}},
+        {"job_logging": {"handlers": "${reasons}"}},  # of another part of the configuration, where anything may stand
+        {"job_logging": {"handlers": {"x": {"stream": "${oc.env:NOTHING,'ext://evil_module.f'}"}}}},
+        {"callbacks": {"x": {"_target_": "hydra.utils.get_object", "path": "evil_module.f"}}},
+        {"callbacks": {"x": {"_target_": "harness.runs.guard.Child", "serves": "evil_module:f"}}},
+        {"launcher": {"_target_": "hydra_plugins.hydra_joblib_launcher._core.subprocess.Popen"}},
+        {"sweeper": {"custom_search_space": "evil_module.f"}},
         {"job": {"env_set": {"LD_PRELOAD": "evil.so"}}},
     ):
         with pytest.raises(BadInputError, match="in a configuration file"):
             trust.check_hydra(OmegaConf.create(node), ["n=500"])
+    fine = {
+        "launcher": {"_target_": "hydra_plugins.hydra_submitit_launcher.submitit_launcher.SlurmLauncher", "queue": "long"},
+        "sweeper": {"_target_": "hydra._internal.core_plugins.basic_sweeper.BasicSweeper", "dir": "${hydra.job.name}/${now:%Y}"},
+        "job_logging": {"handlers": {"x": {"class": "logging.StreamHandler", "stream": "ext://sys.stdout"}}},
+    }
+    trust.check_hydra(OmegaConf.create({**fine, "run": {"dir": "a/${seed}"}}), ["hydra.run.dir=a/${seed}"])
+
+
+def test_neither_do_choices_of_hydra_s_own(folder, cli):
+    (folder / "conf" / "hydra" / "job_logging").mkdir(parents=True)
+    (folder / "conf" / "hydra" / "job_logging" / "mine.yaml").write_text(
+        "version: 1\nhandlers: {x: {'()': evil_module.Evil}}\nroot: {handlers: [x]}\n"
+    )
+    code, _, err = cli(f"--config-dir={folder / 'conf'}", "hydra/job_logging=mine", *RUN)
+    assert code == 2 and "evil_module.Evil' in a configuration file" in err and not (folder / "RAN").exists()
 
 
 def test_every_option_of_ours_is_trusted():

@@ -299,7 +299,7 @@ def _through_hydra(arguments):
     from harness.common.paths import CONF
     from harness.errors import BadInputError
     from harness.runs import hydra_source, trust
-    from harness.runs.config import check_flags, check_known, compose, free_paths, hydra_mistakes, plain
+    from harness.runs.config import check_flags, check_hydra_choices, check_known, compose, free_paths, hydra_mistakes, plain
 
     arguments = check_flags(arguments)
     hydra_source.register()
@@ -314,6 +314,7 @@ def _through_hydra(arguments):
                 print(f"{experiment.sentence}; its results go to {_short(experiment.folder)}")
     if not given.multirun or multirun.current.searches:  # before Hydra calls what its node names
         compose(multirun.parsed(given.overrides, searches=True)[0])
+    check_hydra_choices(multirun.parsed(given.overrides, searches=True)[0], given.overrides)
     failed = []
 
     @hydra.main(config_path=str(CONF), config_name="config", version_base="1.3")

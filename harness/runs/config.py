@@ -50,8 +50,8 @@ def _composed(overrides: list[str]) -> dict[str, Any]:
     return trust.checked(check_known(composed), overrides)
 
 
-def compose_unchecked(overrides: list[str]) -> dict[str, Any]:
-    """The same with every key that Hydra accepts, known or not."""
+def compose_unchecked(overrides: list[str], typed: list[str] | None = None) -> dict[str, Any]:
+    """The same with every key that Hydra accepts, known or not. `typed` is all that the command line holds, if that is more."""
     from hydra import compose as hydra_compose
     from hydra import initialize_config_dir
 
@@ -60,8 +60,16 @@ def compose_unchecked(overrides: list[str]) -> dict[str, Any]:
     hydra_source.register()
     with hydra_mistakes(overrides), _apart_from_a_job(), initialize_config_dir(str(CONF), version_base="1.3"):
         composed = hydra_compose("config", overrides=expand_globs(free_paths(overrides)), return_hydra_config=True)
-        trust.check_hydra(composed.hydra, overrides)
+        trust.check_hydra(composed.hydra, overrides if typed is None else typed)
         return plain(composed, composed.hydra.runtime.choices.get("experiment"))
+
+
+def check_hydra_choices(overrides: list[str], typed: list[str]) -> None:
+    """Raise BadInputError where a choice of Hydra's own among `typed`, hydra/launcher=mine, is of a file that names foreign code;
+    `overrides` are those of the same in all jobs. `compose` sees the node without these choices."""
+    own = [text for text in typed if re.match(r"[+~]*hydra[./]", text) and not text.startswith("hydra.searchpath=")]
+    if own:
+        compose_unchecked([*overrides, *own], typed)
 
 
 @contextlib.contextmanager

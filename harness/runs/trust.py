@@ -17,8 +17,15 @@ from harness.errors import BadInputError
 OURS = (
     "harness.problems", "harness.estimators", "harness.calibrators", "harness.math", "harness.peers", "experiments",
 )  # fmt: skip
-OF_HYDRA = ("hydra", "hydra_plugins", "harness", "logging", "colorlog", "optuna")
-_CALLED = ("_target_", "class", "()")  # keys whose value Hydra, or Python's logging, imports and calls
+# what Hydra's node may name: whole paths, as logging.os.system would be Python's own through the module that imports it
+OF_HYDRA = re.compile(
+    r"harness\.commands\.multirun\.Sweep|hydra\._internal\.core_plugins\.\w+\.\w+(Launcher|Sweeper)|"
+    r"hydra\.experimental\.(\w+\.)?\w+Callback|hydra_plugins\.[\w.]+(Launcher|Sweeper)|colorlog\.(\w+\.)?\w+Formatter|"
+    r"logging\.(handlers\.)?\w*(Handler|Formatter|Filter|Listener)|optuna\.(samplers|pruners)\.\w+"
+)
+_CALLED = ("_target_", "class", "()", "custom_search_space")  # keys whose value Hydra, or Python's logging, imports and calls
+_OF_A_QUEUE = ("queue", "listener")  # likewise, of a handler of logging
+_ELSEWHERE = re.compile(r"\$\{(?!now:|oc\.env:|hydra[.:])")  # what would come from beside Hydra's node
 _WORD = r"[A-Za-z_]\w*(?:\.\w+)*"
 
 
@@ -110,7 +117,8 @@ def check_hydra(node: Any, overrides: list[str]) -> None:
     plain = OmegaConf.to_container(node, resolve=False)
     typed = named(overrides)
     for place, path in _hydra_code(plain, "hydra"):
-        if path.partition(".")[0] not in OF_HYDRA and not is_allowed(path, typed):
+        is_typed = is_allowed(path, typed) or "${" in path and any(path in text for text in overrides)
+        if not OF_HYDRA.fullmatch(path) and not is_typed:
             raise BadInputError(
                 f"{place} is {path!r} in a configuration file, which is no part of Hydra or of Python's logging; take it out."
             )
@@ -124,12 +132,13 @@ def check_hydra(node: Any, overrides: list[str]) -> None:
 def _hydra_code(value: Any, place: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict):
         for name, item in value.items():
-            if name in _CALLED and isinstance(item, str):
+            called = name in _CALLED or name in _OF_A_QUEUE and "_logging." in place
+            if called and isinstance(item, str):
                 yield f"{place}.{name}", item
             else:
                 yield from _hydra_code(item, f"{place}.{name}")
     elif isinstance(value, list):
         for number, item in enumerate(value):
             yield from _hydra_code(item, f"{place}[{number}]")
-    elif isinstance(value, str) and value.startswith("ext://") and not value.startswith("ext://sys."):
+    elif isinstance(value, str) and ("ext://" in value and not value.startswith("ext://sys.") or _ELSEWHERE.search(value)):
         yield place, value.removeprefix("ext://")
