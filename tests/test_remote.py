@@ -14,6 +14,7 @@ import harness
 from harness.commands.experiment import Experiment
 from harness.errors import BadInputError
 from harness.runs import records, remote
+from harness.runs.config import out_folder
 
 SMALL = ["problem=[beta_overconfident]", "estimator=[binned15]", "n=[50,100]", "engine=serial"]
 
@@ -123,6 +124,8 @@ def test_parts_that_one_host_joins_are_joined_for_the_other(host, store):
     [
         ("nosuch://bucket/folder", "where no file system is known"),
         ("s3://key:secret@bucket/folder", "has a password in its address"),
+        ("s3://", "out is 's3://', which names no folder"),
+        ("s3://a b", "out is 's3://a b', where no file system is known"),
     ],
 )
 def test_an_address_that_is_none_is_one_sentence(host, address, said):
@@ -130,6 +133,29 @@ def test_an_address_that_is_none_is_one_sentence(host, address, said):
     with pytest.raises(BadInputError, match=said) as refused:
         remote.mirror(address)
     assert "secret" not in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("given", ["s3:/bucket/folder", "gs:bucket/folder"])
+def test_an_address_with_too_few_slashes_makes_no_folder(given):
+    with pytest.raises(BadInputError, match=f"the address of a store has two slashes, {given[:2]}://bucket/folder"):
+        out_folder(given)
+
+
+def test_what_another_process_of_this_host_has_moved_meanwhile_is_no_error(host, store, monkeypatch):
+    host("a")
+    mirror = remote.mirror(store)
+    part = mirror / "records" / "part-0.parquet"
+    part.parent.mkdir()
+    part.write_bytes(b"")
+    remote._note(mirror, ("records/part-0.parquet", "0 0"))
+
+    def moved_before(source, target):
+        Path(source).unlink()
+        raise FileNotFoundError(2, "No such file or directory", str(source))
+
+    monkeypatch.setattr(remote.os, "replace", moved_before)
+    remote.fetch(mirror)
+    assert not part.exists()
 
 
 @pytest.fixture

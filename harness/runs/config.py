@@ -329,6 +329,9 @@ def out_folder(given: Any) -> Path:
         chosen = (CHECKOUT if CHECKOUT is not None and here.is_relative_to(CHECKOUT) else here) / "results"
     if remote.is_address(chosen):
         return remote.mirror(str(chosen))
+    if isinstance(chosen, str) and (slashes := re.match(r"(s3|gs|gcs|abfss?|hdfs|file):/*", chosen)):
+        meant = f"{slashes[1]}://{chosen[slashes.end() :]}"
+        raise BadInputError(f"{where} is {chosen!r}; the address of a store has two slashes, {meant}, and a folder ./{chosen}.")
     try:
         folder = Path(chosen).expanduser().resolve()
     except (RuntimeError, ValueError) as error:  # ~ of an unknown user, a NUL

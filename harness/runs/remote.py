@@ -15,6 +15,7 @@ next run sends it. Figures, tables and pages are made from records again; they a
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -65,6 +66,8 @@ def _check_bucket(address: str) -> None:
     from pyarrow import fs
 
     files, base = _opened(address)
+    if not base and files.type_name != "local":
+        raise BadInputError(f"out is {address!r}, which names no folder; give an address such as s3://BUCKET/FOLDER.")
     bucket = base.split("/")[0]
     try:
         absent = files.type_name != "local" and files.get_file_info(bucket).type == fs.FileType.NotFound
@@ -153,9 +156,11 @@ def fetch(out: Path) -> None:
         for name in sorted(local - there.keys()):
             if name in held and group == "records":
                 (out / "removed").mkdir(exist_ok=True)
-                os.replace(out / name, out / "removed" / Path(name).name)
+                with contextlib.suppress(FileNotFoundError):  # another process of this host did
+                    os.replace(out / name, out / "removed" / Path(name).name)
             else:
-                send(out / name)
+                with contextlib.suppress(FileNotFoundError):  # or has joined it with others in the meantime
+                    send(out / name)
     _compared[out] = time.monotonic()
 
 
@@ -225,10 +230,11 @@ def _opened(address: str) -> tuple[Any, str]:
 def _opened_in(address: str, process: int) -> tuple[Any, str]:
     from pyarrow import fs
 
+    quick = address
     if address.startswith("s3://"):  # a small file is one request, not three
-        address += ("&" if "?" in address else "?") + "allow_delayed_open=true"
+        quick += ("&" if "?" in address else "?") + "allow_delayed_open=true"
     try:
-        files, base = fs.FileSystem.from_uri(address)
+        files, base = fs.FileSystem.from_uri(quick)
     except (ValueError, NotImplementedError) as error:
         try:
             import fsspec
@@ -306,4 +312,6 @@ def _patiently(call: Callable[[], T]) -> T:
 
 
 def _said(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno is not None and error.strerror and not error.strerror.startswith("["):
+        return f"{error.strerror.lower()}: {error.filename}" if error.filename else error.strerror.lower()
     return (str(error).splitlines() or [type(error).__name__])[0][:200].rstrip(".")
