@@ -59,6 +59,19 @@ def test_what_a_worker_did_comes_back(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_run_that_ends_early_leaves_no_accounts(tmp_path):
+    with pytest.raises(KeyboardInterrupt), profile.of_run(tmp_path) as made:
+        made.save()
+        raise KeyboardInterrupt
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_account_that_cannot_be_written_ends_no_chunk(tmp_path):
+    (tmp_path / "file").write_text("")
+    with profile.of_worker(str(tmp_path / "file" / "below")):
+        pass
+
+
 def test_a_flame_graph_is_an_image_with_every_frame(tmp_path):
     stacks = {"estimate;one;a:f;b:g": 30, "estimate;one;a:f": 10, "draw;wavy;<c>:h": 20}
     image, lines = flame.save(stacks, "of a run", tmp_path / "it")
@@ -68,8 +81,9 @@ def test_a_flame_graph_is_an_image_with_every_frame(tmp_path):
     assert lines.read_text().splitlines()[0] == "draw;wavy;<c>:h 20"
 
 
-def test_several_jobs_have_no_common_profile(capsys):
-    assert main(["-m", "experiment=smoke", "profile=true", "reps=1,2"]) == 2
+@pytest.mark.parametrize("given", ["profile=true", "profile=True", "++profile=true"])
+def test_several_jobs_have_no_common_profile(given, capsys):
+    assert main(["-m", "experiment=smoke", given, "reps=1,2"]) == 2
     assert "profile=true is of one run" in capsys.readouterr().err
 
 

@@ -306,7 +306,7 @@ def _through_hydra(arguments):
 
     given = get_args_parser().parse_args(arguments)
     if given.multirun:
-        if any(text.partition("=")[::2] == ("profile", "true") for text in arguments):
+        if any(text.lstrip("+").lower() == "profile=true" for text in given.overrides):
             raise BadInputError("profile=true is of one run; leave out -m, or profile one of its jobs.")
         multirun.current = multirun.Multirun(given.overrides, _finish_job)
         for experiment in multirun.current.experiments:

@@ -132,14 +132,16 @@ def of_run(out: Path) -> Iterator[Profile]:
     counts as its start. When the block ends, the account is that of all of them."""
     made = Profile(Path(out) / "profiles" / uuid.uuid4().hex, "start")
     made.mark = 0.0, made.mark[1] - cpu_seconds()
-    with _sampled(made):
-        yield made
-    made.charge()
-    for path in made.folder.glob("*.json"):
-        made.add(json.loads(path.read_text()))
-    shutil.rmtree(made.folder, ignore_errors=True)
-    with contextlib.suppress(OSError):
-        made.folder.parent.rmdir()
+    try:
+        with _sampled(made):
+            yield made
+        made.charge()
+        for path in made.folder.glob("*.json"):
+            made.add(json.loads(path.read_text()))
+    finally:
+        shutil.rmtree(made.folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            made.folder.parent.rmdir()
 
 
 @contextlib.contextmanager
@@ -153,7 +155,8 @@ def of_worker(folder: str | None) -> Iterator[None]:
     with _sampled(made):
         yield
     made.charge()
-    made.save()
+    with contextlib.suppress(OSError):  # its cells are recorded; that a disk is full is no reason to compute them again
+        made.save()
 
 
 @contextlib.contextmanager
