@@ -117,6 +117,8 @@ def check_hydra(node: Any, overrides: list[str]) -> None:
     plain = OmegaConf.to_container(node, resolve=False)
     typed = named(overrides)
     for place, path in _hydra_code(plain, "hydra"):
+        if place == "hydra.job.override_dirname":  # Hydra writes what was typed there, whatever a file says
+            continue
         is_typed = is_allowed(path, typed) or "${" in path and any(path in text for text in overrides)
         if not OF_HYDRA.fullmatch(path) and not is_typed:
             raise BadInputError(
