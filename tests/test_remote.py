@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from joblib.externals.loky import get_reusable_executor
 
 import harness
 from harness.commands.experiment import Experiment
@@ -170,6 +171,7 @@ def bucket(monkeypatch, tmp_path):
     process = subprocess.Popen(
         [server, "-H", "127.0.0.1", "-p", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
+    get_reusable_executor().shutdown()  # workers of an earlier test, which would not see these variables
     for name, value in {
         "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": "us-east-1",
         "AWS_REGION": "us-east-1", "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "AWS_EC2_METADATA_DISABLED": "true",
@@ -185,6 +187,7 @@ def bucket(monkeypatch, tmp_path):
     files = fs.FileSystem.from_uri("s3://records?allow_bucket_creation=true")[0]
     files.create_dir("records")
     yield "s3://records/of/mine"
+    get_reusable_executor().shutdown()
     process.terminate()
     process.wait(10)
 
