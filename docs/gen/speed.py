@@ -22,7 +22,7 @@ def machine() -> str:
     lacking = f" Not installed, and left out: {', '.join(left_out)}." if left_out else ""
     return (
         f"Measured on {about['date']} in one run of {about['cpu_seconds']:,} CPU seconds: {about['processor']}, {about['cores']} "
-        f"cores of which every call takes one, Python {about['python']}, {packages}.{lacking} Others were at work: the load was "
+        f"cores of which every call takes one, Python {about['python']}, {packages}.{lacking} The load was "
         f"{about['load_before']} when the run began and {about['load_after']} when it ended."
     )
 
