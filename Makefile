@@ -10,7 +10,7 @@
 # make foundation  the optional foundation models and their tests;  make peers: other libraries' estimators and theirs
 # make engines     Dask, Ray, submitit and a server that speaks S3, and the tests of one run on all of them
 # make hours       the commands that reproduce a paper, and the studies of many repetitions; nobody runs these but you
-# make faults      kills, full disks and damaged stores at random moments, and 100,000 damaged files, some ten minutes
+# make faults      kills, full disks and damaged stores at random moments, and 100,000 damaged files, some twenty minutes
 # make lock        fresh pins;  make benchmark: speed;  make clean: remove the environment
 PYTHON ?= python3
 VENV := .venv
@@ -80,7 +80,7 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,site,docs]'
 	touch $(STAMP)
 
-# faults at random moments (killed processes, full disks, damaged stores) and damaged files of predictions; ten minutes
+# faults at random moments (killed processes, full disks, damaged stores) and damaged files of predictions; twenty minutes
 faults: setup
 	PYTHONPATH=tests $(BIN)/python -m faults.run
 
