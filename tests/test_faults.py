@@ -1,8 +1,10 @@
 """What goes wrong outside of the harness: answers that are no numbers, damaged stores, full disks, folders that cannot be."""
 
 import errno
+import importlib
 import os
 import re
+import signal
 import time
 from fractions import Fraction
 
@@ -159,6 +161,28 @@ def test_a_loop_of_links_a_device_and_nobody_s_home_are_no_folders(tmp_path):
     for given in (tmp_path / "loop", "/dev/null", "~no_such_user_here/x", "a\0b", tmp_path / "loop" / "below"):
         with pytest.raises(BadInputError, match="out is .*(folder)"):
             out_folder(str(given))
+
+
+@pytest.mark.parametrize("seconds, ended", [(0.1, True), (60, False)])
+def test_a_signal_waits_for_the_end_of_an_import_but_not_for_ever(tmp_path, monkeypatch, seconds, ended):
+    """Native code that is being loaded ends the process where something is raised in it."""
+    monkeypatch.setattr(guard, "IMPORTS_WITHIN", 0.3 if not ended else 30.0)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    name = f"told_to_stop_{ended}".lower()
+    told = "import os, signal, time\nos.kill(os.getpid(), signal.SIGTERM)\nend = time.monotonic() + {}\n"
+    (tmp_path / f"{name}.py").write_text(
+        told.format(seconds) + "while time.monotonic() < end:\n    time.sleep(0.01)\nopen('whole', 'w').close()\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    before = signal.signal(signal.SIGTERM, guard.terminated)
+    try:
+        with pytest.raises(guard.TerminatedError):
+            importlib.import_module(name)
+            time.sleep(60)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        guard.stopped.clear()
+    assert (tmp_path / "whole").exists() is ended
 
 
 @pytest.mark.parametrize("handler, status", [(guard.terminated, 143), (guard.interrupted, 130)])

@@ -32,6 +32,7 @@ from typing import Any, NoReturn
 
 POLL_SECONDS = 0.25
 STARTS_WITHIN = 120.0  # seconds for a process to import what it needs, on a busy machine
+IMPORTS_WITHIN = 2.0  # seconds that a signal waits for the end of an import
 WRITES_WITHIN = 5.0  # seconds for a process that is interrupted to record what it has
 HEADROOM_MB = 2048.0  # beyond max_memory: what a process may reserve, so that one giant array is refused at once
 MAX_STARTS = 3  # processes in a row that die before their first cell
@@ -49,18 +50,39 @@ class TerminatedError(KeyboardInterrupt):
     """SIGTERM, which a scheduler sends: an interruption like Ctrl-C, with the exit status 143."""
 
 
-def terminated(signum: int, frame: Any) -> NoReturn:
+def terminated(signum: int, frame: Any) -> None:
     """Handles SIGTERM, in the process that was started and in workers."""
-    stopped.append(TerminatedError)
-    raise TerminatedError
+    _stop(TerminatedError, signum, frame)
 
 
-def interrupted(signum: int, frame: Any) -> NoReturn:
+def interrupted(signum: int, frame: Any) -> None:
     """Handles SIGINT, which is Ctrl-C, in the process that was started."""
-    stopped.append(KeyboardInterrupt)
-    raise KeyboardInterrupt
+    _stop(KeyboardInterrupt, signum, frame)
 
 
+def _stop(how: type[KeyboardInterrupt], signum: int, frame: Any) -> None:
+    """Raise it; while a module is being imported a moment later, as native code that is being loaded ends the process where
+    something is raised in it."""
+    stopped.append(how)
+    began = _put_off.setdefault(signum, time.monotonic())
+    if _is_importing(frame) and time.monotonic() - began < IMPORTS_WITHIN:
+        later = threading.Timer(POLL_SECONDS / 5, os.kill, (os.getpid(), signum))
+        later.daemon = True
+        later.start()
+        return
+    del _put_off[signum]
+    raise how
+
+
+def _is_importing(frame: Any) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+_put_off: dict[int, float] = {}  # signals that wait for the end of an import, and since when
 # what this process was told to end by. Where a module is being imported, what is raised comes out as another error, or not at all
 stopped: list[type[KeyboardInterrupt]] = []
 
