@@ -60,6 +60,8 @@ def convergence(records, config):
             points = points[points["problem"].eq(panel[1]) & points["estimator"].eq(estimator)]
             papers_points.draw(ax, points[points["n"].isin(sizes)], i, bool(config.get("same_draws_as_paper")))
         truth_line(ax, part, horizontal=True)
+        if len(sizes) == 1:  # of one place matplotlib would choose the limits, with a warning
+            ax.set_xlim(sizes[0] / 1.5, sizes[0] * 1.5)
         ax.set_xscale("log")
         sample_ticks(ax, sizes)
         ax.set_title(_panel_title(panel, panels, config))
