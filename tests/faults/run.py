@@ -7,6 +7,7 @@ PYTHONPATH=tests python -m faults.run --write     and write the table into docs/
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import io
 import os
@@ -24,6 +25,7 @@ from faults.common import environment
 TITLE = ("fault", "injected", "records lost", "doubled", "wrong", "messages that are no single sentence")
 PAGE = common.REPOSITORY / "docs" / "reliability.md"
 BEGIN, END = "<!-- measured: make faults -->", "<!-- end of what was measured -->"
+KINDS = ("stores", "processes", "reading")
 REPS, INPUTS = 250, 100_000
 
 
@@ -44,7 +46,13 @@ def searched() -> tuple[list[str], bool]:
 
 def main(arguments: list[str]) -> int:
     """Inject, print the table and what there is to say; 1 if anything was lost, doubled, wrong or unclear."""
-    wanted = [name for name in arguments if not name.startswith("-")] or ["stores", "processes", "reading"]
+    parser = argparse.ArgumentParser(prog="python -m faults.run", description="Inject every fault at random moments.")
+    parser.add_argument("wanted", nargs="*", metavar="KIND", help="stores, processes or reading; all three if none is named")
+    parser.add_argument("--write", action="store_true", help="write the table into docs/reliability.md")
+    options = parser.parse_args(arguments)
+    if unknown := set(options.wanted) - set(KINDS):
+        parser.error(f"unknown kind {sorted(unknown)[0]!r}; there are {', '.join(KINDS)}")
+    wanted = options.wanted or KINDS
     began, used = time.monotonic(), _cpu()
     os.environ["MPLBACKEND"] = "Agg"
     rows: list[common.Row] = []
@@ -67,7 +75,7 @@ def main(arguments: list[str]) -> int:
         f"load {os.getloadavg()[1]:.1f}: {_cpu() - used:,.0f} s of CPU, {time.monotonic() - began:,.0f} s in all."
     )
     print("\n".join([*lines, *(f"{row.fault}: {note}" for row in rows for note in row.notes), *read, took]))
-    if "--write" in arguments:
+    if options.write:
         text = PAGE.read_text()
         head, tail = text.partition(BEGIN)[0], text.partition(END)[2]
         made = [BEGIN, "", *lines, "", took, *(["", "```text", *read, "```"] if read else []), "", END]
