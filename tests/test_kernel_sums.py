@@ -128,20 +128,46 @@ def test_an_own_divergence_sees_ratios_that_are_nearly_0(monkeypatch):
 
 
 @pytest.mark.parametrize("classes", [3, 7])
-def test_near_pairs_are_all_pairs(classes, monkeypatch):
-    monkeypatch.setattr(near_pairs, "BLOCK_ENTRIES", 4000)
-    monkeypatch.setattr(near_pairs, "FEW", 0.5)
+@pytest.mark.parametrize("few, block, long_run", [(0.5, 4000, 4), (0.12, 900, 1000), (0.0, 1 << 17, 4)])
+def test_near_pairs_are_all_pairs(classes, few, block, long_run, monkeypatch):
+    for name, value in {"BLOCK_ENTRIES": block, "FEW": few, "LONG_RUN": long_run, "SMALL": 0, "PAIRS": 500}.items():
+        monkeypatch.setattr(near_pairs, name, value)
     p = np.random.default_rng(classes).dirichlet(np.full(classes, 0.3), 120)
     p[:20] = p[20:40]  # ties
     p[40:60] = one_hot(np.arange(20) % classes, classes)
     z, y = np.clip(p, 1e-7, 1 - 1e-7), np.random.default_rng(0).integers(0, classes - 1, 120)  # a class is absent
-    bandwidths = (0.5, 1e-4, 1e-2, 1e-3)
+    bandwidths = (0.5, 1e-4, 1e-2, 1.0, 0.02, 0.25, 1e-3, 0.6, 5e-3)  # some are halves of others
     for leave_out in (None, np.arange(120)):
         for hits in (one_hot(y, classes), np.empty((120, 0)), rng.random((120, 2))):
             found = near_pairs.sums(z, z, hits, bandwidths, leave_out, kernels._all_pairs)
             same(found, kernels._all_pairs(z, z, hits, bandwidths, leave_out))
             alone = [kernels._all_pairs(z, z, hits, (b,), leave_out) for b in bandwidths]
             same(found, [np.concatenate(parts) for parts in zip(*alone)])
+
+
+def test_constants_too_far_apart_go_by_all_pairs(monkeypatch):
+    """Of hundreds of columns, exp(g) would underflow at small bandwidths."""
+    monkeypatch.setattr(near_pairs, "SMALL", 0)
+    p = np.concatenate(
+        [np.full((5, 400), 1 / 400), one_hot(np.arange(15), 400), np.random.default_rng(0).dirichlet(np.ones(400), 20)]
+    )
+    z, y = np.clip(p, 1e-7, 1 - 1e-7), np.arange(40) % 400
+    bandwidths = (1e-5, 0.5, 1e-3, 0.25)
+    found = near_pairs.sums(z, z, one_hot(y, 400), bandwidths, np.arange(40), kernels._all_pairs)
+    same(found, kernels._all_pairs(z, z, one_hot(y, 400), bandwidths, np.arange(40)))
+
+
+def test_runs_of_bandwidths_that_halve():
+    assert near_pairs._chains((0.1, 0.8, 0.3, 0.4, 0.2), [1, 3, 2, 4, 0]) == [[1, 3, 4, 0], [2]]
+    assert [len(chain) for chain in near_pairs._chains(tuple(2.0**-j for j in range(9)), range(9))] == [4, 4, 1]
+
+
+def test_neighbours_are_an_order_in_which_runs_are_close():
+    x = np.random.default_rng(0).random((1000, 2))
+    order = near_pairs._neighbours(x, 50)
+    assert sorted(order) == list(range(1000))
+    assert np.mean([x[order[i : i + 50]].var(axis=0).sum() for i in range(0, 1000, 50)]) < 0.1 * x.var(axis=0).sum()
+    assert sorted(near_pairs._neighbours(np.ones((70, 3)), 8)) == list(range(70))
 
 
 def test_solutions_of_several_shifts():

@@ -12,11 +12,11 @@ from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, is_positive
 from harness.estimators.binned import check_bins
 from harness.estimators.selection import settings_of, validation_risks
-from harness.math import beta_sums
+from harness.math import beta_sums, near_pairs
 from harness.math.divergences import ENTROPY, SQUARED, Bregman
 from harness.math.estimands import OWN, norm_name, p_norm
 from harness.math.folds import fold_of
-from harness.math.kernels import PREDICTION_FLOOR, dirichlet_sums, two_columns
+from harness.math.kernels import PREDICTION_FLOOR, _all_pairs, dirichlet_sums, two_columns
 from harness.math.notions import checked, one_hot
 from harness.math.risk import ResidualGram
 
@@ -63,7 +63,8 @@ class DirichletKernel:
     confidences), its bandwidth is far too small. UndefinedError for a single sample.
 
     Scalars: O(n) per bandwidth, and some 1 / sqrt(b) cells, with r to a certified 1e-10 (`math.beta_sums`; all pairs where those
-    are cheaper). Vectors: O(n^2 k) per bandwidth, in blocks; small bandwidths see near pairs only (`math.near_pairs`).
+    are cheaper). Vectors: O(n^2 k) per bandwidth, in blocks; bandwidths that halve share exponentials, small ones see near
+    pairs only (`math.near_pairs`).
 
     References
     ----------
@@ -148,9 +149,18 @@ class DirichletKernel:
             yield [ResidualGram(_columns(x) - of_points[i]) for x, of_points in zip(points, at)]
 
     def fold_products(self, settings, p, y, fold, points=()):
-        """`selection.fold_products` of scalars: the kernel sums of all folds come from the same cells of predictions."""
+        """`selection.fold_products`: the kernel sums of all folds come from the same cells of scalars, normalisers of vectors."""
         bandwidths = self._bandwidths(settings)
         held_out = [np.flatnonzero(fold == j) for j in range(int(fold.max()) + 1)]
+        if p.ndim > 1:
+            normalisers = np.array([near_pairs.log_normaliser(self._clipped(p), b) for b in bandwidths])
+            for j, rows in enumerate(held_out):
+                fit = fold != j
+                at = [self._ratios(x, p[fit], y[fit], bandwidths, constants=normalisers[:, fit]) for x in (p[rows], *points)]
+                for i in range(len(bandwidths)):
+                    found = [ResidualGram(x - of_points[i]) for x, of_points in zip((p[rows], *points), at)]
+                    yield j, i, found[0], found[1:]
+            return
         x = np.concatenate([p, *points])
         ends = np.cumsum([len(p), *(len(one) for one in points)])
         parts = [slice(start, stop) for start, stop in zip(ends[:-1], ends[1:])]
@@ -183,12 +193,15 @@ class DirichletKernel:
     def _clipped(self, p):
         return np.clip(two_columns(p), self.floor, 1.0 - self.floor)
 
-    def _ratios(self, x, p, y, bandwidths, leave_one_out=False):
-        """E^[Y | x], (b, m, 1) for scalars, (b, m, k) for vectors."""
+    def _ratios(self, x, p, y, bandwidths, leave_one_out=False, constants=None):
+        """E^[Y | x], (b, m, 1) for scalars, (b, m, k) for vectors. constants: the normalisers of vectors p, where known."""
         hits = y[:, None].astype(np.float64) if p.ndim == 1 else one_hot(y, p.shape[1])
         leave_out = np.arange(len(p)) if leave_one_out else None
         pruned = not self.generators  # somebody's own F may ask what is nearly 0 for its logarithm
-        return dirichlet_sums(self._clipped(x), self._clipped(p), hits, bandwidths, leave_out, pruned=pruned)[0]
+        x, p = self._clipped(x), self._clipped(p)
+        if pruned and constants is not None:
+            return near_pairs.sums(x, p, hits, bandwidths, leave_out, _all_pairs, constants)[0]
+        return dirichlet_sums(x, p, hits, bandwidths, leave_out, pruned=pruned)[0]
 
 
 @dataclass(frozen=True)
@@ -277,7 +290,8 @@ def errors(p, ratio, y, form, norms=(), generators=(), floor=PREDICTION_FLOOR) -
     """All estimands from predictions p (n,) or (n, k), the estimated C `ratio` (n, 1) or (n, k) and outcomes y."""
     scalar = p.ndim == 1
     g, r = two_columns(p), two_columns(ratio[:, 0]) if scalar else ratio
-    e = one_hot(y, g.shape[1])
+    k = g.shape[1]
+    e = one_hot(y, k)
     found = {}
     if form == "direct":
         gap = p - ratio[:, 0] if scalar else p - ratio
@@ -287,12 +301,13 @@ def errors(p, ratio, y, form, norms=(), generators=(), floor=PREDICTION_FLOOR) -
         name, unit = generator.name, 0.5 if scalar and generator is SQUARED else 1.0
         at = np.clip(g, floor, 1.0 - floor) if generator.interior else g
         of_r = generator.value(r)
+        of_e = generator.value(np.eye(k))[y] if k < len(y) else generator.value(e)
         if form == "direct":
-            value = generator.divergence(r, at).mean()
+            value = (of_r - generator.linear(r, at)).mean()
         else:
             value = of_r.mean() - generator.linear(e, at).mean()
         found[name] = unit * float(value)
-        found[f"refinement_{name}"] = unit * float(generator.value(e).mean() - of_r.mean())
+        found[f"refinement_{name}"] = unit * float(of_e.mean() - of_r.mean())
         found[f"sharpness_{name}"] = unit * float(of_r.mean() - generator.value(e.mean(axis=0)[None])[0])
     if form == "direct":
         found["rms"] = float(np.sqrt(found["l2_squared"]))

@@ -23,8 +23,8 @@ def settings_of(grid) -> list[dict]:
 
 def fold_products(estimator, settings, p, y, fold, rng, points=()) -> Iterator[tuple]:
     """(j, i, products at the held-out samples of fold j, [products at each of `points`]) of setting i fitted on the other
-    folds. Of scalars, an estimator may have a way of its own to all folds together, `fold_products`, in whatever order."""
-    if p.ndim == 1 and hasattr(estimator, "fold_products"):
+    folds. An estimator may have a way of its own to all folds together, `fold_products`, in whatever order."""
+    if hasattr(estimator, "fold_products"):
         yield from estimator.fold_products(settings, p, y, fold, points)
         return
     for j in range(int(fold.max()) + 1):

@@ -154,6 +154,17 @@ class _Cells:
     exponent: np.ndarray
 
 
+def _chebyshev(x):
+    """The first ORDER Chebyshev polynomials at x, (ORDER, len(x))."""
+    found = np.empty((ORDER, len(x)))
+    found[0], found[1] = 1.0, x
+    twice = 2.0 * x
+    for i in range(2, ORDER):
+        np.multiply(twice, found[i - 1], out=found[i])
+        found[i] -= found[i - 2]
+    return found
+
+
 def _edges(b, width):
     """Cell edges in t: even in arcsin sqrt t, in which the kernel's width is sqrt(b) / 2; finer beside 0 and 1."""
     count = int(np.ceil(np.pi / (width * np.sqrt(b))))
@@ -181,7 +192,7 @@ def _cells(centres, constants, b, width):
     moments = np.zeros((len(first), ORDER, d * c))
     for start in range(0, n, CHUNK):
         stop = min(start + CHUNK, n)
-        series = chebvander(x[start:stop], ORDER - 1).T
+        series = _chebyshev(x[start:stop])
         weights = np.exp(exponent[start:stop])[:, None] * flat[start:stop]
         for k in range(of[start], of[stop - 1] + 1):
             rows = slice(max(first[k], start) - start, min(last[k], stop) - start)
@@ -244,7 +255,7 @@ def _at(theta, blocks, cells, b):
     """(values (B, m, d c), error (B, m, d)) at the points theta (B, m) of blocks: the sums over the cells near, and bounds."""
     count, m = theta.shape
     values, error = np.empty((count, m, cells.nodes.shape[2])), np.empty((count, m, cells.mass.shape[1]))
-    step = max(1, 32 * CHUNK // (m * blocks.near.shape[1] * ORDER))
+    step = max(1, 16 * CHUNK // (m * blocks.near.shape[1] * ORDER))
     for start in range(0, count, step):
         rows = slice(start, start + step)
         part, at = blocks.part(rows), theta[rows]
@@ -252,7 +263,9 @@ def _at(theta, blocks, cells, b):
         kappa = (at[:, :, None] - cells.tilt[near][:, None]) * (cells.half[near] / b)[:, None]
         off = (at - part.theta[:, None])[:, :, None] * ((cells.middle[near] - part.around[:, None]) / b)[:, None]
         base = part.exponent[:, None] + off
-        kernel = np.exp(base[..., None] + kappa[..., None] * NODES)
+        kernel = kappa[..., None] * NODES
+        kernel += base[..., None]
+        np.exp(kernel, out=kernel)
         values[rows] = kernel.reshape(len(at), m, -1) @ cells.nodes[near].reshape(len(at), -1, values.shape[2])
         error[rows] = (np.exp(base) * _bound(kappa)) @ cells.mass[near] + part.outside[:, None, None]
     return values, error
@@ -277,10 +290,20 @@ def _by_cells(theta, cells, b, leave_out, width):
         bounds = _between_nodes(at_nodes[:, :, ::c], of_nodes, half, part, cells, b)
         fine = (bounds[0] <= TOLERANCE * bounds[1]).all(axis=1)
         todo[crowded[~fine]] = True
-        for i in np.flatnonzero(fine):
-            rows = slice(first[crowded[i]], last[crowded[i]])
-            y = (theta[rows] - part.theta[i]) / max(half[i], 1e-300)
-            values[rows], error[rows] = chebvander(y, ORDER - 1) @ series[i], bounds[0][i]
+        # the polynomials of many blocks at once
+        begin, end, width_of = first[crowded[fine]], last[crowded[fine]], np.maximum(half[fine], 1e-300)
+        series, middle, bound = series[fine], part.theta[fine], bounds[0][fine]
+        for some in np.split(np.arange(len(begin)), np.flatnonzero(np.diff(np.cumsum(end - begin) // CHUNK)) + 1):
+            if not len(some):
+                continue
+            size = (end - begin)[some]
+            stop = np.cumsum(size)
+            at = np.repeat(begin[some] - stop + size, size) + np.arange(stop[-1])
+            which = np.repeat(some, size)
+            polynomials = _chebyshev((theta[at] - middle[which]) / width_of[which])
+            error[at] = bound[which]
+            for i, start, one in zip(some, stop - size, stop):
+                values[begin[i] : end[i]] = polynomials[:, start:one].T @ series[i]
     # the others one by one, those of cells with about as many together
     pieces = np.array([(k, s) for k in np.flatnonzero(todo) for s in range(first[k], last[k], ORDER)], dtype=np.int64)
     block, start = pieces.reshape(-1, 2).T
