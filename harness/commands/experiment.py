@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.common.beside import beside
 from harness.common.paths import EXPERIMENTS, PACKAGE
 from harness.common.seeds import digest
 from harness.common.strangers import hidden_experiments
@@ -25,6 +26,8 @@ from harness.runs.config import compose, out_folder
 from harness.runs.settings import as_list
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pandas as pd
 
 MANY_CELLS = 200_000  # from which on texts of records are categories, where the drawing is the general one
@@ -154,13 +157,13 @@ class Experiment:
             return own
         return digest(json.dumps([own, self.plan.points], sort_keys=True, default=str))[:8]
 
-    def compute(self, quiet: bool = False, later: float = 0.0) -> dict:
+    def compute(self, quiet: bool = False, later: float = 0.0, meanwhile: Callable[[], None] | None = None) -> dict:
         """Run what no record holds, of this experiment and of those whose records it uses, and compute the truths of what was
-        estimated; returns the counts of `runner.execute`, summed."""
+        estimated; returns the counts of `runner.execute`, summed. `meanwhile` is as in that."""
         counts: dict = {}
         expected = [one.expected_seconds() if self.others else 0.0 for one in self.family]
         for position, one in enumerate(self.family):
-            found = one._compute(quiet, later + sum(expected[position + 1 :]))
+            found = one._compute(quiet, later + sum(expected[position + 1 :]), meanwhile)
             added = {name: counts.get(name, 0) + count for name, count in found.items() if name != "reason"}
             counts = {**found, **counts, **added}
         return counts
@@ -174,10 +177,22 @@ class Experiment:
         costs = work.Costs(self.plan, self.out, past)
         return work.expected_seconds(tally.kinds, tally.draws, costs, work.worker_count(self.plan.config))
 
-    def _compute(self, quiet, later):
+    def prepare_drawing(self) -> None:
+        """Import what will draw this, and draw something small, while workers compute. What goes wrong is told when it is used."""
+        with contextlib.suppress(Exception):
+            import duckdb  # noqa: F401
+            import pyarrow.parquet  # noqa: F401
+
+            from harness.report import figure_files, index, missing, page, plots, reproduction, tables  # noqa: F401
+            from harness.runs import frames  # noqa: F401
+
+            figure_files.prepare()
+            self._item()
+
+    def _compute(self, quiet, later, meanwhile):
         for source in self.sources:
             source.record(self.out)
-        counts = runner.execute(self.plan, quiet, later)
+        counts = runner.execute(self.plan, quiet, later, meanwhile=meanwhile)
         keys = [[one.key for one in chosen.values()] for chosen in (self.plan.problems, self.plan.estimators)]
         given = records.estimated(self.out, *keys)
         for problem in self.plan.problems.values():
@@ -267,8 +282,13 @@ class Experiment:
             with variations.undisturbed(self.folder, self.stem, self.identity) if self.is_variation else contextlib.nullcontext():
                 return arena_page.save(self, frame), {}, notes
         shown, config = self._shown(frame), self.shown_config()
+
+        def small() -> bytes | None:
+            made = None if self.is_sweep else plots.for_phones(self._draws(), shown, config)
+            return None if made is None else figure_files.svg_of(made)
+
+        narrow = beside(small)
         figure, summary, wide, compared = self._drawn(frame, shown, config, notes)
-        small = None if self.is_sweep else plots.for_phones(self._draws(), shown, config)
         if not self.is_sweep:  # the figure of a sweep has the times, other results are the same on every machine
             summary = summary.drop(columns="cpu_seconds", errors="ignore")
         stem = self.folder / self.stem
@@ -281,11 +301,10 @@ class Experiment:
                 for old in self.folder.glob("reproduction*.csv"):
                     old.unlink()
             diagrams = list(self._reliability())
-            narrow = None if small is None else figure_files.svg_of(small)
             for _, _, drawn in diagrams:
                 files += drawn
             page = self.folder / f"{self.stem}.html"
-            files.append(report.save(self, frame, files, wide, compared, page, self._caption(figure), diagrams, narrow))
+            files.append(report.save(self, frame, files, wide, compared, page, self._caption(figure), diagrams, narrow()))
         return files, reproduction.counts_by_source(compared) if compared is not None else {}, notes
 
     def swept(self) -> dict[str, list[str]]:
@@ -477,6 +496,19 @@ class Experiment:
         sources = (p for folder in (PACKAGE, EXPERIMENTS) for p in folder.rglob("*") if p.suffix in SOURCES)
         newest = max(p.stat().st_mtime_ns for p in sources)
         return page.stat().st_mtime_ns >= newest and f'content="{self.stamp(frame)}"' in page.read_text()[:2000]
+
+    def rests_on_records_alone(self) -> bool:
+        """Whether its results follow from code, configuration and records, and all its cells have one: nothing is of files of
+        data, from elsewhere, of code that the command line names, missing here, or to be done whatever is there."""
+        config = self.config
+        made = [one for each in self.family for one in (*each.plan.problems.values(), *each.plan.estimators.values())]
+        elsewhere = any(one.sources or one.plan.skips for one in self.family) or any(stored.has_data(one.object) for one in made)
+        asked = config["refresh"] or config["profile"] or config["trust"] or config["arena"] or config["shards"] > 1
+        return not (elsewhere or asked)
+
+    def truth_files(self) -> list[Path]:
+        """Where the truths of its problems are stored, or would be."""
+        return [one.out / "truths" / f"{p.key}.json" for one in self.family for p in one.plan.problems.values()]
 
     def _shown(self, frame):
         chosen = [str(name) for name in as_list(self.config["estimand"])]

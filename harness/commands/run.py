@@ -8,8 +8,12 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.runs import guard
+
+if TYPE_CHECKING:
+    from harness.runs import unchanged
 
 COMMANDS = (
     "run", "judge", "list", "info", "plan", "status", "report", "results", "check", "compare", "doctor", "data", "site",
@@ -127,14 +131,23 @@ def completion(arguments: list[str]) -> int:
 def run(overrides: list[str]) -> int:
     if any(a.startswith("-") for a in overrides):
         return _through_hydra(overrides)
+    from harness.runs import unchanged
+
+    started = time.monotonic()
+    asked = unchanged.asked(overrides)
+    said = asked.said() if asked else None
+    if said is not None:
+        for line in said:
+            print(line.replace(unchanged.SECONDS, f"{time.monotonic() - started:.1f}"))
+        return 0
     from harness.runs.config import compose
 
-    return _run_config(compose(overrides))
+    return _run_config(compose(overrides), asked)
 
 
-def _run_config(config: dict) -> int:
+def _run_config(config: dict, asked: unchanged.Asked | None = None) -> int:
     if not config["profile"]:
-        return _run_whole(config)[1]
+        return _run_whole(config, asked)[1]
     from harness.runs import profile
     from harness.runs.config import out_folder
 
@@ -155,33 +168,39 @@ def _print_profile(experiment, made):
     print(f"\n{profile.text(rows)}\n  {'profile':<14}{_short(table)} ({', '.join(path.suffix for path in files[1:])})")
 
 
-def _run_whole(config: dict) -> tuple:
+def _run_whole(config: dict, asked: unchanged.Asked | None = None) -> tuple:
+    from harness.runs import engines, profile, unchanged
+    from harness.runs.config import out_folder
+
+    if not unchanged.part_names(out_folder(config["out"])):  # then there is something to compute
+        engines.start(config)
     from harness.commands.experiment import Experiment
-    from harness.runs import profile
 
     with profile.stage("plan"):
         experiment = Experiment.of_config(config)
-    if experiment.is_variation:
-        print(f"{experiment.sentence}; its results go to {_short(experiment.folder)}")
-    for note in experiment.notes():
-        print(note)
-    return experiment, _compute(experiment, finish=True)
+    for line in _said_before(experiment):
+        print(line)
+    return experiment, _compute(experiment, finish=True, asked=asked)
 
 
-def _compute(experiment, finish: bool, later: float = 0.0, name: str | None = None) -> int:
-    """Run what is not recorded, say what came of it, and, with `finish`, draw it. Returns the exit status."""
-    from harness.runs import profile
+def _said_before(experiment) -> list[str]:
+    """What is said before anything is computed."""
+    where = f"{experiment.sentence}; its results go to {_short(experiment.folder)}"
+    return [*([where] if experiment.is_variation else []), *experiment.notes()]
+
+
+def _compute(experiment, finish: bool, later: float = 0.0, name: str | None = None, asked: unchanged.Asked | None = None) -> int:
+    """Run what is not recorded, say what came of it, and, with `finish`, draw it. Returns the exit status. Of the command
+    `asked` it is kept what it would say with nothing to do."""
+    from harness.runs import profile, unchanged
 
     started = time.monotonic()
     with profile.stage("compute"):
-        counts = experiment.compute(later=later)
+        counts = experiment.compute(later=later, meanwhile=experiment.prepare_drawing if finish else None)
+    parts = unchanged.part_names(experiment.out)
     with profile.stage("read"):
         frame = experiment.records()
-    print(
-        f"{name or experiment.name}: {counts['cells']:,} cells, {counts['done']:,} done before, {counts['todo']:,} computed, "
-        f"{counts['skipped']:,} skipped, {counts['failed']:,} failed{_imported(experiment, frame)}, "
-        f"{time.monotonic() - started:.1f} s"
-    )
+    print(_counted(experiment, frame, counts, f"{time.monotonic() - started:.1f}", name))
     status = max(_say_failures(frame, counts), int(counts["failed"] > 0))
     if not finish:
         return status
@@ -191,7 +210,30 @@ def _compute(experiment, finish: bool, later: float = 0.0, name: str | None = No
         if experiment.config["shards"] > 1:
             return int(counts["failed"] > 0)
     with profile.stage("figures"):
-        return max(status, _finish(experiment, frame, fresh=counts["todo"] > 0))
+        edited = asked is not None and asked.is_edited(experiment.folder, experiment.stem)
+        status = max(status, _finish(experiment, frame, fresh=counts["todo"] > 0 or edited))
+    if asked is not None and status == 0 and missing == 0 and experiment.rests_on_records_alone():
+        again = {**counts, "done": counts["done"] + counts["todo"], "todo": 0}
+        lines = [
+            *_said_before(experiment),
+            _counted(experiment, frame, again, unchanged.SECONDS),
+            *_table_said(experiment, frame),
+            _up_to_date(experiment),
+        ]
+        asked.keep(parts, [*_results(experiment), *experiment.truth_files()], lines)
+    return status
+
+
+def _counted(experiment, frame, counts, seconds, name=None) -> str:
+    return (
+        f"{name or experiment.name}: {counts['cells']:,} cells, {counts['done']:,} done before, {counts['todo']:,} computed, "
+        f"{counts['skipped']:,} skipped, {counts['failed']:,} failed{_imported(experiment, frame)}, {seconds} s"
+    )
+
+
+def _results(experiment) -> list[Path]:
+    """Figure, tables and page of a run, and paper against ours."""
+    return [path for name in (f"{experiment.stem}.*", "reproduction*") for path in sorted(experiment.folder.glob(name))]
 
 
 def _imported(experiment, frame):
@@ -236,29 +278,35 @@ def _finish(experiment, frame, fresh: bool) -> int:
         _print_files(experiment, frame)
     else:
         _print_table(experiment, frame)
-        page = experiment.folder / f"{experiment.stem}.html"
-        print(f"  {'up to date':<14}{_short(page)}, with figure and tables beside it (`calharness report ...` draws them anew)")
+        print(_up_to_date(experiment))
     return 0
 
 
+def _up_to_date(experiment) -> str:
+    page = _short(experiment.folder / f"{experiment.stem}.html")
+    return f"  {'up to date':<14}{page}, with figure and tables beside it (`calharness report ...` draws them anew)"
+
+
 def _print_table(experiment, frame):
+    for line in _table_said(experiment, frame):
+        print(line)
+
+
+def _table_said(experiment, frame) -> list[str]:
     """The wide table of a run that is no paper's, if it fits on a screen, and the reasons of what is not in it; of a paper's
     item, whose table is its page's, the reasons of cells without a number."""
     from harness.report import missing
 
     if not experiment.has_numbers(frame):
-        return
+        return []
     if experiment.paper and not experiment.is_variation:
-        for line in missing.reasons(frame, experiment.shown_config(), of_table=False):
-            print(f"  {line}")
-        return
+        return [f"  {line}" for line in missing.reasons(frame, experiment.shown_config(), of_table=False)]
     wide = experiment.wide(frame)
     if wide.size <= 200:
-        print(f"\n{wide.columns.name}\n{wide.rename_axis(columns=None).to_string()}\n")
+        said = f"\n{wide.columns.name}\n{wide.rename_axis(columns=None).to_string()}\n"
     else:
-        print(f"  {len(wide):,} rows and {len(wide.columns)} columns are too many to be shown here; table and page have them")
-    for line in missing.reasons(frame, experiment.shown_config()):
-        print(f"  {line}")
+        said = f"  {len(wide):,} rows and {len(wide.columns)} columns are too many to be shown here; table and page have them"
+    return [said, *(f"  {line}" for line in missing.reasons(frame, experiment.shown_config()))]
 
 
 def _print_files(experiment, frame):

@@ -4,9 +4,11 @@ every run."""
 from __future__ import annotations
 
 import io
+import logging
 import os
 from pathlib import Path
 
+from harness.common.beside import beside
 from harness.common.writing import whole_file
 from harness.errors import BadInputError
 from harness.report.style import STYLE, figure_settings, font_scale
@@ -16,8 +18,6 @@ ALWAYS_WRITTEN = ("png", "svg")  # what the terminal names and what the page sho
 
 def svg_of(figure) -> bytes:
     """A figure as SVG, the same bytes in every run; of one that was drawn anew for phones, which stands in the page alone."""
-    import io
-
     import matplotlib.pyplot as plt
 
     held = io.BytesIO()
@@ -29,17 +29,34 @@ def svg_of(figure) -> bytes:
     return held.getvalue()
 
 
+def prepare() -> None:
+    """What is slow for the first figure only, while nothing is to draw yet: imports, fonts, the grammar of formulas."""
+    from harness.report.style import pyplot
+
+    _say_less()
+    plt = pyplot()
+    figure, ax = plt.subplots(layout="constrained")
+    ax.set_xscale("log")
+    ax.set_xlabel("number of samples $n$")
+    for kind in (*ALWAYS_WRITTEN, "pdf"):
+        figure.savefig(io.BytesIO(), format=kind, dpi=20)
+    plt.close(figure)
+
+
+def _say_less() -> None:
+    for name in ("fontTools", "matplotlib.backends.backend_ps"):  # font timestamps; EPS knows no transparency
+        logging.getLogger(name).setLevel(logging.ERROR)
+
+
 def save(figure, stem: Path, config=None) -> list[Path]:
     """<stem>.png and .svg and the other formats of config["figure"] (pdf where there is no config), in its size, dpi and font;
     the same bytes in every run."""
-    import logging
     import warnings
 
     import matplotlib.pyplot as plt
     from matplotlib.text import Text
 
-    for name in ("fontTools", "matplotlib.backends.backend_ps"):  # font timestamps; EPS knows no transparency
-        logging.getLogger(name).setLevel(logging.ERROR)
+    _say_less()
     asked = figure_settings(config)
     formats = asked.get("format") or ["pdf"]
     formats = ["png", *[f for f in ([formats] if isinstance(formats, str) else formats) if f not in ALWAYS_WRITTEN], "svg"]
@@ -74,12 +91,20 @@ def save(figure, stem: Path, config=None) -> list[Path]:
                 f"give more, a smaller figure.font (4 to 30 points), fewer figure.estimators, or null for what is needed."
             )
         figure.set_layout_engine("none")
-        for kind in dict.fromkeys(formats):
+
+        def drawn(kind) -> bytes:
+            held = io.BytesIO()  # of a path EPS would keep the name; a full disk in the middle of a PDF confuses matplotlib
+            figure.savefig(held, format=kind, dpi=asked.get("dpi") or 200, metadata=metadata.get(kind))
+            return held.getvalue()
+
+        kinds = list(dict.fromkeys(formats))
+        others = beside(lambda: {kind: drawn(kind) for kind in kinds if kind not in ALWAYS_WRITTEN})
+        contents = {kind: drawn(kind) for kind in ALWAYS_WRITTEN}
+        contents |= others()
+        for kind in kinds:
             path = stem.with_name(f"{stem.name}.{kind}")
-            drawn = io.BytesIO()  # of a path EPS would keep the name; a full disk in the middle of a PDF confuses matplotlib
-            figure.savefig(drawn, format=kind, dpi=asked.get("dpi") or 200, metadata=metadata.get(kind))
             with whole_file(path) as temporary:
-                temporary.write_bytes(drawn.getbuffer())
+                temporary.write_bytes(contents[kind])
             paths.append(path)
     plt.close(figure)
     for warning in caught:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import collections
+import hashlib
 import io
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +23,10 @@ MOST = 3_000_000  # bytes of the page
 WIDTHS = (400, 300, 220, 150)  # of a thumbnail, in pixels; the first with which the page is small enough
 MOST_FINDINGS = 3
 OWN_RUNS = "own_runs.html"
+Thumbnail = tuple[str, int, int, str]  # data URI, width, height, and a digest of picture and width
+_THUMBNAIL = re.compile(
+    r'<img src="(data:image/png;base64,[A-Za-z0-9+/=]+)" width="(\d+)" height="(\d+)" data-of="([0-9a-f]{16})"'
+)
 
 
 def save(folder: Path) -> Path:
@@ -29,10 +35,13 @@ def save(folder: Path) -> Path:
     described = papers.every()
     held = {paper.id: counted.rows(folder, paper.id) for paper in described}
     sections = [section(paper, held[paper.id], folder) for paper in described]
+    before = thumbnails_of(folder / "index.html")
     template = environment().get_template("index.html.j2")
     for width in WIDTHS:
         pictures = {
-            (one["paper"].id, item["item"].id): _inlined(item["picture"], width) for one in sections for item in one["items"]
+            (one["paper"].id, item["item"].id): _inlined(item["picture"], width, before)
+            for one in sections
+            for item in one["items"]
         }
         text = template.render(
             sections=sections, pictures=pictures, findings=strongest(described), version=VERSION, tones=TONES, how=papers.HOW,
@@ -153,12 +162,21 @@ def _link(path, folder):
     return path.relative_to(folder).as_posix() if path is not None and path.is_file() else None
 
 
-def _inlined(path, width):
-    """(data URI, width, height) of a thumbnail; None without a picture."""
+def thumbnails_of(page: Path) -> dict[str, Thumbnail]:
+    """{what it is of: thumbnail} of a page that was written before: a picture that stays is not made smaller again."""
+    text = page.read_text(encoding="utf-8", errors="replace") if page.is_file() else ""
+    return {of: (data, int(width), int(height), of) for data, width, height, of in _THUMBNAIL.findall(text)}
+
+
+def _inlined(path: Path | None, width: int, before: dict[str, Thumbnail]) -> Thumbnail | None:
+    """The thumbnail of a picture, from those of before if it is there; None without a picture."""
     if path is None:
         return None
+    of = hashlib.blake2b(path.read_bytes(), digest_size=8, salt=str(width).encode()).hexdigest()
+    if of in before:
+        return before[of]
     held, *size = thumbnail(path, width)
-    return f"data:image/png;base64,{base64.b64encode(held).decode()}", *size
+    return f"data:image/png;base64,{base64.b64encode(held).decode()}", *size, of
 
 
 def thumbnail(path: Path, width: int) -> tuple[bytes, int, int]:

@@ -29,6 +29,7 @@ ADDRESSES = {
 }
 ANSWERS_WITHIN = 10.0  # seconds for whoever is at an address
 SEEN_WITHIN = 60.0  # seconds until another host sees what was just written: file systems of a network remember what was not there
+START_SECONDS = 0.2  # that a worker which was started ahead is not free for
 TRIES = 3  # times that an engine gives a chunk to another worker when one is gone
 # what engines raise where one of their workers is gone: loky, Dask, Ray
 DEATHS = (
@@ -56,6 +57,15 @@ def _host_and_port(engine: str, address: Any) -> tuple[str, int] | None:
     schemes = {"dask": "tcp|tls", "ray": "ray"}[engine]
     found = re.fullmatch(rf"(?:(?:{schemes})://)?(\[[0-9a-fA-F:]+\]|[\w.-]+):(\d{{1,5}})", str(address))
     return (found[1].strip("[]"), int(found[2])) if found and 0 < int(found[2]) < 65536 else None
+
+
+def worker_count(config: dict[str, Any]) -> int:
+    """Worker processes of a run."""
+    import joblib
+
+    if config["engine"] == "serial":
+        return 1
+    return int(joblib.cpu_count() if config["jobs"] < 0 else config["jobs"])
 
 
 def is_death(error: BaseException) -> bool:
@@ -143,12 +153,45 @@ def _is_seen(path: Path) -> bool:
 
 
 def _of_loky(workers: int, tasks: Iterable[Task], common: tuple[Any, ...]) -> Iterable[Answer]:
+    started()
+    return _by_loky(workers, _guarded_here, ((*task, *common) for task in tasks))
+
+
+def _by_loky(workers: int, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterable[Any]:
     import joblib
 
     pool = joblib.Parallel(n_jobs=workers, backend="loky", batch_size=1, pre_dispatch="2*n_jobs", return_as="generator_unordered")
     with _workers_ignore_interrupts():
-        found: Iterable[Answer] = pool(joblib.delayed(_guarded_here)(*task, *common) for task in tasks)
+        found: Iterable[Any] = pool(joblib.delayed(function)(*call) for call in calls)
     return found
+
+
+def start(config: dict[str, Any]) -> None:
+    """Start the workers of a configuration that has not been checked, and the processes in which they will compute, while this
+    process still plans; only on this machine. What is wrong with them is told when they are used."""
+    jobs = config["jobs"]
+    if config["engine"] != "loky" or config["address"] or not isinstance(jobs, int) or jobs == 0:
+        return
+    workers = min(worker_count(config), os.cpu_count() or 1)
+    if workers > 1:
+        _starting.append(_by_loky(workers, _begins, [(guard.Driver.here(),)] * workers))
+
+
+def started() -> None:
+    """Wait for workers that were told to start."""
+    while _starting:
+        with contextlib.suppress(Exception):
+            list(_starting.pop())
+
+
+_starting: list[Iterable[Any]] = []
+
+
+def _begins(driver: guard.Driver) -> None:
+    """In a worker of loky."""
+    guard.ends_with(driver)
+    guard.prepare()
+    time.sleep(START_SECONDS)  # so that the next of these calls is another worker's
 
 
 @contextlib.contextmanager

@@ -283,13 +283,17 @@ def in_words(code: int | None) -> str:
 
 def begin(module: str, function: str, pipe: int, board: int, parent: int) -> None:
     """In the process of a Child: import what serves, and fork one process after the other that does. Ends with its parent."""
+    import gc
     import importlib
 
-    _end_with(parent)
+    end_with(parent)
     if os.environ.get("PYTHONSAFEPATH") == OURS:
         del os.environ["PYTHONSAFEPATH"]
     connection, shared = Connection(pipe), Board(mmap.mmap(board, mmap.PAGESIZE))
+    gc.disable()
     serve = getattr(importlib.import_module(module), function)
+    gc.enable()
+    gc.freeze()  # what all processes share is not looked through in each
     source = os.getpid()
     while True:
         process = os.fork()
@@ -309,7 +313,7 @@ def _serve(serve: Callable[[Connection, Board], None], pipe: Connection, board: 
 
     os.setsid()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))  # blocked in workers of Ray, and so inherited
-    _end_with(source)
+    end_with(source)
     board.belongs_to(os.getpid())
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in the background
     signal.signal(signal.SIGTERM, terminated)
@@ -324,7 +328,7 @@ def _serve(serve: Callable[[Connection, Board], None], pipe: Connection, board: 
         os._exit(code)
 
 
-def _end_with(parent: int) -> None:
+def end_with(parent: int) -> None:
     """This process ends when its parent does (on Linux)."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None, use_errno=True).prctl(_DEATH_SIGNAL, signal.SIGKILL)
@@ -429,6 +433,11 @@ def _child() -> Child:
     if not held:
         held.append(Child("harness.runs.served:cells"))
     return held[0]
+
+
+def prepare() -> None:
+    """Start the process of this worker, which imports what it needs meanwhile."""
+    _child()
 
 
 def end_children() -> None:

@@ -16,9 +16,10 @@ from harness.common.progress import Progress
 from harness.runs import compaction, engines, guard, profile, provenance, recorded, records, remote
 from harness.runs.cells import Cell
 from harness.runs.config import out_folder
+from harness.runs.engines import worker_count
 from harness.runs.guard import WorkerDiedError
 from harness.runs.plan import Plan
-from harness.runs.work import Costs, Work, chunks_of, expected_seconds, of_chunk, pending, worker_count
+from harness.runs.work import Costs, Work, chunks_of, expected_seconds, of_chunk, pending
 from harness.runs.worker import CellFailedError, common_columns, run_chunk
 
 Broken = Callable[[Cell, guard.Broke], None]
@@ -35,10 +36,13 @@ class RunInterruptedError(Exception):
         self.terminated = terminated
 
 
-def execute(plan: Plan, quiet: bool = False, later: float = 0.0, broke: Broken | None = None) -> dict[str, Any]:
+def execute(
+    plan: Plan, quiet: bool = False, later: float = 0.0, broke: Broken | None = None, meanwhile: Callable[[], None] | None = None
+) -> dict[str, Any]:
     """Compute the cells of the plan that no record holds. Returns counts {cells, done, skipped, todo, failed} and, where cells
     failed, the `reason` of the first. `later` are the expected seconds of what runs after this, for the estimate of the time
-    left. `broke` is called with a cell that ended its process, which else is recorded as failed, and may raise."""
+    left. `broke` is called with a cell that ended its process, which else is recorded as failed, and may raise.
+    `meanwhile` is called once while workers of this machine compute."""
     config = plan.config
     out = out_folder(config["out"])
     work = pending(plan, out)
@@ -52,7 +56,7 @@ def execute(plan: Plan, quiet: bool = False, later: float = 0.0, broke: Broken |
         record_skips(work, out, run_id)
         if counts["todo"]:
             with engines.connected(config, min(worker_count(config), counts["todo"])) as joined:
-                _compute_all(replace(work, plan=replace(plan, config=joined)), out, run_id, quiet, later, broke)
+                _compute_all(replace(work, plan=replace(plan, config=joined)), out, run_id, quiet, later, broke, meanwhile)
             remote.fetch(out)
             compaction.keep_few(out)
         failed = recorded.failed(out, run_id, alone=config["refresh"])
@@ -66,7 +70,9 @@ def execute(plan: Plan, quiet: bool = False, later: float = 0.0, broke: Broken |
         provenance.finish(out, run_id, state, time.monotonic() - started)
 
 
-def _compute_all(work: Work, out: Path, run_id: str, quiet: bool, later: float = 0.0, broke: Broken | None = None) -> None:
+def _compute_all(
+    work: Work, out: Path, run_id: str, quiet: bool, later: float, broke: Broken | None, meanwhile: Callable[[], None] | None
+) -> None:
     """Compute the cells that are to do. A worker that is killed takes the engine's pool with it: a new one does the rest, as long
     as something is finished in between. Raises WorkerDiedError where nothing is."""
     plan = work.plan
@@ -74,7 +80,9 @@ def _compute_all(work: Work, out: Path, run_id: str, quiet: bool, later: float =
     while work.counts["todo"]:
         try:
             progress = _Progress(work, costs, workers, quiet, later)
-            _compute(plan, chunks_of(work.samples(), work.counts["todo"], costs, workers), out, run_id, progress, broke)
+            _compute(
+                plan, chunks_of(work.samples(), work.counts["todo"], costs, workers), out, run_id, progress, broke, meanwhile
+            )
             return
         except WorkerDiedError as death:
             left = work.after(_states(plan, out, run_id))
@@ -82,7 +90,7 @@ def _compute_all(work: Work, out: Path, run_id: str, quiet: bool, later: float =
                 raise
             if not quiet:
                 print(f"{death}; going on with the other cells", file=sys.stderr)
-            work = left
+            work, meanwhile = left, None
 
 
 class _Progress:
@@ -120,7 +128,13 @@ def record_skips(work: Work, out: Path, run_id: str) -> None:
 
 
 def _compute(
-    plan: Plan, chunks: Iterator[list[Cell]], out: Path, run_id: str, progress: _Progress, broke: Broken | None = None
+    plan: Plan,
+    chunks: Iterator[list[Cell]],
+    out: Path,
+    run_id: str,
+    progress: _Progress,
+    broke: Broken | None,
+    meanwhile: Callable[[], None] | None,
 ) -> None:
     """Run the chunks, in this process or in guarded ones of the engine's workers."""
     config = plan.config
@@ -158,6 +172,8 @@ def _compute(
     seen = None if remote.store_of(out) else provenance.path_of(out, run_id)
     try:
         with engines.answers(config, workers, tasks, limits, seen) as results:
+            if meanwhile is not None and config["engine"] == "loky":  # which has been given its first tasks
+                meanwhile()
             for done, (at, broken) in enumerate(results, 1):
                 failed += len(broken)
                 _record_broken(plan, sent[at], broken, out, run_id, broke)

@@ -177,7 +177,7 @@ def _configuration(config: dict[str, Any]) -> str:
 
 def _made_of(plan: Plan) -> dict[str, Any] | None:
     """What a plan that depends on data is made of; None of another plan, and of a sweep and a ranking, which have other forms."""
-    of_data = {name: _has_data(one.object) for name, one in plan.problems.items()}
+    of_data = {name: has_data(one.object) for name, one in plan.problems.items()}
     if (
         not any(of_data.values())
         or plan.points
@@ -208,13 +208,13 @@ def _made_of(plan: Plan) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def _has_data(value: Any) -> bool:
+def has_data(value: Any) -> bool:
     """Whether a problem, or one inside it, is of data, at hand or absent."""
     if isinstance(value, (list, tuple)):
-        return any(_has_data(one) for one in value)
+        return any(has_data(one) for one in value)
     declared = any(getattr(value, name, None) for name in ("fingerprint", "rows_of_a_file", "unavailable"))
     fields = dataclasses.fields(value) if dataclasses.is_dataclass(value) else ()
-    return declared or any(_has_data(getattr(value, field.name)) for field in fields)
+    return declared or any(has_data(getattr(value, field.name)) for field in fields)
 
 
 def _refused(path: Path, told: dict[str, Any], plan: Plan | None) -> str:

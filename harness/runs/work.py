@@ -20,6 +20,7 @@ from harness.common.seeds import digest
 from harness.estimators.base import EstimatorSpec
 from harness.runs import records
 from harness.runs.cells import Cell, Cells, Kind, Skips, samples
+from harness.runs.engines import worker_count
 from harness.runs.plan import Plan
 from harness.runs.recorded import FAILED, FINISHED, SKIPPED, States, states
 
@@ -262,15 +263,6 @@ def chunks_of(groups: Iterable[list[Cell]], total: int, costs: Costs, workers: i
                 current, seconds = [], 0.0
     if current:
         yield current
-
-
-def worker_count(config: dict[str, Any]) -> int:
-    """Worker processes of a run."""
-    import joblib
-
-    if config["engine"] == "serial":
-        return 1
-    return int(joblib.cpu_count() if config["jobs"] < 0 else config["jobs"])
 
 
 def describe_plan(plan: Plan, out: Path) -> str:

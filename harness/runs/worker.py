@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.common import collector
 from harness.common.seeds import estimator_rng, identity, problem_rng
 from harness.common.strangers import said
 from harness.common.threads import one_thread
@@ -48,6 +49,7 @@ _identities: dict[str, str] = {}
 def run_chunk(task: dict[str, Any], board: guard.Board | None = None) -> int:
     """Compute the cells of one chunk in this process, one thread, and write their part. Returns the number that failed. How far
     it is is noted on the board."""
+    collector.as_usual()
     with profile.of_worker(task.get("profile")):
         return _chunk(task, board)
 
