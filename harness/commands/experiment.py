@@ -178,7 +178,7 @@ class Experiment:
         return work.expected_seconds(tally.kinds, tally.draws, costs, work.worker_count(self.plan.config))
 
     def prepare_drawing(self) -> None:
-        """Import what will draw this, and draw something small, while workers compute. What goes wrong is told when it is used."""
+        """Import what will draw this, and draw something small, while workers compute. What is wrong is told when it is used."""
         with contextlib.suppress(Exception):
             import duckdb  # noqa: F401
             import pyarrow.parquet  # noqa: F401

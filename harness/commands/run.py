@@ -172,15 +172,15 @@ def _run_whole(config: dict, asked: unchanged.Asked | None = None) -> tuple:
     from harness.runs import engines, profile, unchanged
     from harness.runs.config import out_folder
 
-    if not unchanged.part_names(out_folder(config["out"])):  # then there is something to compute
-        engines.start(config)
-    from harness.commands.experiment import Experiment
+    recorded = unchanged.part_names(out_folder(config["out"]))
+    with engines.early(None if recorded else config):  # where nothing is, there is something to compute
+        from harness.commands.experiment import Experiment
 
-    with profile.stage("plan"):
-        experiment = Experiment.of_config(config)
-    for line in _said_before(experiment):
-        print(line)
-    return experiment, _compute(experiment, finish=True, asked=asked)
+        with profile.stage("plan"):
+            experiment = Experiment.of_config(config)
+        for line in _said_before(experiment):
+            print(line)
+        return experiment, _compute(experiment, finish=True, asked=asked)
 
 
 def _said_before(experiment) -> list[str]:

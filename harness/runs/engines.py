@@ -14,7 +14,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +108,8 @@ def answers(
     most = workers if config["address"] else 2 * workers  # a cluster that others use, too, is given no more than jobs= says
     common = limits, guard.Driver.here(), None if engine == "loky" else seen, f"calharness-{uuid.uuid4().hex}"
     if engine == "loky":
-        yield _of_loky(workers, tasks, common)
+        with _of_loky(workers, tasks, common) as found:
+            yield found
     elif engine == "dask":
         with _of_dask(most, tasks, common) as found:
             yield found
@@ -152,29 +153,48 @@ def _is_seen(path: Path) -> bool:
     return True
 
 
-def _of_loky(workers: int, tasks: Iterable[Task], common: tuple[Any, ...]) -> Iterable[Answer]:
+@contextlib.contextmanager
+def _of_loky(workers: int, tasks: Iterable[Task], common: tuple[Any, ...]) -> Iterator[Iterator[Answer]]:
     started()
-    return _by_loky(workers, _guarded_here, ((*task, *common) for task in tasks))
+    found = _by_loky(workers, _guarded_here, ((*task, *common) for task in tasks))
+    try:
+        yield found
+    except BaseException as error:
+        _end(found, error)
+        raise
 
 
-def _by_loky(workers: int, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterable[Any]:
+def _by_loky(workers: int, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Generator[Any, None, None]:
     import joblib
 
     pool = joblib.Parallel(n_jobs=workers, backend="loky", batch_size=1, pre_dispatch="2*n_jobs", return_as="generator_unordered")
     with _workers_ignore_interrupts():
-        found: Iterable[Any] = pool(joblib.delayed(function)(*call) for call in calls)
+        found: Generator[Any, None, None] = pool(joblib.delayed(function)(*call) for call in calls)
     return found
 
 
-def start(config: dict[str, Any]) -> None:
+def _end(answers: Generator[Any, None, None], error: BaseException) -> None:
+    """End workers as if the error had come up while their answers were waited for; left alone they would be ended with a
+    warning."""
+    with contextlib.suppress(type(error)):
+        answers.throw(error)
+
+
+@contextlib.contextmanager
+def early(config: dict[str, Any] | None) -> Iterator[None]:
     """Start the workers of a configuration that has not been checked, and the processes in which they will compute, while this
     process still plans; only on this machine. What is wrong with them is told when they are used."""
-    jobs = config["jobs"]
-    if config["engine"] != "loky" or config["address"] or not isinstance(jobs, int) or jobs == 0:
-        return
-    workers = min(worker_count(config), os.cpu_count() or 1)
-    if workers > 1:
-        _starting.append(_by_loky(workers, _begins, [(guard.Driver.here(),)] * workers))
+    if config is not None and config["engine"] == "loky" and not config["address"] and type(config["jobs"]) is int:
+        workers = min(worker_count(config), os.cpu_count() or 1)
+        if workers > 1:
+            _starting.append(_by_loky(workers, _begins, [(guard.Driver.here(),)] * workers))
+    try:
+        yield
+        started()
+    except BaseException as error:
+        while _starting:
+            _end(_starting.pop(), error)
+        raise
 
 
 def started() -> None:
@@ -184,7 +204,7 @@ def started() -> None:
             list(_starting.pop())
 
 
-_starting: list[Iterable[Any]] = []
+_starting: list[Generator[Any, None, None]] = []
 
 
 def _begins(driver: guard.Driver) -> None:

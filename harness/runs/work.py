@@ -26,6 +26,7 @@ from harness.runs.recorded import FAILED, FINISHED, SKIPPED, States, states
 
 CHUNK_CELLS = 5000
 CHUNK_SECONDS = 2.0
+LAST_CHUNKS = 4  # that one is divided into towards the end
 BATCH = 4096  # cells that are looked for in the records at once
 SAMPLE_SECONDS = 1e-6  # more for every sample of the data: each chunk draws them anew
 CELL_SECONDS, DRAW_SECONDS = 2e-4, 5e-4  # around a cell and a draw: reduction, streams, record
@@ -250,16 +251,18 @@ def of_chunk(chunk: list[Cell]) -> tuple[dict[Kind, int], dict[int, int]]:
 
 def chunks_of(groups: Iterable[list[Cell]], total: int, costs: Costs, workers: int) -> Iterator[list[Cell]]:
     """The cells of consecutive samples, `total` of them, joined until a chunk holds enough work; at least eight chunks per worker
-    where there are cells."""
-    most = max(1, min(CHUNK_CELLS, total // (8 * workers)))
+    where there are cells. The last are smaller, so that no worker has much to do when the others are done."""
+    whole = most = max(1, min(CHUNK_CELLS, total // (8 * workers)))
     current: list[Cell] = []
-    seconds = 0.0
+    seconds, left = 0.0, total
     for group in groups:
         for cell in group:
             current.append(cell)
             seconds += costs[cell] + CELL_SECONDS
             if len(current) >= most or seconds > CHUNK_SECONDS + SAMPLE_SECONDS * cell.n:
                 yield current
+                left -= len(current)
+                most = whole if left > workers * whole else max(1, whole // LAST_CHUNKS)
                 current, seconds = [], 0.0
     if current:
         yield current
