@@ -81,7 +81,7 @@ def test_other_records_are_noticed(cli, out, once, short, damage):
         part.rename(part.with_name(f"part-{'0' * 33}.parquet"))
     code, text, _ = cli(*RUN)
     assert not short()
-    assert {"flipped": code == 2, "gone": " 0 computed" not in text, "added": code == 0, "renamed": code == 0}[damage]
+    assert {"flipped": code == 2, "gone": " 0 computed" not in text, "added": code == 0, "renamed": code == 0}[damage], text
 
 
 @pytest.mark.parametrize("end", [".html", ".png", ".pdf", ".svg", ".csv", ".tex", ".parquet"])
