@@ -1,5 +1,6 @@
 """Records whose home is a store of objects: two hosts that share no disk are two folders of caches here."""
 
+import json
 import os
 import shutil
 import socket
@@ -90,6 +91,40 @@ def test_what_could_not_be_sent_is_sent_by_the_next_run(host, store, monkeypatch
     assert [p.name for p in parts(store)] == [p.name for p in records.part_files(mirror)]
 
 
+@pytest.mark.parametrize("group", ["truths", "runs"])
+def test_what_was_changed_and_could_not_be_sent_is_sent_by_the_next_run(host, store, monkeypatch, group):
+    """The store has an earlier state of the same file, which looks as the mirror knows it."""
+    host("a")
+    mirror, there = remote.mirror(store), Path(store.removeprefix("file://")) / group / "one.json"
+
+    def write(value):
+        if group == "truths":
+            records.write_truths(mirror, "one", {"binary|l1": [value, 0.0, "exact"]})
+        else:
+            (mirror / "runs").mkdir(exist_ok=True)
+            (mirror / "runs" / "one.json").write_text(json.dumps({"state": value}))
+            remote.send(mirror / "runs" / "one.json")
+
+    write(0.25)
+    remote.fetch(mirror)
+    before = there.read_bytes()
+    with monkeypatch.context() as broken:
+
+        def refuses(*given):
+            raise OSError("the store does not answer")
+
+        broken.setattr(remote, "_write", refuses)
+        broken.setattr(remote.time, "sleep", lambda seconds: None)
+        with pytest.raises(BadInputError, match="the next run sends it"):
+            write(0.5)
+    assert there.read_bytes() == before
+    remote.fetch(mirror)
+    assert there.read_bytes() == (mirror / group / "one.json").read_bytes() != before
+    stamp = there.stat().st_mtime_ns
+    remote.fetch(mirror)
+    assert there.stat().st_mtime_ns == stamp
+
+
 @pytest.mark.slow
 def test_a_part_that_is_damaged_in_the_store_is_told_and_its_cells_are_computed_again(host, store, capsys):
     host("a")
@@ -148,7 +183,7 @@ def test_what_another_process_of_this_host_has_moved_meanwhile_is_no_error(host,
     part = mirror / "records" / "part-0.parquet"
     part.parent.mkdir()
     part.write_bytes(b"")
-    remote._note(mirror, ("records/part-0.parquet", "0 0"))
+    remote._note(mirror, ("records/part-0.parquet", "0 0"), b"")
 
     def moved_before(source, target):
         Path(source).unlink()

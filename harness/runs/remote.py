@@ -10,7 +10,8 @@ A part's name ends in the digest of its bytes, with which a copy is compared. Wh
 next run sends it. Figures, tables and pages are made from records again; they are in the mirror alone.
 
 <mirror>/.store    the address of the store
-<mirror>/.held     what the store is known to have: a line of name, size and time for each file that was sent or fetched
+<mirror>/.held     what the store is known to have: a line of name, size, time and, of truths and runs, digest of the mirror's own
+                   file then, for each file that was sent or fetched
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ def send(path: Path) -> None:
         raise BadInputError(
             f"{name} could not be sent to {address} ({_said(error)}); it is kept in {out}, and the next run sends it."
         ) from error
-    _note(out, _patiently(lambda: _stat(address, name)))
+    _note(out, _patiently(lambda: _stat(address, name)), content)
 
 
 def remove(path: Path) -> None:
@@ -149,10 +150,14 @@ def fetch(out: Path) -> None:
         there = _listing(address, group)
         local = {f"{group}/{path.name}" for path in (out / group).glob("*") if _is_ours(f"{group}/{path.name}")}
         for name, stamp in there.items():
-            if name not in local or (group != "records" and held.get(name) != stamp):
+            known, digest = held.get(name, ("", ""))
+            if name not in local or (group != "records" and known != stamp):
                 _bring(address, out, name)
-            if held.get(name) != stamp:
-                _note(out, (name, stamp))
+            elif group != "records" and _digest(_content(out / name)) != digest:  # changed here, and not sent since
+                with contextlib.suppress(FileNotFoundError):
+                    send(out / name)
+            if known != stamp:
+                _note(out, (name, stamp), _content(out / name))
         for name in sorted(local - there.keys()):
             if name in held and group == "records":
                 (out / "removed").mkdir(exist_ok=True)
@@ -177,7 +182,7 @@ def _bring(address: str, out: Path, name: str) -> None:
         return
     path = out / name
     told = re.search(r"-([0-9a-f]{16})\.parquet$", name)
-    damaged = told is not None and hashlib.blake2b(content, digest_size=8).hexdigest() != told[1]
+    damaged = told is not None and _digest(content) != told[1]
     if path.parent.name == "truths":
         try:
             truths = json.loads(content)
@@ -207,18 +212,33 @@ def _mirror(address: str) -> Path:
     return cache / "calharness" / "stores" / f"{words}-{hashlib.blake2b(address.encode(), digest_size=4).hexdigest()}"
 
 
-def _held(out: Path) -> dict[str, str]:
+def _held(out: Path) -> dict[str, tuple[str, str]]:
+    """{name: (stamp in the store, digest of what the mirror had then)}; lines of earlier versions have no digest."""
     try:
-        lines = (out / ".held").read_text().splitlines()
+        lines = [line.split(" ") for line in (out / ".held").read_text().splitlines()]
     except FileNotFoundError:
         return {}
-    return dict(pair for line in lines if len(pair := line.split(" ", 1)) == 2)
+    return {name: (" ".join(known[:2]), "".join(known[2:])) for name, *known in lines if len(known) > 1}
 
 
-def _note(out: Path, known: tuple[str, str]) -> None:
-    """Add a line to .held, in one piece, as others may add theirs."""
+def _note(out: Path, known: tuple[str, str], content: bytes) -> None:
+    """Add a line to .held, in one piece, as others may add theirs. A part never changes, and needs no digest."""
+    name, stamp = known
+    digest = "" if name.startswith("records/") else f" {_digest(content)}"
     with open(out / ".held", "ab", buffering=0) as file:
-        file.write(f"{known[0]} {known[1]}\n".encode())
+        file.write(f"{name} {stamp}{digest}\n".encode())
+
+
+def _content(path: Path) -> bytes:
+    """Of a file of truths or of a run; nothing of a part, which may be large, and of what has gone."""
+    try:
+        return b"" if path.parent.name == "records" else path.read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=8).hexdigest()
 
 
 def _opened(address: str) -> tuple[Any, str]:
