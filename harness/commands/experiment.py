@@ -8,6 +8,7 @@ import json
 import math
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from harness.errors import BadInputError
 from harness.estimators.base import EstimatorSpec
 from harness.estimators.bootstrap import Bootstrap
 from harness.problems.base import ProblemSpec
-from harness.runs import imported, others, recorded, records, runner, stored, sweeps, variations, work
+from harness.runs import frames, imported, others, recorded, records, runner, stored, sweeps, variations, work
 from harness.runs import plan as planning
 from harness.runs.config import compose, out_folder
 from harness.runs.settings import as_list
@@ -31,6 +32,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MANY_CELLS = 200_000  # from which on texts of records are categories, where the drawing is the general one
+DRAWN = (  # what that looks at, and what says of a run
+    "key", "problem", "problem_key", "notion", "n", "estimator", "estimator_key", "estimand", "value", "low", "high", "level",
+    "kind", "status", "reason", "cpu_seconds", "truth", "truth_error",
+)  # fmt: skip
+NUMBERS = ("value", "low", "high", "truth", "truth_error")  # that a page shows
 SOURCES = (".py", ".j2", ".csv", ".parquet", ".yaml")  # what a drawing depends on
 
 
@@ -199,36 +205,56 @@ class Experiment:
             records.store_truths(self.out, problem, self._wanted_truths(given, problem))
         return counts
 
-    def records(self) -> pd.DataFrame:
+    def records(self, to_draw: bool = False) -> pd.DataFrame:
         """The records of this plan's cells, best attempt each, with the truths that are stored, those of the experiments that
-        `records_of` names, and those from outside. The column `experiment` says whose a row is. Nothing is computed."""
+        `records_of` names, and those from outside. The column `experiment` says whose a row is. Nothing is computed. Of very
+        many cells those `to_draw` lack the columns that nothing here looks at."""
         import pandas as pd
 
-        frames = [frame for one in self.family for frame in (one.computed(), *(s.records(one.name) for s in one.sources))]
-        filled = [frame for frame in frames if len(frame)]
-        return pd.concat(filled, ignore_index=True) if len(filled) > 1 else (filled or frames)[0]
+        found = [
+            frame for one in self.family for frame in (one.computed(to_draw=to_draw), *(s.records(one.name) for s in one.sources))
+        ]
+        filled = [frame for frame in found if len(frame)]
+        return pd.concat(filled, ignore_index=True) if len(filled) > 1 else (filled or found)[0]
 
     @property
     def sources(self) -> list[imported.Source]:
         """Where its records from outside come from."""
         return [imported.Source(**one) for one in self.config["records_from"]]
 
-    def computed(self, loaded: pd.DataFrame | None = None) -> pd.DataFrame:
+    def computed(self, loaded: pd.DataFrame | None = None, to_draw: bool = False) -> pd.DataFrame:
         """The records of its own cells, as of `records`; from `loaded`, what `load_records` gave of many experiments at once."""
+        import numpy as np
+        import pandas as pd
+
         if loaded is not None:
             frame = loaded[loaded["key"].isin([cell.key for cell in self.plan.cells])]
         elif not self.plan.cells or not records.part_files(self.out):
             frame = records.empty_frame()
         else:
-            frame = records.load_records(self.out, (cell.key for cell in self.plan.cells), categories=self._is_long)
+            columns = DRAWN if to_draw and self._is_long else None
+            frame = records.load_records(self.out, self._wanted, columns, categories=self._is_long)
         outdated = frame["status"].eq("skipped")
-        outdated &= ~frame["key"].isin(self.plan.skips if outdated.any() else ())  # what was missing then is there now
-        frame = frame[~outdated].reset_index(drop=True)
+        if outdated.any():
+            outdated &= ~frame["key"].isin(self.plan.skips)  # what was missing then is there now
+            frame = frame[~outdated]
+        frame = frame.reset_index(drop=True)
         for group, made in (("problem", self.plan.problems), ("estimator", self.plan.estimators)):
             ids = {one.key: one.id for one in made.values()}  # records that were written under an id of before have today's here
             frame[group] = frame[f"{group}_key"].map(ids).astype("category" if self._is_long and loaded is None else "object")
-        frame.insert(1, "experiment", self.name)
+        whose = pd.Categorical.from_codes(np.zeros(len(frame), dtype=np.int8), [self.name]) if self._is_long else self.name
+        frame.insert(1, "experiment", whose)
         return frame
+
+    @cached_property
+    def _wanted(self):
+        """The keys of its own cells."""
+        return frames.Wanted(cell.key for cell in self.plan.cells)
+
+    @property
+    def cell_count(self) -> int:
+        """The number of all cells whose records it uses."""
+        return len(self._wanted) if self._is_long else len(self.cells)
 
     @property
     def _is_long(self):
@@ -257,7 +283,8 @@ class Experiment:
 
     def missing(self, frame) -> int:
         """Planned cells, of the experiments whose records it uses too, that have no finished record."""
-        return len(self.cells - set(frame.loc[frame["status"].isin(records.FINISHED), "key"]))
+        finished = frame.loc[frame["status"].isin(records.FINISHED), "key"]
+        return self.cell_count - finished.nunique() if self._is_long else len(self.cells - set(finished))
 
     def render(self, frame) -> tuple[list[Path], dict[str, dict[str, int]], list[str]]:
         """Draw and write everything people look at; returns the files, the page last, the number of rows by source and verdict,
@@ -465,21 +492,9 @@ class Experiment:
     def stamp(self, frame) -> str:
         """Identifies what the page shows: the cells and their numbers, to twelve digits, the configuration, and the version of
         the package. The same numbers drawn at another time or on another machine have the same stamp."""
-        import numpy as np
-        import pandas as pd
-
         whose = ["experiment"] if self.others else []
-        named = frame[["key", "estimand", "status", "kind", *whose]]
-        if self._is_long:  # whose digests are those of their texts
-            named = named.apply(lambda texts: texts.cat.add_categories([""]).fillna(""))
-        else:
-            named = named.fillna("").astype(str)
-        values = frame[["value", "low", "high", "truth", "truth_error"]].astype(float)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            place = 10.0 ** (11 - np.floor(np.log10(values.abs().where(values.ne(0.0), 1.0))))
-            numbers = ((values * place).round() / place).fillna(-np.inf)
-        rows = np.sort(pd.util.hash_pandas_object(pd.concat([named, numbers], axis=1), index=False).to_numpy())
-        content = [digest(rows.tobytes().hex()), self.page_config(), self.plan.points, VERSION]
+        rows = frames.digest_of(frame, ["key", "estimand", "status", "kind", *whose], NUMBERS)
+        content = [rows, self.page_config(), self.plan.points, VERSION]
         return digest(json.dumps(content, sort_keys=True, default=str))
 
     def page_config(self) -> dict:

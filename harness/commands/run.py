@@ -199,7 +199,7 @@ def _compute(experiment, finish: bool, later: float = 0.0, name: str | None = No
         counts = experiment.compute(later=later, meanwhile=experiment.prepare_drawing if finish else None)
     parts = unchanged.part_names(experiment.out)
     with profile.stage("read"):
-        frame = experiment.records()
+        frame = experiment.records(to_draw=True)
     print(_counted(experiment, frame, counts, f"{time.monotonic() - started:.1f}", name))
     status = max(_say_failures(frame, counts), int(counts["failed"] > 0))
     if not finish:
@@ -408,14 +408,14 @@ def _job(config, overrides, number):
 
 def _finish_job(experiment) -> int:
     """Draw what the jobs of a multirun add up to; the exit status."""
-    frame = experiment.records()
+    frame = experiment.records(to_draw=True)
     _say_recorded(experiment, frame)
     return max(int(frame["status"].eq("failed").any()), _finish(experiment, frame, fresh=False))
 
 
 def _say_recorded(experiment, frame):
     """How many cells are recorded, and which truths are not."""
-    cells = len(experiment.cells)
+    cells = experiment.cell_count
     recorded = f"{cells - experiment.missing(frame):,} of {cells:,} cells are recorded{_imported(experiment, frame)}"
     print(f"{experiment.name}: {recorded}")
     missing = experiment.missing_truths(frame)
@@ -460,7 +460,7 @@ def report(overrides: list[str]) -> int:
     own = [text for text in overrides if text not in several]
     status = 0
     for experiment in multirun.results(own) if several else [Experiment.of(own)]:
-        frame = experiment.records()
+        frame = experiment.records(to_draw=True)
         _say_recorded(experiment, frame)
         if not len(frame):
             experiment.render(frame)  # says that there is nothing

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.runs.records import SUMMARY_COLUMNS, has_number
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
 
 GROUP = ["problem", "notion", "n", "estimator", "estimand"]
 KEYS = ["problem_key", "estimator_key"]
-OF_ROWS = ["key", "value", "truth", "truth_error", "low", "high", "kind", "cpu_seconds", "status", "reason"]  # else looked at
+MANY_ROWS = 100_000  # from which on the evaluation of the same records is kept
 ROUNDING = 1e-12  # a bound this close to the truth holds it: where the truth is 0, a lower bound of 1e-18 is 0
 
 
@@ -68,46 +71,90 @@ def evaluate(records: pd.DataFrame, files: Iterable[tuple[str, int]] = (), apart
     if len(records) == 0:
         return pd.DataFrame(columns=[*apart, *SUMMARY_COLUMNS])
     by = [*apart, *GROUP, *KEYS]
-    frame = records[[name for name in records if name in {*by, *OF_ROWS}]].copy()
-    frame["estimand"] = frame["estimand"].astype(object).fillna("")
-    fine = has_number(frame)
-    numbers = frame[fine].copy()
-    numbers["error"] = numbers["value"] - numbers["truth"]
-    numbers["squared"] = numbers["error"] ** 2
-    bounded = numbers["low"].notna() | numbers["high"].notna()
-    slack = numbers["truth_error"].fillna(0.0) + ROUNDING
-    inside = (numbers["low"].fillna(-np.inf) - slack <= numbers["truth"]) & (
-        numbers["truth"] <= numbers["high"].fillna(np.inf) + slack
-    )
-    numbers["covered"] = np.where(bounded & numbers["truth"].notna(), inside.astype(float), np.nan)
-    table = numbers.groupby(by, sort=False, observed=True).agg(
-        reps=("value", "size"),
-        mean=("value", "mean"),
-        sd=("value", "std"),
-        truth=("truth", "first"),
-        truth_error=("truth_error", "first"),
-        bias=("error", "mean"),
-        rmse=("squared", "mean"),
-        coverage=("covered", "mean"),
-        low=("low", "mean"),
-        high=("high", "mean"),
-        kind=("kind", "first"),
-        cpu_seconds=("cpu_seconds", "mean"),
-        status=("status", "first"),
-    )
-    table["rmse"] = np.sqrt(table["rmse"])
-    table.insert(2, "se", table["sd"] / np.sqrt(table["reps"]))
+    place = _places(records, by)
+    fine = has_number(records).to_numpy() & (place >= 0)
+    codes, groups = pd.factorize(place[fine])
+
+    def numbers(name: str) -> NDArray[np.float64]:
+        held: NDArray[np.float64] = records[name].to_numpy(dtype=float)
+        return held if fine.all() else held[fine]
+
+    def grouped(values: Any) -> Any:
+        return pd.Series(values, copy=False).groupby(codes)
+
+    first = grouped(np.flatnonzero(fine)).first().to_numpy()
+    value, truth = numbers("value"), numbers("truth")
+    table = _named(records.iloc[first], by)
+    table["reps"] = np.bincount(codes, minlength=len(groups))
+    table["mean"], table["sd"] = grouped(value).mean(), grouped(value).std()
+    table["se"] = table["sd"] / np.sqrt(table["reps"])
+    table["truth"], table["truth_error"] = grouped(truth).first(), grouped(numbers("truth_error")).first()
+    error = value - truth
+    del value
+    table["bias"], table["rmse"] = grouped(error).mean(), np.sqrt(grouped(error**2).mean())
+    del error
+    low, high = numbers("low"), numbers("high")
+    bounded = (~np.isnan(low) | ~np.isnan(high)) & ~np.isnan(truth)
+    slack = np.nan_to_num(numbers("truth_error")) + ROUNDING
+    inside = (np.where(np.isnan(low), -np.inf, low) - slack <= truth) & (truth <= np.where(np.isnan(high), np.inf, high) + slack)
+    table["coverage"] = grouped(np.where(bounded, inside, np.nan)).mean()
+    del truth, bounded, slack, inside
+    table["low"], table["high"] = grouped(low).mean(), grouped(high).mean()
+    del low, high
+    for name in ("kind", "status"):
+        known, values = pd.factorize(records[name].array[fine])
+        at = grouped(np.where(known < 0, np.nan, known)).first()
+        table[name] = [None if one != one else values[int(one)] for one in at]
+    table["cpu_seconds"] = grouped(numbers("cpu_seconds")).mean()
     table["cells"] = table["reps"]
-    undefined = frame[frame["status"].eq("undefined") & frame["estimand"].ne("")].groupby(by, observed=True).size()
-    table["undefined"] = undefined.reindex(table.index).fillna(0).astype(int)
-    rest = frame[~fine]
-    rest = rest[~rest.set_index(by).index.isin(table.index)]
+    undefined = place[records["status"].eq("undefined").to_numpy() & records["estimand"].fillna("").ne("").to_numpy()]
+    table["undefined"] = pd.Series(undefined).value_counts().reindex(groups).fillna(0).to_numpy(dtype=int)
+    rest = _named(records[~(fine | np.isin(place, groups))], [*by, "status", "key", "reason"])
     without = rest.groupby([*by, "status"], sort=False, observed=True).agg(cells=("key", "nunique"), reason=("reason", "first"))
-    table = pd.concat([_plain(table.reset_index()), _plain(without.reset_index())], ignore_index=True)
+    table = pd.concat([table, without.reset_index()], ignore_index=True)
     table["reps"] = table["reps"].fillna(0).astype(int)
     table["undefined"] = table["undefined"].fillna(0).astype(int)
     table.loc[are_of(table, files), "se"] = np.nan
     return table.sort_values([*apart, *GROUP], kind="stable").reindex(columns=[*apart, *SUMMARY_COLUMNS]).reset_index(drop=True)
+
+
+def evaluated_once(records: pd.DataFrame, files: Iterable[tuple[str, int]] = (), apart: Sequence[str] = ()) -> pd.DataFrame:
+    """`evaluate` of records that a figure, tables and a page are made of: of many rows what it gave last is kept, as long as the
+    records are. They are not to be changed."""
+    if len(records) < MANY_ROWS:
+        return evaluate(records, files, apart)
+    if not (_latest and _latest[0]() is records and _latest[1] == list(apart)):
+        _latest[:] = [weakref.ref(records), list(apart), evaluate(records, (), apart)]
+    table: pd.DataFrame = _latest[2].copy()
+    table.loc[are_of(table, files), "se"] = float("nan")
+    return table
+
+
+_latest: list[Any] = []
+
+
+def _places(records: pd.DataFrame, by: Sequence[str]) -> NDArray[np.int64]:
+    """A number for every row, equal where all columns of `by` are; -1 where one of them is missing. An estimand that is missing
+    is one of its own."""
+    import numpy as np
+    import pandas as pd
+
+    place, missing = np.zeros(len(records), dtype=np.int64), np.zeros(len(records), dtype=bool)
+    for name in by:
+        codes, values = pd.factorize(records[name])
+        if name == "estimand":
+            empty = [i for i, value in enumerate(values) if value == ""]
+            codes = np.where(codes < 0, empty[0] if empty else len(values), codes)
+        missing |= codes < 0
+        if len(values):
+            place, _ = pd.factorize(place * (len(values) + 1) + codes)
+    return np.where(missing, -1, place)
+
+
+def _named(rows: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """These columns of the rows, texts as objects, without an index of their own."""
+    found = _plain(rows[[*names]]).reset_index(drop=True)
+    return found.assign(estimand=found["estimand"].astype(object).fillna(""))
 
 
 def _plain(table: pd.DataFrame) -> pd.DataFrame:
@@ -118,4 +165,6 @@ def _plain(table: pd.DataFrame) -> pd.DataFrame:
 def are_of(table: pd.DataFrame, files: Iterable[tuple[str, int]]) -> list[bool]:
     """Of every row of a table with columns problem and n whether it is of one of `files`, as in `evaluate`."""
     chosen = set(map(tuple, files))
+    if not chosen:
+        return [False] * len(table)
     return [pair in chosen for pair in zip(table["problem"], table["n"])]

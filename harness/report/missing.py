@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.report.evaluation import are_of, evaluate
+from harness.report.evaluation import are_of, evaluated_once
 from harness.report.reproduction import last_line
 from harness.report.shown import DASH, estimators, label, shown_estimands
 from harness.report.tables import entries_of
@@ -21,7 +21,7 @@ def without_number(records) -> list[tuple[str, str, int, str]]:
 def dashes(records, config) -> list[tuple[str, str, int, str]]:
     """[('–', estimator or 'truth', entries, reason)] of the dashes in the wide table."""
     shown = shown_estimands(records, config)
-    frame = evaluate(records)
+    frame = evaluated_once(records)
     levels = ["problem", "notion", "estimand", "n"]
     places: dict[tuple, dict] = {}
     truths: dict[tuple, bool] = {}

@@ -64,7 +64,9 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
     svg = next(f for f in files if f.suffix == ".svg")
     config = experiment.shown_config()
     own = experiment.is_variation or not experiment.paper
-    best = records.assign(other=~has_number(records)).sort_values("other", kind="stable").drop_duplicates("key")
+    best = (
+        records[["key", "status"]].assign(other=~has_number(records)).sort_values("other", kind="stable").drop_duplicates("key")
+    )
     statuses = best["status"].value_counts().to_dict()  # a cell with one number is ok, whatever its others are
     statuses["missing"] = experiment.missing(records)
     found = missing.without_number(records) + ([] if config["item"] or config["ranking"] else missing.dashes(records, config))

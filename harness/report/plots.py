@@ -6,7 +6,7 @@ import numpy as np
 
 from harness.math.notions import NOTIONS
 from harness.report import captions, papers_points, style
-from harness.report.evaluation import evaluate
+from harness.report.evaluation import evaluated_once
 from harness.report.marks import KIND_NAMES, arrow, fit_texts, legend, marks, sample_ticks, say_no_estimate, spacing, truth_line
 from harness.report.reproduction import TRUTH
 from harness.report.shown import figure_estimands, label
@@ -15,6 +15,7 @@ from harness.runs.records import has_number
 from harness.runs.settings import as_list
 
 MAX_PANELS = 40
+PLACES = 20_000  # on an axis, far more than a picture has pixels
 
 
 def overview(records, config):
@@ -93,7 +94,7 @@ def side_by_side(records, config):
     figure, axes = plt.subplots(
         rows, columns, figsize=figure_size(config, height), squeeze=False, sharey=True, layout="constrained"
     )
-    fine = records[has_number(records)]
+    fine = records.loc[has_number(records), ["estimand", "problem", "notion", "estimator", "kind", "value"]]
     for panel, place in zip(panels, places):
         ax, part, dots = axes[place], _of(table, panel), _of(fine, panel)
         for i, estimator in enumerate(series):
@@ -105,9 +106,10 @@ def side_by_side(records, config):
                 marks(ax, kind, [at] * line["kind"].eq(kind).sum(), line[line["kind"] == kind], i, config, upright=False)
             own = dots.loc[dots["estimator"].eq(estimator) & dots["kind"].ne("interval"), "value"]
             if len(own) > 1:
+                dotted = _apart(own.to_numpy())
                 ax.plot(
-                    own,
-                    np.full(len(own), at),
+                    dotted,
+                    np.full(len(dotted), at),
                     ".",
                     color=pale(COLOURS[i % 8], 0.3),
                     markersize=3,
@@ -127,6 +129,17 @@ def side_by_side(records, config):
     fit_texts(figure, axes, config, named=len(series))
     figure.set_label(captions.of_figure(table[table["estimator"].isin(series)], config, "side_by_side"))
     return figure
+
+
+def _apart(values):
+    """The values, of many those that a picture tells apart: the first of every 20,000th of their range, and both ends."""
+    if len(values) <= PLACES:
+        return values
+    values = np.sort(values[np.isfinite(values)])
+    width = (values[-1] - values[0]) / PLACES if len(values) else 0.0
+    if not width > 0:
+        return values[:1]
+    return values[np.unique(np.floor((values - values[0]) / width), return_index=True)[1]]
 
 
 def across_problems(records, config):
@@ -193,10 +206,10 @@ def caption(records, config) -> str:
 def _prepared(records, config):
     """(evaluated estimates, panels (estimand, problem, notion) in their order, estimators in theirs)."""
     estimands = figure_estimands(records, config)
-    fine = records[records["estimand"].isin(estimands) & has_number(records)]
-    table = evaluate(fine, config.get("files", ()))
+    table = evaluated_once(records, config.get("files", ()))
+    table = table[table["estimand"].isin(estimands) & has_number(table)].reset_index(drop=True)
     order = {problem: i for i, problem in enumerate(config["problem"])}
-    seen = list(dict.fromkeys(zip(records["problem"], records["notion"])))
+    seen = list(records[["problem", "notion"]].drop_duplicates().itertuples(index=False, name=None))
     ranked = sorted(seen, key=lambda p: (order.get(p[0], len(order)), NOTIONS.index(p[1])))
     with_numbers = set(zip(table["estimand"], table["problem"], table["notion"]))
     panels = [(e, *p) for e in estimands for p in ranked if (e, *p) in with_numbers]

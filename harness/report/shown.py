@@ -17,7 +17,7 @@ def label(config, group: str, name: str) -> str:
 def shown_estimands(records, config) -> list[str]:
     """The estimands of the wide table: those of the configuration's `estimand` that were estimated; where it is null that of the
     figure."""
-    have = set(records.loc[has_number(records), "estimand"])
+    have = set(records.loc[has_number(records), "estimand"].unique())
     chosen = list(dict.fromkeys(str(name) for name in as_list(config.get("estimand"))))
     return [name for name in chosen if name in have] or chosen[:1] or _of_figure(records, config)
 
@@ -39,6 +39,6 @@ def _of_figure(records, config):
 
 def estimators(records, config) -> list[str]:
     """The estimators of a table in their order: those configured, and those of the records that bear another name."""
-    seen = list(dict.fromkeys(records["estimator"]))
+    seen = list(records["estimator"].unique())
     strange = [e for e in seen if e not in config["estimator"]]  # those of a sweep are named with their values
     return [e for e in config["estimator"] if e in seen or not strange] + strange

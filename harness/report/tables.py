@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.common.writing import whole_file
-from harness.report.evaluation import are_of, evaluate
+from harness.report.evaluation import are_of, evaluated_once
 from harness.report.latex import latex
 from harness.report.shown import DASH, OWN_RANDOMNESS, estimators, label, shown_estimands
 from harness.runs.records import WITH_NUMBER, has_number
@@ -17,7 +17,7 @@ SUBSETS = "spread over random subsets of the rows"  # which share rows, and so a
 
 def summary(records, config):
     """`harness.evaluate` of the records with the labels beside the ids."""
-    frame = evaluate(records, config.get("files", ()))
+    frame = evaluated_once(records, config.get("files", ()))
     for group in ("estimator", "problem"):
         frame.insert(0, f"{group}_label", [label(config, group, name) for name in frame[group]])
     return frame
@@ -53,7 +53,7 @@ def wide(records, config, apart=()):
 
     shown = shown_estimands(records, config)
     files = set(map(tuple, config.get("files", ())))
-    frame = evaluate(records, files, apart)
+    frame = evaluated_once(records, files, apart)
     levels = [*apart, *_levels(frame, shown)]
     rows: dict[tuple, dict] = {}
     for key, estimator, r in entries_of(frame, shown, levels, config):
@@ -69,7 +69,7 @@ def wide(records, config, apart=()):
     table = pd.DataFrame([[entry.get(c, DASH) for c in columns] for entry in rows.values()], index, columns, dtype=object)
     if (table["truth"] == DASH).all():
         table = table.drop(columns="truth")
-    problems = dict.fromkeys([*config["problem"], *records["problem"]])
+    problems = dict.fromkeys([*config["problem"], *records["problem"].unique()])
     ranks = {
         "problem": {label(config, "problem", p): i for i, p in enumerate(problems)},
         "estimand": {name: i for i, name in enumerate(shown)},

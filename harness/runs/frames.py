@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,24 +17,29 @@ if TYPE_CHECKING:
 
 ORDER = ("problem", "notion", "n", "rep", "estimator", "estimand")  # rows are in this one
 TRUTHS = ("truth", "truth_error")
+AT_ONCE = 65_536  # keys, or rows, that are worked on at a time
 UNIQUE = ("diagnostics",)  # texts that hardly repeat
 _RANKS = {"ok": 0, "undefined": 0, "skipped": 1, "failed": 1}  # of attempts, as records.PREFERENCE
 Held = dict[str, Any]  # a column: an array of numbers, or (codes, values) of texts
 
 
 def frame_of(
-    source: Path | list[Path], out: Path, keys: Iterable[str] | None, columns: list[str], categories: bool
+    source: Path | list[Path], out: Path, keys: Iterable[str] | Wanted | None, columns: list[str], categories: bool
 ) -> pd.DataFrame:
     """The records of parts as `records.load_records` gives them."""
     import numpy as np
     import pandas as pd
+    import pyarrow as pa
 
     asked = [name for name in columns if name not in TRUTHS]
     needed = {*asked, "key", "status", "written", *ORDER, *(("problem_key",) if set(columns) & {*TRUTHS} else ())}
     names = [name for name in records.COLUMNS if name in needed]
-    wanted = None if keys is None else _Wanted(keys)
+    wanted = keys if keys is None or isinstance(keys, Wanted) else Wanted(keys)
     groups = [group for part in parts.each(source, lambda path: _groups(path, names, wanted)) for group in part]
-    held = {name: _joined([group.pop(name) for group in groups], records.COLUMNS[name], name in asked) for name in names}
+    held: Held = {}
+    for name in names:
+        held[name] = _joined([group.pop(name) for group in groups], records.COLUMNS[name], name in asked)
+        pa.default_memory_pool().release_unused()  # the pieces that the column is made of
     key, rows = held["key"][0], np.arange(len(held["written"]))
     rows = rows[_best(key, held["written"], *held["status"])]
     rows = rows[np.lexsort([_plain(held[name])[rows] for name in ("key", *reversed(ORDER))])]
@@ -51,15 +58,23 @@ def frame_of(
     return pd.DataFrame({name: found.pop(name) for name in columns}, copy=False)
 
 
-class _Wanted:
-    """Keys that are asked for."""
+class Wanted:
+    """Keys that are asked for, each once: as numbers, or as texts where one is of another form."""
 
     def __init__(self, keys: Iterable[str]):
         import numpy as np
 
-        self.texts = list(keys)
-        found = parts.of_texts(self.texts)
-        self.numbers = None if found is None else np.unique(found)
+        left, found, self.texts = iter(keys), [np.empty(0, dtype=np.uint64)], list[str]()
+        while some := list(islice(left, AT_ONCE)):
+            numbers = parts.of_texts(some)
+            if numbers is None:
+                self.texts = [*parts.texts(np.concatenate(found)), *some, *left]
+                break
+            found.append(numbers)
+        self.numbers = None if self.texts else parts.once(np.sort(np.concatenate(found)))
+
+    def __len__(self) -> int:
+        return len(set(self.texts)) if self.numbers is None else len(self.numbers)
 
     def of(self, column: Any, as_numbers: NDArray[np.uint64] | None) -> NDArray[np.bool_]:
         """Of every key of a column whether it is among them."""
@@ -77,7 +92,7 @@ class _Wanted:
         return chosen
 
 
-def _groups(path: Path, names: list[str], wanted: _Wanted | None) -> list[Held]:
+def _groups(path: Path, names: list[str], wanted: Wanted | None) -> list[Held]:
     """The columns of the row groups of a part; keys as numbers, or as a list of texts where one is of another form."""
     import pyarrow as pa
 
@@ -125,9 +140,11 @@ def _keys(columns: list[Any], shown: bool) -> tuple[NDArray[Any], list[str]]:
     import numpy as np
 
     if all(not isinstance(column, list) for column in columns):
-        numbers, codes = np.unique(np.concatenate([np.empty(0, dtype=np.uint64), *columns]), return_inverse=True)
+        whole = np.concatenate([np.empty(0, dtype=np.uint64), *columns])
+        begins = np.flatnonzero(parts.begins(whole))  # the rows of a cell follow each other
+        numbers, codes = np.unique(whole[begins], return_inverse=True)
         small = codes.astype(np.min_scalar_type(-max(len(numbers), 1)), copy=False)
-        return small, parts.texts(numbers) if shown else []
+        return np.repeat(small, np.diff(begins, append=len(whole))), parts.texts(numbers) if shown else []
     given = [key for column in columns for key in (column if isinstance(column, list) else parts.texts(column))]
     values = sorted(set(given))
     place = {value: code for code, value in enumerate(values)}
@@ -176,11 +193,16 @@ def _plain(column: Any) -> NDArray[Any]:
 def _truths(out: Path, held: Held, rows: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The stored truths and their errors, NaN where none is known."""
     import numpy as np
+    import pandas as pd
 
     columns = [held[name] for name in ("problem_key", "notion", "estimand")]
     sizes = [len(values) + 1 for _, values in columns]
-    combined = np.ravel_multi_index([codes[rows].astype(np.int64) + 1 for codes, _ in columns], sizes)
-    once, where = np.unique(combined, return_inverse=True)
+    combined = np.zeros(len(rows), dtype=np.int64)
+    for size, (codes, _) in zip(sizes, columns):
+        combined *= size
+        combined += codes[rows]
+        combined += 1
+    where, once = pd.factorize(combined)
     stored: dict[Any, dict[str, Any]] = {}
     found = []
     for codes in zip(*np.unravel_index(once, sizes)):
@@ -203,3 +225,44 @@ def _shown(column: tuple[NDArray[Any], list[Any]], rows: NDArray[Any], categorie
         return pd.Categorical.from_codes(codes[rows], categories=pd.Index(values, dtype=object))
     nothing = np.nan if values else None  # as pandas reads texts, and a column without any
     return pd.Series(np.array([*values, nothing], dtype=object)[codes[rows]], dtype=object)
+
+
+def digest_of(frame: pd.DataFrame, texts: Iterable[str], numbers: Iterable[str]) -> str:
+    """Sixteen digits that identify the rows by these columns, in whatever order they are: texts, and numbers to twelve digits.
+    They are of the hashes that pandas.util.hash_pandas_object gives of the rows, made one column after the other."""
+    import numpy as np
+    import pandas as pd
+
+    combined, factor = np.full(len(frame), 0x345678, dtype=np.uint64), 1000003  # of Python's hash of a tuple
+    columns = [*texts, *numbers]
+    for position, name in enumerate(columns):
+        column = frame[name]
+        if name in numbers:
+            given = column.to_numpy(dtype=float)
+            own = np.empty(len(given), dtype=np.uint64)
+            for at in range(0, len(given), AT_ONCE):
+                own[at : at + AT_ONCE] = pd.util.hash_array(_twelve_digits(given[at : at + AT_ONCE]))
+        elif isinstance(column.dtype, pd.CategoricalDtype):  # digests are those of the texts
+            values = np.array([*column.cat.categories, ""], dtype=object)  # the last is the code of nothing
+            own = pd.util.hash_array(values, categorize=False)[column.cat.codes.to_numpy()]
+        else:
+            own = pd.util.hash_pandas_object(column.fillna("").astype(str), index=False).to_numpy()
+        combined ^= own
+        combined *= np.uint64(factor)
+        factor += 82520 + 2 * (len(columns) - position)
+    combined += np.uint64(97531)
+    combined.sort()
+    found = hashlib.blake2b(digest_size=8)
+    for at in range(0, len(combined), AT_ONCE):
+        found.update(combined[at : at + AT_ONCE].tobytes().hex().encode())
+    return found.hexdigest()
+
+
+def _twelve_digits(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rounded to twelve significant digits, -inf for none."""
+    import numpy as np
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        place = 10.0 ** (11 - np.floor(np.log10(np.where(values != 0.0, np.abs(values), 1.0))))
+        rounded = np.round(values * place) / place
+    return np.where(np.isnan(rounded), -np.inf, rounded)

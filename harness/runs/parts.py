@@ -87,6 +87,20 @@ def numbers(column: Any) -> NDArray[np.uint64] | None:
     return of_hexadecimal(whole.buffers()[2][offsets[0] : offsets[-1]].to_pybytes().decode("ascii", "replace"))
 
 
+def begins(keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Of every key whether it is another than the one before."""
+    import numpy as np
+
+    found: NDArray[np.bool_] = np.ones(len(keys), dtype=bool)
+    np.not_equal(keys[1:], keys[:-1], out=found[1:])
+    return found
+
+
+def once(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Keys without those that equal the one before."""
+    return keys[begins(keys)]
+
+
 def of_hexadecimal(digits: str) -> NDArray[np.uint64] | None:
     """Keys one after the other, without a gap, as numbers.
 

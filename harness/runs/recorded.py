@@ -58,7 +58,7 @@ def states(out: Path, run_id: str | None = None) -> States:
     found = parts.each(out, lambda path: _of_part(path, run_id))
     if not found:
         return nothing()
-    finished = _once(np.sort(np.concatenate([keys for keys, *_ in found])))
+    finished = parts.once(np.sort(np.concatenate([keys for keys, *_ in found])))
     keys, codes, written = (np.concatenate([one[at] for one in found]) for at in (1, 2, 3))
     order = np.lexsort((-written, codes == NOTHING, keys))
     keys, first = np.unique(keys[order], return_index=True)
@@ -68,13 +68,6 @@ def states(out: Path, run_id: str | None = None) -> States:
     codes = np.concatenate([np.full(len(finished), FINISHED, dtype=np.uint8), codes[others]])
     order = np.argsort(keys)
     return States(keys[order], codes[order])
-
-
-def _once(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Keys without those that equal the one before: the rows of a cell follow each other."""
-    import numpy as np
-
-    return keys[np.r_[True, keys[1:] != keys[:-1]]] if len(keys) else keys
 
 
 def failed(out: Path, run_id: str, alone: bool) -> int:
@@ -104,7 +97,7 @@ def _of_part(path: Path, run_id: str | None) -> tuple[NDArray[Any], ...]:
         codes, statuses = parts.coded(table["status"])
         state = np.array([*(_CODES.get(status, NOTHING) for status in statuses), NOTHING], dtype=np.uint8)[codes]
         fine = state == FINISHED
-        finished.append(_once(held[chosen & fine]))
+        finished.append(parts.once(held[chosen & fine]))
         rest = chosen & ~fine
         if rest.any():
             others.append((held[rest], state[rest], table["written"].to_numpy()[rest]))

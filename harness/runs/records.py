@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from harness.runs.components import Component
+    from harness.runs.frames import Wanted
 
 STATUSES = ("ok", "skipped", "undefined", "failed", "interrupted", "imported")
 FINISHED = ("ok", "skipped", "undefined")
@@ -321,7 +322,7 @@ def status_counts(out: Path) -> list[tuple[str, str, int]]:
 
 
 def load_records(
-    path: Path | str, keys: Iterable[str] | None = None, columns: Iterable[str] | None = None, categories: bool = True
+    path: Path | str, keys: Iterable[str] | Wanted | None = None, columns: Iterable[str] | None = None, categories: bool = True
 ) -> pd.DataFrame:
     """All records below `path` (a results folder, its records/ folder, or one Parquet file) as a DataFrame.
 
@@ -334,7 +335,7 @@ def load_records(
     path : path
         Where the records are.
     keys : iterable of str, optional
-        Those of the cells that are wanted; all by default.
+        Those of the cells that are wanted, or harness.runs.frames.Wanted of them; all by default.
     columns : iterable of str, optional
         The columns that are wanted, in this order; all by default. The others are not kept in memory.
     categories : bool
