@@ -103,4 +103,4 @@ lock:
 	rm -rf .venv-lock
 
 clean:
-	rm -rf $(VENV) $(MOTO)
+	rm -rf $(VENV) .venv-engines $(MOTO)

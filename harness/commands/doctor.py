@@ -196,10 +196,10 @@ def _missing(out, overrides, lines):
     from harness.commands.experiment import Experiment
 
     experiment = Experiment.of([*overrides, f"out={out}"])
-    frame = experiment.records()
+    frame = experiment.records(to_draw=True)
     missing = experiment.missing(frame)
     state = {status: int(n) for status, n in frame.drop_duplicates("key")["status"].value_counts().items()}
-    lines.append(f"  {experiment.name}: {len(experiment.cells):,} cells planned, recorded {state or 'none'}, {missing:,} missing")
+    lines.append(f"  {experiment.name}: {experiment.cell_count:,} cells planned, recorded {state or 'none'}, {missing:,} missing")
     if missing:
         lines.append("  PROBLEM  cells are missing; run the experiment again to compute them")
     return int(missing > 0)

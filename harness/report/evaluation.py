@@ -104,14 +104,16 @@ def evaluate(records: pd.DataFrame, files: Iterable[tuple[str, int]] = (), apart
     for name in ("kind", "status"):
         known, values = pd.factorize(records[name].array[fine])
         at = grouped(np.where(known < 0, np.nan, known)).first()
-        table[name] = [None if one != one else values[int(one)] for one in at]
+        table[name] = pd.Series([None if one != one else values[int(one)] for one in at], dtype=object)
     table["cpu_seconds"] = grouped(numbers("cpu_seconds")).mean()
     table["cells"] = table["reps"]
-    undefined = place[records["status"].eq("undefined").to_numpy() & records["estimand"].fillna("").ne("").to_numpy()]
+    given = records["estimand"].notna() & records["estimand"].ne("")
+    undefined = place[(records["status"].eq("undefined") & given).to_numpy()]
     table["undefined"] = pd.Series(undefined).value_counts().reindex(groups).fillna(0).to_numpy(dtype=int)
-    rest = _named(records[~(fine | np.isin(place, groups))], [*by, "status", "key", "reason"])
+    lost = records[~(fine | np.isin(place, groups))]
+    rest = _named(lost, [*by, "status", "key"]).assign(reason=lost["reason"].array)
     without = rest.groupby([*by, "status"], sort=False, observed=True).agg(cells=("key", "nunique"), reason=("reason", "first"))
-    table = pd.concat([table, without.reset_index()], ignore_index=True)
+    table = pd.concat([table, _plain(without.reset_index())], ignore_index=True)
     table["reps"] = table["reps"].fillna(0).astype(int)
     table["undefined"] = table["undefined"].fillna(0).astype(int)
     table.loc[are_of(table, files), "se"] = np.nan
