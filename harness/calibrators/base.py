@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
@@ -80,3 +80,20 @@ class CalibratorSpec:
         """What `calibrator` declares; anybody's class may leave any of the attributes out."""
         declared: dict[str, Any] = {f.name: getattr(calibrator, f.name) for f in fields(cls) if hasattr(calibrator, f.name)}
         return cls(**declared)
+
+
+def fit_each(calibrator: Any, p: NDArray[np.float64], y: NDArray[np.int64], seen: Any, rng: Any) -> Iterator[CalibrationMap]:
+    """The maps fitted on the samples in each row of `seen` (folds, n), booleans, one after the other.
+
+    A calibrator may have a method `fit_each` of its own, with the same arguments but the first: what the fits share, such as an
+    order of the samples or a start next to the minimum, is found once there."""
+    own = getattr(calibrator, "fit_each", None)
+    if own is not None:
+        return iter(own(p, y, seen, rng))
+    return (calibrator.fit(p[rows], y[rows], rng) for rows in seen)
+
+
+def fit_all(calibrator: Any, p: NDArray[np.float64], y: NDArray[np.int64]) -> CalibrationMap:
+    """The map of all samples, of a calibrator that has `fit_each`."""
+    found: CalibrationMap = next(iter(calibrator.fit_each(p, y, np.ones((1, len(y)), dtype=bool))))
+    return found

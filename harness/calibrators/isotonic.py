@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.calibrators.newton import one_versus_rest
+from harness.calibrators.base import fit_all
+from harness.calibrators.newton import normalised
 
 RESOLUTION = 1e-15  # scikit-learn's
 
@@ -41,17 +42,28 @@ class Isotonic:
     determinism = "exact"
 
     def fit(self, p, y, rng=None):
+        return fit_all(self, p, y)
+
+    def fit_each(self, p, y, seen, rng=None):
         if p.ndim == 1:
-            return _fitted(p, y)
-        return one_versus_rest(_fitted, p, y)
+            order = np.argsort(p)
+            ordered, hit = p[order], y[order]
+            return (_fitted(ordered[own], hit[own]) for own in (rows[order] for rows in seen))
+        orders = np.argsort(p, axis=0).T
+        columns = [(p[order, j], (y == j)[order]) for j, order in enumerate(orders)]
+        return (_one_versus_rest(columns, [rows[order] for order in orders]) for rows in seen)
+
+
+def _one_versus_rest(columns, seen):
+    maps = [_fitted(ordered[own], hit[own]) for (ordered, hit), own in zip(columns, seen)]
+    return lambda x: normalised(np.column_stack([one(x[:, j]) for j, one in enumerate(maps)]))
 
 
 def _fitted(p, hit):
-    """The map of one probability (n,) for outcomes (n,) in {0, 1}."""
+    """The map of one probability (n,), in order, for outcomes (n,) in {0, 1}."""
     from scipy.optimize import isotonic_regression
 
-    order = np.argsort(p)
-    places, counts, sums = _pooled(p[order], hit[order])
+    places, counts, sums = _pooled(p, hit)
     level = isotonic_regression(sums / counts, weights=counts).x
     flat = level[1:] == level[:-1]
     knot = np.concatenate([[True], ~flat]) | np.concatenate([~flat, [True]])  # the ends of every level

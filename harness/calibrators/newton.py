@@ -10,6 +10,8 @@ STEPS = 200
 LAST = 1e-12  # the decrement below which one more full step is exact to rounding
 ARMIJO = 1e-4
 SMALLEST_STEP = 1e-9
+SMALLEST_WARM_STEP = 1e-2
+BLOCK = 32768  # samples times rows
 
 
 def newton(value, hessian, start):
@@ -62,15 +64,95 @@ def logistic(x, y, centre, penalty=None):
     return newton(value, hessian, np.zeros(x.shape[1]))
 
 
+def logistics(x, hit, centre, start=None):
+    """Rows w (r, d) of `logistic` for r problems of the same size at once, with its default penalty.
+
+    x: features (r, d, n); hit: labels (r, n), as 0.0 and 1.0; centre: (d,); start: (r, d), where the steps begin, 0 if None. A
+    fit on almost the same samples is a few steps away; rows that make no way from there begin again at 0."""
+    return np.concatenate([
+        _logistics(x[rows], hit[rows], centre, None if start is None else start[rows])
+        for rows in _blocks(len(hit), hit.shape[1])
+    ])  # fmt: skip
+
+
+def _blocks(rows, n):
+    """Slices of rows whose arrays stay in the cache."""
+    size = max(1, BLOCK // max(n, 1))
+    return [slice(at, at + size) for at in range(0, rows, size)]
+
+
+def _logistics(x, hit, centre, start):
+    r, d, n = x.shape
+    pairs = np.triu_indices(d)
+    products = x[:, pairs[0]] * x[:, pairs[1]]
+    target = _rows_times(x, hit) / n
+
+    def value(rows, w):
+        """(loss, gradient, Hessian) of some rows."""
+        of, of_pairs = (x, products) if len(rows) == r else (x[rows], products[rows])
+        t = (w[:, None, :] @ of)[:, 0]
+        e = np.exp(-np.abs(t))
+        away = w - centre
+        loss = (np.maximum(t, 0.0) + np.log1p(e)).sum(axis=1) / n - (target[rows] * w).sum(axis=1)
+        loss += 0.5 * RIDGE * (away * away).sum(axis=1)
+        larger = 1.0 / (1.0 + e)
+        e *= larger
+        gradient = _rows_times(of, np.where(t >= 0.0, larger, e)) / n - target[rows] + RIDGE * away
+        e *= larger
+        hessian = np.empty((len(w), d, d))
+        hessian[:, pairs[0], pairs[1]] = hessian[:, pairs[1], pairs[0]] = _rows_times(of_pairs, e) / n
+        hessian[:, np.arange(d), np.arange(d)] += RIDGE
+        return loss, gradient, hessian
+
+    found = np.zeros((r, d)) if start is None else start.copy()
+    rows, w = np.arange(r), found.copy()
+    held = value(rows, w)
+    for _ in range(STEPS):
+        step = np.linalg.solve(held[2], held[1][:, :, None])[:, :, 0]
+        decrement = (held[1] * step).sum(axis=1)
+        going = decrement > LAST
+        found[rows] = np.where((decrement >= 0.0)[:, None], w - step, w)  # of those that are done
+        if not going.any():
+            return found
+        rows, w, step, decrement = rows[going], w[going], step[going], decrement[going]
+        held = [part[going] for part in held]
+        size, stuck = np.ones(len(rows)), np.zeros(len(rows), dtype=bool)
+        least = SMALLEST_STEP if start is None else SMALLEST_WARM_STEP
+        trial = value(rows, w - step)
+        while (short := ~stuck & ~(trial[0] <= held[0] - ARMIJO * size * decrement)).any():
+            size[short] /= 2.0
+            stuck |= short & (size < least)
+            at = np.flatnonzero(short & ~stuck)
+            for part, again in zip(trial, value(rows[at], w[at] - size[at, None] * step[at])):
+                part[at] = again
+        w = w - size[:, None] * step
+        if stuck.any():  # rounding: nothing is left to gain; or far from the minimum, where all is flat
+            at = rows[stuck]
+            w[stuck] += size[stuck, None] * step[stuck]
+            found[at] = w[stuck] if start is None else _logistics(x[at], hit[at], centre, None)
+            rows, w, trial = rows[~stuck], w[~stuck], [part[~stuck] for part in trial]
+            if not len(rows):
+                return found
+        held = trial
+    found[rows] = w
+    return found
+
+
+def _rows_times(x, v):
+    """Sums of x (r, d, n) times v (r, n) over n, (r, d)."""
+    return (x @ v[:, :, None])[:, :, 0]
+
+
 def one_versus_rest(fit_one, p, y):
     """The map of vectors from maps of scalars: q_j of p_j against 1{y = j}, divided by the row's sum (1/k where all are 0).
 
     fit_one(p (n,), hit (n,)) returns a map of (m,) to (m,)."""
     maps = [fit_one(p[:, j], (y == j).astype(np.int64)) for j in range(p.shape[1])]
 
-    def q(x):
-        scores = np.column_stack([one(x[:, j]) for j, one in enumerate(maps)])
-        total = scores.sum(axis=1, keepdims=True)
-        return np.divide(scores, total, out=np.full_like(scores, 1.0 / scores.shape[1]), where=total > 0)
+    return lambda x: normalised(np.column_stack([one(x[:, j]) for j, one in enumerate(maps)]))
 
-    return q
+
+def normalised(scores):
+    """Rows of scores divided by their sum, 1/k where all are 0."""
+    total = scores.sum(axis=1, keepdims=True)
+    return np.divide(scores, total, out=np.full_like(scores, 1.0 / scores.shape[1]), where=total > 0)

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from harness.calibrators.logits import floored_log, log_odds, on_columns
-from harness.calibrators.newton import RIDGE, logistic, one_versus_rest
+from harness.calibrators.base import fit_all
+from harness.calibrators.logits import floored_log, log_odds
+from harness.calibrators.newton import RIDGE, logistics, normalised
+
+PLATT, BETA = np.array([0.0, 1.0]), np.array([1.0, 1.0, 0.0])  # the identity
 
 
 @dataclass(frozen=True)
@@ -45,15 +48,14 @@ class Platt:
     determinism = "exact"
 
     def fit(self, p, y, rng=None):
-        if p.ndim == 2:
-            return on_columns(self, p, y, rng) if p.shape[1] == 2 else one_versus_rest(self.fit, p, y)
-        a, b = self.coefficients(p, y)
-        return lambda x: expit(a + b * log_odds(x))
+        return fit_all(self, p, y)
+
+    def fit_each(self, p, y, seen, rng=None):
+        return _fits(p, y, seen, _platt_features, lambda x, hit, start: (found := logistics(x, hit, PLATT, start), found))
 
     def coefficients(self, p, y):
         """(a, b), (2,)."""
-        x = log_odds(p)
-        return logistic(np.column_stack([np.ones_like(x), x]), y, np.array([0.0, 1.0]))
+        return logistics(_platt_features(p[None]), y[None].astype(np.float64), PLATT)[0]
 
 
 @dataclass(frozen=True)
@@ -90,35 +92,74 @@ class BetaCalibration:
     seconds = 1e-3
 
     def fit(self, p, y, rng=None):
-        if p.ndim == 2:
-            return on_columns(self, p, y, rng) if p.shape[1] == 2 else one_versus_rest(self.fit, p, y)
-        w = self.coefficients(p, y)
-        return lambda x: expit(_beta_features(x) @ w)
+        return fit_all(self, p, y)
+
+    def fit_each(self, p, y, seen, rng=None):
+        return _fits(p, y, seen, _beta_features, _quadrant)
 
     def coefficients(self, p, y):
         """(a, b, c), (3,), of which a and b are at least 0."""
-        features, identity = _beta_features(p), np.array([1.0, 1.0, 0.0])
+        return _quadrant(_beta_features(p[None]), y[None].astype(np.float64), None)[0][0]
 
-        def fitted(free):
-            """The minimum where the other coefficients are 0."""
-            w = np.zeros(3)
-            w[free] = logistic(features[:, free], y, identity[free])
-            return w
 
-        w = fitted([0, 1, 2])
-        if w[0] < 0.0 or w[1] < 0.0:
-            sides = [fitted(free) for free in ([0, 2], [1, 2])]
-            # A convex function without its minimum in the quadrant has it on a side, or in the corner.
-            inside = [side for side in sides if side[:2].min() >= 0.0] or [fitted([2])]
-            w = min(inside, key=lambda side: _penalised(features, y, side, identity))
-        return w
+def _fits(p, y, seen, features, coefficients):
+    """Yield the maps of the samples in each row of `seen`: of scalars, of the second of two columns, of each of more.
+
+    features(p (r, n)) returns (r, d, n); coefficients(features, labels (r, n), start) the rows w (r, d) of each class and what
+    the next fit starts from, which is almost of the same samples."""
+    rows, hit = _rows(p), (y == np.arange(p.shape[1])[:, None] if p.ndim == 2 and p.shape[1] > 2 else y[None]).astype(np.float64)
+    x, start = features(rows), None
+    for own in seen:
+        w, start = coefficients(x[:, :, own], hit[:, own], start)
+        yield lambda x, w=w: _of_rows(expit((w[:, None, :] @ features(_rows(x)))[:, 0]), x)
+
+
+def _rows(p):
+    """Scalars as (1, n), the second of two columns as (1, n), more columns as rows (k, n)."""
+    if p.ndim == 1:
+        return p[None]
+    return np.ascontiguousarray(p.T) if p.shape[1] > 2 else np.ascontiguousarray(p[:, 1])[None]
+
+
+def _of_rows(scores, x):
+    """Predictions of the shape of x from those of its rows; of more than two classes divided by their sum."""
+    if x.ndim == 1:
+        return scores[0]
+    if x.shape[1] == 2:
+        return np.column_stack([1.0 - scores[0], scores[0]])
+    return normalised(np.ascontiguousarray(scores.T))
+
+
+def _platt_features(p):
+    x = log_odds(p)
+    return np.stack([np.ones_like(x), x], axis=1)
 
 
 def _beta_features(p):
-    """Columns log p, -log(1 - p), 1, (n, 3)."""
-    return np.column_stack([floored_log(p), -floored_log(1.0 - p), np.ones_like(p)])
+    """Rows log p, -log(1 - p), 1 of p (r, n), (r, 3, n)."""
+    return np.stack([floored_log(p), -floored_log(1.0 - p), np.ones_like(p)], axis=1)
 
 
-def _penalised(features, y, w, identity):
-    t = features @ w
-    return np.logaddexp(0.0, t).mean() - (t * y).mean() + 0.5 * RIDGE * ((w - identity) ** 2).sum()
+def _quadrant(x, hit, start):
+    """(w, free one), (r, 3) each: a convex function without its minimum in the quadrant has it on a side, or in the corner."""
+    free = logistics(x, hit, BETA, start)
+    w = free.copy()
+    out = np.flatnonzero((free[:, :2] < 0.0).any(axis=1))
+    if not len(out):
+        return w, free
+    x, hit = x[out], hit[out]
+    sides = np.zeros((3, len(out), 3))
+    sides[0][:, [0, 2]] = logistics(x[:, [0, 2]], hit, BETA[[0, 2]])
+    sides[1][:, [1, 2]] = logistics(x[:, [1, 2]], hit, BETA[[1, 2]])
+    inside = np.array([*(sides[:2, :, :2] >= 0.0).all(axis=2), np.zeros(len(out), dtype=bool)])
+    inside[2] = ~inside.any(axis=0)
+    corner = np.flatnonzero(inside[2])
+    sides[2, corner, 2:] = logistics(x[corner, 2:], hit[corner], BETA[2:]) if len(corner) else 0.0
+    losses = np.where(inside, [_penalised(x, hit, side) for side in sides], np.inf)
+    w[out] = sides[losses.argmin(axis=0), np.arange(len(out))]
+    return w, free
+
+
+def _penalised(x, hit, w):
+    t = (w[:, None, :] @ x)[:, 0]
+    return np.logaddexp(0.0, t).mean(axis=1) - (t * hit).mean(axis=1) + 0.5 * RIDGE * ((w - BETA) ** 2).sum(axis=1)

@@ -120,10 +120,12 @@ def _logistic(p, y, seen, held):
         start[2:] = 0.0
         z, start = x / scale, start * scale
         w = np.tile(start, (len(seen), 1))
+        products = (z[:, :, None] * z[:, None, :]).reshape(len(z), -1)
+        ridge = 0.3 * np.eye(len(start))
         for _ in range(NEWTON):
             q = expit(w @ z.T)
             slope = (seen * (y - q)) @ z - 0.3 * (w - start)
-            curve = np.einsum("fn,nd,ne->fde", seen * (q * (1.0 - q)), z, z, optimize=True) + 0.3 * np.eye(len(start))
+            curve = ((seen * (q * (1.0 - q))) @ products).reshape(len(w), *ridge.shape) + ridge
             step = np.linalg.solve(curve, slope[:, :, None])[:, :, 0]
             size = np.abs(step / scale).max(axis=1, keepdims=True)
             w = w + step * np.minimum(1.0, 1.0 / np.maximum(size, 1e-12))
@@ -132,10 +134,11 @@ def _logistic(p, y, seen, held):
 
 
 def _isotonic(p, y, seen, held):
-    found = np.empty((len(seen), len(p)))
-    for i, mask in enumerate(seen):
-        found[i] = _pool(p[mask], y[mask], p)
-    return _assembled(found, held)
+    out = np.empty((2, len(p)))
+    out[1] = _pool(p, y, p)
+    for mask, h in zip(seen, held[:-1]):
+        out[0, h] = _pool(p[mask], y[mask], p[h])
+    return out
 
 
 def _pool(p, y, x):
@@ -233,7 +236,11 @@ def _tempered(shared, seen, held):
         t = t - np.clip(step, -1.0, 1.0)
         if np.abs(step).max() < 1e-4:
             break
-    return _assembled([softmax(b * z, axis=0).T for b in np.exp(t)], held), float(t[-1])
+    out = np.empty((2, *z.T.shape))
+    out[1] = softmax(np.exp(t[-1]) * z, axis=0).T
+    for h, b in zip(held[:-1], np.exp(t)):
+        out[0, h] = softmax(b * z[:, h], axis=0).T
+    return out, float(t[-1])
 
 
 def _ridge(x, residual, held, penalties, base):
@@ -329,11 +336,13 @@ def _local(p, hot, held, rng):
 
 def _one_versus_rest(p, hot, seen, held, orders):
     n, k = p.shape
-    out = np.empty((2, n, k))
+    out = np.empty((2, k, n))
     for j, order in enumerate(orders):
-        out[:, order, j] = _isotonic(p[order, j], hot[order, j], seen[:, order], [None if h is None else h[order] for h in held])
-    total = out.sum(axis=-1, keepdims=True)
-    return np.divide(out, total, out=np.full_like(out, 1.0 / k), where=total > 1e-12)
+        own = seen[:, order]
+        out[:, j, order] = _isotonic(p[order, j], hot[order, j], own, [*~own[:-1], None])
+    total = out.sum(axis=1, keepdims=True)
+    out = np.divide(out, total, out=np.full_like(out, 1.0 / k), where=total > 1e-12)
+    return np.ascontiguousarray(np.moveaxis(out, 1, 2))
 
 
 def _shifted(tempered, hot, held):
@@ -379,8 +388,8 @@ def _of_members(members, p, y):
                 plug1, gain1 = np.abs(d).mean(), (sign * r).mean()
                 plug2, cross = (d * d).mean(), (d * r).mean()
             else:
-                plug1, gain1 = np.abs(d).sum(axis=1).mean(), (sign * r).sum(axis=1).mean()
-                squares, products = (d * d).sum(axis=1), (d * r).sum(axis=1)
+                plug1, gain1 = np.abs(d).sum() / len(p), np.vdot(sign, r) / len(p)
+                squares, products = np.einsum("ij,ij->i", d, d), np.einsum("ij,ij->i", d, r)
                 plug2, cross = squares.mean(), products.mean()
                 norm = np.sqrt(squares)
                 found["l2"] += [norm.mean(), np.divide(products, norm, out=np.zeros_like(norm), where=norm > 1e-12).mean()]

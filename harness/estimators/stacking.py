@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from harness.calibrators.base import fit_each
 from harness.math.notions import one_hot
 
 SUM_WEIGHT = 1e4  # of the row of least squares that says that the weights, with the identity's, sum to 1
@@ -33,14 +34,13 @@ def cross_fit_pairs(calibrators, p, y, fold, rng):
     folds = int(fold.max()) + 1
     found = np.empty((folds, len(calibrators), *p.shape))
     rows = [np.flatnonzero(fold == v) for v in range(folds)]
+    pairs = [(v, u) for v in range(folds) for u in range(v + 1)]
+    seen = np.array([(fold != u) & (fold != v) for v, u in pairs])
     for m, calibrator in enumerate(calibrators):
-        for v in range(folds):
-            for u in range(v + 1):
-                seen = (fold != u) & (fold != v)
-                q = calibrator.fit(p[seen], y[seen], rng)
-                found[v, m, rows[u]] = q(p[rows[u]])
-                if u != v:
-                    found[u, m, rows[v]] = q(p[rows[v]])
+        for (v, u), q in zip(pairs, fit_each(calibrator, p, y, seen, rng)):
+            found[v, m, rows[u]] = q(p[rows[u]])
+            if u != v:
+                found[u, m, rows[v]] = q(p[rows[v]])
     return found
 
 

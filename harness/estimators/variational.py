@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from harness.calibrators import Isotonic
-from harness.calibrators.base import CalibratorSpec
+from harness.calibrators.base import CalibratorSpec, fit_each
 from harness.common.seeds import as_seed
 from harness.errors import BadInputError
 from harness.estimators.base import Estimate
@@ -200,9 +200,9 @@ def cross_fit(calibrator, p, y, fold, rng):
     if folds == 1:
         return calibrator.fit(p, y, rng)(p)
     q = np.empty_like(p)
-    for j in range(folds):
-        held_out = fold == j
-        q[held_out] = calibrator.fit(p[~held_out], y[~held_out], rng)(p[held_out])
+    held_out = fold == np.arange(folds)[:, None]
+    for own, fitted in zip(held_out, fit_each(calibrator, p, y, ~held_out, rng)):
+        q[own] = fitted(p[own])
     return q
 
 

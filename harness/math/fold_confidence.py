@@ -53,27 +53,30 @@ def lower(sums, squares, counts, least, level):
     e-value however they depend on each other (Vovk and Wang, 2021). By Markov's inequality E(c) at the error exceeds 1 / (1 -
     level) with probability at most 1 - level.
     """
-    a = -np.asarray(least, float)[:, None, None]
-    sums, squares = np.asarray(sums, float)[:, :, None], np.asarray(squares, float)[:, :, None]
-    counts = np.asarray(counts, float)[None, :, None]
-    stakes = STAKE_SHARES / a
-    low, high = np.zeros((len(a), 1, 1)), a.copy()
+    a = -np.asarray(least, float)[:, None]
+    stakes = np.tile(STAKE_SHARES, len(counts)) / a
+    sums, squares = (np.repeat(np.asarray(x, float), len(STAKE_SHARES), axis=1) for x in (sums, squares))
+    counts = np.repeat(np.asarray(counts, float), len(STAKE_SHARES))
     log_needed = -np.log1p(-level)
+    gains, pulls, doubled = stakes * sums - log_needed, stakes * counts, 2.0 * sums
 
-    def wealth(c):
+    def enough(c):
+        """Whether E(c) is as large as it must be, of every loss."""
         reach = c + a
         share = np.minimum(stakes * reach, 1.0 - 1e-12)
-        spread = squares - 2.0 * c * sums + counts * c * c
-        exponent = stakes * (sums - counts * c) + (np.log1p(-share) + share) / reach**2 * spread
-        top = exponent.max(axis=(1, 2), keepdims=True)
-        return top + np.log(np.exp(exponent - top).mean(axis=(1, 2), keepdims=True))
+        spread = squares + c * (counts * c - doubled)
+        exponent = gains - pulls * c + (np.log1p(-share) + share) / (reach * reach) * spread
+        with np.errstate(over="ignore"):  # infinite is enough
+            return np.exp(exponent).sum(axis=1, keepdims=True) >= exponent.shape[1]
 
-    never = wealth(low) < log_needed
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2.0
-        enough = wealth(middle) >= log_needed
-        low, high = np.where(enough, middle, low), np.where(enough, high, middle)
-    return np.where(never, 0.0, low)[:, 0, 0]
+    low, high = np.zeros_like(a), a.copy()
+    never = ~enough(low)
+    if not never.all():
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2.0
+            above = enough(middle)
+            low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return np.where(never, 0.0, low)[:, 0]
 
 
 def moments(contributions, fold, least):
