@@ -200,6 +200,22 @@ test_arena_memory.py::test_no_value_has_a_reason
 test_config.py::test_experiment_composes_and_plans[ciosek2026_perturbation]
 test_gruber2025_items.py::test_estimates_are_compared_in_their_own_unit_with_the_reading_error_alone
 test_problems.py::test_multiclass_truths_equal_an_independent_integration[overconfident_mc-3-0.5]
+test_unchanged.py::test_an_edited_or_deleted_result_is_drawn_again[True-.html]
+test_unchanged.py::test_an_edited_or_deleted_result_is_drawn_again[True-.png]
+test_unchanged.py::test_an_edited_or_deleted_result_is_drawn_again[True-.pdf]
+test_unchanged.py::test_an_edited_or_deleted_result_is_drawn_again[True-.svg]
+test_unchanged.py::test_an_edited_or_deleted_result_is_drawn_again[True-.tex]
+test_unchanged.py::test_an_edited_or_deleted_result_is_drawn_again[True-.parquet]
+test_unchanged.py::test_an_edited_or_deleted_result_is_drawn_again[False-.html]
+test_unchanged.py::test_an_edited_or_deleted_result_is_drawn_again[False-.pdf]
+test_unchanged.py::test_an_edited_or_deleted_result_is_drawn_again[False-.svg]
+test_unchanged.py::test_an_edited_or_deleted_result_is_drawn_again[False-.csv]
+test_unchanged.py::test_an_edited_or_deleted_result_is_drawn_again[False-.tex]
+test_unchanged.py::test_an_edited_or_deleted_result_is_drawn_again[False-.parquet]
+test_unchanged.py::test_other_records_are_noticed[gone]
+test_unchanged.py::test_other_records_are_noticed[added]
+test_unchanged.py::test_other_records_are_noticed[renamed]
+test_unchanged.py::test_changed_truths_are_noticed
 """.split("\n")[1:-1]
 
 

@@ -29,6 +29,7 @@ ADDRESSES = {
 }
 ANSWERS_WITHIN = 10.0  # seconds for whoever is at an address
 SEEN_WITHIN = 60.0  # seconds until another host sees what was just written: file systems of a network remember what was not there
+MANAGER = "ExecutorManagerThread"  # of loky
 START_SECONDS = 0.2  # that a worker which was started ahead is not free for
 TRIES = 3  # times that an engine gives a chunk to another worker when one is gone
 # what engines raise where one of their workers is gone: loky, Dask, Ray
@@ -175,9 +176,14 @@ def _by_loky(workers: int, function: Callable[..., Any], calls: Iterable[tuple[A
 
 def _end(answers: Generator[Any, None, None], error: BaseException) -> None:
     """End workers as if the error had come up while their answers were waited for; left alone they would be ended with a
-    warning."""
-    with contextlib.suppress(type(error)):
-        answers.throw(error)
+    warning. The thread that hands out their work may stumble over what is taken away from it, and is not listened to."""
+    hook = threading.excepthook
+    threading.excepthook = lambda found: None if getattr(found.thread, "name", "") == MANAGER else hook(found)
+    try:
+        with contextlib.suppress(type(error)):
+            answers.throw(error)
+    finally:
+        threading.excepthook = hook
 
 
 @contextlib.contextmanager
