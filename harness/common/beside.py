@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -38,17 +39,26 @@ def beside(function: Callable[[], T]) -> Callable[[], T]:
         try:
             content = _read(reads)
         finally:
-            os.close(reads)
-            with contextlib.suppress(OSError):
-                os.kill(process, signal.SIGKILL)
-            os.waitpid(process, 0)
+            end()
         try:
             found: T = pickle.loads(content)
             return found
         except (EOFError, pickle.UnpicklingError):
             return function()
 
+    end = weakref.finalize(result, _end, reads, process, parent)  # also where nobody asks, as something else went wrong
     return result
+
+
+def _end(reads: int, process: int, parent: int) -> None:
+    """Leave nothing of a copy behind."""
+    if os.getpid() != parent:  # in another copy
+        return
+    os.close(reads)
+    with contextlib.suppress(OSError):
+        os.kill(process, signal.SIGKILL)
+    with contextlib.suppress(ChildProcessError):  # where SIGCHLD is ignored, as some that start programs do
+        os.waitpid(process, 0)
 
 
 def _can() -> bool:

@@ -9,12 +9,16 @@ from __future__ import annotations
 import gc
 
 SELDOM = (50_000, 20, 20)
-_usual = gc.get_threshold()
+_usual: list[tuple[int, int, int]] = []
 
 
 def seldom() -> None:
+    _usual.append(gc.get_threshold())
     gc.set_threshold(*SELDOM)
 
 
 def as_usual() -> None:
-    gc.set_threshold(*_usual)
+    """As before `seldom`; nothing where that was not called, as in a program that calls us and may have a choice of its own."""
+    if _usual:
+        gc.set_threshold(*_usual[0])
+        _usual.clear()
