@@ -287,6 +287,21 @@ def test_signed_features_of_many_ranks_are_the_matrix():
         assert (phi @ maps * signs) @ (phi @ maps).T == pytest.approx(dense, rel=1e-9, abs=1e-10 * np.abs(dense).max())
 
 
+@pytest.mark.parametrize("c", [1e9, 1e4, 30.0, 1e-2, 1e-5])
+def test_signed_factors_are_a_decomposition_or_none(c):
+    from harness.estimators.kernel_ridge import LARGEST_TERM, _signed_factors
+
+    eigenvalues = np.concatenate([np.geomspace(1e-9, 3.0, 150), [3.0, 3.0, 250.0]])  # ties, and one far above
+    found = _signed_factors(eigenvalues, c, 100)
+    assert found is not None or c < eigenvalues.max() ** 2
+    assert _signed_factors(eigenvalues, c, 1) is None
+    if found is not None:
+        root, signs = np.sqrt(eigenvalues), (-1.0) ** np.arange(found.shape[1])
+        exact = np.outer(root, root) / (np.outer(eigenvalues, eigenvalues) + c)
+        scaled = root[:, None] * found
+        assert scaled * signs @ scaled.T == pytest.approx(exact, rel=0, abs=1e-14 * LARGEST_TERM * exact.max())
+
+
 def test_a_large_ridge_is_nothing_and_a_small_one_is_the_truth():
     problem = load_problem("beta_overconfident")
     truth = problem.truth("l2_squared").value

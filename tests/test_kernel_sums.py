@@ -183,6 +183,7 @@ def test_solutions_of_several_shifts():
 def test_more_right_hand_sides_than_dimensions_have_no_krylov_space(monkeypatch):
     for d in (3, 5, 9):
         assert shifted_solutions(np.eye(5), np.ones((5, d)), [0.1]) is None
+    monkeypatch.setattr(kernel_ridge, "KRYLOV_MIN_SHARE", 0)
     monkeypatch.setattr(kernel_ridge, "SVD_MAX_RANK", 10)  # of 40 samples of 60 classes, a rank below the number of classes
     p, y = np.random.default_rng(0).dirichlet(np.full(60, 0.1), 40), np.random.default_rng(1).integers(0, 60, 40)
     found = KernelRidge(gamma=5.0)(p, y, np.random.default_rng(0))["l2_squared"]
@@ -192,8 +193,12 @@ def test_more_right_hand_sides_than_dimensions_have_no_krylov_space(monkeypatch)
 
 
 def test_ridges_by_krylov_are_those_by_eigenvectors(monkeypatch):
-    p, y = reduce(*load_problem("dirichlet10_overconfident").sample(300, np.random.default_rng(0)), "canonical")
+    monkeypatch.setattr(kernel_ridge, "KRYLOV_MIN_SHARE", 10)
+    solved = []
+    monkeypatch.setattr(kernel_ridge, "shifted_solutions", lambda *a: solved.append(shifted_solutions(*a)) or solved[-1])
+    p, y = reduce(*load_problem("dirichlet10_overconfident").sample(600, np.random.default_rng(0)), "canonical")
     fast = KernelRidge()(p, y, np.random.default_rng(0))
+    assert any(one is not None for one in solved)
     monkeypatch.setattr(kernel_ridge, "shifted_solutions", lambda *a: None)
     slow = KernelRidge()(p, y, np.random.default_rng(0))
     assert fast["l2_squared"].diagnostics["rank"] > kernel_ridge.SVD_MAX_RANK

@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import qr, solve_triangular
+from scipy.linalg import solve_triangular
 
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, is_positive
@@ -19,7 +19,9 @@ from harness.math.shifted import shifted_solutions
 
 FOLDS = 5
 SVD_MAX_RANK = 200
-SKELETON_COLUMNS = 60
+KRYLOV_MIN_SHARE = 48  # dimensions per right-hand side from which a Krylov space comes sooner than all eigenvectors
+FEW_DIMENSIONS = 50  # up to so many, products with the whole matrix are as cheap as with one of low rank
+LARGEST_TERM = 100.0  # of a sum of low rank with signs, relative to the sum
 KINDS = ("kkr", "ukkr")
 POWERS = {"kkr": 1.5, "ukkr": 0.75}
 GRIDS = {  # (kind, scalar) -> the exponents of the paper's grids (Appendix B); the power of n is that of the authors' code
@@ -68,8 +70,8 @@ class KernelRidge:
     ridge below about 1e-16 n^0.5 is as good as none, for rounding of K decides.
 
     diagnostics: rank and residual, the largest of the folds; ridge and risk, those chosen. O(n r^2) per fold and r^2 (r + d)
-    per ridge at most, for rank r; no n x n matrix. "ukkr" of a rank above 200 has its ridges solved for to 1e-13 in one Krylov
-    space (`math.shifted`) where that is enough, and no eigenvectors.
+    per ridge at most, for rank r; no n x n matrix. "ukkr" of a rank above 200 and 48 d has its ridges solved for to 1e-13 in one
+    Krylov space (`math.shifted`) where that is enough, and no eigenvectors.
 
     References
     ----------
@@ -150,7 +152,7 @@ class KernelRidge:
         kernel = pivoted_cholesky(p, self.gamma, self.tolerance, self.max_rank)
         diagnostics = {"rank": float(kernel.factor.shape[1]), "residual": kernel.residual}
         u, scale = residuals(p, y), len(p) ** POWERS[self.kind]
-        if self.kind == "ukkr" and kernel.factor.shape[1] > SVD_MAX_RANK:
+        if self.kind == "ukkr" and kernel.factor.shape[1] > max(SVD_MAX_RANK, KRYLOV_MIN_SHARE * u.shape[1]):
             gram = kernel.factor.T @ kernel.factor
             solutions = shifted_solutions(gram, kernel.factor.T @ u, [ridge * scale for ridge in ridges])
             if solutions is not None:
@@ -163,14 +165,20 @@ class KernelRidge:
             eigenvalues, rotation = _spectrum(kernel.factor)
         z = rotation.T @ (kernel.factor.T @ u)
         features = [kernel.features(x) @ rotation for x in points]
+        target = z @ z.T if self.kind == "kkr" else None
 
         def by_eigenvectors(ridge):
             c = ridge * scale
             if self.kind == "ukkr":
                 coefficients = z / (eigenvalues + c)[:, None]
                 return [ResidualGram(phi @ coefficients, diagnostics=diagnostics) for phi in features]
-            maps, signs = _signed_maps(eigenvalues, z, c)
-            return [ResidualGram(phi if maps is None else phi @ maps, signs, diagnostics) for phi in features]
+            low = _signed_maps(eigenvalues, z, c)
+            if low is None:
+                matrix = np.multiply.outer(eigenvalues, eigenvalues)
+                matrix += c
+                np.divide(target, matrix, out=matrix)
+                return [ResidualGram(phi, matrix, diagnostics) for phi in features]
+            return [ResidualGram(phi @ low[0], low[1], diagnostics) for phi in features]
 
         return by_eigenvectors
 
@@ -193,25 +201,31 @@ def _from_gram(gram):
 
 def _signed_maps(eigenvalues, z, c):
     """h(p, p') = phi' (Z Z' * G) phi', G_ab = 1 / (l_a l_b + c), as signed inner products of d q features: (maps (r, d q),
-    signs).
-
-    With D = diag(sqrt(l)), D G D is a smooth function of log l_a + log l_b and so of low rank q: sum_q s_q w_q w_q'. Where that
-    saves nothing, (None, the matrix (r, r))."""
+    signs); None where that saves nothing."""
     r, d = z.shape
-    root = np.sqrt(eigenvalues)
-    if r > 8 * d:
-        scaled = np.outer(root, root)
-        scaled /= np.outer(eigenvalues, eigenvalues) + c
-        at = np.geomspace(1, r, SKELETON_COLUMNS).astype(int) - 1
-        at = np.unique(
-            np.concatenate([at, r - 1 - at, np.linspace(0, r - 1, SKELETON_COLUMNS).astype(int)])
-        )  # a skeleton of columns
-        basis, triangle, _ = qr(scaled[:, at], mode="economic", pivoting=True)
-        size = np.abs(triangle.diagonal())
-        basis = basis[:, size > size[0] * np.finfo(float).eps]
-        if d * basis.shape[1] < r / 2:
-            weights, vectors = np.linalg.eigh(basis.T @ scaled @ basis)
-            vectors = basis @ (vectors * np.sqrt(np.abs(weights)))
-            maps = (z / root[:, None])[:, :, None] * vectors[:, None, :]
-            return maps.reshape(r, -1), np.tile(np.sign(weights), d)
-    return None, z @ z.T / (np.outer(eigenvalues, eigenvalues) + c)
+    vectors = _signed_factors(eigenvalues, c, (r - 1) // (2 * d)) if r > FEW_DIMENSIONS else None
+    if vectors is None:
+        return None
+    maps = z[:, :, None] * vectors[:, None, :]
+    return maps.reshape(r, -1), np.tile((-1.0) ** np.arange(vectors.shape[1]), d)
+
+
+def _signed_factors(eigenvalues, c, most):
+    """v (r, q), G = sum_j (-1)^j v_j v_j' to rounding of D G D, D = diag(sqrt(l)); None where q would be above `most`.
+
+    Elimination with the pivot k leaves of G_ab, as 1 / (l_a l_b + c) is a Cauchy matrix, - s_a s_b G_ab with s_a = sqrt(c) (l_a -
+    l_k) / (l_a l_k + c): products alone, in which nothing cancels, O(r) per pivot. For c >= max l^2 all |s| <= 1; below, terms
+    of opposite sign can be larger than G, and None is the answer where they would cost more than two digits."""
+    root, s, found = np.sqrt(eigenvalues), np.ones_like(eigenvalues), []
+    top = eigenvalues.max()
+    largest = top / (top**2 + c) if top**2 < c else 0.5 / np.sqrt(c)  # of x / (x^2 + c) for x up to top
+    while True:
+        left = (root * s) ** 2 / (eigenvalues**2 + c)
+        k = int(left.argmax())
+        if left[k] <= np.finfo(float).eps * largest:
+            return np.column_stack(found)
+        across = eigenvalues * eigenvalues[k] + c
+        found.append(s * (np.sqrt(across[k]) / across))
+        if len(found) > most or ((root * found[-1]) ** 2).max() > LARGEST_TERM * largest:
+            return None
+        s = s * (np.sqrt(c) * (eigenvalues - eigenvalues[k]) / across)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpstrf
 
 from harness.errors import BadInputError
 from harness.math import beta_sums, near_pairs
@@ -249,7 +250,9 @@ def pivoted_cholesky(x, gamma, tolerance=1e-14, max_rank=2000) -> LowRank:
         candidates = np.argpartition(left, n - min(n, PIVOT_CANDIDATES))[-PIVOT_CANDIDATES:]
         columns = rbf(x, x[candidates], gamma)
         columns -= factor[:, :r] @ factor[candidates, :r].T
-        picked, triangle = _best(columns[candidates], min(most - r, PIVOT_CANDIDATES))
+        # of scalars the smallest ridges turn another rounding into the sixth digit: they keep the order of their sums
+        best = _best if x.ndim == 1 else _best_by_lapack
+        picked, triangle = best(columns[candidates], min(most - r, PIVOT_CANDIDATES))
         if not len(picked):
             break
         new = solve_triangular(triangle, columns[:, picked].T, lower=True).T
@@ -284,3 +287,13 @@ def _best(block, most):
         diagonal[j] = -np.inf
     picked = np.array(picked, dtype=np.int64)
     return picked, np.tril(np.array(columns).T[picked]) if columns else np.empty((0, 0))
+
+
+def _best_by_lapack(block, most):
+    """`_best` up to rounding, in a tenth of the time where many pivots are taken."""
+    largest = block.diagonal().max()
+    if largest < np.finfo(float).eps:  # LAPACK takes the first pivot unseen
+        return np.empty(0, dtype=np.int64), np.empty((0, 0))
+    lower, order, rank, _ = dpstrf(block, tol=max(PIVOT_SHARE * largest, np.finfo(float).eps), lower=1)
+    picked = order[: min(rank, most)].astype(np.int64) - 1
+    return picked, np.tril(lower[: len(picked), : len(picked)])
