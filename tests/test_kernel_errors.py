@@ -569,3 +569,24 @@ def test_every_configured_one_gives_its_estimand():
 def test_bad_fields(make, message):
     with pytest.raises(BadInputError, match=message):
         make()
+
+
+def test_few_samples_of_full_and_of_low_rank_are_the_cholesky_form():
+    for k, low in ((2, True), (10, False)):
+        q, y = sample(400, k, alpha=0.5)
+        found, exact = (CKCE(method=method)(q, y)["ckce"] for method in ("auto", "cholesky"))
+        assert (found.diagnostics["rank"] < 400) == low
+        assert found.value == pytest.approx(exact.value, rel=1e-10)
+        assert found.diagnostics["noise_floor"] == pytest.approx(exact.diagnostics["noise_floor"], rel=1e-10)
+
+
+@pytest.mark.parametrize("gamma", [300.0, 1e4, 1e6])
+def test_exponents_that_would_underflow_change_nothing(gamma):
+    from scipy.spatial.distance import cdist
+
+    from harness.math.kernels import rbf, rbf_times
+
+    q, _ = sample(300, 3, alpha=0.5)
+    exact = np.exp(-gamma * cdist(q, q, "sqeuclidean"))
+    assert rbf(q, q, gamma) == pytest.approx(exact, rel=1e-9, abs=1e-10)
+    assert rbf_times(q, gamma, q) == pytest.approx(exact @ q, rel=1e-9, abs=1e-10)

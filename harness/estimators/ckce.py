@@ -26,6 +26,10 @@ from harness.math.kernels import TILE_ROWS, pivoted_cholesky, rbf
 
 METHODS = ("auto", "cholesky", "low_rank", "features")
 CHOLESKY_FASTEST_UP_TO = 500  # samples that Cholesky serves soonest
+EXACT_RANK_FROM = 200  # of scalars, samples from which a low rank that leaves out next to nothing comes sooner yet
+EXACT_RANK = 40
+EXACT_RESIDUAL = 1e-13
+EXACT_ACCURACY = 1e-11
 CHOLESKY_MAX_N = 10_000
 AUTO_CHOLESKY_MAX_N = 4000  # samples of which auto holds an n x n matrix
 NOISE_FLOOR_MAX_N = 2000  # samples of which the noise floor may cost another n^3
@@ -69,10 +73,11 @@ class CKCE:
     times s / (s + c). Values therefore depend on n, gamma and the law of f; only those of one n and one rule compare. Where
     all f are equal, ckce is kappa / (kappa + ridge)^2 ||mean r||^2 with kappa = ||f||^2 + 1, whatever gamma.
 
-    **Methods.** "cholesky": K + c I decomposed, O(n^3) with an n x n matrix, for n up to 10,000. "low_rank": O(n r^2) and O(n^2
-    k) per product with K, memory O(n (k + r)), for a rank r of at most 256. "auto": Cholesky up to 500 samples and low rank
-    above; where a tiny ridge keeps that from its accuracy, Cholesky up to 4,000 and UndefinedError above. "features": K by
-    random Fourier features from rng, O(n (k + 2 features)^2) (Appendix B).
+    **Methods.** "cholesky": K + c I decomposed, O(n^3) with an n x n matrix, for n up to 10,000. "low_rank": O(n r^2) and
+    O(n^2 k) per product with K, memory O(n (k + r)), for a rank r of at most 256. "auto": low rank above 500 samples, and
+    above 200 of two columns where a rank of 40 leaves out at most 1e-13 of the trace; else Cholesky; where a tiny ridge keeps
+    that from its accuracy, Cholesky up to 4,000 and UndefinedError above. "features": K by random Fourier features from rng,
+    O(n (k + 2 features)^2) (Appendix B).
 
     **Accuracy of the low rank.** The RBF part is L L' + E by pivoted Cholesky, E >= 0 of trace e = n residual; F = [f, L], and
     P = (F F' + c I)^-1 in closed form. X = P R solves the equations of K - E, and tr(X' (K - E) X) misses ckce by at most e (1
@@ -152,7 +157,14 @@ class CKCE:
         if self.method == "features":
             system = System(fourier_features(q, gamma, int(self.features), rng), c)
             return system.primal(r), {"rank": system.features.shape[1], "noise_floor": float(system.diagonal() @ spread)}
-        if self.method == "cholesky" or self.method == "auto" and len(q) <= CHOLESKY_FASTEST_UP_TO:
+        small = self.method == "auto" and len(q) <= CHOLESKY_FASTEST_UP_TO
+        if small and len(q) > EXACT_RANK_FROM and q.shape[1] == 2:
+            low = pivoted_cholesky(q, rate_of(gamma), max_rank=EXACT_RANK)
+            if low.residual <= EXACT_RESIDUAL:
+                value, diagnostics = by_low_rank(q, r, gamma, c, spread, min(self.accuracy, EXACT_ACCURACY), low)
+                if value is not None and not diagnostics["products"]:
+                    return value, diagnostics
+        if small or self.method == "cholesky":
             return by_cholesky(q, r, gamma, c, spread)
         value, diagnostics = by_low_rank(q, r, gamma, c, spread, self.accuracy)
         if value is None and self.method == "auto" and len(q) <= AUTO_CHOLESKY_MAX_N:
@@ -218,9 +230,11 @@ def by_cholesky(q, r, gamma, c, spread):
     return float(value), diagnostics
 
 
-def by_low_rank(q, r, gamma, c, spread, accuracy):
-    """(value, diagnostics) as `CKCE` says; value None where the accuracy is not reached."""
-    low = pivoted_cholesky(q, rate_of(gamma), max_rank=min(MAX_PIVOTS, int(3 * np.sqrt(len(q))) + 1))
+def by_low_rank(q, r, gamma, c, spread, accuracy, low=None):
+    """(value, diagnostics) as `CKCE` says; value None where the accuracy is not reached. low: the pivoted Cholesky decomposition,
+    None to make it."""
+    if low is None:
+        low = pivoted_cholesky(q, rate_of(gamma), max_rank=min(MAX_PIVOTS, int(3 * np.sqrt(len(q))) + 1))
     system, left = System(np.column_stack([q, low.factor]), c), low.residual * len(q)
     value, error, products = system.primal(r), 0.0, 0
     if left > 0.0:

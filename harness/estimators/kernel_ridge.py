@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import eigh, solve_triangular
 
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, is_positive
@@ -194,7 +194,7 @@ def _spectrum(factor):
 
 
 def _from_gram(gram):
-    eigenvalues, rotation = np.linalg.eigh(gram)
+    eigenvalues, rotation = eigh(gram, driver="evd", overwrite_a=True, check_finite=False)
     seen = eigenvalues > eigenvalues[-1] * np.finfo(float).eps
     return eigenvalues[seen], rotation[:, seen]
 

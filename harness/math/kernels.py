@@ -24,6 +24,7 @@ PIVOT_CANDIDATES = 64  # points of the largest residuals that are looked at toge
 PIVOT_SHARE = 0.1  # a candidate pivot is taken while its residual exceeds this share of the largest
 TILE_ROWS = 256  # rows and columns of the RBF matrix held at a time: half a megabyte
 SHARP_GAMMA = 1e5  # from this gamma on, ||x||^2 + ||z||^2 - 2 x.z is too inexact for squared distances
+UNDERFLOW_GAMMA = 0.5 * -LOG_NEGLIGIBLE  # squared distances of predictions are at most 2
 MEDIAN_RULES = ("median", "median_with_diagonal", "median_of_positive", "sqrt_half_median_squared", "median_squared")
 ALL_PAIRS_UP_TO = 2000  # rows of which all pairs count for the median distance
 SUBSAMPLE_ROWS = 1000  # rows taken of more
@@ -158,7 +159,14 @@ def rbf(x, z, gamma):
         distance = (x * x).sum(axis=1)[:, None] + (z * z).sum(axis=1) - 2.0 * (x @ z.T)
         np.maximum(distance, 0.0, out=distance)
     distance *= -gamma
-    return np.exp(distance, out=distance)
+    return _exp(distance, gamma)
+
+
+def _exp(exponents, gamma):
+    """exp in place. What would underflow, where gamma is so large that it may, is exp(-700): it takes five times as long."""
+    if gamma > UNDERFLOW_GAMMA:
+        np.maximum(exponents, LOG_NEGLIGIBLE, out=exponents)
+    return np.exp(exponents, out=exponents)
 
 
 def rbf_times(x, gamma, v):
@@ -177,7 +185,7 @@ def rbf_times(x, gamma, v):
             else:
                 tile = left[rows] @ right[:, columns]
                 np.minimum(tile, 0.0, out=tile)
-                np.exp(tile, out=tile)
+                _exp(tile, gamma)
             found[rows] += tile @ v[columns]
             if other > start:
                 found[columns] += tile.T @ v[rows]
@@ -255,7 +263,7 @@ def pivoted_cholesky(x, gamma, tolerance=1e-14, max_rank=2000) -> LowRank:
         picked, triangle = best(columns[candidates], min(most - r, PIVOT_CANDIDATES))
         if not len(picked):
             break
-        new = solve_triangular(triangle, columns[:, picked].T, lower=True).T
+        new = solve_triangular(triangle, columns[:, picked].T, lower=True, check_finite=False).T
         if r + len(picked) > factor.shape[1]:
             factor = np.column_stack([factor[:, :r], np.empty((n, min(most, 2 * (r + len(picked))) - r))])
         factor[:, r : r + len(picked)] = new
