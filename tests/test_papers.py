@@ -161,7 +161,8 @@ def test_the_index_shows_every_item_and_asks_for_nothing_outside(paper, results)
     assert path == results / "index.html" and not re.search(r'(src|href)="(https?:)?//|@import|url\(', page)
     for link in re.findall(r'<a href="([^"]+)"', page):
         assert (results / link).is_file()
-    pictures = re.findall(r'<img src="data:image/png;base64,([^"]+)" width="(\d+)" height="(\d+)" data-of="\w+" alt="([^"]+)"', page)
+    size = r'width="(\d+)" height="(\d+)"'
+    pictures = re.findall(rf'<img src="data:image/png;base64,([^"]+)" {size} data-of="\w+" alt="([^"]+)"', page)
     assert [alt for *_, alt in pictures] == ["Figure 1: error by number of samples", "Table 1: networks on images"]
     assert all(base64.b64decode(data)[1:4] == b"PNG" and int(width) == 400 for data, width, *_ in pictures)
     assert 'href="moskvichev2025/table1_offline.html"' in page and "The networks of the paper are not published." in page
