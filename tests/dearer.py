@@ -216,6 +216,13 @@ test_unchanged.py::test_other_records_are_noticed[gone]
 test_unchanged.py::test_other_records_are_noticed[added]
 test_unchanged.py::test_other_records_are_noticed[renamed]
 test_unchanged.py::test_changed_truths_are_noticed
+test_unchanged.py::test_what_rests_on_more_is_never_kept[other0]
+test_unchanged.py::test_what_rests_on_more_is_never_kept[other2]
+test_unchanged.py::test_what_rests_on_more_is_never_kept[other4]
+test_unchanged.py::test_what_was_kept_and_is_damaged_is_not_believed[content6]
+test_unchanged.py::test_what_was_kept_and_is_damaged_is_not_believed[{]
+test_unchanged.py::test_what_was_kept_and_is_damaged_is_not_believed[null]
+test_unchanged.py::test_what_was_kept_and_is_damaged_is_not_believed[[]]
 """.split("\n")[1:-1]
 
 
