@@ -16,7 +16,7 @@ from harness.math import beta_sums, near_pairs
 from harness.math.divergences import ENTROPY, SQUARED, Bregman
 from harness.math.estimands import OWN, norm_name, p_norm
 from harness.math.folds import fold_of
-from harness.math.kernels import PREDICTION_FLOOR, _all_pairs, dirichlet_sums, two_columns
+from harness.math.kernels import PREDICTION_FLOOR, all_pairs, dirichlet_sums, two_columns
 from harness.math.notions import checked, one_hot
 from harness.math.risk import ResidualGram
 
@@ -200,7 +200,7 @@ class DirichletKernel:
         pruned = not self.generators  # somebody's own F may ask what is nearly 0 for its logarithm
         x, p = self._clipped(x), self._clipped(p)
         if pruned and constants is not None:
-            return near_pairs.sums(x, p, hits, bandwidths, leave_out, _all_pairs, constants)[0]
+            return near_pairs.sums(x, p, hits, bandwidths, leave_out, all_pairs, constants)[0]
         return dirichlet_sums(x, p, hits, bandwidths, leave_out, pruned=pruned)[0]
 
 

@@ -49,7 +49,7 @@ def dirichlet_sums(points, centres, hits, bandwidths, leave_out=None, nothing=LO
     pruned: leave out what is below rounding (ratios keep 1e-10 of 1, and not of themselves where they are nearly 0): two columns
     of many points go by `beta_sums` in nearly linear time, and small bandwidths see only centres that are near."""
     if not pruned or not np.isfinite(nothing):
-        return _all_pairs(points, centres, hits, bandwidths, leave_out, nothing)
+        return all_pairs(points, centres, hits, bandwidths, leave_out, nothing)
     ratios, density = np.empty((len(bandwidths), len(points), hits.shape[1])), np.empty((len(bandwidths), len(points)))
     linear = beta_sums.applies(points, centres, hits, bandwidths)
     others = []
@@ -60,11 +60,11 @@ def dirichlet_sums(points, centres, hits, bandwidths, leave_out=None, nothing=LO
             others.append(i)
     if others:
         some = [bandwidths[i] for i in others]
-        ratios[others], density[others] = near_pairs.sums(points, centres, hits, some, leave_out, _all_pairs)
+        ratios[others], density[others] = near_pairs.sums(points, centres, hits, some, leave_out, all_pairs)
     return ratios, density
 
 
-def _all_pairs(points, centres, hits, bandwidths, leave_out=None, nothing=LOG_NEGLIGIBLE, constants=None):
+def all_pairs(points, centres, hits, bandwidths, leave_out=None, nothing=LOG_NEGLIGIBLE, constants=None):
     """`dirichlet_sums` over all pairs. constants: `log_normaliser` of every bandwidth."""
     m, n = len(points), len(centres)
     constants = [log_normaliser(centres, b) for b in bandwidths] if constants is None else constants
