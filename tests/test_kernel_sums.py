@@ -51,7 +51,7 @@ def test_beta_sums_are_those_of_all_pairs(name):
     z, hits = clipped(SCALARS[name]), outcomes(SCALARS[name])
     for leave_out in (None, np.arange(len(z))):
         for b in BANDWIDTHS:
-            wanted = kernels._all_pairs(z, z, hits, (b,), leave_out)
+            wanted = kernels.all_pairs(z, z, hits, (b,), leave_out)
             same(beta_sums.regressions(z, z, hits, b, leave_out), [x[0] for x in wanted])
 
 
@@ -59,7 +59,7 @@ def test_beta_sums_are_those_of_all_pairs(name):
 def test_small_samples_of_any_shape(n, log_b, shape, seed):
     p = np.random.default_rng(seed).beta(shape, 1.0, n)
     z, hits, own = clipped(p), outcomes(p), np.arange(n)
-    same(beta_sums.regressions(z, z, hits, 10.0**log_b, own), [x[0] for x in kernels._all_pairs(z, z, hits, (10.0**log_b,), own)])
+    same(beta_sums.regressions(z, z, hits, 10.0**log_b, own), [x[0] for x in kernels.all_pairs(z, z, hits, (10.0**log_b,), own)])
 
 
 def test_other_points_than_the_centres_and_unclipped_ones():
@@ -68,7 +68,7 @@ def test_other_points_than_the_centres_and_unclipped_ones():
     z = two_columns(np.concatenate([np.linspace(0.01, 0.99, 60), 10.0 ** -np.arange(1.0, 12.0)]))
     hits = outcomes(t)
     for b in BANDWIDTHS:
-        wanted = kernels._all_pairs(z, two_columns(t), hits, (b,))
+        wanted = kernels.all_pairs(z, two_columns(t), hits, (b,))
         same(beta_sums.regressions(z, two_columns(t), hits, b), [x[0] for x in wanted])
 
 
@@ -139,9 +139,9 @@ def test_near_pairs_are_all_pairs(classes, few, block, long_run, monkeypatch):
     bandwidths = (0.5, 1e-4, 1e-2, 1.0, 0.02, 0.25, 1e-3, 0.6, 5e-3)  # some are halves of others
     for leave_out in (None, np.arange(120)):
         for hits in (one_hot(y, classes), np.empty((120, 0)), rng.random((120, 2))):
-            found = near_pairs.sums(z, z, hits, bandwidths, leave_out, kernels._all_pairs)
-            same(found, kernels._all_pairs(z, z, hits, bandwidths, leave_out))
-            alone = [kernels._all_pairs(z, z, hits, (b,), leave_out) for b in bandwidths]
+            found = near_pairs.sums(z, z, hits, bandwidths, leave_out, kernels.all_pairs)
+            same(found, kernels.all_pairs(z, z, hits, bandwidths, leave_out))
+            alone = [kernels.all_pairs(z, z, hits, (b,), leave_out) for b in bandwidths]
             same(found, [np.concatenate(parts) for parts in zip(*alone)])
 
 
@@ -153,8 +153,8 @@ def test_constants_too_far_apart_go_by_all_pairs(monkeypatch):
     )
     z, y = np.clip(p, 1e-7, 1 - 1e-7), np.arange(40) % 400
     bandwidths = (1e-5, 0.5, 1e-3, 0.25)
-    found = near_pairs.sums(z, z, one_hot(y, 400), bandwidths, np.arange(40), kernels._all_pairs)
-    same(found, kernels._all_pairs(z, z, one_hot(y, 400), bandwidths, np.arange(40)))
+    found = near_pairs.sums(z, z, one_hot(y, 400), bandwidths, np.arange(40), kernels.all_pairs)
+    same(found, kernels.all_pairs(z, z, one_hot(y, 400), bandwidths, np.arange(40)))
 
 
 def test_runs_of_bandwidths_that_halve():
