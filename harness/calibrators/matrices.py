@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from harness.calibrators.base import fit_by_fits
 from harness.calibrators.logits import floored_log
 from harness.calibrators.newton import RIDGE, newton
-from harness.calibrators.scaling import DENSE_CLASSES, HESSIAN_ROWS, _hessian
 from harness.calibrators.sigmoids import Platt
+from harness.calibrators.softmax_fit import HESSIAN_ROWS, SoftmaxFit
 from harness.calibrators.temperature import Temperature
 from harness.errors import BadInputError
 from harness.math.softmax import softmax
 
-NEWTON_PRODUCTS = 4_000_000  # of a matrix's Hessian, samples times squared coefficients: up to here Newton's steps are cheap
 LARGEST_SLOPE = 20.0  # at the start
 
 
@@ -110,14 +110,19 @@ class MatrixScaling:
             raise BadInputError(f"ridge is {self.ridge}; a number of at least 0 is needed.")
 
     def fit(self, p, y, rng=None):
+        return fit_by_fits(self, p, y)
+
+    def fits(self, p, y, seen, rng=None):
         if p.ndim == 1 or p.shape[1] == 2:
-            return Platt().fit(p, y, rng)
-        w = self.coefficients(p, y)
-        return lambda x: softmax(centred_logits(x) @ w[:, :-1].T + w[:, -1])
+            return Platt().fits(p, y, seen, rng)
+        return (_map(w, centred_logits) for w in self._matrices(p, y, seen))
 
     def coefficients(self, p, y):
         """[W, b], (k, k + 1), of more than two classes."""
-        return _matrix(centred_logits(p), y, self.ridge / len(p), self.ridge / len(p), _start(p, y))
+        return next(self._matrices(p, y, [np.ones(len(y), dtype=bool)]))
+
+    def _matrices(self, p, y, seen):
+        return _matrices(centred_logits(p), p, y, seen, lambda n: (self.ridge / n, self.ridge / n))
 
 
 @dataclass(frozen=True)
@@ -174,13 +179,16 @@ class DirichletCalibration:
                 raise BadInputError(f"{name} is {value}; a number of at least 0 is needed.")
 
     def fit(self, p, y, rng=None):
+        return fit_by_fits(self, p, y)
+
+    def fits(self, p, y, seen, rng=None):
         if p.ndim == 1:
-            both = self.fit(np.column_stack([1.0 - p, p]), y, rng)
-            return lambda x: both(np.column_stack([1.0 - x, x]))[:, 1]
+            maps = self.fits(np.column_stack([1.0 - p, p]), y, seen, rng)
+            return ((lambda x, both=both: both(np.column_stack([1.0 - x, x]))[:, 1]) for both in maps)
         k = p.shape[1]
         mu = self.off_diagonal if self.intercept is None else self.intercept
-        w = _matrix(floored_log(p), y, self.off_diagonal / (k * (k - 1)), mu / k, _start(p, y))
-        return lambda x: softmax(floored_log(x) @ w[:, :-1].T + w[:, -1])
+        penalties = self.off_diagonal / (k * (k - 1)), mu / k
+        return (_map(w, floored_log) for w in _matrices(floored_log(p), p, y, seen, lambda n: penalties))
 
 
 def centred_logits(p):
@@ -239,48 +247,19 @@ def _vector(z, y, slope):
     return newton(value, hessian, np.concatenate([np.full(k, slope), np.zeros(k)])).reshape(2, k)
 
 
-def _matrix(z, y, off_diagonal, intercept, slope):
-    """[W, b], (k, k + 1), of least mean log-loss + off_diagonal |W off its diagonal|^2 + intercept |b|^2 + RIDGE / 2 |[W, b] -
-    identity|^2."""
-    from scipy.linalg import solve_triangular
-    from scipy.optimize import minimize
+def _matrices(z, p, y, seen, penalties):
+    """Yield [W, b], (k, k + 1), of least mean log-loss + off_diagonal |W off its diagonal|^2 + intercept |b|^2 + RIDGE / 2 |[W, b] -
+    identity|^2, of the samples in each row of `seen`; penalties(n) are (off_diagonal, intercept)."""
+    k, fit, x = z.shape[1], SoftmaxFit(), np.vstack([z.T, np.ones(len(z))])
+    start = None
+    for own in seen:
+        labels = y[own]
+        penalty = np.empty((k, k + 1))
+        penalty[:, :k], penalty[:, k] = penalties(len(labels))
+        penalty[np.arange(k), np.arange(k)] = 0.0
+        start = _start(p[own], labels) * np.eye(k, k + 1) if start is None else start
+        yield fit(x[:, own], labels, penalty + 0.5 * RIDGE, start)
 
-    n, k = z.shape
-    x = np.column_stack([z, np.ones(n)])
-    identity = np.eye(k, k + 1)
-    penalty = np.full((k, k + 1), off_diagonal)
-    penalty[np.arange(k), np.arange(k)] = 0.0
-    penalty[:, k] = intercept
-    start = slope * identity
 
-    def value(w):
-        w = w.reshape(k, k + 1)
-        loss, residual = _of_outcome(x @ w.T, y)
-        away = w - identity
-        loss += float((penalty * w * w).sum()) + 0.5 * RIDGE * float((away * away).sum())
-        return loss, (residual.T @ x / n + 2.0 * penalty * w + RIDGE * away).ravel()
-
-    def hessian(w):
-        return _hessian(x @ w.reshape(k, k + 1).T, x, penalty + 0.5 * RIDGE)
-
-    if n * (k * (k + 1)) ** 2 <= NEWTON_PRODUCTS:
-        return newton(value, hessian, start.ravel()).reshape(k, k + 1)
-    if k <= DENSE_CLASSES:
-        factor = np.linalg.cholesky(hessian(start))
-    else:  # as if all classes were equally likely: the Hessian is a multiple of this one for every class
-        factor = np.linalg.cholesky(x.T @ x / (n * k) + np.diag(2.0 * penalty.mean(axis=0) + RIDGE))
-
-    def to_w(v):
-        if k <= DENSE_CLASSES:
-            return start.ravel() + solve_triangular(factor, v, lower=True, trans="T")
-        return (start + solve_triangular(factor, v.reshape(k, k + 1).T, lower=True, trans="T").T).ravel()
-
-    def objective(v):
-        loss, gradient = value(to_w(v))
-        if k <= DENSE_CLASSES:
-            return loss, solve_triangular(factor, gradient, lower=True)
-        return loss, solve_triangular(factor, gradient.reshape(k, k + 1).T, lower=True).T.ravel()
-
-    options = {"maxiter": 2000, "maxfun": 4000, "maxcor": 20, "ftol": 1e-13, "gtol": 1e-7}
-    found = to_w(minimize(objective, np.zeros(k * (k + 1)), jac=True, method="L-BFGS-B", options=options).x)
-    return found.reshape(k, k + 1)
+def _map(w, logits):
+    return lambda x: softmax(logits(x) @ w[:, :-1].T + w[:, -1])

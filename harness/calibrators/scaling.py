@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
+from harness.calibrators.base import fit_by_fits
 from harness.calibrators.logits import floored_log, log_odds, on_columns
+from harness.calibrators.softmax_fit import SoftmaxFit
 from harness.calibrators.temperature import Temperature
 from harness.errors import BadInputError
 from harness.math.softmax import softmax
 
 RIDGE = 1e-6  # on the distance from the identity map: keeps separable samples finite
-DENSE_CLASSES = 30  # up to here a Hessian of k (k + 1) coordinates is formed
-HESSIAN_ROWS = 4096  # samples that it is estimated from
 TRUST_REGION = {"gtol": 1e-8, "maxiter": 200}
 
 
@@ -129,15 +129,30 @@ class StructuredMatrixScaling:
     determinism = "exact"
 
     def fit(self, p, y, rng=None):
-        if p.ndim == 1 or p.shape[1] == 2:
-            return QuadraticScaling(mixture=self.mixture).fit(p, y, rng)
-        n, k = p.shape
-        temperature = Temperature().fit(p, y)
-        w = _structured(floored_log(smoothed(temperature(p), n)), y)
+        return fit_by_fits(self, p, y)
 
+    def fits(self, p, y, seen, rng=None):
+        if p.ndim == 1 or p.shape[1] == 2:
+            quadratic = QuadraticScaling(mixture=self.mixture)
+            return (quadratic.fit(p[own], y[own], rng) for own in seen)
+        return self._fits(p, y, seen)
+
+    def _fits(self, p, y, seen):
+        fit = SoftmaxFit()
+        for own in seen:
+            labels = y[own]
+            n, k = len(labels), p.shape[1]
+            temperature = Temperature().fit(p[own], labels)
+            z = floored_log(smoothed(temperature(p[own]), n))
+            penalty = np.full((k, k + 1), k * (k - 1) / n)
+            penalty[np.arange(k), np.arange(k)] = penalty[:, k] = k / n
+            w = fit(np.vstack([z.T, np.ones(n)]), labels, penalty, np.eye(k, k + 1))
+            yield self._map(temperature, w, n)
+
+    def _map(self, temperature, w, n):
         def q(x):
             z = floored_log(smoothed(temperature(x), n))
-            value = softmax(z + z @ w[:, :k].T + w[:, k])
+            value = softmax(z @ w[:, :-1].T + w[:, -1])
             return smoothed(value, n) if self.mixture else value
 
         return q
@@ -168,51 +183,3 @@ def _quadratic(features, y):
 
     found = minimize(value, identity * scale, jac=True, hess=hessian, method="trust-exact", options=TRUST_REGION)
     return found.x / scale
-
-
-def _structured(z, y):
-    """(k, k + 1) matrix [D, b] of the minimum."""
-    from scipy.linalg import solve_triangular
-    from scipy.optimize import minimize
-
-    n, k = z.shape
-    x = np.column_stack([z, np.ones(n)])
-    penalty = np.full((k, k + 1), k * (k - 1) / n)
-    penalty[np.arange(k), np.arange(k)] = penalty[:, k] = k / n
-    outcome = np.arange(n) * k + y  # positions in a flat (n, k) array
-
-    def value(w):
-        t = z + x @ w.T
-        t -= t.max(axis=1, keepdims=True)
-        of_outcome = t.ravel()[outcome].mean()
-        np.exp(t, out=t)
-        total = t.sum(axis=1)
-        loss = np.log(total).mean() - of_outcome + (penalty * w * w).sum()
-        t /= total[:, None]
-        t.ravel()[outcome] -= 1.0
-        return loss, t.T @ x / n + 2.0 * penalty * w
-
-    factor = np.linalg.cholesky(_hessian(z, x, penalty)) if k <= DENSE_CLASSES else None
-
-    def to_w(v):
-        return (v if factor is None else solve_triangular(factor, v, lower=True, trans="T")).reshape(k, k + 1)
-
-    def objective(v):
-        loss, gradient = value(to_w(v))
-        gradient = gradient.ravel()
-        return loss, gradient if factor is None else solve_triangular(factor, gradient, lower=True)
-
-    options = {"maxiter": 2000, "maxcor": 20, "ftol": 1e-13, "gtol": 1e-6}
-    return to_w(minimize(objective, np.zeros(k * (k + 1)), jac=True, method="L-BFGS-B", options=options).x)
-
-
-def _hessian(z, x, penalty):
-    """The objective's Hessian at D = 0, b = 0. Its mean over samples is of at most HESSIAN_ROWS of them, evenly spaced."""
-    n, k = z.shape
-    rows = slice(None, None, -(-n // HESSIAN_ROWS))
-    s, part = softmax(z[rows]), x[rows]
-    outer = (s[:, :, None] * part[:, None, :]).reshape(len(part), -1)
-    hessian = np.diag(2.0 * penalty.ravel()) - outer.T @ outer / len(part)
-    blocks = hessian.reshape(k, k + 1, k, k + 1)
-    blocks[np.arange(k), :, np.arange(k), :] += (outer.T @ part / len(part)).reshape(k, k + 1, k + 1)
-    return hessian
