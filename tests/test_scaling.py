@@ -9,8 +9,9 @@ from scipy.special import expit, log_softmax, logit
 import harness
 from experiments.berta2026 import authors
 from harness import BadInputError
-from harness.calibrators import QuadraticScaling, StructuredMatrixScaling, Temperature, scaling
+from harness.calibrators import QuadraticScaling, StructuredMatrixScaling, Temperature, scaling, softmax_fit
 from harness.calibrators.logits import floored_log
+from harness.calibrators.softmax_fit import SoftmaxFit
 from harness.math.losses import Lp, Squared
 
 SEEDS = [0, 1, 2]
@@ -188,7 +189,8 @@ def objective_of(p, y):
 def parameters(p, y):
     """The fitted [D, b]."""
     n = len(p)
-    return scaling._structured(floored_log(scaling.smoothed(Temperature().fit(p, y)(p), n)), y)
+    z, k = floored_log(scaling.smoothed(Temperature().fit(p, y)(p), n)), p.shape[1]
+    return SoftmaxFit()(np.vstack([z.T, np.ones(n)]), y, scaling.penalty(n, k), np.eye(k, k + 1)) - np.eye(k, k + 1)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -236,12 +238,13 @@ def test_two_classes_are_quadratic_scaling(mixture):
 def test_many_classes_go_without_the_hessian_to_the_same_answer(k, monkeypatch):
     p, y = vectors(300, k)
     dense = StructuredMatrixScaling().fit(p, y)(p)
-    monkeypatch.setattr(scaling, "DENSE_CLASSES", 0)
+    monkeypatch.setattr(softmax_fit, "DENSE_CLASSES", 0)
+    monkeypatch.setattr(softmax_fit, "NEWTON_PRODUCTS", 0)
 
     def refuse(*given):
         raise AssertionError("a Hessian was formed")
 
-    monkeypatch.setattr(scaling, "_hessian", refuse)
+    monkeypatch.setattr(softmax_fit, "softmax_hessian", refuse)
     np.testing.assert_allclose(StructuredMatrixScaling().fit(p, y)(p), dense, atol=2e-5)
 
 
@@ -256,12 +259,10 @@ def test_more_than_thirty_classes():
 def test_the_hessian_is_that_of_the_objective():
     p, y = vectors(15, 3)
     objective, z = objective_of(p, y)
-    x = np.column_stack([z, np.ones(15)])
-    penalty = np.full((3, 4), 6 / 15)
-    penalty[np.arange(3), np.arange(3)] = penalty[:, 3] = 3 / 15
+    x = np.vstack([z.T, np.ones(15)])
     steps = 1e-3 * np.eye(12)
     numeric = [(slopes(objective, step) - slopes(objective, -step)) / 2e-3 for step in steps]
-    np.testing.assert_allclose(scaling._hessian(z, x, penalty), numeric, atol=1e-4)
+    np.testing.assert_allclose(softmax_fit.softmax_hessian(np.eye(3, 4), x, scaling.penalty(15, 3)), numeric, atol=1e-4)
 
 
 def test_matrix_scaling_knows_no_order_and_no_names():

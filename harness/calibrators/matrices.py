@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.calibrators.base import fit_by_fits
+from harness.calibrators.base import fit_all
 from harness.calibrators.logits import floored_log
 from harness.calibrators.newton import RIDGE, newton
 from harness.calibrators.sigmoids import Platt
@@ -50,14 +50,25 @@ class VectorScaling:
     seconds = 3e-3
 
     def fit(self, p, y, rng=None):
+        return fit_all(self, p, y)
+
+    def fit_each(self, p, y, seen, rng=None):
         if p.ndim == 1 or p.shape[1] == 2:
-            return Platt().fit(p, y, rng)
-        w, b = self.coefficients(p, y)
-        return lambda x: softmax(centred_logits(x) * w + b)
+            return Platt().fit_each(p, y, seen, rng)
+        return ((lambda x, w=w, b=b: softmax(centred_logits(x) * w + b)) for w, b in self._vectors(p, y, seen))
 
     def coefficients(self, p, y):
         """w and b as rows, (2, k), of more than two classes."""
-        return _vector(centred_logits(p), y, _start(p, y))
+        return next(self._vectors(p, y, [slice(None)]))
+
+    def _vectors(self, p, y, seen):
+        z, w = centred_logits(p), None
+        for own in seen:
+            labels = y[own]
+            k = p.shape[1]
+            start = np.repeat([_start(p[own], labels), 0.0], k) if w is None else w.ravel()  # else next to the last minimum
+            w = _vector(z[own], labels, start)
+            yield w
 
 
 @dataclass(frozen=True)
@@ -110,16 +121,16 @@ class MatrixScaling:
             raise BadInputError(f"ridge is {self.ridge}; a number of at least 0 is needed.")
 
     def fit(self, p, y, rng=None):
-        return fit_by_fits(self, p, y)
+        return fit_all(self, p, y)
 
-    def fits(self, p, y, seen, rng=None):
+    def fit_each(self, p, y, seen, rng=None):
         if p.ndim == 1 or p.shape[1] == 2:
-            return Platt().fits(p, y, seen, rng)
+            return Platt().fit_each(p, y, seen, rng)
         return (_map(w, centred_logits) for w in self._matrices(p, y, seen))
 
     def coefficients(self, p, y):
         """[W, b], (k, k + 1), of more than two classes."""
-        return next(self._matrices(p, y, [np.ones(len(y), dtype=bool)]))
+        return next(self._matrices(p, y, [slice(None)]))
 
     def _matrices(self, p, y, seen):
         return _matrices(centred_logits(p), p, y, seen, lambda n: (self.ridge / n, self.ridge / n))
@@ -179,11 +190,11 @@ class DirichletCalibration:
                 raise BadInputError(f"{name} is {value}; a number of at least 0 is needed.")
 
     def fit(self, p, y, rng=None):
-        return fit_by_fits(self, p, y)
+        return fit_all(self, p, y)
 
-    def fits(self, p, y, seen, rng=None):
+    def fit_each(self, p, y, seen, rng=None):
         if p.ndim == 1:
-            maps = self.fits(np.column_stack([1.0 - p, p]), y, seen, rng)
+            maps = self.fit_each(np.column_stack([1.0 - p, p]), y, seen, rng)
             return ((lambda x, both=both: both(np.column_stack([1.0 - x, x]))[:, 1]) for both in maps)
         k = p.shape[1]
         mu = self.off_diagonal if self.intercept is None else self.intercept
@@ -217,7 +228,7 @@ def _of_outcome(t, y):
     return float(np.log(total).mean() - right), t
 
 
-def _vector(z, y, slope):
+def _vector(z, y, start):
     """(w, b), (2, k), of least mean log-loss + RIDGE / 2 (|w - 1|^2 + |b|^2)."""
     n, k = z.shape
     rows = slice(None, None, 1 if k <= 100 else -(-n // HESSIAN_ROWS))
@@ -244,12 +255,14 @@ def _vector(z, y, slope):
         found[i, i] += RIDGE
         return found
 
-    return newton(value, hessian, np.concatenate([np.full(k, slope), np.zeros(k)])).reshape(2, k)
+    return newton(value, hessian, start).reshape(2, k)
 
 
 def _matrices(z, p, y, seen, penalties):
-    """Yield [W, b], (k, k + 1), of least mean log-loss + off_diagonal |W off its diagonal|^2 + intercept |b|^2 + RIDGE / 2 |[W, b] -
-    identity|^2, of the samples in each row of `seen`; penalties(n) are (off_diagonal, intercept)."""
+    """Yield [W, b], (k, k + 1), of the samples in each row of `seen`; penalties(n) are (off_diagonal, intercept). They
+    are of least
+
+    mean log-loss + off_diagonal |W off its diagonal|^2 + intercept |b|^2 + RIDGE / 2 |[W, b] - identity|^2."""
     k, fit, x = z.shape[1], SoftmaxFit(), np.vstack([z.T, np.ones(len(z))])
     start = None
     for own in seen:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from harness.calibrators.base import fit_by_fits
+from harness.calibrators.base import fit_all
 from harness.calibrators.logits import floored_log, log_odds, on_columns
 from harness.calibrators.softmax_fit import SoftmaxFit
 from harness.calibrators.temperature import Temperature
@@ -129,9 +129,9 @@ class StructuredMatrixScaling:
     determinism = "exact"
 
     def fit(self, p, y, rng=None):
-        return fit_by_fits(self, p, y)
+        return fit_all(self, p, y)
 
-    def fits(self, p, y, seen, rng=None):
+    def fit_each(self, p, y, seen, rng=None):
         if p.ndim == 1 or p.shape[1] == 2:
             quadratic = QuadraticScaling(mixture=self.mixture)
             return (quadratic.fit(p[own], y[own], rng) for own in seen)
@@ -144,9 +144,7 @@ class StructuredMatrixScaling:
             n, k = len(labels), p.shape[1]
             temperature = Temperature().fit(p[own], labels)
             z = floored_log(smoothed(temperature(p[own]), n))
-            penalty = np.full((k, k + 1), k * (k - 1) / n)
-            penalty[np.arange(k), np.arange(k)] = penalty[:, k] = k / n
-            w = fit(np.vstack([z.T, np.ones(n)]), labels, penalty, np.eye(k, k + 1))
+            w = fit(np.vstack([z.T, np.ones(n)]), labels, penalty(n, k), np.eye(k, k + 1))
             yield self._map(temperature, w, n)
 
     def _map(self, temperature, w, n):
@@ -156,6 +154,13 @@ class StructuredMatrixScaling:
             return smoothed(value, n) if self.mixture else value
 
         return q
+
+
+def penalty(n, k):
+    """Of every coefficient of [D, b], (k, k + 1)."""
+    found = np.full((k, k + 1), k * (k - 1) / n)
+    found[np.arange(k), np.arange(k)] = found[:, k] = k / n
+    return found
 
 
 def powers(logits):

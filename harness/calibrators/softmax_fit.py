@@ -107,8 +107,8 @@ def softmax_hessian(w, x, penalty):
 
 
 def _scaling(x, w, penalty, hessian):
-    """(down(v) -> a step of w, up(gradient) -> that of v): coordinates v in which the Hessian at w is the identity, about, for more
-    than DENSE_CLASSES classes but for what couples the coefficients."""
+    """(down(v) -> a step of w, up(gradient) -> that of v): coordinates v in which the Hessian at w is about the identity; for
+    more than DENSE_CLASSES classes but for what couples them."""
     from scipy.linalg import solve_triangular
 
     k, d = penalty.shape
