@@ -89,9 +89,9 @@ class MatrixScaling:
     -----
     k (k + 1) coefficients, whose noise costs a variational estimate about k^2 / (2 n) in kl: with few samples it falls far below
     the error, below 0 as well; with many it is the tightest of the linear scalings. A further ridge of 1e-6 draws
-    to the identity. Newton steps where n k^4 is below some 4e6, else L-BFGS with the analytic gradient, for k <= 30 in
-    coordinates in which the Hessian at the start (temperature scaling) is the identity. Determinism: exact. Cost: O(n k^2) per
-    gradient.
+    to the identity. Newton steps where n k^4 is below some 4e6, else L-BFGS with the analytic gradient in coordinates in
+    which the Hessian (for k > 30 its blocks of single classes) is about the identity; where that takes more than 40 steps, the
+    Hessian is formed again. Folds begin at each other's minimum. Determinism: exact. Cost: O(n k^2) per gradient.
 
     References
     ----------

@@ -109,8 +109,8 @@ class StructuredMatrixScaling:
 
     Notes
     -----
-    The objective is strictly convex. L-BFGS with the analytic gradient, for k <= 30 in coordinates in which the Hessian at the
-    start is the identity. Determinism: exact. Cost: O(n k^2) per gradient.
+    The objective is strictly convex; its minimum is found as in `MatrixScaling`. Determinism: exact. Cost: O(n k^2) per
+    gradient.
 
     References
     ----------
