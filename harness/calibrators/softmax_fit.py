@@ -19,7 +19,7 @@ HESSIAN_ROWS = 4096  # samples that it is estimated from
 BLOCK_ROWS = 512  # for more classes: those that the blocks of single classes are estimated from
 NEWTON_PRODUCTS = 4_000_000  # samples times squared coefficients: up to here Newton's steps are cheap
 REFRESH = 40  # steps after which the Hessian is formed again
-ROUNDS = 50
+ROUNDS = 12  # of these, before it is formed for every step
 QUASI_NEWTON = {"maxiter": REFRESH, "maxfun": 4 * REFRESH, "maxcor": 20, "ftol": 1e-15, "gtol": 1e-9}
 
 
@@ -37,16 +37,18 @@ class SoftmaxFit:
         if x.shape[1] * (k * d) ** 2 <= NEWTON_PRODUCTS:
             w = newton(value, hessian, w)
         else:
-            w = self._quasi_newton(value, lambda at: _scaling(x, at.reshape(k, d), penalty, hessian), w, k <= DENSE_CLASSES)
+            w = self._quasi_newton(
+                value, hessian, lambda at: _scaling(x, at.reshape(k, d), penalty, hessian), w, k <= DENSE_CLASSES
+            )
             if first and k <= DENSE_CLASSES:
                 self.scaling = _scaling(x, w.reshape(k, d), penalty, hessian)
         self.w = w.reshape(k, d)
         return self.w
 
-    def _quasi_newton(self, value, scaling, w, again):
+    def _quasi_newton(self, value, hessian, scaling, w, dense):
         from scipy.optimize import minimize
 
-        options = QUASI_NEWTON if again else {**QUASI_NEWTON, "maxiter": 2000, "maxfun": 4000}
+        options = QUASI_NEWTON if dense else {**QUASI_NEWTON, "maxiter": 2000, "maxfun": 4000}
         for _ in range(ROUNDS):
             if self.scaling is None:
                 self.scaling = scaling(w)
@@ -58,10 +60,12 @@ class SoftmaxFit:
 
             found = minimize(objective, np.zeros(w.size), jac=True, method="L-BFGS-B", options=options)
             w = w + down(found.x)
-            if found.nit < options["maxiter"]:
+            if found.status == 0 or not dense:
                 return w
             self.scaling = None
-        return w
+            if found.status == 2:  # no step along the direction is an improvement
+                break
+        return newton(value, hessian, w)  # few samples of many classes: the Hessian changes with every step
 
 
 def _objective(x, y, penalty):
