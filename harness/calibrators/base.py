@@ -59,6 +59,8 @@ class CalibratorSpec:
         Rough CPU seconds of one fit and prediction at n = 1,000, for planning.
     unavailable : str or None
         Why it cannot run here (a missing package, file or GPU). Its cells are skipped with that reason.
+    revision : int
+        Raised when its maps change; part of the revision of a variational estimator, whose cells are then computed anew.
 
     Examples
     --------
@@ -74,6 +76,7 @@ class CalibratorSpec:
     null_bias: float = 0.05
     seconds: float = 5e-4
     unavailable: str | None = None
+    revision: int = 0
 
     @classmethod
     def of(cls, calibrator: Any) -> CalibratorSpec:

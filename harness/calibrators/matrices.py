@@ -113,6 +113,7 @@ class MatrixScaling:
     ridge: float = 1.0
 
     determinism = "exact"
+    revision = 1  # minimised to the end
     null_bias = 0.1
     seconds = 1e-2
 
@@ -180,6 +181,7 @@ class DirichletCalibration:
     intercept: float | None = None
 
     determinism = "exact"
+    revision = 1  # minimised to the end
     null_bias = 0.1
     seconds = 1e-2
 

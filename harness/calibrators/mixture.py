@@ -52,6 +52,10 @@ class Mixture:
         return CalibratorSpec.of(self.calibrator).determinism
 
     @property
+    def revision(self):
+        return CalibratorSpec.of(self.calibrator).revision
+
+    @property
     def max_n(self):
         return CalibratorSpec.of(self.calibrator).max_n
 

@@ -127,6 +127,7 @@ class StructuredMatrixScaling:
     mixture: bool = False
 
     determinism = "exact"
+    revision = 1  # minimised to the end
 
     def fit(self, p, y, rng=None):
         return fit_all(self, p, y)

@@ -67,7 +67,6 @@ class BestLower:
 
     notions = ("binary", "top_label", "classwise", "canonical")
     determinism = "statistical"
-    revision = 1
     null_bias = 0.05
     wants = ("notion",)
 
@@ -78,6 +77,10 @@ class BestLower:
             raise BadInputError("calibrators is empty; give at least one.")
         object.__setattr__(self, "calibrators", tuple(self.calibrators))
         self._variational()
+
+    @property
+    def revision(self):
+        return 1 + max(CalibratorSpec.of(one).revision for one in self.calibrators)
 
     @property
     def estimands(self):

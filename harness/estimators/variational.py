@@ -20,6 +20,8 @@ from harness.math.folds import fold_of
 from harness.math.notions import checked, one_hot, reduce
 from harness.math.risk import ResidualGram
 
+OWN_REVISION = 2
+
 
 @dataclass(frozen=True)
 class Variational:
@@ -77,7 +79,6 @@ class Variational:
     level: float = 0.95
 
     notions = ("binary", "top_label", "classwise", "canonical")
-    revision = 2
     tunable = ("calibrator",)
     wants = ("notion",)
 
@@ -105,6 +106,10 @@ class Variational:
     @property
     def null_bias(self):
         return 0.35 if self.folds == 1 else CalibratorSpec.of(self.calibrator).null_bias
+
+    @property
+    def revision(self):
+        return OWN_REVISION + CalibratorSpec.of(self.calibrator).revision
 
     @property
     def max_n(self):
