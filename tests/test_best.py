@@ -9,6 +9,7 @@ from harness.calibrators import Isotonic, Spline, Temperature
 from harness.errors import UndefinedError
 from harness.estimators import Best, BestLower, Binned, Variational
 from harness.estimators.base import apply
+from harness.estimators.ingredient_kernels import isotonic_columns, isotonic_folds
 from harness.estimators.ingredients import of_sample
 from harness.estimators.stacking import convex_weights, cross_fit_pairs, stacked
 from harness.math.folds import fold_of
@@ -217,3 +218,31 @@ def test_a_lower_end_of_rounding_is_zero(repeats):
         lows += [found[name].low / found[name].value for name in ("l1", "l2_squared", "rms")]
     assert all(low == 0.0 or low > 1e-6 for low in lows)
     assert lows.count(0.0) >= 6
+
+
+@pytest.mark.parametrize("grid", [None, 10])
+def test_isotonic_levels_of_all_folds_are_those_of_the_calibrator(grid):
+    rng = np.random.default_rng(7)
+    p = np.sort(rng.random(300) if grid is None else rng.integers(0, grid, 300) / grid)
+    y = (rng.random(300) < p**2).astype(np.int64)
+    fold = rng.integers(0, 5, 300)
+    held_out, in_sample = isotonic_folds(p, y, fold, 5)
+    assert in_sample == pytest.approx(Isotonic().fit(p, y)(p), abs=1e-14)
+    for v in range(5):
+        own = fold == v
+        assert held_out[own] == pytest.approx(Isotonic().fit(p[~own], y[~own])(p[own]), abs=1e-14)
+
+
+def test_isotonic_levels_by_hand():
+    held_out, in_sample = isotonic_folds(np.array([0.1, 0.2, 0.3, 0.9]), np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1]), 2)
+    assert in_sample.tolist() == [0.0, 0.5, 0.5, 1.0]
+    assert held_out.tolist() == [0.0, 0.0, 1.0, 1.0]  # beyond the places where a map was fitted it is constant
+
+
+def test_columns_of_isotonic_levels_sum_to_one():
+    p, y = np.array([[0.7, 0.2, 0.1], [0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]]), np.array([0, 0, 1, 2])
+    orders = np.argsort(p.T, axis=1, kind="stable")
+    q = isotonic_columns(p, y, np.array([0, 1, 0, 1]), 2, orders)
+    assert q.shape == (2, 4, 3)
+    assert q.sum(axis=2) == pytest.approx(np.ones((2, 4)))
+    assert q[1] == pytest.approx(np.array([[1.0, 0, 0], [1.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0]]))

@@ -25,26 +25,30 @@ def model(kind: str) -> dict:
         return {name.partition("/")[2]: stored[name].astype(np.float64) for name in stored.files if name.startswith(kind + "/")}
 
 
+@lru_cache(maxsize=4)
+def members(kind: str) -> list[dict]:
+    """The arrays of each network that the answer is the mean of."""
+    net = model(kind)
+    count = sum(name.startswith("first.") for name in net)
+    return [{name.rpartition(".")[0]: x for name, x in net.items() if name.endswith(f".{m}")} for m in range(count)]
+
+
 def evaluate(kind, found):
     """{estimand: (value, low, high)} of `Ingredients`, at 95 %."""
-    net = model(kind)
-    members = sum(name.startswith("first.") for name in net)
+    net, parts = model(kind), members(kind)
+    x = ((found.features - net["centre"]) / net["spread"])[None]
+    hidden = [_hidden(part, x) for part in parts]
     answers = {}
     for name, candidates in found.candidates.items():
         values, scales, unit = [], [], found.units[name]
-        for m in range(members):
-            h = _hidden(_part(net, m), ((found.features - net["centre"]) / net["spread"])[None])
-            values.append(_value(_part(net, m), name, h, candidates[None], np.array([unit]))[0])
+        for m, (part, h) in enumerate(zip(parts, hidden)):
+            values.append(_value(part, name, h, candidates[None], np.array([unit]))[0])
             scales.append(_scale(net, m, name, h)[0])
         value = max(float(np.mean(values)), 0.0)
         scale = float(np.mean(scales)) * unit
         below, above = net[f"conformal_{name}"]
         answers[name] = (value, max(value - below * scale, 0.0), value + above * scale)
     return answers
-
-
-def _part(net, m):
-    return {name.rpartition(".")[0]: x for name, x in net.items() if name.endswith(f".{m}")}
 
 
 def _hidden(w, x):
