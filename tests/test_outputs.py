@@ -445,3 +445,18 @@ def test_chromium_shows_the_page_without_errors(result, cli, tmp_path):
         ).stdout  # fmt: skip
         found = json.loads(html.unescape(re.search('data-found="([^"]*)"', dom)[1]))
         assert found["wide"] <= 0 and found["cut"] == 0, width
+
+
+def test_a_summary_is_the_same_of_texts_as_categories():
+    cells = [
+        {"key": "a", "estimand": "l1", "value": 0.1, "status": "ok", "kind": "point"},
+        {"key": "b", "estimand": "l1", "value": 0.3, "status": "ok", "kind": "point"},
+        {"key": "c", "estimand": None, "value": None, "status": "failed", "kind": None},
+    ]
+    own = {"problem": "p", "problem_key": "k", "notion": "binary", "n": 100, "estimator": "e", "estimator_key": "f"}
+    rest = {"truth": 0.1, "truth_error": 0.0, "low": None, "high": None, "cpu_seconds": 0.0, "reason": None}
+    records = pd.DataFrame([{**own, **rest, **cell} for cell in cells])
+    texts = harness.evaluate(records)
+    categories = harness.evaluate(records.astype({"estimand": "category", "problem": "category", "status": "category"}))
+    assert texts["cells"].tolist() == [1, 2] and texts["estimand"].tolist() == ["", "l1"]
+    pd.testing.assert_frame_equal(categories.astype(texts.dtypes), texts)
