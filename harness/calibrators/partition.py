@@ -8,6 +8,7 @@ import numpy as np
 
 from harness.calibrators.logits import in_columns
 from harness.common.seeds import as_seed
+from harness.math import kmeans
 from harness.math.notions import one_hot
 
 
@@ -56,7 +57,7 @@ class Partition:
         points = in_columns(p)
         hits = y[:, None].astype(np.float64) if p.ndim == 1 else one_hot(y, p.shape[1])
         seed = as_seed(rng) if self.random_state is None else self.random_state
-        bin_of, count = kmeans(points, self.bins if p.ndim == 1 else self.vector_bins, seed)
+        bin_of, count = kmeans.fitted(points, self.bins if p.ndim == 1 else self.vector_bins, seed)
         index = bin_of(points)
         sizes = np.bincount(index, minlength=count)
         sums = np.column_stack([np.bincount(index, h, minlength=count) for h in hits.T])
@@ -68,20 +69,3 @@ class Partition:
             return values[:, 0] if x.ndim == 1 else values
 
         return q
-
-
-def kmeans(points, bins, seed):
-    """Fit k-means; return (function from points (m, k) to bin numbers (m,), number of bins). With fewer points than `bins` there
-    is one bin, with fewer distinct points there are as many bins as these."""
-    from sklearn.cluster import KMeans
-
-    if len(points) < bins:
-        return lambda x: np.zeros(len(x), dtype=np.int64), 1
-    distinct = len(np.unique(points[: 50 * bins], axis=0))
-    if distinct < bins:
-        distinct = len(np.unique(points, axis=0))
-    bins = min(bins, distinct)
-    if bins == 1:
-        return lambda x: np.zeros(len(x), dtype=np.int64), 1
-    fitted = KMeans(n_clusters=bins, random_state=seed, n_init="auto").fit(points)
-    return fitted.predict, bins

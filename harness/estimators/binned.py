@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.calibrators.partition import kmeans
 from harness.common.seeds import as_seed
 from harness.errors import BadInputError
 from harness.estimators.base import Estimate, is_positive
-from harness.math import bin_sums, estimands
+from harness.math import bin_sums, estimands, kmeans
 from harness.math.notions import checked, one_hot
 from harness.math.risk import ResidualGram, residuals
 
@@ -168,7 +167,7 @@ def bin_means(p, y, bins, rule, rng=None):
 def partition(p, bins, rule, rng=None):
     """(function from predictions to bin numbers, number of bins) of the rule on predictions p, (n,) or (for kmeans) (n, k)."""
     if rule == "kmeans":
-        bin_of, count = kmeans(p if p.ndim == 2 else p[:, None], bins, as_seed(rng))
+        bin_of, count = kmeans.fitted(p if p.ndim == 2 else p[:, None], bins, as_seed(rng))
         return (lambda x: bin_of(x if x.ndim == 2 else x[:, None])), count
     if p.ndim != 1:
         raise BadInputError(f"p has shape {p.shape}, but rule {rule!r} cuts one probability; use rule='kmeans'.")

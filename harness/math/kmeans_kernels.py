@@ -1,0 +1,136 @@
+"""Compiled loops of k-means (`harness.math.kmeans`): distinct points, k-means++ starts, Lloyd's iterations, the nearest centre.
+
+Squared distances are |c|^2 - 2 <x, c> (+ |x|^2 where they are compared over points), in scikit-learn's order of operations.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+ROWS = 256  # points whose distances to all centres are held at a time
+
+
+@njit(cache=True)
+def distinct(x, most):
+    """How many rows of x (n, d) differ, but `most` where there are more. O(n most d); the first rows are mostly enough."""
+    n, d = x.shape
+    kept = np.empty(most, dtype=np.int64)
+    count = 0
+    for i in range(n):
+        known = False
+        for j in range(count):
+            known = True
+            for c in range(d):
+                if x[i, c] != x[kept[j], c]:
+                    known = False
+                    break
+            if known:
+                break
+        if not known:
+            kept[count] = i
+            count += 1
+            if count == most:
+                break
+    return count
+
+
+@njit(cache=True)
+def spread(x, norms, first, uniforms):
+    """Greedy k-means++: the point `first`, then the points that lower the sum of squared distances most among those drawn in
+    proportion to the squared distance to the nearest centre. x: (n, d); norms: (n,), |x|^2; uniforms: (bins - 1, trials). Returns
+    centres (bins, d)."""
+    n, d = x.shape
+    steps, trials = uniforms.shape
+    centres = np.empty((steps + 1, d))
+    centres[0] = x[first]
+    ones = np.ones(n)
+    nearest = np.empty(n)
+    distances, products = np.empty((trials, n)), np.empty((trials, n))
+    drawn, chosen = np.empty(trials, dtype=np.int64), np.empty((trials, d))
+    sums = np.empty(n)
+    chosen[:1] = x[first]
+    _products(chosen[:1], x, products[:1])
+    for i in range(n):
+        nearest[i] = max(-2.0 * products[0, i] + norms[first] + norms[i], 0.0)
+    total = np.dot(nearest, ones)
+    for step in range(steps):
+        last = 0.0
+        for i in range(n):
+            last += nearest[i]
+            sums[i] = last
+        for t in range(trials):
+            drawn[t] = min(np.searchsorted(sums, uniforms[step, t] * total), n - 1)
+            chosen[t] = x[drawn[t]]
+        _products(chosen, x, products)
+        for t in range(trials):
+            own = norms[drawn[t]]
+            for i in range(n):
+                distances[t, i] = min(nearest[i], max(-2.0 * products[t, i] + own + norms[i], 0.0))
+        totals = np.dot(distances, ones)
+        best = np.argmin(totals)
+        total = totals[best]
+        nearest[:] = distances[best]
+        centres[step + 1] = chosen[best]
+    return centres
+
+
+@njit(cache=True)
+def _products(a, x, out):
+    """out = a x': (t, n)."""
+    if x.shape[1] == 1:
+        for t in range(len(a)):
+            for i in range(len(x)):
+                out[t, i] = a[t, 0] * x[i, 0]
+    else:
+        np.dot(a, x.T, out)
+
+
+@njit(cache=True)
+def update(x, centres, norms, labels, sizes):
+    """One iteration of Lloyd's: labels (n,), int32, are set to the nearest of the centres (bins, d), whose squared norms are
+    `norms`, and sizes (bins,) to those of the clusters. Returns (means of the clusters, whether a label changed, sum of the
+    squared shifts); a cluster without points is left at 0."""
+    n, d = x.shape
+    changed = nearest(x, centres, norms, labels)
+    means = np.zeros(centres.shape)
+    sizes[:] = 0
+    for i in range(n):
+        j = labels[i]
+        sizes[j] += 1
+        for c in range(d):
+            means[j, c] += x[i, c]
+    moved = 0.0
+    for j in range(len(centres)):
+        share = 1.0 / max(sizes[j], 1)
+        for c in range(d):
+            means[j, c] *= share
+            moved += (means[j, c] - centres[j, c]) ** 2
+    return means, changed, moved
+
+
+@njit(cache=True)
+def nearest(x, centres, norms, labels):
+    """labels (n,), int32, is set to the nearest centre's number, the first one of equals; returns whether one changed."""
+    n, d = x.shape
+    bins = len(centres)
+    least, best = np.empty(ROWS), np.empty(ROWS, dtype=np.int32)
+    room = np.empty(bins * ROWS)
+    changed = False
+    for at in range(0, n, ROWS):
+        m = min(ROWS, n - at)
+        products = room[: bins * m].reshape(bins, m)
+        _products(centres, x[at : at + m], products)
+        least[:m] = np.inf
+        best[:m] = 0
+        for j in range(bins):
+            norm = norms[j]
+            for i in range(m):
+                distance = norm - 2.0 * products[j, i]
+                nearer = distance < least[i]
+                least[i] = distance if nearer else least[i]
+                best[i] = j if nearer else best[i]
+        for i in range(m):
+            changed |= best[i] != labels[at + i]
+            labels[at + i] = best[i]
+    return changed

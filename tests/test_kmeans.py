@@ -1,0 +1,51 @@
+"""k-means beside scikit-learn's, whose random numbers and arithmetic it has."""
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+
+from harness.math import kmeans
+
+
+def theirs(points, bins, seed):
+    return KMeans(n_clusters=bins, random_state=seed, n_init=1).fit(points)
+
+
+@pytest.mark.parametrize(("n", "d", "bins"), [(60, 1, 15), (700, 1, 15), (700, 2, 7), (300, 3, 30), (700, 12, 30), (40, 60, 2)])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_clusters_are_those_of_scikit_learn(n, d, bins, seed):
+    rng = np.random.default_rng(seed)
+    points = rng.beta(0.7, 0.5, (n, 1)) if d == 1 else rng.dirichlet(np.full(d, 0.4), n)
+    bin_of, count = kmeans.fitted(points, bins, seed)
+    expected, new = theirs(points, bins, seed), rng.random((50, d))
+    assert count == bins
+    np.testing.assert_array_equal(bin_of(points), expected.predict(points))
+    np.testing.assert_array_equal(bin_of(new), expected.predict(new))
+
+
+def test_read_only_and_transposed_points_are_the_same_points():
+    points = np.random.default_rng(0).random((3, 80)).T
+    expected = kmeans.fitted(np.ascontiguousarray(points), 5, 0)[0](points)
+    points.flags.writeable = False
+    np.testing.assert_array_equal(kmeans.fitted(points, 5, 0)[0](points), expected)
+
+
+def test_few_points_and_few_distinct_ones():
+    points = np.repeat([[0.1], [0.5], [0.9]], 10, axis=0)
+    bin_of, count = kmeans.fitted(points, 15, 0)
+    assert count == 3 and len(np.unique(bin_of(points))) == 3
+    for few, bins in ((points[:5], 15), (points[:10], 5), (points, 1)):
+        bin_of, count = kmeans.fitted(few, bins, 0)
+        assert count == 1 and not bin_of(points).any()
+
+
+def test_a_centre_that_loses_its_points_is_moved_as_the_library_does_it(monkeypatch):
+    points = np.random.default_rng(0).random((50, 2))
+    monkeypatch.setattr(kmeans, "_lloyd", lambda *_: None)
+    np.testing.assert_array_equal(kmeans.fitted(points, 4, 3)[0](points), theirs(points, 4, 3).predict(points))
+
+
+def test_no_centres_where_one_has_no_points():
+    points = np.array([[0.0], [1.0], [2.0]])
+    assert kmeans._lloyd(points, np.array([[0.0], [1.0], [9.0]]), 0.0) is None
+    np.testing.assert_allclose(kmeans._lloyd(points, np.array([[0.0], [2.0]]), 0.0), [[0.5], [2.0]])
