@@ -58,7 +58,7 @@ class IntervalCE:
 
     def __call__(self, p, y, rng=None):
         p, y = checked(p, y)
-        order = np.lexsort((y, p))
+        order = np.argsort(p)  # tied predictions enter and leave at once, in whatever order
         p, sums = p[order], np.append(0.0, np.cumsum((p - y)[order])) / len(p)
         best, width, w = np.inf, 1.0, 1.0
         while w > self.smallest:
@@ -73,7 +73,6 @@ def shifted_error(p, sums, width):
     """E over a uniform shift of sum_bins |sum of residuals in the bin|, from sorted p (n,) and the sums (n + 1,) of the first
     residuals: the integral over t of |sum over p in [t, t + width)|, constant between the places p and p - width of t, divided by
     the width."""
-    enter = p - width
-    places = np.sort(np.concatenate([enter, p]))
-    window = sums[np.searchsorted(enter, places, side="right")] - sums[np.searchsorted(p, places, side="right")]
-    return float(np.abs(window[:-1]) @ np.diff(places)) / width
+    from harness.estimators import dyadic_kernels
+
+    return dyadic_kernels.shifted_error(p, sums, width) / width

@@ -140,19 +140,22 @@ def _dyadic(p):
 
 
 def _statistics(r, levels):
-    """t_m of residuals r (rows, n), (rows, levels)."""
+    """t_m of residuals r (rows, n), which are overwritten, (rows, levels): the squares of the bins' sums, without those of single
+    residuals, by one product with the weights that the samples' bins have (0 between bins)."""
+    from harness.estimators import dyadic_kernels
+
     n = r.shape[1]
-    sums = np.zeros((len(r), n + 1))
-    np.cumsum(r, axis=1, out=sums[:, 1:])
-    squares, found = r * r, np.empty((len(r), len(levels)))
-    for j, bins in enumerate(levels):
-        weight = 1.0 / (bins.ends - bins.starts - 1)
-        of_sample = np.zeros(n + 1)  # the weight of a sample's bin, 0 between bins
-        np.add.at(of_sample, bins.starts, weight)
-        np.add.at(of_sample, bins.ends, -weight)
-        own = sums[:, bins.ends] - sums[:, bins.starts]
-        found[:, j] = ((own * own) @ weight - squares @ np.cumsum(of_sample)[:n]) / n
-    return found
+    starts, ends = (np.concatenate(x) for x in zip(*((bins.starts, bins.ends) for bins in levels)))
+    weights = 1.0 / (ends - starts - 1)
+    places = np.cumsum([0, *(len(bins.starts) for bins in levels)])
+    level = np.repeat(np.arange(len(levels)), np.diff(places))
+    of_sample = np.zeros((len(levels), n + 1))
+    np.add.at(of_sample, (level, starts), weights)
+    np.add.at(of_sample, (level, ends), -weights)
+    single = (r * r) @ np.cumsum(of_sample[:, :n], axis=1).T
+    found = np.empty((len(r), len(levels)))
+    dyadic_kernels.squared_sums(r, starts, ends, weights, places, found)
+    return (found - single) / n
 
 
 def _scaled(t, deviations):
