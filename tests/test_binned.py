@@ -267,6 +267,7 @@ def test_sums_from_one_pass_are_those_of_every_edge(bins, kind):
     for n in (7, 40_000):
         p = draw(n)
         y = (r.random(n) < p).astype(int)
+        np.testing.assert_array_equal(bin_sums.width_index(p, bins), np.searchsorted(bin_sums.width_edges(bins), p, side="right"))
         for found, edges in (
             (bin_sums.of_width(p, y, bins), bin_sums.width_edges(bins)),
             (bin_sums.of_mass(p, y, bins), bin_sums.mass_edges(p, bins)),

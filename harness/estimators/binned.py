@@ -171,7 +171,9 @@ def partition(p, bins, rule, rng=None):
         return (lambda x: bin_of(x if x.ndim == 2 else x[:, None])), count
     if p.ndim != 1:
         raise BadInputError(f"p has shape {p.shape}, but rule {rule!r} cuts one probability; use rule='kmeans'.")
-    edges = bin_sums.width_edges(bins) if rule == "width" else bin_sums.mass_edges(p, bins)
+    if rule == "width":
+        return (lambda x: bin_sums.width_index(x, bins)), bins
+    edges = bin_sums.mass_edges(p, bins)
     return (lambda x: np.searchsorted(edges, x, side="right")), len(edges) + 1
 
 
@@ -185,7 +187,10 @@ def bin_residuals(p, y, bin_of, count):
     u, index = residuals(p, y), bin_of(p)
     sizes = np.bincount(index, minlength=count)
     sums = np.column_stack([np.bincount(index, column, minlength=count) for column in u.T])
-    return np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1)[:, None], u.mean(axis=0))
+    if not sizes.all():
+        empty = sizes == 0
+        sums[empty], sizes[empty] = u.mean(axis=0), 1
+    return sums / sizes[:, None]
 
 
 def _means(index, count, p, y, squeeze=False):

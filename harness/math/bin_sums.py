@@ -39,20 +39,27 @@ def of_width(p, y, bins):
     >>> of_width(np.array([0.1, 0.4, 0.8, 1.0]), np.array([0, 1, 1, 1]), 2)
     (array([2, 2]), array([0.5, 1.8]), array([1, 2]))
     """
-    edges = np.concatenate([[0.0], width_edges(bins), [np.inf]])
+    return _sums(p, y, bins, lambda x, at: width_index(x, bins))
+
+
+def width_index(x, bins):
+    """The numbers (m,) of the bins of equal width of x (m,) in [0, 1]: those of `width_edges` to the last bit.
+
+    Examples
+    --------
+    >>> width_index(np.array([0.1, 0.5, 1.0]), 2)
+    array([0, 1, 1])
+    """
     near = bins * 2.0**-46
-
-    def cells(x, at):
-        scaled = x * (bins * OVER)
-        floor = np.floor(scaled)
-        index = floor.astype(np.intp)
-        scaled -= floor
-        if scaled.min() < near:  # of an edge, on either side of it, or p = 1
-            close = np.flatnonzero(scaled < near)
-            index[close] -= x[close] < edges[index[close]]
-        return index
-
-    return _sums(p, y, bins, cells)
+    scaled = x * (bins * OVER)
+    floor = np.floor(scaled)
+    index = floor.astype(np.intp)
+    scaled -= floor
+    if scaled.min(initial=1.0) < near:  # of an edge, on either side of it, or p = 1
+        close = np.flatnonzero(scaled < near)
+        edges = np.concatenate([[0.0], width_edges(bins), [np.inf]])
+        index[close] -= x[close] < edges[index[close]]
+    return index
 
 
 def of_mass(p, y, bins):
