@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.calibrators.logits import on_columns
-from harness.calibrators.newton import one_versus_rest
+from harness.calibrators.newton import normalised
 from harness.errors import BadInputError
 
 RULES = ("mass", "width")
@@ -64,24 +64,45 @@ class HistogramBinning:
             raise BadInputError(f"smoothing is {self.smoothing}; a number of at least 0 is needed.")
 
     def fit(self, p, y, rng=None):
-        if p.ndim == 1:
-            return self._one(p, y, 2)
-        if p.shape[1] == 2:
+        if p.ndim == 2 and p.shape[1] == 2:
             return on_columns(self, p, y, rng)
-        return one_versus_rest(lambda x, hit: self._one(x, hit, p.shape[1]), p, y)
+        if p.ndim == 1:
+            edges, sizes = self._bins(p[None])
+            share = self._shares(sizes, np.searchsorted(edges[0], p[y == 1], side="right"), 2)
+            return lambda x: share[0][np.searchsorted(edges[0], x, side="right")]
+        k = p.shape[1]
+        edges, sizes = self._bins(p.T)
+        own, index = p[np.arange(len(y)), y], y * self.bins
+        for edge in edges.T:
+            index += own >= edge[y]
+        share = self._shares(sizes, index, k)
 
-    def _one(self, p, hit, classes):
-        edges = self._edges(p)
-        index, count = np.searchsorted(edges, p, side="right"), len(edges) + 1
-        sizes = np.bincount(index, minlength=count) + classes * self.smoothing
-        ones = np.bincount(index, hit, minlength=count) + self.smoothing
-        share = np.divide(ones, sizes, out=np.full(count, 1.0 / classes), where=sizes > 0)
-        return lambda x: share[np.searchsorted(edges, x, side="right")]
+        def q(x):
+            index = np.empty(x.shape, dtype=np.intp)
+            for j in range(k):
+                index[:, j] = np.searchsorted(edges[j], x[:, j], side="right")
+            return normalised(share[np.arange(k), index])
 
-    def _edges(self, p):
-        """The inner edges, each the first point of its bin."""
-        inner = np.arange(1, self.bins)
+        return q
+
+    def _bins(self, columns):
+        """Inner edges (d, bins - 1) of every column (d, n), each the first point of its bin, and the bins' sizes (d, bins). Edges
+        that equal the one before them, or the least point, leave bins that nothing falls into."""
+        inner, n = np.arange(1, self.bins), columns.shape[1]
+        points = np.sort(columns, axis=1)
         if self.rule == "width":
-            return inner / self.bins
-        firsts = np.sort(p)[inner * len(p) // self.bins]
-        return np.unique(firsts[firsts > p.min()])
+            edges = np.tile(inner / self.bins, (len(points), 1))
+        else:
+            edges = points[:, inner * n // self.bins]
+            edges[edges == points[:, :1]] = -np.inf
+        below = np.zeros((len(points), self.bins + 1), dtype=np.intp)
+        below[:, -1] = n
+        for j, x in enumerate(points):
+            below[j, 1:-1] = x.searchsorted(edges[j])
+        return edges, below[:, 1:] - below[:, :-1]
+
+    def _shares(self, sizes, index, classes):
+        """The shares of ones in bins of these sizes (d, bins), `index` the bins of the ones, counted over all columns."""
+        ones = np.bincount(index, minlength=sizes.size).reshape(sizes.shape) + self.smoothing
+        sizes = sizes + classes * self.smoothing
+        return np.divide(ones, sizes, out=np.full(sizes.shape, 1.0 / classes), where=sizes > 0)
