@@ -13,7 +13,7 @@ from harness.estimators.binned import check_bins
 from harness.estimators.debiased_interval import null_deviation
 from harness.math.notions import checked
 
-BLOCK_ENTRIES = 1 << 21  # numbers of a batch of resampled labels
+BLOCK_ENTRIES = 1 << 17  # numbers of a batch of resampled labels, which stay in the cache
 
 
 @dataclass(frozen=True)
@@ -74,11 +74,12 @@ class TCal:
         order = np.argsort(p, kind="stable")
         p, y = p[order], y[order]
         own = self.bins or 2 ** round(0.4 * math.log2(n))
-        value = _statistics((y - p)[None, :], [_Bins.of(p, own)])[0, 0]
+        value = _Levels.of([_Bins.of(p, own)], n).statistics((y - p)[None, :])[0, 0]
         tests = _dyadic(p)
-        deviations = np.array([bins.null_deviation(p) for bins in tests])
-        observed = _statistics((y - p)[None, :], tests)
-        drawn = self._drawn(p, tests, stream)
+        deviations = _null_deviations(p, tests)
+        levels = _Levels.of(tests, n)
+        observed = levels.statistics((y - p)[None, :])
+        drawn = self._drawn(p, levels, stream)
         top, tops = (_scaled(t, deviations).max(axis=1) for t in (observed, drawn))
         # what exceeds by rounding alone is equal: labels of few samples come again
         p_value = (1 + np.count_nonzero(tops >= top[0] - 1e-9)) / (1 + len(tops))
@@ -89,11 +90,11 @@ class TCal:
             "p_value": Estimate(float(p_value), diagnostics=said),
         }
 
-    def _drawn(self, p, tests, stream):
+    def _drawn(self, p, levels, stream):
         """t_m of labels drawn from the predictions, (resamples, levels)."""
         step, left, found = max(1, BLOCK_ENTRIES // len(p)), self.resamples, []
         while left > 0:
-            found.append(_statistics((stream.random((min(step, left), len(p))) < p) - p, tests))
+            found.append(levels.statistics((stream.random((min(step, left), len(p))) < p) - p))
             left -= step
         return np.concatenate(found)
 
@@ -113,11 +114,16 @@ class _Bins:
         used = ends - starts > 1
         return cls(starts[used], ends[used])
 
-    def null_deviation(self, p):
-        c = np.append(0.0, np.cumsum(p * (1.0 - p)))
-        squares = np.append(0.0, np.cumsum((p * (1.0 - p)) ** 2))
-        own, own_squares = (x[self.ends] - x[self.starts] for x in (c, squares))
-        return null_deviation(self.ends - self.starts, own, own_squares, len(p))
+
+def _null_deviations(p, tests):
+    """s_m of sorted p, (levels,)."""
+    of_one = p * (1.0 - p)
+    sums, squares = (np.append(0.0, np.cumsum(x)) for x in (of_one, of_one**2))
+    found = []
+    for bins in tests:
+        own, own_squares = (x[bins.ends] - x[bins.starts] for x in (sums, squares))
+        found.append(null_deviation(bins.ends - bins.starts, own, own_squares, len(p)))
+    return np.array(found)
 
 
 def _runs(p, count):
@@ -139,23 +145,37 @@ def _dyadic(p):
     return found
 
 
-def _statistics(r, levels):
-    """t_m of residuals r (rows, n), which are overwritten, (rows, levels): the squares of the bins' sums, without those of single
-    residuals, by one product with the weights that the samples' bins have (0 between bins)."""
-    from harness.estimators import dyadic_kernels
+@dataclass(frozen=True)
+class _Levels:
+    """The bins of several levels: where they start and end, one over their sizes less 1, and the places in these of the levels;
+    of_sample: (n, levels), the weight of a sample's bin, 0 between bins."""
 
-    n = r.shape[1]
-    starts, ends = (np.concatenate(x) for x in zip(*((bins.starts, bins.ends) for bins in levels)))
-    weights = 1.0 / (ends - starts - 1)
-    places = np.cumsum([0, *(len(bins.starts) for bins in levels)])
-    level = np.repeat(np.arange(len(levels)), np.diff(places))
-    of_sample = np.zeros((len(levels), n + 1))
-    np.add.at(of_sample, (level, starts), weights)
-    np.add.at(of_sample, (level, ends), -weights)
-    single = (r * r) @ np.cumsum(of_sample[:, :n], axis=1).T
-    found = np.empty((len(r), len(levels)))
-    dyadic_kernels.squared_sums(r, starts, ends, weights, places, found)
-    return (found - single) / n
+    starts: np.ndarray
+    ends: np.ndarray
+    weights: np.ndarray
+    places: np.ndarray
+    of_sample: np.ndarray
+
+    @classmethod
+    def of(cls, levels, n):
+        starts, ends = (np.concatenate(x) for x in zip(*((bins.starts, bins.ends) for bins in levels)))
+        weights = 1.0 / (ends - starts - 1)
+        places = np.cumsum([0, *(len(bins.starts) for bins in levels)])
+        level = np.repeat(np.arange(len(levels)), np.diff(places))
+        of_sample = np.zeros((len(levels), n + 1))
+        np.add.at(of_sample, (level, starts), weights)
+        np.add.at(of_sample, (level, ends), -weights)
+        return cls(starts, ends, weights, places, np.cumsum(of_sample[:, :n], axis=1).T)
+
+    def statistics(self, r):
+        """t_m of residuals r (rows, n), which are overwritten, (rows, levels): the squares of the bins' sums, without those of
+        single residuals."""
+        from harness.estimators import dyadic_kernels
+
+        single = (r * r) @ self.of_sample
+        found = np.empty(single.shape)
+        dyadic_kernels.squared_sums(r, self.starts, self.ends, self.weights, self.places, found)
+        return (found - single) / r.shape[1]
 
 
 def _scaled(t, deviations):
