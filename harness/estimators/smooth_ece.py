@@ -12,6 +12,7 @@ from harness.math.notions import checked
 
 COARSEST, FINEST = 2**12, 2**18  # intervals of the grid
 STEPS = 128  # of the grid, that a bandwidth spans at least
+VANISHES = 39.0  # exp(-39^2 / 2) is 0 in double precision
 
 
 @dataclass(frozen=True)
@@ -91,14 +92,18 @@ def _smoothed(spectrum, sigma):
     """The L1 norm over [0, 1] of the residual after smoothing with this bandwidth."""
     from scipy.fft import dct
 
-    m = np.arange(len(spectrum))
-    density = np.abs(dct(spectrum * np.exp(-0.5 * (np.pi * sigma * m) ** 2), type=1))
+    some = spectrum if sigma == 0.0 else spectrum[: int(VANISHES / (np.pi * sigma)) + 1]  # the other factors are 0
+    smooth = np.zeros(len(spectrum))
+    smooth[: len(some)] = some * np.exp(-0.5 * (np.pi * sigma * np.arange(len(some))) ** 2)
+    density = np.abs(dct(smooth, type=1))
     return float((density.sum() - (density[0] + density[-1]) / 2.0) / (len(spectrum) - 1))
 
 
 def _fixed_point(spectrum):
     from scipy.optimize import brentq
 
-    if _smoothed(spectrum, 0.0) == 0.0:
+    whole = _smoothed(spectrum, 0.0)
+    if whole == 0.0:
         return 0.0
-    return float(brentq(lambda sigma: _smoothed(spectrum, sigma) - sigma, 0.0, 1.001, xtol=1e-12))  # it is at most 1, but rounded
+    most = min(1.001, whole + 1e-9)  # the norm falls in sigma, but rounded, and is at most 1
+    return float(brentq(lambda sigma: (_smoothed(spectrum, sigma) if sigma else whole) - sigma, 0.0, most, xtol=1e-12))
