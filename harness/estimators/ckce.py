@@ -156,7 +156,7 @@ class CKCE:
     def _value(self, q, r, gamma, c, spread, rng):
         if self.method == "features":
             system = System(fourier_features(q, gamma, int(self.features), rng), c)
-            return system.primal(r), {"rank": system.features.shape[1], "noise_floor": float(system.diagonal() @ spread)}
+            return system.primal(r), {"rank": system.features.shape[1], "noise_floor": system.trace(spread)}
         small = self.method == "auto" and len(q) <= CHOLESKY_FASTEST_UP_TO
         if small and len(q) > EXACT_RANK_FROM and q.shape[1] == 2:
             low = pivoted_cholesky(q, rate_of(gamma), max_rank=EXACT_RANK)
@@ -201,13 +201,15 @@ class System:
         """tr(R' A F F' A R) = ||(F' F + c I)^-1 F' R||^2."""
         return float((self._inner(self.features.T @ r) ** 2).sum())
 
-    def diagonal(self):
-        """Diagonal of A F F' A, shape (n,)."""
-        found = np.empty(len(self.features))
-        for start in range(0, len(found), BLOCK_ROWS):
+    def trace(self, weights):
+        """tr(A F F' A diag(w)) = tr(M^-1 F' diag(w) F M^-1), M = F' F + c I, for w (n,) >= 0."""
+        inner = self.features.shape[1]
+        found = np.zeros((inner, inner))
+        for start in range(0, len(weights), BLOCK_ROWS):
             rows = slice(start, start + BLOCK_ROWS)
-            found[rows] = (self._inner(self.features[rows].T) ** 2).sum(axis=0)
-        return found
+            weighted = np.sqrt(np.maximum(weights[rows], 0.0))[:, None] * self.features[rows]
+            found += weighted.T @ weighted
+        return float(np.trace(self._inner(self._inner(found).T)))
 
 
 def by_cholesky(q, r, gamma, c, spread):
@@ -248,7 +250,7 @@ def by_low_rank(q, r, gamma, c, spread, accuracy, low=None):
         "residual": low.residual,
         "products": products,
         "error": float(error),
-        "noise_floor": float((system.diagonal() + missing / c**2) @ spread),
+        "noise_floor": system.trace(spread) + float(missing @ spread) / c**2,
     }
     enough = products == 0 or error <= _enough(value, r, c, accuracy)
     return (float(value) if enough else None), diagnostics

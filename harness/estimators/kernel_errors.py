@@ -11,7 +11,7 @@ import numpy as np
 
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, is_positive
-from harness.math.kernels import MEDIAN_RULES, median_distance, pivoted_cholesky, rbf, rbf_times, two_columns
+from harness.math.kernels import MEDIAN_RULES, median_distance, pivoted_cholesky, rbf, rbf_form, rbf_times, two_columns
 from harness.math.notions import checked, one_hot
 
 FORMS = ("unbiased", "biased", "block")
@@ -168,11 +168,11 @@ class SKCE:
         if self.method == "features":
             f = fourier_features(q, gamma, int(self.features), rng)
             return ((f.T @ r) ** 2).sum(), f.shape[1]
-        low = pivoted_cholesky(q, rate_of(gamma), COMPLETE_TRACE, max_rank=int(2 * np.sqrt(len(q))) + 1)
-        if low.residual <= COMPLETE_TRACE:
+        low = pivoted_cholesky(q, rate_of(gamma), COMPLETE_TRACE, int(2 * np.sqrt(len(q))) + 1, complete=True)
+        if low is not None and low.residual <= COMPLETE_TRACE:
             f = np.column_stack([q, low.factor])
             return ((f.T @ r) ** 2).sum(), f.shape[1]
-        return np.vdot(r, times(q, gamma, r)), 0
+        return rbf_form(q, rate_of(gamma), r) + ((q.T @ r) ** 2).sum(), 0
 
 
 def _by_blocks(q, r, gamma, size, rng):

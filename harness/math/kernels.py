@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
@@ -22,12 +23,17 @@ PREDICTION_FLOOR = 1e-7  # popordanoska2024 clips predictions here; log 0 has no
 FEW_COLUMNS = 4  # up to so many columns, a product of matrices per bandwidth is cheaper than one shared by all of them
 PIVOT_CANDIDATES = 64  # points of the largest residuals that are looked at together
 PIVOT_SHARE = 0.1  # a candidate pivot is taken while its residual exceeds this share of the largest
+SPREAD_CANDIDATES = 512  # rows spread over all, among which the first pivots of vectors are found
+LATER_CANDIDATES = 256  # rows of the largest residuals, among which the others are
+HOPELESS = 10.0  # times the tolerated trace: what is left out of some rows, for a decomposition of all to be given up
+FIRST_SHARE, LATER_SHARE = 1e-8, 0.01  # PIVOT_SHARE of these: few passes over all rows, for a rank a few per cent larger
 TILE_ROWS = 256  # rows and columns of the RBF matrix held at a time: half a megabyte
 SHARP_GAMMA = 1e5  # from this gamma on, ||x||^2 + ||z||^2 - 2 x.z is too inexact for squared distances
 UNDERFLOW_GAMMA = 0.5 * -LOG_NEGLIGIBLE  # squared distances of predictions are at most 2
 MEDIAN_RULES = ("median", "median_with_diagonal", "median_of_positive", "sqrt_half_median_squared", "median_squared")
 ALL_PAIRS_UP_TO = 2000  # rows of which all pairs count for the median distance
 SUBSAMPLE_ROWS = 1000  # rows taken of more
+MEDIAN_SAMPLE = 4000  # values of which quantiles tell where the median is
 
 
 def two_columns(p):
@@ -173,6 +179,20 @@ def rbf_times(x, gamma, v):
     """G v, G_ij = exp(-gamma ||x_i - x_j||^2), for x (n, k) and v (n, d): shape (n, d). Tiles on and above the diagonal are made
     and used for both their sides. O(n^2 (k + 2 d) / 2)."""
     found = np.zeros_like(v)
+    for rows, columns, tile in _upper_tiles(x, gamma):
+        found[rows] += tile @ v[columns]
+        if columns != rows:
+            found[columns] += tile.T @ v[rows]
+    return found
+
+
+def rbf_form(x, gamma, v):
+    """tr(v' G v) for the G of `rbf_times`, from the tiles on and above the diagonal. O(n^2 (k + d) / 2)."""
+    return sum((1.0 + (columns != rows)) * np.vdot(v[rows], tile @ v[columns]) for rows, columns, tile in _upper_tiles(x, gamma))
+
+
+def _upper_tiles(x, gamma):
+    """(rows, columns, tile of G) on and above the diagonal."""
     squares = -gamma * (x * x).sum(axis=1)
     ones = np.ones(len(x))
     left, right = np.column_stack([2.0 * gamma * x, squares, ones]), np.column_stack([x, ones, squares]).T.copy()
@@ -186,10 +206,7 @@ def rbf_times(x, gamma, v):
                 tile = left[rows] @ right[:, columns]
                 np.minimum(tile, 0.0, out=tile)
                 _exp(tile, gamma)
-            found[rows] += tile @ v[columns]
-            if other > start:
-                found[columns] += tile.T @ v[rows]
-    return found
+            yield rows, columns, tile
 
 
 def median_distance(p, rule="median") -> float:
@@ -234,18 +251,38 @@ def median_distance(p, rule="median") -> float:
     if not len(distance):
         return 1.0
     # the median of squares is no square of the median: of an even number the two middle ones are averaged
-    found = np.median(distance**2 if rule in ("sqrt_half_median_squared", "median_squared") else distance)
+    found = _median(distance**2 if rule in ("sqrt_half_median_squared", "median_squared") else distance)
     found = np.sqrt(found / 2.0) if rule == "sqrt_half_median_squared" else found
     return float(found) if found >= 1e-12 else 1.0
 
 
-def pivoted_cholesky(x, gamma, tolerance=1e-14, max_rank=2000) -> LowRank:
+def _median(values):
+    """np.median of values without NaN: only those between two quantiles of a sample are ordered."""
+    n = len(values)
+    if n < MEDIAN_SAMPLE * 8:
+        return np.median(values)
+    sample = np.sort(values[:: n // MEDIAN_SAMPLE])
+    low, high = sample[int(0.47 * len(sample))], sample[int(0.53 * len(sample))]
+    between = values[(values >= low) & (values <= high)]
+    below = np.count_nonzero(values < low)
+    first, second = (n - 1) // 2 - below, n // 2 - below
+    if first < 0 or second >= len(between):
+        return np.median(values)
+    between.partition([first, second])
+    return 0.5 * (between[first] + between[second])
+
+
+def pivoted_cholesky(x, gamma, tolerance=1e-14, max_rank=2000, complete=False) -> LowRank | None:
     """Low-rank decomposition of the RBF matrix of x, (n,) or (n, k): pivots are added until the residual trace is at most
     `tolerance` of the trace n, or `max_rank` are there.
 
     The spectrum of a Gaussian kernel on [0, 1] dies faster than exponentially (about 15 pivots reach rounding); on the simplex
-    the rank grows with the dimension that the predictions fill. Pivots are taken from blocks of the points with the largest
-    residuals, which makes the work matrix products. O(n r^2) time, O(n r) memory. Harbrecht, Peters and Schneider (2012).
+    the rank grows with the dimension that the predictions fill. Pivots are taken many at a time among the points with
+    the largest residuals, which makes the work matrix products. O(n r^2) time, O(n r) memory. Harbrecht, Peters and
+    Schneider (2012).
+
+    complete: None where `max_rank` pivots among some rows of vectors leave out more than `tolerance` of the trace of these rows,
+    so that they would of all.
     """
     if not gamma > 0:
         raise BadInputError(f"gamma is {gamma}; a positive number is needed.")
@@ -253,26 +290,61 @@ def pivoted_cholesky(x, gamma, tolerance=1e-14, max_rank=2000) -> LowRank:
     most = min(n, max_rank)
     factor, chosen = np.empty((n, min(most, PIVOT_CANDIDATES))), np.empty(0, dtype=np.int64)
     left = np.ones(n)
+    if complete and x.ndim > 1 and _hopeless(x, gamma, tolerance, most):
+        return None
+    step = _pivots_of_scalars if x.ndim == 1 else _pivots_of_vectors
     while len(chosen) < most and left.sum() > tolerance * n:
         r = len(chosen)
-        candidates = np.argpartition(left, n - min(n, PIVOT_CANDIDATES))[-PIVOT_CANDIDATES:]
-        columns = rbf(x, x[candidates], gamma)
-        columns -= factor[:, :r] @ factor[candidates, :r].T
-        # of scalars the smallest ridges turn another rounding into the sixth digit: they keep the order of their sums
-        best = _best if x.ndim == 1 else _best_by_lapack
-        picked, triangle = best(columns[candidates], min(most - r, PIVOT_CANDIDATES))
+        picked, triangle, columns = step(x, gamma, factor[:, :r], chosen, left, most)
         if not len(picked):
             break
-        new = solve_triangular(triangle, columns[:, picked].T, lower=True, check_finite=False).T
+        new = solve_triangular(triangle, columns.T, lower=True, check_finite=False).T
         if r + len(picked) > factor.shape[1]:
             factor = np.column_stack([factor[:, :r], np.empty((n, min(most, 2 * (r + len(picked))) - r))])
         factor[:, r : r + len(picked)] = new
-        chosen = np.concatenate([chosen, candidates[picked]])
-        left -= (new * new).sum(axis=1)
+        chosen = np.concatenate([chosen, picked])
+        left -= np.einsum("ij,ij->i", new, new) if x.ndim > 1 else (new * new).sum(axis=1)
         left[chosen] = 0.0
         np.maximum(left, 0.0, out=left)
     factor = factor[:, : len(chosen)]
     return LowRank(x[chosen], np.tril(factor[chosen]), factor, gamma, float(left.sum() / n))
+
+
+def _pivots_of_scalars(x, gamma, factor, chosen, left, most):
+    """(pivots, triangle of their residuals, residual columns (n, pivots)): of scalars the smallest ridges turn another rounding
+    into the sixth digit, so that pivots and sums keep their order."""
+    n = len(x)
+    candidates = np.argpartition(left, n - min(n, PIVOT_CANDIDATES))[-PIVOT_CANDIDATES:]
+    columns = rbf(x, x[candidates], gamma)
+    columns -= factor @ factor[candidates].T
+    picked, triangle = _best(columns[candidates], min(most - len(chosen), PIVOT_CANDIDATES))
+    return candidates[picked], triangle, columns[:, picked]
+
+
+def _pivots_of_vectors(x, gamma, factor, chosen, left, most):
+    """As `_pivots_of_scalars`. Candidates are compared with each other first; only those taken meet all rows. The first ones are
+    spread over all rows and at most three quarters of all, as the rows that they miss need the rest."""
+    n, r = len(x), len(chosen)
+    if r:
+        size, share, allowed = min(n, LATER_CANDIDATES), LATER_SHARE, most - r
+        candidates = np.argpartition(left, n - size)[n - size :]
+    else:
+        size, share, allowed = min(n, SPREAD_CANDIDATES), FIRST_SHARE, most if most == n else -(-3 * most // 4)
+        candidates = np.linspace(0, n - 1, size).astype(np.int64)
+    block = rbf(x[candidates], x[candidates], gamma)
+    block -= factor[candidates] @ factor[candidates].T
+    picked, triangle = _best_of_many(block, allowed, share)
+    pivots = candidates[picked]
+    columns = rbf(x, x[pivots], gamma)
+    columns -= factor @ factor[pivots].T
+    return pivots, triangle, columns
+
+
+def _hopeless(x, gamma, tolerance, most):
+    """Whether twice as many rows as there may be pivots, spread over all, need more pivots than that."""
+    some = x[np.linspace(0, len(x) - 1, min(len(x), 2 * most)).astype(np.int64)]
+    rows, _ = _picked(rbf(some, some, gamma), most, 0.0, np.finfo(float).eps)
+    return len(some) - np.vdot(rows, rows) > HOPELESS * tolerance * len(some)
 
 
 def _best(block, most):
@@ -297,11 +369,41 @@ def _best(block, most):
     return picked, np.tril(np.array(columns).T[picked]) if columns else np.empty((0, 0))
 
 
-def _best_by_lapack(block, most):
-    """`_best` up to rounding, in a tenth of the time where many pivots are taken."""
-    largest = block.diagonal().max()
-    if largest < np.finfo(float).eps:  # LAPACK takes the first pivot unseen
-        return np.empty(0, dtype=np.int64), np.empty((0, 0))
-    lower, order, rank, _ = dpstrf(block, tol=max(PIVOT_SHARE * largest, np.finfo(float).eps), lower=1)
-    picked = order[: min(rank, most)].astype(np.int64) - 1
-    return picked, np.tril(lower[: len(picked), : len(picked)])
+def _best_of_many(block, most, share):
+    """`_best` up to rounding and for another PIVOT_SHARE, in a fraction of the time; LAPACK, which cannot stop early, where most
+    candidates may be taken."""
+    if 2 * most >= len(block) > PIVOT_CANDIDATES:
+        largest = block.diagonal().max()
+        if largest < np.finfo(float).eps:  # LAPACK takes the first pivot unseen
+            return np.empty(0, dtype=np.int64), np.empty((0, 0))
+        lower, order, rank, _ = dpstrf(block, tol=max(share * largest, np.finfo(float).eps), lower=1)
+        picked = order[: min(rank, most)].astype(np.int64) - 1
+        return picked, np.tril(lower[: len(picked), : len(picked)])
+    rows, picked = _picked(block, most, share, np.finfo(float).eps)
+    return picked, np.tril(rows[:, picked].T)
+
+
+@njit(cache=True)
+def _picked(block, most, share, eps):
+    """(rows (r, m) of the Cholesky factor, pivots (r,)) of a positive semi-definite block (m, m)."""
+    m = len(block)
+    most = min(most, m)
+    left = np.empty(m)
+    for i in range(m):
+        left[i] = block[i, i]
+    rows, picked = np.empty((most, m)), np.empty(most, dtype=np.int64)
+    least, r = max(share * left.max(), eps), 0
+    while r < most:
+        j = left.argmax()
+        if not left[j] >= least:
+            break
+        row = rows[r]
+        row[:] = block[j]
+        for a in range(r):
+            row -= rows[a, j] * rows[a]
+        row /= np.sqrt(left[j])
+        left -= row * row
+        left[j] = -np.inf
+        picked[r] = j
+        r += 1
+    return rows[:r], picked[:r]
