@@ -590,3 +590,65 @@ def test_exponents_that_would_underflow_change_nothing(gamma):
     exact = np.exp(-gamma * cdist(q, q, "sqeuclidean"))
     assert rbf(q, q, gamma) == pytest.approx(exact, rel=1e-9, abs=1e-10)
     assert rbf_times(q, gamma, q) == pytest.approx(exact @ q, rel=1e-9, abs=1e-10)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5])
+def test_one_product_corrects_a_low_rank_to_third_order(share):
+    from harness.estimators.ckce import System, _corrected
+    from harness.math.kernels import pivoted_cholesky
+
+    rng = np.random.default_rng(0)
+    q = rng.dirichlet(np.ones(5), 300)
+    r = np.eye(5)[rng.integers(5, size=300)] - q
+    c, gamma = 75.0, 0.6
+    low = pivoted_cholesky(q, 0.5 / gamma**2, max_rank=int(share * 100))
+    left = low.residual * len(q)
+    system = System(np.column_stack([q, low.factor]), c)
+    value, error = _corrected(q, r, gamma, system, system.solve(r), left)
+    k = q @ q.T + rbf(q, q, 0.5 / gamma**2)
+    w = np.linalg.solve(k + c * np.eye(300), r)
+    exact = np.vdot(w, k @ w)
+    assert abs(value - exact) <= error < 1e-2 * abs(system.primal(r) - exact)
+
+
+def test_trace_of_a_system_weighs_its_diagonal():
+    from harness.estimators.ckce import System
+
+    rng = np.random.default_rng(0)
+    f, weights = rng.standard_normal((50, 4)), rng.random(50)
+    a = np.linalg.inv(f @ f.T + 3.0 * np.eye(50))
+    assert System(f, 3.0).trace(weights) == pytest.approx((a @ f @ f.T @ a).diagonal() @ weights)
+
+
+@pytest.mark.parametrize("n", [100, 600])
+def test_rbf_form_is_the_sum_over_all_pairs(n):
+    from harness.math.kernels import rbf_form
+
+    rng = np.random.default_rng(0)
+    x, v = rng.dirichlet(np.ones(4), n), rng.standard_normal((n, 3))
+    assert rbf_form(x, 2.0, v) == pytest.approx(np.vdot(v, rbf(x, x, 2.0) @ v))
+
+
+def test_the_middle_of_many_values_is_their_median():
+    from harness.math.kernels import _median
+
+    rng = np.random.default_rng(0)
+    for values in (
+        rng.random(100_001),
+        rng.random(100_000),
+        np.zeros(50_000),
+        np.sort(rng.exponential(size=70_000)),
+        np.arange(9.0),
+    ):
+        assert _median(values) == np.median(values)
+    periodic = np.tile([0.0] + [1.0] * 24, 4000)  # a sample of every 25th sees only zeros
+    assert _median(periodic) == 1.0
+
+
+def test_a_low_rank_that_cannot_be_complete_is_given_up():
+    from harness.math.kernels import pivoted_cholesky
+
+    rng = np.random.default_rng(0)
+    many, few = rng.dirichlet(np.ones(10), 1000), np.tile(rng.dirichlet(np.ones(10), 20), (50, 1))
+    assert pivoted_cholesky(many, 2.0, 1e-12, 64, complete=True) is None
+    assert pivoted_cholesky(few, 2.0, 1e-12, 64, complete=True).residual <= 1e-12

@@ -34,8 +34,10 @@ CHOLESKY_MAX_N = 10_000
 AUTO_CHOLESKY_MAX_N = 4000  # samples of which auto holds an n x n matrix
 NOISE_FLOOR_MAX_N = 2000  # samples of which the noise floor may cost another n^3
 MAX_PIVOTS = 256
+FEW_CLASSES, FEW_PIVOTS = 30, 150  # up to so many classes a product costs no more than pivots beyond so many
 MAX_PRODUCTS = 50
 BLOCK_ROWS = 4096
+SMALL_REST = 0.005  # of c: a trace left out that one product with twice the columns mostly makes up for
 NEGLIGIBLE_SHARE = 1e-12  # of ||R||^2 / (4 c), the largest value possible
 
 
@@ -236,14 +238,18 @@ def by_low_rank(q, r, gamma, c, spread, accuracy, low=None):
     """(value, diagnostics) as `CKCE` says; value None where the accuracy is not reached. low: the pivoted Cholesky decomposition,
     None to make it."""
     if low is None:
-        low = pivoted_cholesky(q, rate_of(gamma), max_rank=min(MAX_PIVOTS, int(3 * np.sqrt(len(q))) + 1))
+        most = FEW_PIVOTS if q.shape[1] <= FEW_CLASSES else MAX_PIVOTS
+        low = pivoted_cholesky(q, rate_of(gamma), max_rank=min(most, int(3 * np.sqrt(len(q))) + 1))
     system, left = System(np.column_stack([q, low.factor]), c), low.residual * len(q)
     value, error, products = system.primal(r), 0.0, 0
     if left > 0.0:
         x = system.solve(r)
         error = left * (1.0 + left / c) ** 2 * (x * x).sum()
         if not error <= accuracy * value:
-            value, error, products = _refined(q, r, gamma, system, x, left, accuracy)
+            if left <= SMALL_REST * c:
+                value, error, products = *_corrected(q, r, gamma, system, x, left), 1
+            if not (products and error <= _enough(value, r, c, accuracy)):
+                value, error, products = _refined(q, r, gamma, system, x, left, accuracy)
     missing = np.maximum(1.0 - np.einsum("ij,ij->i", low.factor, low.factor), 0.0)  # diagonal of E
     diagnostics = {
         "rank": low.factor.shape[1],
@@ -258,6 +264,22 @@ def by_low_rank(q, r, gamma, c, spread, accuracy, low=None):
 
 def _enough(value, r, c, accuracy):
     return max(accuracy * value, NEGLIGIBLE_SHARE * (r * r).sum() / (4.0 * c))
+
+
+def _corrected(q, r, gamma, system, x, left):
+    """(value, bound of its error) of third order in E, from one product with X = P R and Y = P X at once, see `CKCE`."""
+    c, d = system.c, x.shape[1]
+    both = np.column_stack([x, system.solve(x)])
+    y = both[:, d:]
+    image = times(q, gamma, both)
+    s = r - image[:, :d] - c * x
+    t = image[:, d:] + c * y - x
+    solved = system.solve(np.column_stack([s, t]))
+    z = solved[:, :d]
+    value = np.vdot(x, r - c * x) + np.vdot(x - 2.0 * c * y, s) + np.vdot(s + 2.0 * c * t, z) - c * np.vdot(z, z)
+    of_x, of_s, of_t, of_z = (np.linalg.norm(v) for v in (x, s, t, z))
+    rounding = np.finfo(float).eps * 4.0 * len(x) * of_x**2  # of the products, K being at most 2 n
+    return value, left * of_z * (of_z + 2.0 * of_s / c + 2.0 * of_t) + rounding
 
 
 def _refined(q, r, gamma, system, x, left, accuracy):

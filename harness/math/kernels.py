@@ -192,10 +192,11 @@ def rbf_form(x, gamma, v):
 
 
 def _upper_tiles(x, gamma):
-    """(rows, columns, tile of G) on and above the diagonal."""
+    """(rows, columns, tile of G) on and above the diagonal; a tile lives until the next one is asked for."""
     squares = -gamma * (x * x).sum(axis=1)
     ones = np.ones(len(x))
     left, right = np.column_stack([2.0 * gamma * x, squares, ones]), np.column_stack([x, ones, squares]).T.copy()
+    room = np.empty(TILE_ROWS * TILE_ROWS)  # one for all tiles: to allocate is as dear as exp
     for start in range(0, len(x), TILE_ROWS):
         rows = slice(start, start + TILE_ROWS)
         for other in range(start, len(x), TILE_ROWS):
@@ -203,7 +204,8 @@ def _upper_tiles(x, gamma):
             if gamma >= SHARP_GAMMA:
                 tile = rbf(x[rows], x[columns], gamma)
             else:
-                tile = left[rows] @ right[:, columns]
+                height, width = min(TILE_ROWS, len(x) - start), min(TILE_ROWS, len(x) - other)
+                tile = np.matmul(left[rows], right[:, columns], out=room[: height * width].reshape(height, width))
                 np.minimum(tile, 0.0, out=tile)
                 _exp(tile, gamma)
             yield rows, columns, tile
