@@ -652,3 +652,13 @@ def test_a_low_rank_that_cannot_be_complete_is_given_up():
     many, few = rng.dirichlet(np.ones(10), 1000), np.tile(rng.dirichlet(np.ones(10), 20), (50, 1))
     assert pivoted_cholesky(many, 2.0, 1e-12, 64, complete=True) is None
     assert pivoted_cholesky(few, 2.0, 1e-12, 64, complete=True).residual <= 1e-12
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 50, 999, 1000])
+def test_the_median_difference_is_that_of_all_pairs(n):
+    from harness.math.kernels import _median_difference
+
+    rng = np.random.default_rng(n)
+    for v in (rng.random(n), rng.random(n).round(1), rng.beta(5.0, 0.1, n), np.where(rng.random(n) < 0.5, 0.0, 1.0), np.zeros(n)):
+        differences = np.abs(v[:, None] - v)[np.triu_indices(n, 1)]
+        assert _median_difference(np.sort(v)) == pytest.approx(np.median(differences), rel=1e-14, abs=1e-300)

@@ -33,6 +33,7 @@ UNDERFLOW_GAMMA = 0.5 * -LOG_NEGLIGIBLE  # squared distances of predictions are 
 MEDIAN_RULES = ("median", "median_with_diagonal", "median_of_positive", "sqrt_half_median_squared", "median_squared")
 ALL_PAIRS_UP_TO = 2000  # rows of which all pairs count for the median distance
 SUBSAMPLE_ROWS = 1000  # rows taken of more
+LEAST_OF_SCALARS = 1e-5  # a median distance below it is taken from the vectors (1 - p, p) as they were rounded
 MEDIAN_SAMPLE = 4000  # values of which quantiles tell where the median is
 
 
@@ -245,6 +246,10 @@ def median_distance(p, rule="median") -> float:
     if len(p) > ALL_PAIRS_UP_TO:
         order = np.lexsort((p @ np.arange(p.shape[1]), np.einsum("ij,ij->i", p, p)))  # the product parts rows of equal length
         p = p[order[np.linspace(0, len(p) - 1, SUBSAMPLE_ROWS).astype(int)]]
+    if rule == "median" and p.shape[1] == 2 and len(p) > 1 and (p[:, 0] == 1.0 - p[:, 1]).all():
+        found = np.sqrt(2.0) * _median_difference(np.sort(p[:, 1]))
+        if found >= LEAST_OF_SCALARS:
+            return float(found)
     distance = pdist(p)
     if rule == "median_with_diagonal":
         distance = np.concatenate([distance, distance, np.zeros(len(p))])
@@ -256,6 +261,56 @@ def median_distance(p, rule="median") -> float:
     found = _median(distance**2 if rule in ("sqrt_half_median_squared", "median_squared") else distance)
     found = np.sqrt(found / 2.0) if rule == "sqrt_half_median_squared" else found
     return float(found) if found >= 1e-12 else 1.0
+
+
+@njit(cache=True)
+def _close_pairs(v, t):
+    """How many pairs of the sorted v are at most t apart."""
+    count, i = 0, 0
+    for j in range(len(v)):
+        while v[j] - v[i] > t:
+            i += 1
+        count += j - i
+    return count
+
+
+@njit(cache=True)
+def _median_difference(v):
+    """The median of v_j - v_i, i < j, of the sorted v (n,): bisection for an interval (low, high] that holds the middle and O(n)
+    differences, which alone are ordered."""
+    n = len(v)
+    pairs = n * (n - 1) // 2
+    first, second = (pairs - 1) // 2, pairs // 2
+    equal = _close_pairs(v, 0.0)
+    if equal > second:
+        return 0.0
+    if equal > first:  # of the two in the middle one is 0, and the other the least difference that is not
+        steps = np.diff(v)
+        return 0.5 * steps[steps > 0.0].min()
+    low, high, below, within = 0.0, v[n - 1] - v[0], equal, pairs
+    while within - below > 4 * n:
+        t = 0.5 * (low + high)
+        if not low < t < high:
+            break
+        count = _close_pairs(v, t)
+        if count <= first:
+            low, below = t, count
+        elif count > second:
+            high, within = t, count
+        else:
+            break
+    found, taken = np.empty(within - below), 0
+    start, stop = 0, 0  # rows i < start are more than high away, those from stop on at most low
+    for j in range(n):
+        while v[j] - v[start] > high:
+            start += 1
+        while stop < j and v[j] - v[stop] > low:
+            stop += 1
+        for i in range(start, stop):
+            found[taken] = v[j] - v[i]
+            taken += 1
+    found.sort()
+    return 0.5 * (found[first - below] + found[second - below])
 
 
 def _median(values):
