@@ -161,7 +161,7 @@ class CKCE:
             return system.primal(r), {"rank": system.features.shape[1], "noise_floor": system.trace(spread)}
         small = self.method == "auto" and len(q) <= CHOLESKY_FASTEST_UP_TO
         if small and len(q) > EXACT_RANK_FROM and q.shape[1] == 2:
-            low = pivoted_cholesky(q, rate_of(gamma), max_rank=EXACT_RANK)
+            low = pivoted_cholesky(q, rate_of(gamma), max_rank=EXACT_RANK, spread=True)
             if low.residual <= EXACT_RESIDUAL:
                 value, diagnostics = by_low_rank(q, r, gamma, c, spread, min(self.accuracy, EXACT_ACCURACY), low)
                 if value is not None and not diagnostics["products"]:
@@ -239,7 +239,7 @@ def by_low_rank(q, r, gamma, c, spread, accuracy, low=None):
     None to make it."""
     if low is None:
         most = FEW_PIVOTS if q.shape[1] <= FEW_CLASSES else MAX_PIVOTS
-        low = pivoted_cholesky(q, rate_of(gamma), max_rank=min(most, int(3 * np.sqrt(len(q))) + 1))
+        low = pivoted_cholesky(q, rate_of(gamma), max_rank=min(most, int(3 * np.sqrt(len(q))) + 1), spread=True)
     system, left = System(np.column_stack([q, low.factor]), c), low.residual * len(q)
     value, error, products = system.primal(r), 0.0, 0
     if left > 0.0:

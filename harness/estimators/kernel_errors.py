@@ -168,7 +168,7 @@ class SKCE:
         if self.method == "features":
             f = fourier_features(q, gamma, int(self.features), rng)
             return ((f.T @ r) ** 2).sum(), f.shape[1]
-        low = pivoted_cholesky(q, rate_of(gamma), COMPLETE_TRACE, int(2 * np.sqrt(len(q))) + 1, complete=True)
+        low = pivoted_cholesky(q, rate_of(gamma), COMPLETE_TRACE, int(2 * np.sqrt(len(q))) + 1, spread=True, complete=True)
         if low is not None and low.residual <= COMPLETE_TRACE:
             f = np.column_stack([q, low.factor])
             return ((f.T @ r) ** 2).sum(), f.shape[1]

@@ -329,7 +329,7 @@ def _median(values):
     return 0.5 * (between[first] + between[second])
 
 
-def pivoted_cholesky(x, gamma, tolerance=1e-14, max_rank=2000, complete=False) -> LowRank | None:
+def pivoted_cholesky(x, gamma, tolerance=1e-14, max_rank=2000, spread=False, complete=False) -> LowRank | None:
     """Low-rank decomposition of the RBF matrix of x, (n,) or (n, k): pivots are added until the residual trace is at most
     `tolerance` of the trace n, or `max_rank` are there.
 
@@ -337,6 +337,9 @@ def pivoted_cholesky(x, gamma, tolerance=1e-14, max_rank=2000, complete=False) -
     the rank grows with the dimension that the predictions fill. Pivots are taken many at a time among the points with
     the largest residuals, which makes the work matrix products. O(n r^2) time, O(n r) memory. Harbrecht, Peters and
     Schneider (2012).
+
+    spread: the first pivots of vectors are spread over all rows, which is sooner done for a rank a few per cent larger. Not for
+    the smallest ridges, which turn another choice of pivots into the ninth digit.
 
     complete: None where `max_rank` pivots among some rows of vectors leave out more than `tolerance` of the trace of these rows,
     so that they would of all.
@@ -349,7 +352,7 @@ def pivoted_cholesky(x, gamma, tolerance=1e-14, max_rank=2000, complete=False) -
     left = np.ones(n)
     if complete and x.ndim > 1 and _hopeless(x, gamma, tolerance, most):
         return None
-    step = _pivots_of_scalars if x.ndim == 1 else _pivots_of_vectors
+    step = _spread_pivots if spread and x.ndim > 1 else _pivots
     while len(chosen) < most and left.sum() > tolerance * n:
         r = len(chosen)
         picked, triangle, columns = step(x, gamma, factor[:, :r], chosen, left, most)
@@ -360,26 +363,27 @@ def pivoted_cholesky(x, gamma, tolerance=1e-14, max_rank=2000, complete=False) -
             factor = np.column_stack([factor[:, :r], np.empty((n, min(most, 2 * (r + len(picked))) - r))])
         factor[:, r : r + len(picked)] = new
         chosen = np.concatenate([chosen, picked])
-        left -= np.einsum("ij,ij->i", new, new) if x.ndim > 1 else (new * new).sum(axis=1)
+        left -= (new * new).sum(axis=1)
         left[chosen] = 0.0
         np.maximum(left, 0.0, out=left)
     factor = factor[:, : len(chosen)]
     return LowRank(x[chosen], np.tril(factor[chosen]), factor, gamma, float(left.sum() / n))
 
 
-def _pivots_of_scalars(x, gamma, factor, chosen, left, most):
-    """(pivots, triangle of their residuals, residual columns (n, pivots)): of scalars the smallest ridges turn another rounding
-    into the sixth digit, so that pivots and sums keep their order."""
+def _pivots(x, gamma, factor, chosen, left, most):
+    """(pivots, triangle of their residuals, residual columns (n, pivots)), from the rows of the largest residuals."""
     n = len(x)
     candidates = np.argpartition(left, n - min(n, PIVOT_CANDIDATES))[-PIVOT_CANDIDATES:]
     columns = rbf(x, x[candidates], gamma)
     columns -= factor @ factor[candidates].T
-    picked, triangle = _best(columns[candidates], min(most - len(chosen), PIVOT_CANDIDATES))
+    block, allowed = columns[candidates], min(most - len(chosen), PIVOT_CANDIDATES)
+    # of scalars the smallest ridges turn another rounding into the sixth digit: they keep the order of their sums
+    picked, triangle = _best(block, allowed) if x.ndim == 1 else _best_by_lapack(block, allowed, PIVOT_SHARE)
     return candidates[picked], triangle, columns[:, picked]
 
 
-def _pivots_of_vectors(x, gamma, factor, chosen, left, most):
-    """As `_pivots_of_scalars`. Candidates are compared with each other first; only those taken meet all rows. The first ones are
+def _spread_pivots(x, gamma, factor, chosen, left, most):
+    """As `_pivots`. Candidates are compared with each other first; only those taken meet all rows. The first ones are
     spread over all rows and at most three quarters of all, as the rows that they miss need the rest."""
     n, r = len(x), len(chosen)
     if r:
@@ -426,16 +430,20 @@ def _best(block, most):
     return picked, np.tril(np.array(columns).T[picked]) if columns else np.empty((0, 0))
 
 
+def _best_by_lapack(block, most, share):
+    """`_best` up to rounding and for another PIVOT_SHARE, in a tenth of the time where many pivots are taken."""
+    largest = block.diagonal().max()
+    if largest < np.finfo(float).eps:  # LAPACK takes the first pivot unseen
+        return np.empty(0, dtype=np.int64), np.empty((0, 0))
+    lower, order, rank, _ = dpstrf(block, tol=max(share * largest, np.finfo(float).eps), lower=1)
+    picked = order[: min(rank, most)].astype(np.int64) - 1
+    return picked, np.tril(lower[: len(picked), : len(picked)])
+
+
 def _best_of_many(block, most, share):
-    """`_best` up to rounding and for another PIVOT_SHARE, in a fraction of the time; LAPACK, which cannot stop early, where most
-    candidates may be taken."""
-    if 2 * most >= len(block) > PIVOT_CANDIDATES:
-        largest = block.diagonal().max()
-        if largest < np.finfo(float).eps:  # LAPACK takes the first pivot unseen
-            return np.empty(0, dtype=np.int64), np.empty((0, 0))
-        lower, order, rank, _ = dpstrf(block, tol=max(share * largest, np.finfo(float).eps), lower=1)
-        picked = order[: min(rank, most)].astype(np.int64) - 1
-        return picked, np.tril(lower[: len(picked), : len(picked)])
+    """`_best_by_lapack`, compiled where few of the candidates may be taken: LAPACK cannot stop early."""
+    if 2 * most >= len(block):
+        return _best_by_lapack(block, most, share)
     rows, picked = _picked(block, most, share, np.finfo(float).eps)
     return picked, np.tril(rows[:, picked].T)
 
