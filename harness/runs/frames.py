@@ -262,7 +262,7 @@ def _twelve_digits(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Rounded to twelve significant digits, -inf for none."""
     import numpy as np
 
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         place = 10.0 ** (11 - np.floor(np.log10(np.where(values != 0.0, np.abs(values), 1.0))))
         rounded = np.round(values * place) / place
     return np.where(np.isnan(rounded), -np.inf, rounded)
