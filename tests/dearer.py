@@ -223,6 +223,20 @@ test_unchanged.py::test_what_was_kept_and_is_damaged_is_not_believed[content6]
 test_unchanged.py::test_what_was_kept_and_is_damaged_is_not_believed[{]
 test_unchanged.py::test_what_was_kept_and_is_damaged_is_not_believed[null]
 test_unchanged.py::test_what_was_kept_and_is_damaged_is_not_believed[[]]
+test_unchanged.py::test_what_was_kept_and_is_damaged_is_not_believed[{"digest": "0"}]
+test_unchanged.py::test_other_records_are_noticed[flipped]
+test_unchanged.py::test_other_settings_are_another_run
+test_unchanged.py::test_an_edited_or_deleted_result_is_drawn_again[True-.csv]
+test_unchanged.py::test_what_rests_on_more_is_never_kept[other3]
+test_variations.py::test_a_variation_writes_nothing_of_the_papers
+test_judge_command.py::test_names_of_classes_in_an_npz_are_what_classes_are_called
+test_config.py::test_globs_expand_without_a_sweep
+test_certified.py::test_a_missing_term_is_seen[bias of a held-out smoother]
+test_problems.py::test_conditional_truths_equal_brute_force[dirichlet3_overconfident]
+test_judging_gain.py::test_intervals_of_the_gain_cover_what_the_maps_gain_on_new_rows
+test_kernel_errors.py::test_exponents_that_would_underflow_change_nothing[1000000.0]
+test_outside_records.py::test_the_page_says_imported
+test_run.py::test_an_estimator_that_ends_its_process_fails_cell_by_cell_and_nothing_else_does
 """.split("\n")[1:-1]
 
 
