@@ -2,7 +2,7 @@
 
     python benchmarks/arena_memory.py [OUT.csv]
 
-What is measured is one estimate on one sample, above what was resident just before (harness.common.peak_memory), after a first
+What is measured is one estimate on one sample, above what was resident just before (benchmarks/peak_memory.py), after a first
 estimate on 200 rows, so that libraries and compiled code that are loaded once do not count. One thread.
 """
 
@@ -15,8 +15,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from peak_memory import Peak, peak_of
 
-from harness.common.peak_memory import Peak, peak_of
 from harness.common.threads import one_thread
 from harness.estimators.base import EstimatorSpec, apply
 from harness.math.notions import reduce

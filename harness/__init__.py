@@ -31,6 +31,8 @@ from harness.common.version import VERSION
 from harness.errors import BadInputError, UndefinedError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     import pandas as pd
     from numpy.typing import ArrayLike
@@ -91,6 +93,7 @@ def estimate(
     y: ArrayLike,
     notion: str = "top_label",
     rng: np.random.Generator | int | None = None,
+    classes: Sequence[Any] | None = None,
 ) -> dict[str, Estimate]:
     """The calibration errors of one's own predictions, as one estimator gives them.
 
@@ -102,13 +105,16 @@ def estimate(
         Predicted probabilities: of class 1, or of k classes with rows that sum to 1. With (n,) and the notion "top_label", p is
         the confidence, and y says whether the prediction was right.
     y : array_like of shape (n,)
-        Labels, integers in {0, 1} or in 0..k-1.
+        Labels, integers in {0, 1} or in 0..k-1, or names of classes.
     notion : {"top_label", "binary", "classwise", "canonical"}
         Which reduction of (p, y) is judged: the confidence in the predicted class, the probability of class 1, every class by
         itself (the mean over the classes is returned), or the whole vector.
     rng : numpy.random.Generator or int, optional
         What an estimator draws from that needs randomness; an integer is its seed. The default is the seed 0: the same call gives
         the same numbers.
+    classes : sequence, optional
+        Names of the k classes: of the numbers 0..k-1 in y, and of the columns of an array. Columns of a data frame that are
+        named by class (cat, p_cat, prob_cat) are matched by name.
 
     Returns
     -------
@@ -148,9 +154,9 @@ def estimate(
             f"estimator is {made!r}; an id, an object that can be called as (p, y, rng), or a function is needed."
         )
     spec = EstimatorSpec.of(made)
-    reduced_p, reduced_y = reduce(p, y, notion)
-    classes = reduced_p.shape[1] if reduced_p.ndim == 2 else 2
-    reason = spec.out_of_range(notion, len(reduced_p), classes) or spec.unavailable
+    reduced_p, reduced_y = reduce(p, y, notion, classes)
+    k = reduced_p.shape[1] if reduced_p.ndim == 2 else 2
+    reason = spec.out_of_range(notion, len(reduced_p), k) or spec.unavailable
     if spec.needs_posterior:
         reason = "the estimator needs the true posterior, which only a problem knows"
     if reason:

@@ -23,4 +23,5 @@ class MeanGap:
     null_bias = 0.05  # largest |mean estimate| on calibrated samples of 2,000 that is normal for it
 
     def __call__(self, p, y, rng=None):
+        # an estimate with its own interval is still a point: Estimate(value, low, high, level=0.95)
         return {"l1": Estimate(float(abs(np.mean(p) - np.mean(y))))}

@@ -7,6 +7,8 @@ import pytest
 from dearer import is_dearer
 from hypothesis import settings
 
+from harness.common import strangers
+
 os.environ.setdefault("MPLBACKEND", "Agg")
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")  # as in a run's workers; small problems on several threads take ten times as long
@@ -29,6 +31,12 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if is_dearer(item.nodeid):
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(autouse=True)
+def no_code_but_ours(monkeypatch):
+    """Each test begins as a process that has imported nobody else's code: ours may be computed in it."""
+    monkeypatch.setattr(strangers, "_ran", set())
 
 
 @pytest.fixture(autouse=True)

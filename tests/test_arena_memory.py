@@ -1,14 +1,18 @@
 """Peak memory: what a call needs is found in a process of its own, whatever this process did before; how the page shows it."""
 
 import os
+import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from harness.common import peak_memory
-from harness.common.peak_memory import peak_of
 from harness.report import arena_memory
+
+sys.path.append(str(Path(__file__).resolve().parent.parent / "benchmarks"))
+import peak_memory  # noqa: E402
+from peak_memory import peak_of  # noqa: E402
 
 MB = 1_000_000
 

@@ -102,6 +102,31 @@ def test_readmes_estimator_is_judged_once_and_its_second_run_computes_nothing(co
     assert code == 0 and "8 done before, 0 computed" in text and digests(folder) == first
 
 
+INTERVAL = """
+from dataclasses import dataclass
+from harness import Estimate
+
+@dataclass(frozen=True)
+class mine:
+    notions = ("binary",)
+    estimands = ("l1",)
+    null_bias = 0.2
+
+    def __call__(self, p, y, rng=None):
+        value = abs(float(p.mean() - y.mean()))
+        return {{"l1": Estimate(value, value - 0.1, value + 0.3, 0.95, kind="{kind}")}}
+"""
+
+
+def test_an_interval_without_a_point_has_no_regret_and_is_told_why(compare, module):
+    module("my_module", INTERVAL.format(kind="interval"))
+    code, _, err = compare("my_module.mine", "reps=2", "notion=binary")
+    assert code == 2 and "no regret; if the value is an estimate, return kind='point'" in err
+    module("my_point", INTERVAL.format(kind="point"))
+    code, text, err = compare("my_point.mine", "reps=2", "notion=binary")
+    assert code == 0 and "the RMSE of mine is" in text, err
+
+
 def test_from_python_an_estimator_typed_at_a_prompt_is_not_recorded(held, out, monkeypatch):
     patched(monkeypatch)
     import __main__

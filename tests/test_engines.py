@@ -14,6 +14,7 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -225,6 +226,122 @@ def test_a_dead_worker_costs_nothing_and_a_crashing_estimator_its_own_cells(engi
         assert len(reasons) == 4 and reasons.str.contains(said).all()
 
 
+OTHERS = """
+import sys
+import numpy as np
+
+def changes_numpy(p, y):
+    np.abs = lambda x, *rest, **names: 0 * x + 7.0
+    return 0.25
+def changes_the_sample(p, y):
+    for array in (p, y):
+        try:
+            array.setflags(write=True)
+        except ValueError:
+            continue
+        array.sort()
+    return float(p[0])
+def measures(p, y):
+    return float(np.abs(p - y).mean()) + len([name for name in sys.modules if name == "harness_neighbour"])
+class Draws:
+    notions = ("binary",)
+    def sample(self, n, rng):
+        np.abs = lambda x, *rest, **names: 0 * x + 5.0
+        p = rng.random(n)
+        return p, (p > 0.5).astype(int)
+    def truth(self, estimand, notion):
+        np.sqrt = np.sum = lambda x, *rest, **names: 9.0
+        return 0.5
+"""
+AT_IMPORT = """
+import numpy as np
+np.abs = np.sqrt = lambda x, *rest, **names: 0 * x + 3.0
+def changes_at_import(p, y):
+    return 0.25
+"""
+OURS = ["problem=[beta_overconfident,beta_wavy]", "notion=all", "estimator=[binned15,debiased15]", "n=100", "reps=6"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["serial", *WHERE], indirect=True)
+def test_nobody_s_code_changes_the_numbers_of_others(engine, tmp_path, module, monkeypatch):
+    """An estimator, a module that is imported and a problem change numpy; an estimator opens the sample it is given."""
+    for name in ("abs", "sqrt", "sum"):
+        monkeypatch.setattr(np, name, getattr(np, name))  # put back: planning imports modules into this process
+    module("harness_others", OTHERS)
+    measures = "+estimator.measures._target_=harness_others.measures"
+    alone = Experiment.of([*OURS, measures, "engine=serial", f"out={tmp_path / 'alone'}"])
+    alone.compute(quiet=True)
+    expected = alone.records()
+    module("harness_neighbour", AT_IMPORT)
+    names = ("changes_numpy", "changes_the_sample")
+    others = [f"+estimator.{name}._target_=harness_others.{name}" for name in names]
+    others += ["+estimator.changes_at_import._target_=harness_neighbour.changes_at_import"]
+    others += ["+problem.draws._target_=harness_others.Draws"]
+    run = Experiment.of([*OURS, measures, *others, *engine, f"out={tmp_path / 'beside'}"])
+    assert run.compute(quiet=True)["failed"] == 0
+    found = run.records()
+    assert set(found["estimator"]) == {*expected["estimator"], *names, "changes_at_import"}
+    same_records(expected, found[found["key"].isin(expected["key"])])
+    truths = ["problem", "notion", "estimand", "truth", "truth_error"]
+    of_ours = [frame[frame["problem"] != "draws"][truths].dropna().drop_duplicates() for frame in (expected, found)]
+    assert len(of_ours[0]) > 4
+    pd.testing.assert_frame_equal(*(frame.sort_values(truths).reset_index(drop=True) for frame in of_ours), check_exact=True)
+
+
+TEXTS = r"""
+from harness import Estimate, UndefinedError
+
+class Mute(Exception):
+    def __str__(self):
+        raise RuntimeError("no text")
+class Odd(SyntaxError):
+    filename = 3
+def no_utf8(p, y):
+    raise FileNotFoundError("no file \udc80.csv")
+def mute(p, y):
+    raise Mute()
+def odd(p, y):
+    raise Odd()
+def steers(p, y):
+    raise ValueError("\x1b[2J\r\x07\x9b31m\u202e")
+def undefined(p, y):
+    raise UndefinedError("\udc80 \x1b[2J")
+def undefined_and_mute(p, y):
+    raise type("MuteToo", (UndefinedError,), {"__str__": Mute.__str__})
+def names(p, y):
+    return {"l1" if len(p) == 16 else "l1\udc80\x1b": 0.5}  # of 16 it is tried before
+def diagnoses(p, y):
+    return Estimate(0.5, diagnostics={"\udc80\x1b": 1.0})
+"""
+FAILED = {
+    "no_utf8": r"FileNotFoundError: no file \udc80.csv", "mute": "Mute: (its message cannot be read", "odd": "Odd: cannot be",
+    "steers": r"ValueError: \x1b[2J\r\x07\x9b31m\u202e", "names": r"estimand is 'l1\udc80\x1b'",
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["serial", *WHERE], indirect=True)
+def test_a_text_that_cannot_be_written_costs_its_own_cells(engine, out, module):
+    module("harness_texts", TEXTS)
+    names = [*FAILED, "undefined", "undefined_and_mute", "diagnoses"]
+    own = [f"+estimator.{name}._target_=harness_texts.{name}" for name in names]
+    asked = ["problem=beta_wavy", "n=40", "reps=4", "estimator=[binned15]", *own, *engine]
+    for _ in range(2):
+        run = Experiment.of(asked)
+        assert run.compute(quiet=True)["failed"] == 4 * len(FAILED)
+    found = run.records()
+    state = found.groupby("estimator")["status"].agg(lambda states: "|".join(set(states))).to_dict()
+    undefined = dict.fromkeys(("undefined", "undefined_and_mute"), "undefined")
+    assert state == {**dict.fromkeys(FAILED, "failed"), **undefined, "binned15": "ok", "diagnoses": "ok"}
+    for name, message in FAILED.items():
+        reasons = found.loc[found["estimator"] == name, "reason"]
+        assert len(reasons) == 4 and reasons.str.contains(message, regex=False).all(), reasons.iloc[0]
+    texts = found[["reason", "diagnostics", "estimand"]].fillna("").to_numpy().ravel()
+    assert not any("\x1b" in text or "\udc80" in text for text in texts)
+    assert set(found.loc[found["estimator"] == "diagnoses", "diagnostics"]) == {r'{"\\udc80\\x1b": 1.0}'}
+
+
 def processes_below(pid):
     """The processes that a process started, and those that these did."""
     found = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
@@ -317,7 +434,7 @@ def test_a_worker_that_does_not_see_the_folder_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(engines, "SEEN_WITHIN", 0.0)
     absent = tmp_path / "out" / "runs" / "some.json"
     with pytest.raises(BadInputError, match="does not see the folder .*out; out must be a folder that all workers share"):
-        engines._guarded(0, b"", 1, guard.Limits(1, 1), guard.Driver.here(), absent, "run")
+        engines._guarded(0, b"", 1, None, guard.Limits(1, 1), guard.Driver.here(), absent, "run")
 
 
 def launched(launcher, out, *more, env=None):

@@ -1,10 +1,8 @@
 """What goes wrong outside of the harness: answers that are no numbers, damaged stores, full disks, folders that cannot be."""
 
 import errno
-import importlib
 import os
 import re
-import signal
 import time
 from fractions import Fraction
 
@@ -163,38 +161,11 @@ def test_a_loop_of_links_a_device_and_nobody_s_home_are_no_folders(tmp_path):
             out_folder(str(given))
 
 
-@pytest.mark.parametrize("seconds, ended", [(0.1, True), (60, False)])
-def test_a_signal_waits_for_the_end_of_an_import_but_not_for_ever(tmp_path, monkeypatch, seconds, ended):
-    """Native code that is being loaded ends the process where something is raised in it."""
-    monkeypatch.setattr(guard, "IMPORTS_WITHIN", 0.3 if not ended else 30.0)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    name = f"told_to_stop_{ended}".lower()
-    told = "import os, signal, time\nos.kill(os.getpid(), signal.SIGTERM)\nend = time.monotonic() + {}\n"
-    (tmp_path / f"{name}.py").write_text(
-        told.format(seconds) + "while time.monotonic() < end:\n    time.sleep(0.01)\nopen('whole', 'w').close()\n"
-    )
-    monkeypatch.chdir(tmp_path)
-    before = signal.signal(signal.SIGTERM, guard.terminated)
-    try:
-        with pytest.raises(guard.TerminatedError):
-            importlib.import_module(name)
-            time.sleep(60)
-    finally:
-        signal.signal(signal.SIGTERM, before)
-        guard.stopped.clear()
-    assert (tmp_path / "whole").exists() is ended
+@pytest.mark.parametrize("kind, status", [(guard.TerminatedError, 143), (KeyboardInterrupt, 130)])
+def test_an_interruption_is_one_sentence_and_a_status(monkeypatch, capsys, kind, status):
+    def interrupted(arguments):
+        raise kind
 
-
-@pytest.mark.parametrize("handler, status", [(guard.terminated, 143), (guard.interrupted, 130)])
-def test_a_signal_in_the_middle_of_an_import_is_an_interruption(monkeypatch, capsys, handler, status):
-    """numpy turns what is raised while it is imported into an AttributeError of its own."""
-
-    def importing(arguments):
-        try:
-            handler(0, None)
-        except KeyboardInterrupt:
-            raise AttributeError("module 'numpy._core' has no attribute 'x'") from None
-
-    monkeypatch.setattr(command_line, "dispatch", importing)
+    monkeypatch.setattr(command_line, "dispatch", interrupted)
     assert command_line.main(["status"]) == status
     assert capsys.readouterr().err == "calharness: interrupted\n"

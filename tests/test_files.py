@@ -542,10 +542,11 @@ def test_what_is_said_of_a_file_is_documented():
     import dataclasses
     import inspect
 
+    from harness.math.columns import PROBABILITY_NAMES
     from harness.sources.forms import terms
 
     text = inspect.getdoc(Predictions)
-    names = {*terms.PROBABILITY_NAMES, *terms.LOGIT_NAMES, *terms.LABEL_NAMES, *terms.CLASS_NAMES}
+    names = {*PROBABILITY_NAMES, *terms.LOGIT_NAMES, *terms.LABEL_NAMES, *terms.CLASS_NAMES}
     names |= {field.name for field in dataclasses.fields(Predictions)} | {f"{no}/{yes}" for no, yes in terms.PAIRS}
     assert not [name for name in names if name not in text]
 

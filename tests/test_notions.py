@@ -135,7 +135,7 @@ BAD = {
     "label not whole": (P3, [0, 1, 0.5, 1], ["y holds 0.5", "row 2", "integers 0..2"]),
     "label NaN": ([0.5, 0.5], [0.0, np.nan], ["y holds nan", "row 1", "integers 0..1"]),
     "label infinite": ([0.5, 0.5], [0.0, np.inf], ["y holds inf", "row 1", "integers 0..1"]),
-    "text": ([0.5, 0.5], ["cat", "dog"], ["y has type", "numbers are needed"]),
+    "text": ([0.5, 0.5], ["cat", "dog"], ["y holds names", "classes="]),
     "objects": (np.array([0.5, None]), [0, 1], ["p has type object", "numbers are needed"]),
     "ragged": ([[0.5, 0.5], [1.0]], [0, 1], ["p is ragged", "an array of numbers is needed"]),
 }  # fmt: skip

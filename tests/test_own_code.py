@@ -32,6 +32,12 @@ def files(tmp_path, monkeypatch):
             del sys.modules[name]
 
 
+def restart():
+    """Take the user's modules out of Python, as a restart would."""
+    for name in [name for name in sys.modules if name.startswith("own_")]:
+        del sys.modules[name]
+
+
 def value(target):
     """(what the estimator gives, its key), by a run in this session."""
     frame = harness.run([*RUN, f"+estimator.mine._target_={target}"])
@@ -46,16 +52,21 @@ TWO = "import own_between\ndef mine(p, y):\n    return own_between.number()\n"
 
 @pytest.mark.parametrize("source", [ASKS, LATE, TWO], ids=["from", "inside a function", "through another"])
 def test_a_changed_helper_is_another_estimator_and_its_new_code_runs(out, files, source):
-    """Edits of equal size within a second, which Python's own compiled files do not notice."""
+    """The old code never runs under the new key: the process that imported it refuses."""
     files({"own_main.py": source, "own_between.py": "from own_helper import number\n"})
     keys = set()
     for i in (1, 2, 3):
-        files({"own_helper.py": f"def number():\n    return 0.{i}\n"})
+        files({"own_helper.py": f"def number():\n    return 0.{i}{'0' * i}\n"})
+        if keys:
+            with pytest.raises(BadInputError, match="own_helper.py changed after Python imported it; restart Python"):
+                value("own_main.mine")
+        restart()
         found, key = value("own_main.mine")
         assert found == i / 10
         keys.add(key)
     assert len(keys) == 3
-    files({"own_helper.py": "def number():\n    return 0.1\n"})
+    files({"own_helper.py": "def number():\n    return 0.10\n"})
+    restart()
     found, key = value("own_main.mine")
     assert found == 0.1 and key in keys  # what was there before has its old key
 
@@ -64,8 +75,9 @@ def test_two_estimators_of_one_helper_both_get_its_new_code(out, files):
     files({"own_a.py": ASKS, "own_b.py": ASKS, "own_helper.py": "def number():\n    return 0.1\n"})
     both = [*RUN, "+estimator.a._target_=own_a.mine", "+estimator.b._target_=own_b.mine"]
     assert set(harness.run(both)["value"]) == {0.1}
-    files({"own_helper.py": "def number():\n    return 0.2\n"})
-    assert harness.run(both)["value"].tolist() == [0.2] * 4
+    files({"own_helper.py": "def number():\n    return 0.25\n"})
+    restart()
+    assert harness.run(both)["value"].tolist() == [0.25] * 4
 
 
 def test_packages_submodules_and_cycles(out, files):
@@ -81,9 +93,11 @@ def test_packages_submodules_and_cycles(out, files):
     assert value("own_pack.main.mine")[0] == 0.5
     named = {text.split(":")[0] for text in sources("own_pack.main")}
     assert named == {"own_pack", "own_pack.main", "own_pack.sub", "own_pack.sub.deep"}
-    files({"own_pack/__init__.py": "SCALE = 0.5\n"})
+    files({"own_pack/__init__.py": "SCALE = 0.50\n"})
+    restart()
     assert value("own_pack.main.mine")[0] == 0.25
     files({"own_pack/sub/deep.py": "from ..main import BASE\ndef number():\n    return BASE + 0.25\n"})
+    restart()
     assert value("own_pack.main.mine")[0] == 0.75
 
 
@@ -91,6 +105,7 @@ def test_helpers_that_change_places_are_told_apart(files):
     files({"own_x.py": "A = 1\n", "own_y.py": "A = 2\n", "own_main.py": "import own_x, own_y\ndef mine(p, y):\n    return 0.0\n"})
     before = configured("estimator", "mine", {"_target_": "own_main.mine"}).key
     files({"own_x.py": "A = 2\n", "own_y.py": "A = 1\n"})
+    restart()
     assert configured("estimator", "mine", {"_target_": "own_main.mine"}).key != before
 
 
@@ -113,25 +128,26 @@ class Mine:
     files({"own_calibrator.py": calibrator, "own_helper.py": "AT = 0.5\n"})
     run = ["problem=beta_wavy", "n=50", "reps=1", "jobs=1", *target]
     first = harness.run(run)
-    files({"own_helper.py": "AT = 0.9\n"})
+    files({"own_helper.py": "AT = 0.95\n"})
+    restart()
     second = harness.run(run)
     assert not set(first["key"]) & set(second["key"])
     assert not set(first["value"]) & set(second["value"])
 
 
 def test_workers_that_are_used_again_run_the_new_code(out, files):
-    """Processes that stay between two runs of one session."""
+    """Processes that stay between two runs, as those of a cluster do when their driver restarts."""
     files({"own_main.py": ASKS})
     for i in (1, 2):
-        files({"own_helper.py": f"def number():\n    return 0.{i}\n"})
+        files({"own_helper.py": f"def number():\n    return 0.{i}{'0' * i}\n"})
+        restart()
         frame = harness.run([*RUN[:3], "reps=24", "jobs=2", "+estimator.mine._target_=own_main.mine"])
         assert set(frame["value"]) == {i / 10}
 
 
-def test_an_edit_that_cannot_be_read_is_said_and_its_repair_runs(out, files):
-    """A helper that is broken for a while leaves nothing old behind."""
-    files({"own_main.py": ASKS, "own_helper.py": "def number():\n    return 0.1\n"})
-    assert value("own_main.mine")[0] == 0.1
+def test_a_file_that_cannot_be_read_is_said_and_its_repair_runs(out, files):
+    """What failed to import can be repaired without a restart."""
+    files({"own_main.py": ASKS})
     files({"own_helper.py": "def number(:\n    return 0.2\n"})
     with pytest.raises(
         BadInputError, match=r"importing 'own_main' failed \(SyntaxError: .* \(own_helper.py, line 1: def number\(:\)"
@@ -398,6 +414,7 @@ def test_a_package_of_ones_own_called_experiments(tmp_path, monkeypatch):
     assert not strangers.ours("experiments.mine")
     before = configured("estimator", "mine", {"_target_": "experiments.mine.gap"}).key
     (folder / "mine.py").write_text("def gap(p, y):\n    return abs(p.mean() - y.mean()) / 2\n")
+    del sys.modules["experiments.mine"]  # as a restart would
     assert configured("estimator", "mine", {"_target_": "experiments.mine.gap"}).key != before
     says = r"experiments.berta2026.authors is not found, as the package .*experiments comes before"
     with pytest.raises(BadInputError, match=says):

@@ -142,16 +142,29 @@ def test_what_is_said_of_the_papers_is_true_of_the_experiments(name):
 
 def test_a_number_counts_once_by_who_judges_it(results):
     found = counted.once(counted.rows(results, "moskvichev2025"))
-    assert len(found) == 5 and counted.printed_and_others(found) == {
-        "printed": {"identical": 1, "differs": 1, "not reproducible here": 1},
-        "others": {"within error": 1},
-    }
+    assert len(found) == 5 and counted.others(found) == {"within error": 1}
     of_item = counted.once(counted.rows(results, "moskvichev2025"), ["moskvichev2025_table1_offline", "moskvichev2025_table1"])
     assert counted.by_source(of_item) == {
         "printed": {"not reproducible here": 1},
         "recomputed by independent code": {"within error": 1},
     }
     assert of_item.set_index("column").loc["error", "experiment"] == "moskvichev2025_table1_offline"
+
+
+def test_printed_numbers_are_counted_by_what_came_of_them(paper, results, monkeypatch):
+    """Agreement counts as recomputed, but not where a formula gives the number or the experiment reads the authors' rows."""
+    paper()
+    found, names = counted.rows(results, "moskvichev2025"), list(counted.OUTCOMES)
+    assert counted.outcomes(found, "moskvichev2025") == dict(zip(names, [1, 0, 1, 1]))
+    assert counted.outcomes(None, "moskvichev2025") == dict(zip(names, [0, 0, 0, 3]))
+    lines = [line + (",formula" if ",a,error" in line else ",") for line in REPORTED.splitlines()[1:]]
+    (reproduction.EXPERIMENTS / "moskvichev2025" / "reported.csv").write_text(
+        "\n".join([REPORTED.splitlines()[0] + ",given_by", *lines])
+    )
+    assert counted.outcomes(found, "moskvichev2025") == dict(zip(names, [0, 1, 1, 1]))
+    (reproduction.EXPERIMENTS / "moskvichev2025" / "reported.csv").write_text(REPORTED)
+    monkeypatch.setattr(counted.options, "option", lambda *of: type("Option", (), {"config": {"records_from": [1]}}))
+    assert counted.outcomes(found, "moskvichev2025") == dict(zip(names, [0, 1, 1, 1]))
 
 
 def test_the_index_shows_every_item_and_asks_for_nothing_outside(paper, results):
@@ -182,7 +195,7 @@ def test_the_index_is_never_large(paper, results, monkeypatch):
 def test_an_empty_folder_has_an_index_that_says_so(paper, tmp_path):
     paper()
     page = index.save(tmp_path / "new").read_text()
-    assert "3 <span" in page and "not compared yet" in page and "no picture yet" in page and "not tested yet" in page
+    assert "3 <span" in page and "3 are not judged" in page and "no picture yet" in page and "not tested yet" in page
 
 
 def test_papers_are_listed(paper, results, cli, monkeypatch):

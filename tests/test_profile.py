@@ -3,12 +3,10 @@
 import csv
 import os
 import time
-from xml.etree import ElementTree
 
 import pytest
 
 from harness.commands.run import main
-from harness.report import flame
 from harness.runs import profile
 
 
@@ -35,7 +33,6 @@ def test_a_stage_counts_by_itself(tmp_path):
     assert seconds["compute", ""] >= 0.05 and seconds["estimate", "one"] >= 0.1
     assert seconds["compute", ""] + seconds["estimate", "one"] <= spent
     assert seconds["start", ""] >= start  # all that this process did before
-    assert any(stack.startswith("estimate;one;") and stack.endswith("test_profile:busy") for stack in made.stacks)
     assert sum(row["share"] for row in made.rows()) == pytest.approx(1.0)
 
 
@@ -72,15 +69,6 @@ def test_an_account_that_cannot_be_written_ends_no_chunk(tmp_path):
         pass
 
 
-def test_a_flame_graph_is_an_image_with_every_frame(tmp_path):
-    stacks = {"estimate;one;a:f;b:g": 30, "estimate;one;a:f": 10, "draw;wavy;<c>:h": 20}
-    image, lines = flame.save(stacks, "of a run", tmp_path / "it")
-    boxes = [e.text for e in ElementTree.parse(image).iter("{http://www.w3.org/2000/svg}title")]
-    assert set(boxes[1:]) == {"of a run: 100.0%", "estimate: 66.7%", "one: 66.7%", "a:f: 66.7%", "b:g: 50.0%", "draw: 33.3%",
-                              "wavy: 33.3%", "<c>:h: 33.3%"}  # fmt: skip
-    assert lines.read_text().splitlines()[0] == "draw;wavy;<c>:h 20"
-
-
 @pytest.mark.parametrize("given", ["profile=true", "profile=True", "++profile=true"])
 def test_several_jobs_have_no_common_profile(given, capsys):
     assert main(["-m", "experiment=smoke", given, "reps=1,2"]) == 2
@@ -98,6 +86,6 @@ def test_a_run_says_where_its_time_went(engine, tmp_path, capsys):
         rows = {(row["stage"], row["of"]): row for row in csv.DictReader(file)}
     assert int(rows["estimate", "ckce"]["times"]) == int(rows["estimate", "binned15"]["times"]) == 6
     assert ("draw", "beta_wavy") in rows and float(rows["figures", ""]["cpu_seconds"]) > 0
-    assert "estimate ckce" in said and "it_profile.csv (.svg, .collapsed)" in said
+    assert "estimate ckce" in said and "it_profile.csv" in said
     assert not (tmp_path / "profiles").exists()
     assert main([*cells, f"out={tmp_path}"]) == 0 and "12 done before" in capsys.readouterr().out

@@ -25,22 +25,12 @@ def test_pictures_and_links_exist():
     assert [path for path in [*pictures, *links] if path not in LATER and not (ROOT / path).is_file()] == []
 
 
-def test_what_it_says_of_the_arena_is_what_is_stored():
+def test_pages_say_how_many_problems_the_arena_has():
     baseline = json.loads((ROOT / "results/baseline/baseline.json").read_text())
-    problems = len(baseline["classes"])
     assert len(baseline["families"]) == 12 and "in twelve families" in TEXT
     pages = ["docs/tutorials/own-estimator.md", "docs/explanation/trust.md", "harness/estimators/BEST_NOTES.md"]
     for text in (TEXT, *((ROOT / page).read_text() for page in pages)):
-        assert re.search(rf"\b{problems} problems\b", text)
-    drawn = (ROOT / "results/arena/index.html").read_text()
-    estimators = re.search(r"(\d+) estimators were run on (\d+) problems", re.sub(r"<[^>]+>|\s+", " ", drawn))
-    assert estimators[2] == str(problems) and f"({estimators[1]} of the L1" in TEXT
-    notes = re.sub(r"\s+", " ", (ROOT / "harness/estimators/BEST_NOTES.md").read_text())
-    for estimand in ("l1", "l2_squared"):  # the table of the notes, rounded in the README
-        mean, worst, other, its = re.search(rf"\| {estimand}, test \| ([\d.]+) \(([\d.]+)\) .*?\| (\w+) ([\d.]+)", notes).groups()
-        what = "L1" if estimand == "l1" else "squared"
-        said = (f"{float(mean):.2f} for the {what}", f"{its} by `{other}`", f"{float(worst):.1f}")
-        assert all(one in re.sub(r"\s+", " ", TEXT) for one in said), said
+        assert re.search(rf"\b{len(baseline['classes'])} problems\b", text)
 
 
 @pytest.mark.slow

@@ -166,7 +166,7 @@ def test_truths_are_stored_once_per_problem(out):
     stored = json.loads(path.read_text())
     value, error, method = stored["binary|l1"]
     truth = harness.load_problem("beta_wavy").truth("l1")
-    assert (value, error, method) == (truth.value, truth.error, truth.method)
+    assert (value, error, method) == (truth.value, 0.0, truth.method) and truth.error < 1e-12
     stamp = path.stat().st_mtime_ns
     harness.run(RUN)
     assert path.stat().st_mtime_ns == stamp

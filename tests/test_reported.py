@@ -7,7 +7,7 @@ from scipy.stats import norm
 
 from harness.common.paths import EXPERIMENTS
 from harness.errors import BadInputError
-from harness.report import reproduction
+from harness.report import page, reproduction
 
 HEAD = "item,row,column,value,unit,plus_minus,reps,precision,source\n"
 CLAIMS = HEAD.replace("source", "source,place,quote")
@@ -106,6 +106,13 @@ def judged(paper, *rows, item="table1", reasons=None, **more):
     named = [dict(zip(("row", "value", "error", "reps"), row)) if isinstance(row, tuple) else row for row in rows]
     ours = pd.DataFrame([{"item": item, "column": "number", "reps": np.inf, **row} for row in named])
     return reproduction.compare(ours, paper, [item], reasons, **more).set_index(["row", "column"])
+
+
+def test_exactly_half_is_a_test_and_the_page_prints_what_decides(paper):
+    """2.0 printed to 0.1: an error of ours whose t quantile is 1.0 accepts 50 %; of 1.008 it accepts 50.4 %."""
+    half, more = (judged(paper, ("x", 2.0, size / T)).loc[("x", "number")] for size in (1.0000001, 1.008))
+    assert (half["verdict"], half["power"], page._share(half["power"])) == ("identical", 0.5, "± 50 %")
+    assert (more["verdict"], more["power"], page._share(more["power"])) == ("no test", 0.504, "± 50.4 %")
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,10 @@ import pytest
 from faults import reading
 from omegaconf import OmegaConf
 
+import harness
 from harness.errors import BadInputError
 from harness.runs import options, sweeps, trust
+from harness.runs.components import configured
 from harness.runs.config import compose
 from harness.sources import files, packs
 
@@ -138,6 +140,77 @@ def test_a_file_in_the_working_folder_takes_no_module_s_place(tmp_path):
     assert not (tmp_path / "RAN").exists()
 
 
+INTRUSIVE = """
+import numpy as np
+
+def changes_numpy(p, y):
+    np.abs = lambda x, *rest, **names: 0 * x + 7.0
+    return 0.25
+def opens(p, y):
+    for array in (p, y):
+        while array is not None and not isinstance(array, bytes):
+            try:
+                array.setflags(write=True)
+            except ValueError:
+                array = array.base
+            else:
+                return 1.0
+    return 0.0
+"""
+
+
+def test_an_estimator_changes_neither_numpy_nor_the_sample_for_others(tmp_path, module):
+    module("intrusive_here", INTRUSIVE)
+    own = [f"+estimator.{name}._target_=intrusive_here.{name}" for name in ("changes_numpy", "opens")]
+    asked = ["problem=beta_overconfident", "notion=all", "estimator=[binned15]", "n=50", "reps=3", "engine=serial"]
+    alone = harness.run([*asked, f"out={tmp_path / 'alone'}"])
+    beside = harness.run([*asked, *own, f"out={tmp_path / 'beside'}"]).set_index(["key", "estimand"])
+    known = alone[alone["status"].eq("ok")].set_index(["key", "estimand"])["value"]
+    assert len(known) > 6 and (beside.loc[known.index, "value"] == known).all()
+    opened = beside.loc[beside["estimator"].eq("opens") & beside["status"].eq("ok"), "value"]
+    assert len(opened) == 6 and (opened == 0).all()
+
+
+LOUD = """
+import sys, warnings
+
+def steers(p, y):
+    print("\\x1b[2J\\x07 out", flush=True)
+    print("\\x1b]0;title\\x07 \\u202e err\\r", file=sys.stderr)
+    warnings.warn("\\udc80 \\x1b[2J warning")
+    return 0.5
+def fills(p, y):
+    print("x" * 50_000)
+    return 0.5
+"""
+
+
+def test_what_an_estimator_prints_is_escaped_and_cut(out, module, capsys):
+    module("loud_here", LOUD)
+    own = [f"+estimator.{name}._target_=loud_here.{name}" for name in ("steers", "fills")]
+    frame = harness.run(["problem=beta_wavy", "estimator=[]", *own, "n=30", "reps=1", "engine=serial"])
+    assert set(frame["status"]) == {"ok"}
+    text = "".join(capsys.readouterr())
+    for shown in (r"\x1b[2J\x07 out", r"\x1b]0;title\x07 \u202e err\r", r"\udc80 \x1b[2J warning"):
+        assert shown in text
+    assert not {"\x1b", "\x07", "\r", "\u202e"} & set(text)
+    assert text.count("x" * 100) == 100 and "[output beyond 10,000 characters is not shown]" in text
+
+
+def test_a_message_does_not_steer_the_terminal(out, module, cli):
+    """Nor does a name on the command line, or a path."""
+    module("loud_there", "def steers(p, y):\n    raise ValueError('\\x1b[2J\\r\\x07')\n")
+    code, text, err = cli(
+        "problem=beta_wavy", "estimator=[]", "+estimator.a._target_=loud_there.steers", "n=30", "reps=1", "jobs=1"
+    )
+    assert code == 1 and r"\x1b[2J\r\x07" in err and not {"\x1b", "\x07", "\r"} & set(text + err)
+    for asked in (["list", "\x1b[2J\udc80"], ["status", "out=\x1b[2J"], ["problem=\x1b[2J"], ["info", "a\u202eb"]):
+        code, text, err = cli(*asked)
+        assert code == 2 and not {"\x1b", "\udc80", "\u202e"} & set(text + err)
+    with pytest.raises(BadInputError, match=r"the estimator id .a.{1,2}udc80"):
+        configured("estimator", "a\udc80", {"_target_": "harness.estimators.Binned"})
+
+
 def _bomb(kind, size=3 << 28):
     """A small file that becomes a huge one."""
     held = io.BytesIO()
@@ -204,6 +277,10 @@ class Liar(http.server.BaseHTTPRequestHandler):
             self.send_header("Location", {"file": "file:///etc/passwd", "loop": "/loop", "nowhere": "http://\x00/"}[how])
             self.end_headers()
             return
+        if how == "steers":
+            self.send_response(404, "\x1b[2J\x07\x9b31m gone")
+            self.end_headers()
+            return
         if how == "garbage":
             self.wfile.write(b"\x00\xff not http at all\r\n\r\n")
             return
@@ -233,7 +310,8 @@ def address():
 LIES = {
     "file": "file:.* is not allowed", "loop": "infinite loop|HTTP Error 302",
     "nowhere": "cannot be understood|no host|HTTP Error",
-    "garbage": "cannot be understood", "short": "sha256 is", "long": "ended after 10,240 of 102,400",
+    "garbage": "cannot be understood", "steers": r"HTTP Error 404: \\x1b\[2J\\x07\\x9b31m gone",
+    "short": "sha256 is", "long": "ended after 10,240 of 102,400",
     "dies": "ended after 5,000 of",
     "other": "sha256 is", "endless": "sends more than the 10,240 bytes", "huge": "ended after",
 }  # fmt: skip
@@ -250,6 +328,35 @@ def test_what_a_server_cannot_be_believed_in_is_no_file(address, tmp_path, how):
     left = [path for path in tmp_path.rglob("*") if path.is_file()]
     kept = ["one.bin.part"] if how in ("long", "dies", "huge") else []  # to go on from
     assert [path.name for path in left] == kept and all(CONTENT.startswith(path.read_bytes()) for path in left)
+
+
+class Store(http.server.BaseHTTPRequestHandler):
+    """A bucket that is there, and whose listing is refused in words that steer a terminal."""
+
+    def do_HEAD(self):
+        self.send_response(200)
+        self.end_headers()
+
+    def do_GET(self):
+        self.send_response(400)
+        self.end_headers()
+        self.wfile.write(b"<Error><Code>Odd</Code><Message>\x1b[2J gone</Message></Error>")
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.mark.slow
+def test_what_a_store_answers_is_escaped(tmp_path, monkeypatch, cli):
+    for name, value in (("ACCESS_KEY_ID", "a"), ("SECRET_ACCESS_KEY", "b"), ("EC2_METADATA_DISABLED", "true")):
+        monkeypatch.setenv(f"AWS_{name}", value)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Store)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    address = f"s3://bucket/folder?endpoint_override=127.0.0.1:{server.server_port}&scheme=http&region=x"
+    code, text, err = cli("plan", "problem=beta_wavy", "estimator=[binned15]", "n=20", "reps=1", f"out='{address}'")
+    server.shutdown()
+    assert code == 2 and r"\x1b[2J gone" in err and "\x1b" not in text + err
 
 
 def test_a_length_that_is_none_is_not_looked_at(address, tmp_path):

@@ -13,7 +13,7 @@ from browser import chromium
 from harness.common.paths import CHECKOUT
 from harness.errors import BadInputError
 from harness.report import index
-from harness.site import assets, build, copies, layout, overview, own_results, papers, provenance
+from harness.site import assets, build, layout, overview, own_results, papers, provenance
 
 RESULTS = CHECKOUT / "results"
 OWN = {  # the parts without the arena's, which have tests of their own, and without what other packages bring
@@ -44,10 +44,12 @@ def small(tmp_path_factory):
     (folder / "berta2026").mkdir()
     for name in ("reproduction.csv", "fig2.html", "fig2.png", "fig2.svg", "fig2.csv"):
         (folder / "berta2026" / name).write_bytes((RESULTS / "berta2026" / name).read_bytes())
+    (folder / "index.html").write_bytes((RESULTS / "index.html").read_bytes())
     (folder / "arena").mkdir()
-    (folder / "arena" / "index.html").write_bytes((RESULTS / "arena" / "index.html").read_bytes())
+    for name in ("index.html", "index_answers.csv"):
+        (folder / "arena" / name).write_bytes((RESULTS / "arena" / name).read_bytes())
     differs = {"reps": [20, "<i>5</i>"], "problem.a": [{"x": 1}, None]}
-    a_run(folder, name="<s>mine", experiment="berta2026_fig2", differs=differs)
+    a_run(folder, name="<s>mine", title="A <b> & c", experiment="berta2026_fig2", differs=differs)
     a_run(folder, "sweeps", "bins", experiment=None, differs={}, swept={"estimator.binned15.bins": ["5", "10"]})
     build.build(folder, rooms=OWN)
     return folder / "site"
@@ -108,11 +110,11 @@ def test_every_link_leads_to_a_page_of_the_site(small):
             assert not place or where not in pages or place in pages[where].ids, (name, link)
 
 
-def test_pages_of_results_lead_back(small):
+def test_results_are_copied_with_the_index_that_they_lead_back_to(small):
     item = (small / "results" / "berta2026" / "fig2.html").read_text()
-    assert '<a href="../../papers/berta2026.html">' in item and "../index.html" not in item
+    assert '<a href="../index.html">' in item and (small / "results" / "index.html").is_file()
     assert (small / "results" / "berta2026" / "fig2.csv").is_file()
-    assert '<a href="../../../runs.html">' in (small / "results" / "sweeps" / "bins" / "bins.html").read_text()
+    assert (small / "results" / "sweeps" / "bins" / "bins.html").is_file()
 
 
 def test_what_came_from_data_is_text(small):
@@ -125,7 +127,7 @@ def test_what_came_from_data_is_text(small):
 def test_the_ten_lines_are_those_of_the_arenas_page(small):
     first = (small / "index.html").read_text()
     lines = overview.answers(build.Sources(RESULTS, small))
-    assert len(lines) == 10 and all(len(line) == len(overview.HEADS) for line in lines)
+    assert len(lines) == 10 and all(len(line) == len(overview.ANSWER_COLUMNS) for line in lines)
     for _, use, off, *_ in lines:
         assert f'href="estimators/{use}.html"' in first and f">{off}<" in first
 
@@ -143,25 +145,6 @@ def test_a_later_build_removes_what_is_gone_and_keeps_the_documentation(small, t
     build.build(tmp_path, rooms=rooms)
     assert not copy.exists() and (copy.parent.parent / "next" / "next.html").is_file()
     assert {path.read_text() for path in (site / "docs").iterdir()} == {"built"}
-
-
-def test_what_is_alike_for_every_folder_is_made_once(tmp_path, monkeypatch):
-    calls = []
-
-    def room(root):
-        calls.append(root)
-        yield "arena/index.html", "<h1>Arena</h1>"
-
-    rooms = {"arena": room, "your runs": own_results.pages}
-    for _ in range(2):
-        build.build(tmp_path, rooms=rooms)
-    assert len(calls) == 1 and (tmp_path / "site" / "arena" / "index.html").is_file()
-    (tmp_path / "site" / "arena" / "index.html").unlink()
-    build.build(tmp_path, rooms=rooms)
-    assert len(calls) == 2
-    monkeypatch.setattr(build, "code_and_baseline", lambda: "other")
-    build.build(tmp_path, rooms=rooms)
-    assert len(calls) == 3
 
 
 def test_own_runs_are_listed_beside_the_results(tmp_path):
@@ -329,14 +312,3 @@ def prints(browser, path):
         seen.page.emulate_media(media="print")
         assert seen.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
         assert not seen.page.locator("header nav").is_visible() and seen.page.locator("h1").is_visible()
-
-
-def test_a_copied_page_links_to_what_is_copied(tmp_path):
-    (tmp_path / "a.csv").write_text("x")
-    (tmp_path / "b.parquet").write_text("x")  # there, and not copied
-    links = [f'<a href="{name}">{name}</a>' for name in ("a.csv", "b.parquet", "gone.csv", "page.html")]
-    outside = '<a href="https://example.org/a.csv">there</a> <a href="#part">here</a>'
-    (tmp_path / "page.html").write_text(f"<body>{' '.join(links)} {outside}</body>")
-    held = dict(copies.of(tmp_path, "results/one", "papers/one.html", "All of one"))
-    assert set(held) == {"results/one/a.csv", "results/one/page.html"}
-    assert f"{links[0]} b.parquet gone.csv {links[3]} {outside}</body>" in held["results/one/page.html"]

@@ -8,6 +8,7 @@ import pytest
 
 from harness.commands.experiment import Experiment
 from harness.errors import BadInputError
+from harness.report import papers
 from harness.runs import variations
 from harness.runs.config import compose
 
@@ -61,6 +62,26 @@ def test_a_variation_writes_nothing_of_the_papers(cli, out, ledger):
     assert {f"{name}{end}" for end in (".png", ".csv", ".html", ".tex", ".json")} <= files
     page = (out / "variations" / name / f"{name}.html").read_text()
     assert "What differs from berta2026_fig1" in page and '<td class="left">seed</td>' in page
+    assert page.count("A variation of berta2026_fig1: n=[200], reps=2, seed=1") == 2  # title and heading
+    paper = papers.find("berta2026")
+    assert paper.asks in page and not any(text in page for text in (paper.here, paper.claims))
+
+
+@pytest.mark.parametrize(
+    ("changed", "title"),
+    [
+        ([], None),
+        (["reps=3", "problem=[beta_wavy]"], "A variation of berta2026_fig1: problem=[beta_wavy], reps=3"),
+        (["title=Mine", "reps=3"], "Mine. A variation of berta2026_fig1: reps=3"),
+        (["name=mine"], "A variation of berta2026_fig1"),
+        (["sweep.seed=[1,2]"], "berta2026_fig1 swept over seed"),
+        (["sweep.seed=[1,2]", "reps=3"], "A variation of berta2026_fig1 swept over seed: reps=3"),
+        (["estimator.binned15_mass.bins=7"], "A variation of berta2026_fig1: estimator.binned15_mass.bins=7"),
+    ],
+)
+def test_a_title_says_what_was_changed(changed, title):
+    experiment = Experiment.of([*FIG1, *changed])
+    assert experiment.title == (title or experiment.config["title"])
 
 
 def test_a_name_alone_keeps_the_ledger_too(cli, out, ledger):

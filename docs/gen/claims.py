@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import textwrap
 
 import pandas as pd
 from marks import DOCS, table
@@ -30,6 +31,15 @@ def verdicts() -> str:
             if source != "claim":
                 rows.append([paper, source, *(str(by_verdict.get(verdict, "")) for verdict in HEADINGS)])
     return table(["paper", "where the number comes from", *HEADINGS.values()], rows)
+
+
+def outcomes() -> str:
+    """What came of the printed numbers of all papers, in one sentence."""
+    total = dict.fromkeys(counted.OUTCOMES, 0)
+    for paper in papers():
+        for name, number in counted.outcomes(counted.rows(RESULTS, paper), paper).items():
+            total[name] += number
+    return textwrap.fill(f"{counted.sentence(total)}.", 135)
 
 
 def failing() -> str:

@@ -7,6 +7,8 @@ import functools
 import pandas as pd
 from marks import DOCS, table
 
+from harness.judging.measured import coverages
+
 RESULTS = DOCS.parent / "results"
 BINNING = {  # problem: what it stands for
     "beta_calibrated": "calibrated",
@@ -38,6 +40,45 @@ def binning() -> str:
         cells = [f"{m:.3f} ± {s:.3f}" for m, s in means.to_numpy()]
         rows.append([f"{said} (`{problem}`)", f"{mine['truth'].iloc[0]:.3f}", *cells])
     return table(["model", "true error", *(f"15 bins, n = {n:,}" for n in means.index)], rows)
+
+
+QUANTITIES = {  # beginning of the quantity: its name in the table
+    "binary.l1.best": "L1 error, binary: learned estimate",
+    "top_label.l1.best": "L1 error, top-label: learned estimate",
+    "classwise.l1.best": "L1 error, class-wise: learned estimate",
+    "canonical.l1.best": "L1 error, canonical: learned estimate",
+    "brier.miscalibration": "part of the Brier score: learned estimate",
+    ".l1.best_lower": "lower bounds of L1 errors: stack",
+    ".l1.variational": "lower bounds of L1 errors: one calibrator",
+    "log_loss.miscalibration": "part of the log-loss: lower bound",
+    ".l1.certified": "L1 error: certified interval",
+    "confidence_gap": "mean score minus frequency",
+    "class.l1": "L1 error of one class",
+    "group.gap": "mean score minus frequency of a group",
+    "group.l1": "L1 error of a group",
+}
+
+
+def coverage() -> str:
+    """Lowest measured coverage of the intervals of `judge`, over classes and kinds, by quantity and n."""
+    rows = [row for rows in coverages().values() for row in rows]
+    sizes = sorted({row.n for row in rows})
+    lines = []
+    for start, name in QUANTITIES.items():
+        own = [row for row in rows if matches(row.quantity, start)]
+        cells = []
+        for n in sizes:
+            shares = [row.covered / row.draws for row in own if row.n == n]
+            cells.append(f"{100 * min(shares):.0f} % ({len(shares)})" if shares else "–")
+        lines.append([name, *cells])
+    return table(["interval", *(f"n = {n:,}" for n in sizes)], lines)
+
+
+def matches(quantity: str, start: str) -> bool:
+    """True if a quantity belongs to a row of the table; bounds by `best_lower` are not estimates by `best`."""
+    if start.startswith("."):
+        return start in quantity
+    return quantity.startswith(start) and not quantity.endswith("best_lower")
 
 
 def regret() -> str:

@@ -31,9 +31,10 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "reference/calibrators.md": {"calibrators": catalogue.calibrators},
     "reference/problems.md": {"problems": catalogue.problems},
     "explanation/glossary.md": {"four points": lambda: four_points.text(four_points.stored())},
-    "explanation/discrepancies.md": {"verdicts": claims.verdicts, "claims": claims.failing},
+    "../README.md": {"outcomes": claims.outcomes},
+    "explanation/discrepancies.md": {"outcomes": claims.outcomes, "verdicts": claims.verdicts, "claims": claims.failing},
     "explanation/binning.md": {"figure": binning_figure.caption, "arena": measured.binning},
-    "explanation/trust.md": {"arena": measured.regret},
+    "explanation/trust.md": {"arena": measured.regret, "coverage": measured.coverage},
     "speed.md": {"machine": speed.machine, "peers": speed.beside, "wins": speed.wins},
 }
 

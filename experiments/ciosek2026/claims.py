@@ -198,14 +198,17 @@ def of_auroc(records):
 
     def mean_of(panel, why, needed):
         part = at[at["panel"].eq(panel)]
-        return claims.of_mean(part["mean"], part["keys"], claims.OURS, why) if len(part) else claims.untested(needed)
+        if not len(part):
+            return claims.untested(needed)
+        ends = f"{len(part)} of them, {part['mean'].min():.4f} to {part['mean'].max():.4f}, median {part['mean'].median():.3f}"
+        return claims.of_mean(part["mean"], part["keys"], claims.OURS, f"{why}; {ends}")
 
     trained = at[at["panel"].isin(["logistic", "mlp"]) & at["aware"]]
     return {
         "AUROC at h = 2^-6, image networks": mean_of(
             "cifar10",
             "interval over the networks, on the same test rows",
-            "needs the files cifar_logits/cifar10_*_focalcal_test.npz",
+            "needs the files cifar_logits/cifar10_*.npz",
         ),
         "AUROC at h = 2^-6, tables": mean_of(
             "tabular", "interval over the kinds of models, on the same tables", "needs `calharness data make tabular_oof`"

@@ -50,7 +50,7 @@ def statistics(records, config) -> dict[str, claims.Statistic]:
         "ukkr beats kkr in all results": printed_trend(),
         "canonical kde wins in some cases": least(canonical, "kde"),
         "canonical estimates agree": agreement(canonical[canonical["experiment"].eq(CANONICAL[1])]),
-        "kernel ridge fits its own labels": labels(records[records["experiment"].eq("gruber2025_as_published")]),
+        "kernel ridge fits its own labels": labels(records[records["experiment"].eq("gruber2025_own_labels")]),
         "tuning is costly": cost(records[records["experiment"].eq("gruber2025_fig3")]),
     }
     return {name: one if np.isfinite(one.value) else claims.untested(NOT_RUN) for name, one in found.items()}

@@ -28,6 +28,7 @@ def render(records, config):
     found = items.values(records, config, ["rms"])
     both = [base_and_step(name) for name in found["estimator"]]
     found = found.assign(base=[base for base, _ in both], step=[step for _, step in both])
+    bases = [base for base in BASES if found["base"].eq(base).any()]
     means = items.means(found, ["problem", "model", "notion", "base", "step"])
     places = [(model, notion) for model in items.labels(config, "problem") for notion in config["notion"]]
     styles = {step: panels.look(i, markersize=4, label=step) for i, step in enumerate(ORDER)}
@@ -35,11 +36,11 @@ def render(records, config):
     figure, axes = panels.panels(len(places), 2, 1.55, None, sharey=True)
     for ax, (model, notion) in zip(axes, places):
         mine, of = (frame[frame["model"].eq(model) & frame["notion"].eq(notion)] for frame in (found, means))
-        panels.dodged(ax, mine.assign(se=0.0, mean=mine["value"]), "base", BASES, "step", dots)
-        panels.dodged(ax, of, "base", BASES, "step", styles)
+        panels.dodged(ax, mine.assign(se=0.0, mean=mine["value"]), "base", bases, "step", dots)
+        panels.dodged(ax, of, "base", bases, "step", styles)
         panels.truth_line(ax, mine, upright=True)
         ax.set_title(f"{model}, {notion.replace('_', '-')}")
-        panels.name_rows(ax, BASES)
+        panels.name_rows(ax, bases)
     figure.supxlabel("root mean squared calibration error", fontsize=8)
     panels.legend(figure, axes, 3, first=ORDER)
     return figure

@@ -20,6 +20,7 @@ from harness.calibrators.base import CalibratorSpec
 from harness.commands import check_calibrators, check_estimators, check_problems
 from harness.commands.check_items import DECLARED, ContractBrokenError, generators_put_back
 from harness.common import strangers
+from harness.common.escaping import message_of
 from harness.errors import BadInputError, UndefinedError, guess
 from harness.estimators.base import EstimatorSpec
 from harness.problems.base import ProblemSpec, members_of
@@ -106,9 +107,9 @@ def _finding(item, examine, cases):
         try:
             outcome, sentence = "ok", examine(case)
         except ContractBrokenError as broken:
-            outcome, sentence = "failed", str(broken)
+            outcome, sentence = "failed", message_of(broken)
         except UndefinedError as reason:
-            outcome, sentence = "not applicable", str(reason)
+            outcome, sentence = "not applicable", message_of(reason)
         except Exception as error:
             outcome, sentence = "failed", strangers.said(error)
         said[outcome].setdefault(sentence, []).append(case.notion)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness.commands.check_items import DECLARED, SAME, SEED, ContractBrokenError, documented, global_states, unseeded_generators
+from harness.common.escaping import message_of
 from harness.errors import UndefinedError
 from harness.estimators.base import EstimatorSpec, apply, is_finite
 from harness.math import estimands
@@ -108,7 +109,9 @@ def returns_numbers(case):
         estimands.check_name(name, case.notion)
         if not is_finite(e):
             raise ContractBrokenError(f"{name} is not finite on ordinary data: {e}")
-    return ", ".join(found)
+    without = [name for name, e in found.items() if e.kind == "interval"]
+    said = f"; without a point, so that compare has no regret of it: {', '.join(without)}" if without else ""
+    return ", ".join(found) + said
 
 
 def sample_order(case):
@@ -190,7 +193,7 @@ def nan_refused(case):
     try:
         found = _apply(case, p, y)
     except (ValueError, UndefinedError) as error:
-        return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        return f"{type(error).__name__}: {' '.join(message_of(error).split())[:200]}"
     for name, e in found.items():
         if math.isfinite(e.value):
             raise ContractBrokenError(

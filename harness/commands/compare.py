@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from harness.errors import BadInputError, guess
 from harness.math import estimands
 from harness.math.notions import NOTIONS
-from harness.runs import baseline, components, contract, records, runner, watched
+from harness.runs import baseline, components, contract, records, runner, truths, watched
 from harness.runs.cells import Cell
 from harness.runs.components import Component
 from harness.runs.config import out_folder
@@ -40,6 +40,12 @@ CHEAP = 0.25  # CPU seconds of a cell at the largest n, up to which an estimator
 FATAL = ("declared properties", "determinism", "returns numbers")  # items without which no number can be compared
 OPTIONS = ("problem", "calibrator", "n", "reps", "family", "notion", "estimand", "out", "jobs", "limit", "baseline")
 FOLDER = "compare"
+NO_REGRET = {  # by the kind of the estimates: what a comparison says of those that have no regret
+    "interval": "of {} it gives intervals without a point (kind='interval'), which have no RMSE and no regret; "
+    "if the value is an estimate, return kind='point' with low and high",
+    "lower": "of {} it gives lower bounds, which have no RMSE and no regret",
+    "upper": "of {} it gives upper bounds, which have no RMSE and no regret",
+}
 
 
 @dataclass(frozen=True)
@@ -357,8 +363,8 @@ def _computed(
 
 def _store_truths(plan: Plan, out: Path) -> None:
     given = records.estimated(out, [one.key for one in plan.problems.values()], [one.key for one in plan.estimators.values()])
-    for one in plan.problems.values():
-        records.store_truths(out, one, [(notion, estimand) for key, notion, estimand in given if key == one.key])
+    pairs = {one.key: [(notion, estimand) for key, notion, estimand in given if key == one.key] for one in plan.problems.values()}
+    truths.store(out, ((one, pairs[one.key]) for one in plan.problems.values()))
 
 
 def _first(plan: Plan, held: baseline.Baseline) -> list[Cell]:
@@ -433,8 +439,11 @@ def _against_all(name, frame, held, asked, folder, plan, broken, notes) -> Verdi
     others = [one for one in frame["estimator"].unique() if one != name and arena.is_published(one)]
     table = arena.settings(frame, held.families, held.classes, others)
     mine = table[table["estimator"].eq(name) & table["regret"].notna()]
+    without = table[table["estimator"].eq(name) & table["regret"].isna() & table["kind"].isin(["interval", "lower", "upper"])]
+    no_regret = [NO_REGRET[kind].format(listed) for kind, listed in _estimands_by_kind(without).items()]
     if not len(mine):
-        raise BadInputError(f"{name} gave no point estimate whose truth is known; bounds alone have no place here.")
+        why = f": {no_regret[0]}" if no_regret else "."
+        raise BadInputError(f"{name} gave no point estimate whose truth is known{why}")
     shared = ["problem", "notion", "n", "estimand"]
     table = table.merge(mine[shared], on=shared)
     cells, families = words.groups(table, name), words.groups(table, name, ["family"])
@@ -444,6 +453,7 @@ def _against_all(name, frame, held, asked, folder, plan, broken, notes) -> Verdi
     counted = {word: int(mine[word].sum()) for word in ("failed", "undefined")}
     notes = [
         *notes,
+        *no_regret,
         *(f"{count:,} of its cells are {word} and count by the rule below" for word, count in counted.items() if count),
     ]
     lists = [("Where it wins", words.extremes(cells, "wins")), ("Where it loses", words.extremes(cells, "loses"))]
@@ -454,6 +464,10 @@ def _against_all(name, frame, held, asked, folder, plan, broken, notes) -> Verdi
         frames, said, notes=notes, lists=lists, rules=words.RULES_OF_GROUPS, contract=broken, limits=asked.limits,
     )  # fmt: skip
     return Verdict(name, table, said, files, {}, broken, notes)
+
+
+def _estimands_by_kind(settings: pd.DataFrame) -> dict[str, str]:
+    return {kind: ", ".join(sorted(set(part["estimand"]))) for kind, part in settings.groupby("kind")}
 
 
 def _on_a_problem(name, frame, held, asked, folder, plan, broken, notes) -> Verdict:

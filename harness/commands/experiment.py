@@ -12,7 +12,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.common.beside import beside
 from harness.common.paths import EXPERIMENTS, PACKAGE
 from harness.common.seeds import digest
 from harness.common.strangers import hidden_experiments
@@ -21,14 +20,12 @@ from harness.errors import BadInputError
 from harness.estimators.base import EstimatorSpec
 from harness.estimators.bootstrap import Bootstrap
 from harness.problems.base import ProblemSpec
-from harness.runs import frames, imported, others, recorded, records, runner, stored, sweeps, variations, work
+from harness.runs import frames, imported, others, recorded, records, runner, stored, sweeps, truths, variations, work
 from harness.runs import plan as planning
 from harness.runs.config import compose, out_folder
 from harness.runs.settings import as_list
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pandas as pd
 
 MANY_CELLS = 200_000  # from which on texts of records are categories, where the drawing is the general one
@@ -131,6 +128,18 @@ class Experiment:
         return f"{over} of {base or self.config['experiment']}" if self.config["experiment"] else over
 
     @property
+    def title(self) -> str:
+        """The title of its page. That of a variation or sweep says what it changes, and does not bear the experiment's."""
+        experiment = self.config["experiment"]
+        if not self.is_variation or not experiment:
+            return self.config["title"] or self.name
+        over = f" swept over {', '.join(self.plan.swept.values())}" if self.is_sweep else ""
+        changes = variations.changes(self.config, {p: pair for p, pair in self.differs.items() if p not in ("title", "name")})
+        title = f"{experiment}{over}" if over and not changes else f"A variation of {experiment}{over}"
+        title = f"{title}: {changes}" if changes else title
+        return f"{self.config['title']}. {title}" if "title" in self.differs else title
+
+    @property
     def stem(self) -> str:
         """File name of the results: the experiment's name without the paper's; a variation's own."""
         if self.is_variation:
@@ -163,13 +172,13 @@ class Experiment:
             return own
         return digest(json.dumps([own, self.plan.points], sort_keys=True, default=str))[:8]
 
-    def compute(self, quiet: bool = False, later: float = 0.0, meanwhile: Callable[[], None] | None = None) -> dict:
+    def compute(self, quiet: bool = False, later: float = 0.0) -> dict:
         """Run what no record holds, of this experiment and of those whose records it uses, and compute the truths of what was
-        estimated; returns the counts of `runner.execute`, summed. `meanwhile` is as in that."""
+        estimated; returns the counts of `runner.execute`, summed."""
         counts: dict = {}
         expected = [one.expected_seconds() if self.others else 0.0 for one in self.family]
         for position, one in enumerate(self.family):
-            found = one._compute(quiet, later + sum(expected[position + 1 :]), meanwhile)
+            found = one._compute(quiet, later + sum(expected[position + 1 :]))
             added = {name: counts.get(name, 0) + count for name, count in found.items() if name != "reason"}
             counts = {**found, **counts, **added}
         return counts
@@ -183,26 +192,13 @@ class Experiment:
         costs = work.Costs(self.plan, self.out, past)
         return work.expected_seconds(tally.kinds, tally.draws, costs, work.worker_count(self.plan.config))
 
-    def prepare_drawing(self) -> None:
-        """Import what will draw this, and draw something small, while workers compute. What is wrong is told when it is used."""
-        with contextlib.suppress(Exception):
-            import duckdb  # noqa: F401
-            import pyarrow.parquet  # noqa: F401
-
-            from harness.report import figure_files, index, missing, page, plots, reproduction, tables  # noqa: F401
-            from harness.runs import frames  # noqa: F401
-
-            figure_files.prepare()
-            self._item()
-
-    def _compute(self, quiet, later, meanwhile):
+    def _compute(self, quiet, later):
         for source in self.sources:
             source.record(self.out)
-        counts = runner.execute(self.plan, quiet, later, meanwhile=meanwhile)
+        counts = runner.execute(self.plan, quiet, later)
         keys = [[one.key for one in chosen.values()] for chosen in (self.plan.problems, self.plan.estimators)]
         given = records.estimated(self.out, *keys)
-        for problem in self.plan.problems.values():
-            records.store_truths(self.out, problem, self._wanted_truths(given, problem))
+        truths.store(self.out, ((one, self._wanted_truths(given, one)) for one in self.plan.problems.values()))
         return counts
 
     def records(self, to_draw: bool = False) -> pd.DataFrame:
@@ -301,6 +297,7 @@ class Experiment:
         notes = []
         if self.is_variation:
             content = {"identity": self.identity, "experiment": self.config["experiment"], "differs": self.differs}
+            content["title"] = self.config["title"] or self.name
             content |= {"swept": self.swept()} if self.is_sweep else {}
             moved = variations.keep_other(self.folder, self.stem, json.loads(json.dumps(content, default=str)))
             if moved:
@@ -310,11 +307,6 @@ class Experiment:
                 return arena_page.save(self, frame), {}, notes
         shown, config = self._shown(frame), self.shown_config()
 
-        def small() -> bytes | None:
-            made = None if self.is_sweep else plots.for_phones(self._draws(), shown, config)
-            return None if made is None else figure_files.svg_of(made)
-
-        narrow = beside(small)
         figure, summary, wide, compared = self._drawn(frame, shown, config, notes)
         if not self.is_sweep:  # the figure of a sweep has the times, other results are the same on every machine
             summary = summary.drop(columns="cpu_seconds", errors="ignore")
@@ -331,7 +323,9 @@ class Experiment:
             for _, _, drawn in diagrams:
                 files += drawn
             page = self.folder / f"{self.stem}.html"
-            files.append(report.save(self, frame, files, wide, compared, page, self._caption(figure), diagrams, narrow()))
+            small = None if self.is_sweep else plots.for_phones(self._draws(), shown, config)
+            narrow = None if small is None else figure_files.svg_of(small)
+            files.append(report.save(self, frame, files, wide, compared, page, self._caption(figure), diagrams, narrow))
         return files, reproduction.counts_by_source(compared) if compared is not None else {}, notes
 
     def swept(self) -> dict[str, list[str]]:
@@ -490,7 +484,7 @@ class Experiment:
         return (self.folder / f"{self.stem}.png").is_file()
 
     def stamp(self, frame) -> str:
-        """Identifies what the page shows: the cells and their numbers, to twelve digits, the configuration, and the version of
+        """Identifies what the page shows: the cells and their numbers, to eight digits, the configuration, and the version of
         the package. The same numbers drawn at another time or on another machine have the same stamp."""
         whose = ["experiment"] if self.others else []
         rows = frames.digest_of(frame, ["key", "estimand", "status", "kind", *whose], NUMBERS)
@@ -511,19 +505,6 @@ class Experiment:
         sources = (p for folder in (PACKAGE, EXPERIMENTS) for p in folder.rglob("*") if p.suffix in SOURCES)
         newest = max(p.stat().st_mtime_ns for p in sources)
         return page.stat().st_mtime_ns >= newest and f'content="{self.stamp(frame)}"' in page.read_text()[:2000]
-
-    def rests_on_records_alone(self) -> bool:
-        """Whether its results follow from code, configuration and records, and all its cells have one: nothing is of files of
-        data, from elsewhere, of code that the command line names, missing here, or to be done whatever is there."""
-        config = self.config
-        made = [one for each in self.family for one in (*each.plan.problems.values(), *each.plan.estimators.values())]
-        elsewhere = any(one.sources or one.plan.skips for one in self.family) or any(stored.has_data(one.object) for one in made)
-        asked = config["refresh"] or config["profile"] or config["trust"] or config["arena"] or config["shards"] > 1
-        return not (elsewhere or asked)
-
-    def truth_files(self) -> list[Path]:
-        """Where the truths of its problems are stored, or would be."""
-        return [one.out / "truths" / f"{p.key}.json" for one in self.family for p in one.plan.problems.values()]
 
     def _shown(self, frame):
         chosen = [str(name) for name in as_list(self.config["estimand"])]

@@ -170,7 +170,7 @@ Exit status 1 if there is a problem.""",
   data make imagenet_brightness --images DIR    timm's networks on darker and brighter ImageNet images (--help)
 
 Nothing is downloaded unasked.""",
-    "site": """calharness site [out=DIR]: all results as one static site; some two minutes the first time, seconds after a run
+    "site": """calharness site [out=DIR]: all results as one static site; some two minutes
 
   calharness site                        writes results/site/index.html, which opens from the disk and asks for no network
   calharness site out=/scratch/results   of another folder of results

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.common.escaping import unescaped
 from harness.errors import BadInputError, guess
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class _Printer:
 
     def _print(self, lines: Sequence[str]) -> None:
         for line in lines if not self.quiet else ():
-            print(line)
+            print(line, file=unescaped(sys.stdout))  # bold on a terminal; texts of data are clean
         sys.stdout.flush()
 
     def answer(self, question: str, found: Any, data: Judged) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from harness.commands.experiment import Experiment
 from harness.common.progress import clock
+from harness.common.writing import write_csv
 from harness.errors import BadInputError
 from harness.runs import recorded, records, stored
 from harness.runs.config import out_folder
@@ -112,7 +113,7 @@ def _put(source: Path, target: Path) -> None:
             rows = pd.concat([old[stay], new], ignore_index=True)
             rows = rows.sort_values("experiment", kind="stable")
             if path.suffix == ".csv":
-                rows.to_csv(path, index=False, float_format="%.12g")
+                write_csv(rows, path)
             else:
                 rows.to_parquet(path, index=False)
         shutil.copyfile(path, there)

@@ -3,17 +3,15 @@ site | completion | help."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from harness.common.escaping import EscapedStream, escape
 from harness.runs import guard
-
-if TYPE_CHECKING:
-    from harness.runs import unchanged
 
 COMMANDS = (
     "run", "judge", "list", "info", "plan", "status", "report", "results", "check", "compare", "doctor", "data", "site",
@@ -27,25 +25,31 @@ def main(argv: list[str] | None = None) -> int:
     arguments = [a for a in arguments if a != "--traceback"]
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())  # behind what is installed: a file beside one's data cannot take the place of numpy
-    guard.stopped.clear()
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, guard.interrupted)
     signal.signal(signal.SIGTERM, guard.terminated)  # a scheduler's warning counts as an interruption: what is done is written
     try:
-        with guard.safe_path():
+        with guard.safe_path(), _escaped_output():
             return dispatch(arguments)
     except BrokenPipeError:  # `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (Exception, KeyboardInterrupt) as error:
         code = _exit_code(error)
-        if code is None and guard.stopped and not trace:
-            return _say("interrupted", 143 if guard.stopped[-1] is guard.TerminatedError else 130)
         if trace or code is None:
             raise
         from harness.errors import system_sentence
 
         return _say(system_sentence(error) if isinstance(error, OSError) else str(error) or "interrupted", code)
+
+
+@contextlib.contextmanager
+def _escaped_output():
+    """Escape what is printed: ids, reasons, names of files and answers of servers may hold codes of a terminal."""
+    streams = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = map(EscapedStream, streams)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = streams
 
 
 def _exit_code(error):
@@ -131,23 +135,14 @@ def completion(arguments: list[str]) -> int:
 def run(overrides: list[str]) -> int:
     if any(a.startswith("-") for a in overrides):
         return _through_hydra(overrides)
-    from harness.runs import unchanged
-
-    started = time.monotonic()
-    asked = unchanged.asked(overrides)
-    said = asked.said() if asked else None
-    if said is not None:
-        for line in said:
-            print(line.replace(unchanged.SECONDS, f"{time.monotonic() - started:.1f}"))
-        return 0
     from harness.runs.config import compose
 
-    return _run_config(compose(overrides), asked)
+    return _run_config(compose(overrides))
 
 
-def _run_config(config: dict, asked: unchanged.Asked | None = None) -> int:
+def _run_config(config: dict) -> int:
     if not config["profile"]:
-        return _run_whole(config, asked)[1]
+        return _run_whole(config)[1]
     from harness.runs import profile
     from harness.runs.config import out_folder
 
@@ -159,48 +154,40 @@ def _run_config(config: dict, asked: unchanged.Asked | None = None) -> int:
 
 def _print_profile(experiment, made):
     """Print where the time of a run went, and write it beside its results."""
-    from harness.report import flame
     from harness.runs import profile
 
     rows, stem = made.rows(), experiment.folder / f"{experiment.stem}_profile"
     table = profile.write(rows, Path(f"{stem}.csv"))
-    files = [table, *flame.save(made.stacks, f"{experiment.name}: CPU time", stem)]
-    print(f"\n{profile.text(rows)}\n  {'profile':<14}{_short(table)} ({', '.join(path.suffix for path in files[1:])})")
+    print(f"\n{profile.text(rows)}\n  {'profile':<14}{_short(table)}")
 
 
-def _run_whole(config: dict, asked: unchanged.Asked | None = None) -> tuple:
-    from harness.runs import engines, profile, unchanged
-    from harness.runs.config import out_folder
+def _run_whole(config: dict) -> tuple:
+    from harness.commands.experiment import Experiment
+    from harness.runs import profile
 
-    recorded = unchanged.part_names(out_folder(config["out"]))
-    with engines.early(None if recorded else config):  # where nothing is, there is something to compute
-        from harness.commands.experiment import Experiment
-
-        with profile.stage("plan"):
-            experiment = Experiment.of_config(config)
-        for line in _said_before(experiment):
-            print(line)
-        return experiment, _compute(experiment, finish=True, asked=asked)
+    with profile.stage("plan"):
+        experiment = Experiment.of_config(config)
+    if experiment.is_variation:
+        print(f"{experiment.sentence}; its results go to {_short(experiment.folder)}")
+    for line in experiment.notes():
+        print(line)
+    return experiment, _compute(experiment, finish=True)
 
 
-def _said_before(experiment) -> list[str]:
-    """What is said before anything is computed."""
-    where = f"{experiment.sentence}; its results go to {_short(experiment.folder)}"
-    return [*([where] if experiment.is_variation else []), *experiment.notes()]
-
-
-def _compute(experiment, finish: bool, later: float = 0.0, name: str | None = None, asked: unchanged.Asked | None = None) -> int:
-    """Run what is not recorded, say what came of it, and, with `finish`, draw it. Returns the exit status. Of the command
-    `asked` it is kept what it would say with nothing to do."""
-    from harness.runs import profile, unchanged
+def _compute(experiment, finish: bool, later: float = 0.0, name: str | None = None) -> int:
+    """Run what is not recorded, print a summary and, with `finish`, draw it. Returns the exit status."""
+    from harness.runs import profile
 
     started = time.monotonic()
     with profile.stage("compute"):
-        counts = experiment.compute(later=later, meanwhile=experiment.prepare_drawing if finish else None)
-    parts = unchanged.part_names(experiment.out)
+        counts = experiment.compute(later=later)
     with profile.stage("read"):
         frame = experiment.records(to_draw=True)
-    print(_counted(experiment, frame, counts, f"{time.monotonic() - started:.1f}", name))
+    print(
+        f"{name or experiment.name}: {counts['cells']:,} cells, {counts['done']:,} done before, {counts['todo']:,} computed, "
+        f"{counts['skipped']:,} skipped, {counts['failed']:,} failed{_imported(experiment, frame)}, "
+        f"{time.monotonic() - started:.1f} s"
+    )
     status = max(_say_failures(frame, counts), int(counts["failed"] > 0))
     if not finish:
         return status
@@ -210,30 +197,7 @@ def _compute(experiment, finish: bool, later: float = 0.0, name: str | None = No
         if experiment.config["shards"] > 1:
             return int(counts["failed"] > 0)
     with profile.stage("figures"):
-        edited = asked is not None and asked.is_edited(experiment.folder, experiment.stem)
-        status = max(status, _finish(experiment, frame, fresh=counts["todo"] > 0 or edited))
-    if asked is not None and status == 0 and missing == 0 and experiment.rests_on_records_alone():
-        again = {**counts, "done": counts["done"] + counts["todo"], "todo": 0}
-        lines = [
-            *_said_before(experiment),
-            _counted(experiment, frame, again, unchanged.SECONDS),
-            *_table_said(experiment, frame),
-            _up_to_date(experiment),
-        ]
-        asked.keep(parts, [*_results(experiment), *experiment.truth_files()], lines)
-    return status
-
-
-def _counted(experiment, frame, counts, seconds, name=None) -> str:
-    return (
-        f"{name or experiment.name}: {counts['cells']:,} cells, {counts['done']:,} done before, {counts['todo']:,} computed, "
-        f"{counts['skipped']:,} skipped, {counts['failed']:,} failed{_imported(experiment, frame)}, {seconds} s"
-    )
-
-
-def _results(experiment) -> list[Path]:
-    """Figure, tables and page of a run, and paper against ours."""
-    return [path for name in (f"{experiment.stem}.*", "reproduction*") for path in sorted(experiment.folder.glob(name))]
+        return max(status, _finish(experiment, frame, fresh=counts["todo"] > 0))
 
 
 def _imported(experiment, frame):
@@ -278,35 +242,27 @@ def _finish(experiment, frame, fresh: bool) -> int:
         _print_files(experiment, frame)
     else:
         _print_table(experiment, frame)
-        print(_up_to_date(experiment))
+        page = _short(experiment.folder / f"{experiment.stem}.html")
+        print(f"  {'up to date':<14}{page}, with figure and tables beside it (`calharness report ...` draws them anew)")
     return 0
 
 
-def _up_to_date(experiment) -> str:
-    page = _short(experiment.folder / f"{experiment.stem}.html")
-    return f"  {'up to date':<14}{page}, with figure and tables beside it (`calharness report ...` draws them anew)"
-
-
 def _print_table(experiment, frame):
-    for line in _table_said(experiment, frame):
-        print(line)
-
-
-def _table_said(experiment, frame) -> list[str]:
-    """The wide table of a run that is no paper's, if it fits on a screen, and the reasons of what is not in it; of a paper's
-    item, whose table is its page's, the reasons of cells without a number."""
+    """Print the wide table of a run that fits on a screen, and the reasons of what it lacks. Of a paper's item print only the
+    reasons of cells without a number: its page has the table."""
     from harness.report import missing
 
     if not experiment.has_numbers(frame):
-        return []
-    if experiment.paper and not experiment.is_variation:
-        return [f"  {line}" for line in missing.reasons(frame, experiment.shown_config(), of_table=False)]
-    wide = experiment.wide(frame)
-    if wide.size <= 200:
-        said = f"\n{wide.columns.name}\n{wide.rename_axis(columns=None).to_string()}\n"
-    else:
-        said = f"  {len(wide):,} rows and {len(wide.columns)} columns are too many to be shown here; table and page have them"
-    return [said, *(f"  {line}" for line in missing.reasons(frame, experiment.shown_config()))]
+        return
+    of_paper = experiment.paper and not experiment.is_variation
+    if not of_paper:
+        wide = experiment.wide(frame)
+        if wide.size <= 200:
+            print(f"\n{wide.columns.name}\n{wide.rename_axis(columns=None).to_string()}\n")
+        else:
+            print(f"  {len(wide):,} rows and {len(wide.columns)} columns are too many to be shown here; table and page have them")
+    for line in missing.reasons(frame, experiment.shown_config(), of_table=not of_paper):
+        print(f"  {line}")
 
 
 def _print_files(experiment, frame):
@@ -541,5 +497,5 @@ def _short(path: Path) -> str:
 
 
 def _say(message, code):
-    print(f"calharness: {message}", file=sys.stderr)
+    print(f"calharness: {escape(message)}", file=sys.stderr)
     return code

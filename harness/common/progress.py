@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import time
 
+from harness.common.escaping import unescaped
+
 START_SECONDS = 2.0  # until workers are there; the expected pace counts as much as this many seconds of what is seen
 SHORTEST_ANNOUNCED = 3.0  # seconds: work that takes less is over before an announcement of its length is read
 
@@ -60,12 +62,12 @@ class Progress:
 
     def _say(self, text: str, keep: bool = False) -> None:
         end = "" if self.terminal and not keep else "\n"
-        print(f"\r\033[K{text}" if self.terminal else text, end=end, file=sys.stderr, flush=True)
+        print(f"\r\033[K{text}" if self.terminal else text, end=end, file=unescaped(sys.stderr), flush=True)
 
     def close(self) -> None:
         """Clear the line."""
         if not self.quiet and self.terminal:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
+            print("\r\033[K", end="", file=unescaped(sys.stderr), flush=True)
 
 
 def clock(seconds: float) -> str:

@@ -21,6 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from harness.common.escaping import escape, message_of
 from harness.common.paths import EXPERIMENTS, PACKAGE
 from harness.common.seeds import digest
 from harness.errors import BadInputError
@@ -30,7 +31,10 @@ _NOT_THEIRS = tuple(
     os.path.realpath(folder) + os.sep
     for folder in (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["platstdlib"], PACKAGE, EXPERIMENTS)
 )
-_imported_as: dict[str, str] = {}  # of each local module that was imported: the digest of all that it consisted of then
+# code that needs no process of its own: Python's, and what the harness computes with
+_KNOWN = {*sys.stdlib_module_names, "numpy"}
+_ran: set[str] = set()  # modules of other people that this process was asked to import
+_imported_as: dict[str, str] = {}  # {local module: digest of its file when this process imported it}
 
 
 def ours(module_name: str) -> bool:
@@ -39,6 +43,19 @@ def ours(module_name: str) -> bool:
     if package == EXPERIMENTS.name:
         return _folder_of_experiments() in (None, os.path.realpath(EXPERIMENTS))
     return package == "harness"
+
+
+def is_foreign(module_name: str) -> bool:
+    """Return whether a module is neither ours, nor Python's or numpy's."""
+    return not ours(module_name) and module_name.split(".")[0] not in _KNOWN
+
+
+def have_run() -> bool:
+    """Return whether this process has imported a component's code that is not ours.
+
+    From then on anything may be changed in this process, such as a function of numpy.
+    """
+    return bool(_ran)
 
 
 def hidden_experiments(module_name: str) -> str | None:
@@ -78,47 +95,32 @@ def sources(name: str) -> list[str]:
 
 
 def current(name: str) -> ModuleType:
-    """The module. A stranger's is imported again if its file, or that of a local module which it imports, is no longer the one
-    that was read: every module that rests on a changed one is forgotten and Python imports them anew, in its own order."""
+    """Import a module.
+
+    Raises
+    ------
+    BadInputError
+        If the file of a user's module, or of a local module that it imports, changed after this process imported it: Python
+        would run the old code under the key of the new one.
+    """
+    if not ours(name):
+        _ran.add(name)
     if ours(name) or name == "__main__":
         return importlib.import_module(name)
-    for module, now in _states(name).items():
-        if _imported_as.get(module, now) != now:
-            _forget(module)
+    digests = {module: own for module, (own, _) in _closure(name).items()}
+    for module, now in digests.items():
+        if module in sys.modules and _imported_as.get(module, now) != now:
+            raise BadInputError(
+                f"{sys.modules[module].__file__} changed after Python imported it; restart Python (in a notebook, its kernel) to "
+                "run the new code."
+            )
     try:
         return importlib.import_module(name)
     finally:
-        _imported_as.update(_states(name))  # also what failed, and what a call imports later
-
-
-def _states(name: str) -> dict[str, str]:
-    """{module: digest of its file and of those of all local modules that it imports}, of a module and of what it imports."""
-    closure = _closure(name)
-    return {module: digest("|".join(sorted(f"{m}:{closure[m][0]}" for m in _reachable(module, closure)))) for module in closure}
-
-
-def _reachable(start: str, closure: dict[str, tuple[str, list[str]]]) -> set[str]:
-    found: set[str] = set()
-    waiting = [start]
-    while waiting:
-        module = waiting.pop()
-        if module not in found:
-            found.add(module)
-            waiting += closure[module][1]
-    return found
-
-
-def _forget(name: str) -> None:
-    """Take a module out of Python's list and out of its package, and its compiled form off the disk: Python takes that for the
-    source's own where an edit leaves size and second as they were."""
-    module = sys.modules.pop(name, None)
-    package, _, last = name.rpartition(".")
-    if package in sys.modules:
-        vars(sys.modules[package]).pop(last, None)
-    compiled = getattr(module, "__cached__", None)
-    if compiled:
-        with contextlib.suppress(OSError):
-            os.unlink(compiled)
+        complete = name in sys.modules
+        for module, now in digests.items():
+            if module in sys.modules or complete:  # what a call imports later counts too; what failed may be repaired
+                _imported_as[module] = now
 
 
 def _closure(name: str) -> dict[str, tuple[str, list[str]]]:
@@ -192,12 +194,12 @@ def _spec(name: str, specs: dict[str, Any]) -> Any:
 def said(error: BaseException) -> str:
     """An error on one line: its type, its message and, where it comes from a stranger's code, the innermost place there:
     KeyError: 'no such bin' (bad_module.py, line 2, in bad: raise KeyError('no such bin'))."""
-    message = error.msg if isinstance(error, SyntaxError) and error.msg else str(error)
-    message = " ".join(str(message).split())
+    message = str(error.msg) if isinstance(error, SyntaxError) and error.msg else message_of(error)
+    message = " ".join(escape(message).split())
     if len(message) > 300 and not isinstance(error, BadInputError):
         message = f"{message[:300]} ..."
     place = where(error)
-    kind = "BadInputError" if isinstance(error, BadInputError) else type(error).__name__
+    kind = "BadInputError" if isinstance(error, BadInputError) else escape(type(error).__name__)
     return f"{kind}{f': {message}' if message else ''}{f' ({place})' if place else ''}"
 
 
@@ -215,4 +217,5 @@ def _place(path: str, line: int | None, name: str | None, text: str | None) -> s
     inside = os.path.relpath(os.path.realpath(path), os.path.realpath(os.getcwd()))
     shown = os.path.basename(path) if inside.startswith(os.pardir) else inside
     function = f", in {name}" if name and name != "<module>" else ""
-    return f"{shown}, line {line}{function}{f': {text.strip()[:120]}' if text and text.strip() else ''}"
+    source = f": {text.strip()[:120]}" if text and text.strip() else ""
+    return escape(f"{shown}, line {line}{function}{source}")

@@ -31,14 +31,15 @@ class Estimate:
     level : float, optional
         Confidence level of `low` and `high`, between 0 and 1.
     kind : {"point", "lower", "upper", "interval"}
-        "lower" carries `low`, "upper" carries `high`, "interval" both; a point may carry them too. A bound is never averaged
-        with points.
+        "point": the value is an estimate; it may carry `low` and `high`, its own interval or one-sided bound. "lower" carries
+        `low`, "upper" `high`. "interval" carries both and has no point: its value is a place between the ends, such as the
+        middle, and has no RMSE that counts and no regret. A bound or interval is never averaged with points.
     diagnostics : dict of str to float, optional
         How the estimate was made: the bandwidth that was chosen, the rank of a matrix, the number of bins in use.
 
     Examples
     --------
-    >>> Estimate(0.031, low=0.02, level=0.95).kind
+    >>> Estimate(0.031, low=0.02, high=0.05, level=0.95).kind
     'point'
     """
 

@@ -33,21 +33,28 @@ def members(kind: str) -> list[dict]:
     return [{name.rpartition(".")[0]: x for name, x in net.items() if name.endswith(f".{m}")} for m in range(count)]
 
 
-def evaluate(kind, found):
-    """{estimand: (value, low, high)} of `Ingredients`, at 95 %."""
+def evaluate(kind, ingredients):
+    """Evaluate the network of "scalar" or "vector" `Ingredients`.
+
+    Returns
+    -------
+    dict
+        {estimand: (value, below, above)}: the estimate, and how far the ends of its 95 % interval lie from it. value - below may
+        be negative: whoever moves the value moves the interval, and cuts it at 0 afterwards.
+    """
     net, parts = model(kind), members(kind)
-    x = ((found.features - net["centre"]) / net["spread"])[None]
+    x = ((ingredients.features - net["centre"]) / net["spread"])[None]
     hidden = [_hidden(part, x) for part in parts]
     answers = {}
-    for name, candidates in found.candidates.items():
-        values, scales, unit = [], [], found.units[name]
+    for name, candidates in ingredients.candidates.items():
+        values, scales, unit = [], [], ingredients.units[name]
         for m, (part, h) in enumerate(zip(parts, hidden)):
             values.append(_value(part, name, h, candidates[None], np.array([unit]))[0])
             scales.append(_scale(net, m, name, h)[0])
         value = max(float(np.mean(values)), 0.0)
         scale = float(np.mean(scales)) * unit
         below, above = net[f"conformal_{name}"]
-        answers[name] = (value, max(value - below * scale, 0.0), value + above * scale)
+        answers[name] = (value, float(below * scale), float(above * scale))
     return answers
 
 

@@ -32,9 +32,9 @@ def from_arrays(
     y : array_like, (n,)
         Labels 0..k-1, or names of `classes`; with `confidences` whether each prediction was right.
     classes : sequence, optional
-        Names of the k classes, in the order of the columns.
+        Names of the k classes, in the order of the columns. Columns of a data frame are matched by name.
     groups : mapping of name to array_like (n,), or one array_like, optional
-        What splits the rows; a bare array is named "group".
+        What splits the rows, or a data frame of such columns; a bare array is named "group".
     name : str
         What the predictions are called.
     confidences : bool
@@ -51,13 +51,12 @@ def from_arrays(
     >>> data.n, data.k, data.notions, data.p[0].round(3).tolist()
     (3, 2, ('binary',), [0.1, 0.9])
     """
+    from harness.math.columns import matched
     from harness.math.notions import checked, numeric
 
-    p = numeric("p", p)
-    if classes is None and np.asarray(y).dtype.kind in "US":
-        raise BadInputError(f"y holds names, such as {str(np.ravel(y)[0])!r}; say by classes= which column of p is which.")
-    names = None if classes is None else _names(classes, 2 if p.ndim == 1 else p.shape[1])
-    p, y = checked(p, y if names is None else _encoded(y, names))
+    numeric("p", p)
+    p, y, names = matched(p, y, classes)
+    p, y = checked(p, y)
     if confidences and p.ndim != 1:
         raise BadInputError(f"confidences is true, but p has shape {p.shape}; confidences are one number per row, (n,).")
     k = 2 if p.ndim == 1 else p.shape[1]
@@ -162,31 +161,11 @@ def aligned(first: Judged, other: Judged) -> Judged:
     return other
 
 
-def _names(classes: Sequence[Any], k: int) -> tuple[str, ...]:
-    names = tuple(str(one) for one in classes)
-    if len(names) != k:
-        raise BadInputError(f"classes has {len(names)} names, but p has {k} classes; one name per class is needed.")
-    if len(set(names)) != k:
-        raise BadInputError("classes has a name twice; give each class a name of its own.")
-    return names
-
-
-def _encoded(y: ArrayLike, names: tuple[str, ...]) -> ArrayLike:
-    """Labels that are names as their places; numbers as they are."""
-    labels = np.asarray(y)
-    if labels.dtype.kind in "fiub":
-        return labels
-    place = {name: j for j, name in enumerate(names)}
-    found = [place.get(str(one)) for one in labels.ravel().tolist()]
-    if None in found:
-        i = found.index(None)
-        raise BadInputError(f"y holds label {str(labels.ravel()[i])!r} at row {i}, which is none of the classes.")
-    return np.array(found, dtype=np.int64)
-
-
 def _groups(groups: Any, n: int) -> dict[str, NDArray[Any]]:
     if groups is None:
         return {}
+    if hasattr(groups, "columns"):  # a data frame
+        groups = {name: groups[name] for name in groups.columns}
     given = groups if isinstance(groups, Mapping) else {"group": groups}
     found = {}
     for name, values in given.items():

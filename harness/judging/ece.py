@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from numpy.typing import ArrayLike
 
 
-def ece(p: ArrayLike, y: ArrayLike, notion: str = "top_label", bins: int = 15) -> float:
+def ece(
+    p: ArrayLike,
+    y: ArrayLike,
+    notion: str = "top_label",
+    bins: int = 15,
+    classes: Sequence[Any] | None = None,
+) -> float:
     """The plain binned L1 calibration error over bins of equal width, as most papers report it ("ECE").
 
         sum_b n_b / n |mean y in b - mean p in b|
@@ -20,6 +29,8 @@ def ece(p: ArrayLike, y: ArrayLike, notion: str = "top_label", bins: int = 15) -
         What is judged; classwise is the mean over the classes.
     bins : int
         Bins of equal width in [0, 1].
+    classes : sequence, optional
+        Names of the classes, as for `harness.estimate`.
 
     Returns
     -------
@@ -44,4 +55,4 @@ def ece(p: ArrayLike, y: ArrayLike, notion: str = "top_label", bins: int = 15) -
     import harness
     from harness.estimators.binned import Binned
 
-    return float(harness.estimate(Binned(bins=bins), p, y, notion)["l1"].value)
+    return float(harness.estimate(Binned(bins=bins), p, y, notion, classes=classes)["l1"].value)

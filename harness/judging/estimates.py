@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from harness.errors import BadInputError, UndefinedError
 from harness.judging.findings import Certified, ErrorEstimate, Interval, Judged
-from harness.judging.measured import classes_of, estimator_of, estimators_of, halves_of
+from harness.judging.measured import MEASURED_LEVEL, Coverage, coverage_of, estimator_of, estimators_of
 from harness.judging.words import percent
 
 Array = NDArray[np.float64]
@@ -27,14 +27,15 @@ LABELS = {
     "debiased15_l1": "15 bins, debiased",
     "binned_cube_root": "bins of equal mass, n^(1/3) of them",
 }
-BOOTSTRAPPED = ("binned15", "debiased15_l1", "binned_cube_root")  # whose intervals are from halves
-REPEATED = 200_000  # numbers in p up to which the learned estimate is the mean of four partitions
+WITHOUT_INTERVAL = (
+    "No interval: bins hide part of the error and add their own noise, so that no interval around this number holds the error."
+)
+REPEATED = 50_000  # numbers in p up to which the learned estimate is the mean of four partitions
 LARGEST = 500_000  # numbers in p up to which all rows are used: the learned estimate needs 45 times the memory of p
-LARGEST_STACK = 200_000  # n k^2 up to which the stack is fitted; above, temperature alone
-HALVES, FEW_HALVES = 200, 40
-CHEAP = 100_000  # numbers in p up to which intervals from 200 halves are made
-MEASURED_LEVEL = 0.95  # of the intervals whose coverage was measured
-FALLING = "Coverage of a binned estimate falls as n grows, as bins hide part of the error."
+STACK_SCORES = 50_000  # scores up to which the stack of calibrators is fitted, 1 s; above, temperature alone
+STACK_ROWS = 2_000  # vectors up to which it is fitted: one of its maps takes n^2 k steps, 7 s at n = 10,000 and k = 3
+STACK_NUMBERS = 200_000  # n k^2 up to which it is fitted to vectors: another map has k^2 parameters
+ESTIMANDS = ("l1", "l2_squared")
 ASSUMPTION = (
     "The probability of the event, as a function of the score, goes up and down by no more than 1 in all (total variation at "
     "most 1): every function that only rises does, and so does every one that only falls. Rows are independent."
@@ -43,28 +44,32 @@ ASSUMPTION = (
 
 def estimates(
     data: Judged, notion: str, p: Array, y: NDArray[np.int64], level: float, rng: np.random.Generator
-) -> list[ErrorEstimate]:
-    """At most five estimates of the L1 error of a notion of the reduced p, y, the headline first.
+) -> tuple[list[ErrorEstimate], ErrorEstimate]:
+    """Return at most four estimates of the L1 error of a notion, the headline first, and the headline's of the squared error.
 
-    The headline is `best`, the estimate of least regret in the arena over all, or `best_fast` where four partitions take long;
-    then a lower bound in expectation, the plain 15 bins of the papers, and of the published estimators that have an interval
-    the one of least regret at the nearest n and k.
+    The headline is `best`, the estimate of least regret in the arena over all, or `best_fast` where four partitions take long.
+    It is followed by a lower bound in expectation, by the plain 15 bins of the papers, and by the published estimator of least
+    regret at the nearest n and k. Binned estimates have no interval: they are biased, and their bias is not known.
     """
-    rows = estimators_of(notion, "l1", data.n, data.k)
     cost = data.n * (data.k if p.ndim == 2 else 1)
-    stacked = data.n * (data.k**2 if p.ndim == 2 else 1) <= LARGEST_STACK
+    if p.ndim == 1:
+        stacked = data.n <= STACK_SCORES
+    else:
+        stacked = data.n <= STACK_ROWS and data.n * data.k**2 <= STACK_NUMBERS
     names = ["best" if cost <= REPEATED and notion != "classwise" else "best_fast"]
     if notion != "classwise":
         names.append("best_lower" if stacked else "variational_temperature")
     if notion != "canonical":
         names.append("binned15")
-    names += _published(rows, names)
+    names += _published(estimators_of(notion, "l1", data.n, data.k), names)
     stream = dict(zip(names, rng.spawn(len(names))))
-    found = []
+    rows: list[ErrorEstimate] = []
     for name in names:
-        made = _estimate(name, notion, p, y, level, stream[name])
-        found.append(_with_measured(made, estimator_of(name, notion, "l1", data.n, data.k), data, notion))
-    return [replace(found[0], headline=True), *found[1:]]
+        answers = _estimate(name, notion, p, y, level, stream[name])
+        rows.append(_with_measured(answers["l1"], data))
+        if name == names[0]:
+            squared = answers["l2_squared"]
+    return [replace(rows[0], headline=True), *rows[1:]], squared
 
 
 def certified(notion: str, p: Array, y: NDArray[np.int64], level: float, rng: np.random.Generator) -> Certified:
@@ -85,79 +90,80 @@ def _published(rows: list[dict[str, Any]], taken: list[str]) -> list[str]:
     return named[:1]
 
 
-def _estimate(name: str, notion: str, p: Array, y: NDArray[np.int64], level: float, rng: np.random.Generator) -> ErrorEstimate:
-    """One estimator's answer; where there is none, the reason."""
+def _estimate(
+    name: str, notion: str, p: Array, y: NDArray[np.int64], level: float, rng: np.random.Generator
+) -> dict[str, ErrorEstimate]:
+    """Return one estimator's answers for the L1 and the squared error; where there is none, the reason."""
     label = LABELS[name]
+    kind = "lower" if name == "best_lower" or name.startswith("variational") else "point"
     note = ""
     if p.size > LARGEST and name.startswith("best"):
         part = np.sort(rng.choice(len(p), max(1, LARGEST // (p.size // len(p))), replace=False))
         note = f"Of a random part of {len(part):,} rows."
         p, y = p[part], y[part]
     try:
-        e = _made(name, notion, p, y, level, rng)
+        answers = _answers(name, notion, p, y, level, rng)
     except (UndefinedError, BadInputError, ValueError, ArithmeticError) as error:
-        nothing = Interval(None, None, None, level)
-        return ErrorEstimate(notion, "l1", name, label, nothing, "point", coverage_note=note, reason=_reason(error))
-    bound = name == "best_lower" or name.startswith("variational")
+        nothing = ErrorEstimate(
+            notion, "l1", name, label, Interval(None, None, None, level), kind, coverage_note=note, reason=_reason(error)
+        )
+        return {estimand: replace(nothing, estimand=estimand) for estimand in ESTIMANDS}
+    return {
+        estimand: ErrorEstimate(
+            notion, estimand, name, label, _interval(answers[estimand], kind, level), kind, coverage_note=note
+        )
+        for estimand in ESTIMANDS
+        if estimand in answers
+    }
+
+
+def _interval(e: Any, kind: str, level: float) -> Interval:
     low = None if e.low is None else 0.0 if abs(e.low) < 1e-12 else float(e.low)
     value = max(float(e.value), 0.0)
-    if bound and low is not None:
+    if kind == "lower" and low is not None:
         value = max(value, low)
-    high = None if e.high is None else float(e.high)
-    return ErrorEstimate(
-        notion, "l1", name, label, Interval(value, low, high, level), "lower" if bound else "point", coverage_note=note
+    return Interval(value, low, None if e.high is None else float(e.high), level)
+
+
+def _answers(name: str, notion: str, p: Array, y: NDArray[np.int64], level: float, rng: np.random.Generator) -> Any:
+    import harness
+    from harness.estimators.base import apply
+
+    has_level = name.startswith(("best", "variational"))
+    estimator = harness.load_estimator(name, level=level) if has_level else harness.load_estimator(name)
+    return apply(estimator, p, y, notion, rng)
+
+
+def _with_measured(made: ErrorEstimate, data: Judged) -> ErrorEstimate:
+    """Add the regret at the nearest n and k, and the coverage that was measured at this size."""
+    if made.reason is not None:
+        return made
+    row = estimator_of(made.estimator, made.notion, made.estimand, data.n, data.k)
+    regret = None if row is None else row["regret"]
+    if made.interval.low is None and made.interval.high is None:
+        return replace(made, coverage_note=f"{made.coverage_note} {WITHOUT_INTERVAL}".strip(), regret=regret)
+    quantity = f"{made.notion}.{made.estimand}.{made.estimator}"
+    least, note = measured_coverage(quantity, data.n, data.k, made.interval.level)
+    return replace(
+        made,
+        coverage=None if least is None else share(round(least.covered), least.draws),
+        coverage_note=f"{made.coverage_note} {note}".strip(),
+        regret=regret,
+        measured_at=None if least is None else (least.n, least.k),
     )
 
 
-def _made(name: str, notion: str, p: Array, y: NDArray[np.int64], level: float, rng: np.random.Generator) -> Any:
-    import harness
-    from harness.estimators import Bootstrap
-    from harness.estimators.base import apply
-
-    if name.startswith(("best", "variational")):
-        estimator: Any = harness.load_estimator(name, level=level)
-    else:
-        estimator = harness.load_estimator(name)
-        few = notion == "classwise" or p.size > CHEAP
-        if p.size <= 20 * CHEAP:
-            estimator = Bootstrap(estimator, resamples=FEW_HALVES if few else HALVES, level=level)
-    return apply(estimator, p, y, notion, rng)["l1"]
-
-
-def _with_measured(made: ErrorEstimate, row: dict[str, Any] | None, data: Judged, notion: str) -> ErrorEstimate:
-    """With regret and coverage at the nearest n and k, and a word where that is far from here."""
-    if made.reason is not None:
-        return made
-    note = [made.coverage_note] if made.coverage_note else []
-    has_interval = made.interval.low is not None or made.interval.high is not None
-    if not has_interval:
-        note.append("No interval: too dear at this n.")
-    trials, covered, at = 0, 0, None
-    if notion == "classwise":
-        row = classes_of(made.estimator, data.n, data.k)
-    if row is not None:
-        trials, covered, at = row["trials"], row["covered"], (row["n"], row["k"])
-        if made.estimator in BOOTSTRAPPED and notion != "classwise":
-            half = halves_of(notion, made.estimator, data.n)
-            trials, covered = (half["trials"], half["covered"]) if half else (0, 0)
-            at = (half["n"], row["k"]) if half else at
-        if made.estimator in BOOTSTRAPPED and trials and data.n > 2 * at[0]:
-            note.append(FALLING)
-        if not trials and has_interval:
-            note.append("Coverage was not measured here.")
-        elif has_interval and abs(made.interval.level - MEASURED_LEVEL) > 1e-9:
-            trials = 0
-            note.append(f"Coverage was measured of {percent(MEASURED_LEVEL)} intervals only.")
-        if at is not None and (data.n > 2 * at[0] or data.n < at[0] / 2 or data.k > 2 * at[1] or data.k < at[1] / 2):
-            note.append(f"Measured at n = {at[0]:,}, k = {at[1]}; what is said here (n = {data.n:,}, k = {data.k}) extrapolates.")
-    else:
-        note.append("Coverage was not measured here.")
-    return replace(
-        made,
-        coverage=share(covered, trials) if trials and has_interval else None,
-        coverage_note=" ".join(note),
-        regret=None if row is None or notion == "classwise" else row["regret"],
-        measured_at=at,
+def measured_coverage(quantity: str, n: int, k: int, level: float) -> tuple[Coverage | None, str]:
+    """Return the lowest coverage of an interval over the kinds of predictions measured at this size, and a sentence on it."""
+    if abs(level - MEASURED_LEVEL) > 1e-9:
+        return None, f"Coverage was measured of {percent(MEASURED_LEVEL)} intervals only."
+    rows = coverage_of(quantity, n, k)
+    if not rows:
+        return None, "Coverage was not measured at this size."
+    least = min(rows, key=lambda row: row.covered / row.draws)
+    return least, (
+        f"The lowest of {len(rows)} kinds of predictions, from calibrated to an error of {max(row.error for row in rows):g}, "
+        f"{least.draws} draws each, n = {least.n:,}, k = {least.k}."
     )
 
 

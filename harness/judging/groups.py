@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness.judging.findings import GroupFinding
 from harness.judging.gaps import Gap, gap_of, holm, worst_first
+from harness.judging.words import with_zero
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -119,6 +121,7 @@ def _pooled(
 def _finding(column: str, text: str, gap: Gap, adjusted: float, level: float) -> GroupFinding:
     value = gap.gap.value or 0.0
     if adjusted > 1.0 - level:
+        gap = replace(gap, gap=with_zero(gap.gap), error=with_zero(gap.error))
         sentence = f"{column} = {text}: nothing stands out ({gap.said:.3f} said, {gap.happened:.3f} happened)."
     elif gap.gap.low is not None and gap.gap.high is not None and gap.gap.low * gap.gap.high > 0.0:
         way = "high" if value > 0.0 else "low"

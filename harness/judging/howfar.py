@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.judging.calibrated import NAMES
 from harness.judging.data import reduced
 from harness.judging.estimates import certified, estimates
-from harness.judging.findings import ErrorEstimate, HowFar, Judged
+from harness.judging.findings import Calibrated, ErrorEstimate, HowFar, Judged
 from harness.judging.scores import decompositions, direction
+from harness.judging.words import with_zero
 
 Array = NDArray[np.float64]
 
@@ -19,7 +22,7 @@ NEAR = 1e-3  # of 0 or 1
 SATURATED = 0.2  # share of scores so near
 
 
-def errors(data: Judged, level: float, rng: np.random.Generator) -> HowFar:
+def errors(data: Judged, level: float, rng: np.random.Generator, calibrated: Calibrated | None = None) -> HowFar:
     """The answer to the second question: estimates of the L1 error of every notion with intervals and what the arena measured of
     them, certified intervals of scores, over- or underconfidence, the parts of the proper scores, and cautions.
 
@@ -29,7 +32,10 @@ def errors(data: Judged, level: float, rng: np.random.Generator) -> HowFar:
     level : float
         Of all intervals.
     rng : numpy.random.Generator
-        Decides folds, halves and random parts.
+        Decides folds and random parts.
+    calibrated : Calibrated, optional
+        The answer to the first question. Intervals of a notion whose test does not reject are extended to 0, so that no
+        interval contradicts the test that stands above it.
 
     Notes
     -----
@@ -43,17 +49,24 @@ def errors(data: Judged, level: float, rng: np.random.Generator) -> HowFar:
     >>> [one.estimator for one in found.errors][:3], found.errors[0].interval.low > 0.1
     (['best', 'best_lower', 'binned15'], True)
     """
+    not_rejected = {test.notion for test in calibrated.tests if test.rejected is False} if calibrated else set()
     streams = iter(rng.spawn(2 * len(data.notions) + 1))
     found: list[ErrorEstimate] = []
     bounds = []
     for notion in data.notions:
         p, y = reduced(data, notion)
         own, other = next(streams), next(streams)
-        found += estimates(data, notion, p, y, level, own)
-        if p.ndim == 1:
-            bounds.append(certified(notion, p, y, level, other))
-    gap = direction(data, level)
-    scores, unsaid = decompositions(data, level, next(streams))
+        rows, squared = estimates(data, notion, p, y, level, own)
+        bound = certified(notion, p, y, level, other) if p.ndim == 1 else None
+        if notion in not_rejected:
+            rows = [replace(row, interval=with_zero(row.interval)) for row in rows]
+            bound = bound and replace(bound, interval=with_zero(bound.interval))
+        found += rows
+        bounds += [bound] if bound else []
+    gap = direction(data, level, join_zero=data.notions[0] in not_rejected)
+    scores, unsaid = decompositions(data, squared, level, next(streams))
+    if data.notions[-1] in not_rejected:
+        scores = tuple(replace(one, miscalibration=with_zero(one.miscalibration)) for one in scores)
     main, events = reduced(data, data.notions[0])
     return HowFar(
         sentence=_sentence(found, data),

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from harness.errors import BadInputError, UndefinedError
 from harness.judging.data import aligned, from_arrays
-from harness.judging.findings import Judged, Judgement
+from harness.judging.findings import Calibrated, Judged, Judgement
 
 OnAnswer = Callable[[str, Any, Judged], None]
 
@@ -49,7 +49,8 @@ def judge(
     Parameters
     ----------
     p : array_like, (n,) or (n, k)
-        Probabilities of class 1, or of k classes with rows that sum to 1.
+        Probabilities of class 1, or of k classes with rows that sum to 1. Columns of a data frame that are named by class
+        (cat, p_cat, prob_cat) are matched with the classes by name.
     y : array_like, (n,)
         Labels 0..k-1, or names of `classes`.
     second : array_like or list of arrays, optional
@@ -57,7 +58,7 @@ def judge(
     names : sequence of str, optional
         What the models are called, the first one's name first.
     classes : sequence, optional
-        Names of the classes, in the order of the columns.
+        Names of the classes, in the order of the columns of an array. A label j is the j-th of them.
     groups : mapping of name to array_like (n,), or one array_like, optional
         What splits the rows.
     confidences : bool
@@ -90,11 +91,11 @@ def judge(
     >>> judge(p, y, questions=["calibrated"]).calibrated.rejected
     True
     """
-    firsts, others = np.asarray(p), _others(p, second)
+    others = _others(p, second)
     called = _called(names, 1 + len(others))
     datas = [
         from_arrays(one, y, classes=classes, groups=groups if i == 0 else None, name=called[i], confidences=confidences)
-        for i, one in enumerate([firsts, *others])
+        for i, one in enumerate([p, *others])
     ]
     return judge_data(datas, level=level, seed=seed, questions=questions, on_answer=on_answer)
 
@@ -140,7 +141,8 @@ def judge_data(
             try:
                 if question == "versus" and len(named) == 1:
                     raise UndefinedError(ALONE)
-                answers[i][question] = _answer(question, named if question == "versus" else named[i], float(level), seed)
+                subject = named if question == "versus" else named[i]
+                answers[i][question] = _answer(question, subject, float(level), seed, answers[i].get("calibrated"))
             except UndefinedError as error:
                 reasons[i][question] = _sentence(str(error))
             seconds[i][question] = time.perf_counter() - start
@@ -164,11 +166,17 @@ def judge_data(
     return replace(made[0], others=tuple(made[1:]))
 
 
-def _answer(question: str, subject: Judged | list[Judged], level: float, seed: int) -> Any:
-    """The stream of a question depends on the seed and the question alone, so that asking fewer changes no number."""
+def _answer(question: str, subject: Judged | list[Judged], level: float, seed: int, calibrated: Calibrated | None) -> Any:
+    """Answer one question. Its random stream depends on the seed and the question alone.
+
+    Asking fewer questions changes no number, with one exception: intervals of the error are extended to 0 where the test of
+    the first question, if asked, does not reject.
+    """
     module, function = PARTS[question]
     rng = np.random.default_rng([seed, QUESTIONS.index(question)])
     part = importlib.import_module(f"harness.judging.{module}")
+    if question == "how_far":
+        return part.errors(subject, level, rng, calibrated)
     return getattr(part, function)(subject, level, rng)
 
 

@@ -8,11 +8,23 @@ from harness.judging.words import clean, has, number, percent
 
 
 def verdict(judgement: Judgement) -> tuple[str, str]:
-    """(a few words, their tone: bad | good | open) on the first question."""
-    found = judgement.calibrated
-    if found is None or found.rejected is None:
+    """Return a few words on the first question, and their tone: bad | good | open.
+
+    "No miscalibration was found" never stands above an interval that excludes 0: those of the error are extended to 0 where the
+    test does not reject (`howfar.errors`), and a class, a group or a gain that stands out changes these words.
+    """
+    answer = judgement.calibrated
+    if answer is None or answer.rejected is None:
         return "It cannot be said whether it is calibrated", "open"
-    return ("Not calibrated", "bad") if found.rejected else ("No miscalibration was found", "good")
+    if answer.rejected:
+        return "Not calibrated", "bad"
+    where = judgement.where
+    parts = [*(one.adjusted for one in where.classes), *(one.adjusted for one in where.groups)] if where is not None else []
+    if any(adjusted is not None and adjusted <= 1.0 - judgement.level for adjusted in parts):
+        return "Nothing was found over all rows, but a class or a group stands out", "open"
+    if judgement.gains is not None and judgement.gains.best is not None:
+        return "The tests found nothing, but recalibration gains something", "open"
+    return "No miscalibration was found", "good"
 
 
 def calibrated(found: Calibrated) -> list[str]:
@@ -48,9 +60,8 @@ def how_far(found: HowFar) -> list[str]:
     if found.direction is not None:
         said.append(clean(found.direction.sentence))
     said.append(
-        "Different methods give different numbers because each makes another compromise on few data; where their intervals "
-        "overlap, they "
-        "agree."
+        "Different methods give different numbers because each makes another compromise on few data. Where their intervals "
+        "overlap, they agree."
     )
     if any(one.interval.low is not None or one.interval.high is not None for one in found.certified):
         said.append("A certified interval is wider, and holds without trust in a method, as long as its assumption does.")

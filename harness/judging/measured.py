@@ -1,19 +1,26 @@
-"""What the arena measured, as shipped in measured.json (benchmarks/distil_arena.py makes it)."""
+"""Measurements that `judge` quotes.
+
+measured.json is made by benchmarks/distil_arena.py, coverage.csv by benchmarks/interval_coverage.py.
+"""
 
 from __future__ import annotations
 
+import csv
 import json
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 FILE = Path(__file__).with_name("measured.json")
+COVERAGE = Path(__file__).with_name("coverage.csv")
+MEASURED_LEVEL = 0.95  # of the intervals whose coverage is stored
 
 
 @lru_cache(maxsize=1)
 def measured() -> dict[str, Any]:
-    """{"size": [...], "halves": [...], "classes": [...], "estimators": [...]}: rows with notion, n, k and what was measured."""
+    """Return {"size": [...], "estimators": [...]}: rows with notion, n, k and a measurement."""
     found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
     return found
 
@@ -53,12 +60,46 @@ def estimator_of(name: str, notion: str, estimand: str, n: int, k: int) -> dict[
     return nearest([row for row in rows if (row["estimator"], row["notion"], row["estimand"]) == (name, notion, estimand)], n, k)
 
 
-def halves_of(notion: str, estimator: str, n: int) -> dict[str, Any] | None:
-    """Coverage of the true error by an estimator's intervals from halves, over problems of all families: n, trials, covered."""
-    rows = [row for row in measured().get("halves", []) if (row["notion"], row["estimator"]) == (notion, estimator)]
-    return min(rows, key=lambda row: (abs(math.log(row["n"] / n)), row["n"]), default=None)
+@dataclass(frozen=True)
+class Coverage:
+    """How often the intervals of one quantity held its true value, on one kind of predictions of n rows and k classes."""
+
+    k: int
+    n: int
+    kind: str
+    quantity: str
+    draws: int
+    covered: float  # of the draws; not an integer where a draw has several intervals, one for each class
+
+    @property
+    def error(self) -> float:
+        """The L1 error of the kind, top-label or binary."""
+        return 0.0 if self.kind == "calibrated" else float(self.kind.removeprefix("l1_"))
 
 
-def classes_of(estimator: str, n: int, k: int) -> dict[str, Any] | None:
-    """Coverage of the true class-wise error by an estimator's intervals at the nearest n and k: n, k, trials, covered."""
-    return nearest([row for row in measured().get("classes", []) if row["estimator"] == estimator], n, k)
+@lru_cache(maxsize=1)
+def coverages() -> dict[str, list[Coverage]]:
+    """Return the rows of coverage.csv by quantity (benchmarks/interval_coverage.py makes the file)."""
+    table: dict[str, list[Coverage]] = {}
+    with COVERAGE.open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            one = Coverage(int(row["k"]), int(row["n"]), row["kind"], row["quantity"], int(row["draws"]), float(row["covered"]))
+            table.setdefault(one.quantity, []).append(one)
+    return table
+
+
+def coverage_of(quantity: str, n: int, k: int) -> list[Coverage]:
+    """Return the coverage of a quantity at the measured size nearest to n and k, one row for each kind of predictions.
+
+    Nothing if n or k is more than a factor of two away from every measured size.
+    """
+    rows = coverages().get(quantity, [])
+    size = nearest([{"n": row.n, "k": row.k} for row in rows], n, k)
+    if size is None or not (is_near(size["n"], n) and is_near(size["k"], k)):
+        return []
+    return [row for row in rows if (row.n, row.k) == (size["n"], size["k"])]
+
+
+def is_near(measured_size: int, size: int) -> bool:
+    """True if the two differ by at most a factor of two."""
+    return measured_size / 2 <= size <= measured_size * 2

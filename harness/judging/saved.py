@@ -2,7 +2,8 @@
 
     from harness.judging.saved import load
     recalibrate = load("map.json")
-    q = recalibrate(p)          p (n, k), or (n,) of P(class 1) or of confidences; q alike
+    q = recalibrate(p)          p (n, k), or (n,) of P(class 1) or of confidences; q alike,
+                                a data frame of a data frame, whose columns are matched by name
 
 >>> import tempfile, pathlib
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "map.json"
@@ -25,6 +26,7 @@ import numpy as np
 
 from harness.common.writing import write_text
 from harness.errors import BadInputError
+from harness.math import columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,9 +85,22 @@ class FittedMap:
     rows: int
     parameters: Mapping[str, Any]
 
-    def __call__(self, p: ArrayLike) -> NDArray[np.float64]:
-        """q of p: (m, k) -> (m, k); for k = 2 also (m,) -> (m,), of class 1 or of confidences."""
-        x = np.asarray(p, dtype=np.float64)
+    def __call__(self, p: ArrayLike) -> Any:
+        """q of p: (m, k) -> (m, k); for k = 2 also (m,) -> (m,), of class 1 or of confidences.
+
+        Columns of a data frame are matched with the classes by name. q is then a data frame with the same rows and columns.
+        """
+        order = columns.order_of(p, self.classes)
+        if order is None:
+            return self._mapped(np.asarray(p, dtype=np.float64))
+        q = np.empty(np.shape(p))
+        q[:, order] = self._mapped(np.asarray(p, dtype=np.float64)[:, order])
+        like: Any = p
+        index = {"index": like.index} if hasattr(like, "index") else {}
+        return type(like)(q, columns=like.columns, **index)
+
+    def _mapped(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """q of an array whose columns are in the order of the classes."""
         if x.ndim == 1 and self.k == 2:
             return self._one(_valid(x))
         if x.ndim != 2 or x.shape[1] != self.k:

@@ -9,20 +9,21 @@ from numpy.typing import NDArray
 
 from harness.errors import BadInputError, UndefinedError
 from harness.judging.data import reduced
-from harness.judging.estimates import LARGEST
-from harness.judging.findings import Decomposition, Direction, Interval, Judged
+from harness.judging.findings import Decomposition, Direction, ErrorEstimate, Interval, Judged
+from harness.judging.words import with_zero
 
 Array = NDArray[np.float64]
 
 FEW = 10  # of events or of the others; with fewer the law of the mean is not normal
 
 
-def direction(data: Judged, level: float) -> Direction:
+def direction(data: Judged, level: float, join_zero: bool = False) -> Direction:
     """Mean score minus share of events, of the confidence or of class 1.
 
         gap = mean_i (s_i - e_i),   interval gap -+ t sd(s - e) / sqrt(n)
 
     With fewer than 10 events or non-events the interval is the mean score minus the exact (Clopper-Pearson) limits of the share.
+    With `join_zero` it is extended to 0.
 
     Examples
     --------
@@ -36,6 +37,7 @@ def direction(data: Judged, level: float) -> Direction:
     s, e = reduced(data, notion)
     mean, rate = float(s.mean()), float(e.mean())
     gap = _gap(s, e, level)
+    gap = with_zero(gap) if join_zero else gap
     low, high = gap.low or 0.0, gap.high or 0.0
     text = f"{abs(mean - rate):.3f}, {_percent(level)} interval {low:.3f} to {high:.3f}"
     if notion == "binary":
@@ -71,13 +73,15 @@ def _gap(s: Array, e: NDArray[np.int64], level: float) -> Interval:
     return Interval(value, float(s.mean()) - high, float(s.mean()) - low, level)
 
 
-def decompositions(data: Judged, level: float, rng: np.random.Generator) -> tuple[tuple[Decomposition, ...], list[str]]:
-    """Brier and log score = miscalibration - discrimination + uncertainty, and what cannot be said.
+def decompositions(
+    data: Judged, squared: ErrorEstimate, level: float, rng: np.random.Generator
+) -> tuple[tuple[Decomposition, ...], list[str]]:
+    """Split the Brier and the log score: score = miscalibration - discrimination + uncertainty; and say which cannot be split.
 
     Brier score: the mean of (s - e)^2 of scores of one event, of sum_j (p_j - [y = j])^2 with three and more classes. Its
-    miscalibration E |p - C|^2 is estimated by `best_fast`. Log score: the mean of -log p_y in nats; its miscalibration
-    E KL(C, p) is at least the cross-fitted gain of temperature scaling on average. Uncertainty is the score of the class
-    frequencies, and discrimination what remains.
+    miscalibration E |p - C|^2 is `squared`, the headline estimate of the last notion of the data. Log score: the mean of
+    -log p_y in nats. Its miscalibration E KL(C, p) is at least the cross-fitted gain of temperature scaling on average.
+    Uncertainty is the score of the class frequencies, and discrimination the rest.
     """
     import harness
 
@@ -91,14 +95,12 @@ def decompositions(data: Judged, level: float, rng: np.random.Generator) -> tupl
     squares = np.sum(p2**2, axis=1) - 2.0 * given + 1.0
     brier = float(squares.mean()) / (1.0 if whole else 2.0)
     spread = float(1.0 - np.sum(frequency**2)) / (1.0 if whole else 2.0)
-    try:
-        part, note = _part(p, y, rng)
-        e = harness.estimate(harness.load_estimator("best_fast", level=level), *part, notion, rng)["l2_squared"]
-        value = Interval(float(e.value), _clean(e.low), _clean(e.high), level)
-        how = f"learned estimate of the mean squared error of calibration{note}"
-        found.append(Decomposition("brier", brier, value, (value.value or 0.0) + spread - brier, spread, how))
-    except (UndefinedError, BadInputError, ValueError, ArithmeticError) as error:
-        said.append(f"The Brier score ({brier:.4f}) is not decomposed: {error}")
+    value = squared.interval
+    if value.value is None:
+        said.append(f"The Brier score ({brier:.4f}) is not decomposed: {squared.reason}")
+    else:
+        how = f"learned estimate of the mean squared error of calibration. {squared.coverage_note}".strip()
+        found.append(Decomposition("brier", brier, value, value.value + spread - brier, spread, how))
     impossible = int(np.sum(given <= 0.0))
     if impossible:
         rows = "1 row" if impossible == 1 else f"{impossible:,} rows"
@@ -115,13 +117,6 @@ def decompositions(data: Judged, level: float, rng: np.random.Generator) -> tupl
     except (UndefinedError, BadInputError, ValueError, ArithmeticError) as error:
         said.append(f"The log score ({log:.4f}) is not decomposed: {error}")
     return tuple(found), said
-
-
-def _part(p: Array, y: NDArray[np.int64], rng: np.random.Generator) -> tuple[tuple[Array, NDArray[np.int64]], str]:
-    if p.size <= LARGEST:
-        return (p, y), ""
-    rows = np.sort(rng.choice(len(p), max(1, LARGEST // (p.size // len(p))), replace=False))
-    return (p[rows], y[rows]), f", of a random part of {len(rows):,} rows"
 
 
 def _clean(value: float | None) -> float | None:

@@ -10,7 +10,7 @@ import numpy as np
 from harness.judging.findings import ClassFinding, Interval, Region, Where
 from harness.judging.gaps import LEAST, Gap, clopper_pearson, count_p_value, gap_of, holm, worst_first
 from harness.judging.groups import groups_of
-from harness.judging.words import percent
+from harness.judging.words import percent, with_zero
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,8 +36,9 @@ def where(data: Judged, level: float, rng: object = None) -> Where:
     data : Judged
         The predictions, n >= 1.
     level : float
-        Of the intervals, each on its own. P-values are corrected (Holm) over all classes, and over all groups of all columns. The
-        sentence names a worst class, region or group only where the three corrections together leave it below 1 - level.
+        Of the intervals, each on its own. The interval of a class or a group that does not stand out is extended to 0.
+        P-values are corrected (Holm) over all classes, and over all groups of all columns. The sentence names a worst class,
+        region or group only where the three corrections together leave it below 1 - level.
     rng : ignored
         Nothing is drawn but the bands of the panels, which have a seed of their own.
 
@@ -106,6 +107,7 @@ def _of_class(name: str, gap: Gap, adjusted: float, level: float) -> ClassFindin
         sentence = f"{name}: {about}, {_share(gap.said)} said and {_share(gap.happened)} happened."
     else:
         sentence = f"{name}: nothing stands out, {_share(gap.said)} said and {_share(gap.happened)} happened."
+        error = with_zero(error)
     if max(said, came) < RARE:  # an interval there is, a value would say more than is known
         error = replace(error, value=None)
     return ClassFinding(name, gap.said, gap.happened, error, adjusted, sentence)

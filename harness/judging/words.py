@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import replace
 
 from harness.judging.findings import Interval
 
@@ -34,6 +35,19 @@ def notion(name: str) -> str:
 def has(value: float | None) -> bool:
     """Whether there is a number: neither None nor NaN."""
     return value is not None and value == value
+
+
+def with_zero(interval: Interval) -> Interval:
+    """Extend an interval so that it holds 0.
+
+    Examples
+    --------
+    >>> with_zero(Interval(0.2, 0.1, 0.3)).low, with_zero(Interval(-0.2, -0.3, -0.1)).high, with_zero(Interval(0.2)).low
+    (0.0, 0.0, None)
+    """
+    low = None if interval.low is None else min(interval.low, 0.0)
+    high = None if interval.high is None else max(interval.high, 0.0)
+    return replace(interval, low=low, high=high)
 
 
 def number(value: float | None, digits: int = 3) -> str:

@@ -13,12 +13,14 @@ Written on the two columns of a binary problem, L1 is twice, and the squared err
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from harness.errors import BadInputError
+from harness.math.columns import matched
 
 NOTIONS = ("binary", "top_label", "classwise", "canonical")
 SCALAR_NOTIONS = NOTIONS[:3]  # what an estimator is taken to judge that declares nothing
@@ -26,12 +28,14 @@ ROW_SUM_TOLERANCE = 1e-4
 BLOCK = 2**15  # rows at a time
 
 
-def checked(p: ArrayLike, y: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
+def checked(p: ArrayLike, y: ArrayLike, classes: Sequence[Any] | None = None) -> tuple[NDArray[Any], NDArray[Any]]:
     """Validate predictions and labels; return them as float64 and int64 arrays (copies only when the type changes).
 
-    p: (n,) or (n, k >= 2), in [0, 1], rows summing to 1 within 1e-4. y: (n,) integers, 0..1 or 0..k-1.
+    p: (n,) or (n, k >= 2), in [0, 1], rows summing to 1 within 1e-4. y: (n,) integers, 0..1 or 0..k-1, or names of classes.
+    Columns of a data frame are matched with the classes by name (harness.math.columns).
     Raises BadInputError naming the argument, what was found and what is allowed. Nothing is clipped or renormalised.
     """
+    p, y, _ = matched(p, y, classes)
     p = numeric("p", p)
     y = numeric("y", y)
     if p.ndim not in (1, 2):
@@ -56,21 +60,23 @@ def checked(p: ArrayLike, y: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
                 f"p: row {worst} sums to {sums[worst]:.6g}, the worst of {len(p)} rows; every row must sum to 1 "
                 f"within {ROW_SUM_TOLERANCE:g}."
             )
-    classes = 2 if p.ndim == 1 else p.shape[1]
-    return p, _labels(y, classes)
+    return p, _labels(y, 2 if p.ndim == 1 else p.shape[1])
 
 
-def reduce(p: ArrayLike, y: ArrayLike, notion: str) -> tuple[NDArray[Any], NDArray[Any]]:
+def reduce(p: ArrayLike, y: ArrayLike, notion: str, classes: Sequence[Any] | None = None) -> tuple[NDArray[Any], NDArray[Any]]:
     """Reduce predictions and labels to what a notion judges.
 
     Parameters
     ----------
     p : array_like, (n,) or (n, k)
         Probabilities in [0, 1], rows summing to 1 within 1e-4. One-dimensional p means P(Y = 1), under `top_label` confidences.
+        Columns of a data frame that are named by class are matched with the classes by name.
     y : array_like, (n,)
-        Integers 0..k-1; 0 and 1 for one-dimensional p.
+        Integers 0..k-1 (0 and 1 for one-dimensional p), or names of classes.
     notion : str
         binary, top_label, classwise or canonical.
+    classes : sequence, optional
+        Names of the k classes: of the numbers 0..k-1 in y, and of the columns of an array.
 
     Returns
     -------
@@ -91,7 +97,7 @@ def reduce(p: ArrayLike, y: ArrayLike, notion: str) -> tuple[NDArray[Any], NDArr
     """
     if notion not in NOTIONS:
         raise BadInputError(f"notion is {notion!r}; allowed are {', '.join(NOTIONS)}.")
-    p, y = checked(p, y)
+    p, y = checked(p, y, classes)
     if notion == "binary":
         if p.ndim == 2 and p.shape[1] != 2:
             raise BadInputError(f"p has {p.shape[1]} classes; the binary notion needs (n,) or (n, 2).")

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.common.strangers import ours, said, where
+from harness.common.writing import stated_error
 from harness.errors import BadInputError
 from harness.math import estimands
 from harness.math.notions import number
@@ -327,7 +328,7 @@ def truth_of(problem: Any, estimand: str, notion: str) -> Truth | None:
             f"{asked} is {repr(found)[:200]}; a number, harness.Truth(value, error >= 0, method) or, where unknown, None "
             "is needed."
         ) from wrong
-    return None if math.isnan(value) else Truth(value, error, str(given.method))
+    return None if math.isnan(value) else Truth(value, stated_error(error), str(given.method))
 
 
 def integral(

@@ -73,7 +73,7 @@ class Predictions:
     positive : optional
         The label whose probability a single column is; all other labels are 0.
     class_names : list, optional
-        The labels that the columns stand for, in the order of the columns.
+        The labels that the columns stand for: matched with columns that are named by class, else in the order of the columns.
     by_content : bool
         False seeds what is random by id and checksum, not by the probabilities and labels.
 
@@ -225,7 +225,8 @@ class Predictions:
         changed |= {"float32": True} if self.float32 else {}
         changed |= {"renormalise": True} if self.renormalise else {}
         changed |= {} if self.positive is None else {"positive": str(self.positive)}
-        changed |= {} if self.class_names is None else {"class_names": list(map(str, self.class_names))}
+        # once "class_names", in the order of the columns whatever their names: records of that reading are not these
+        changed |= {} if self.class_names is None else {"classes": list(map(str, self.class_names))}
         return {"sha256": sha256, "arrays": [self.probabilities, self.logits, self.labels, self.top_label], **changed}
 
     @property

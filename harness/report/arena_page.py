@@ -29,6 +29,7 @@ from harness.report.arena_tables import (
     RESAMPLES,
     all_answers,
     answers,
+    answers_table,
     boards,
     families_table,
     fitted_maps,
@@ -95,7 +96,7 @@ def content(
 
 def save(experiment, frame: pd.DataFrame) -> list[Path]:
     """Draw and write everything: <stem>.png (regret against cost) and the other pictures, <stem>.csv (the leaderboard) and
-    <stem>_families.csv, <stem>_settings.parquet, and last <stem>.html. Returns the files."""
+    <stem>_families.csv, <stem>_answers.csv, <stem>_settings.parquet, and last <stem>.html. Returns the files."""
     config = experiment.shown_config()
     families = arena.families_of(config)
     problems = {name: one for plan in (e.plan for e in experiment.family) for name, one in plan.problems.items()}
@@ -112,7 +113,7 @@ def save(experiment, frame: pd.DataFrame) -> list[Path]:
         )
         files += drawn
         pictures.append({"title": title, "caption": caption, "uri": _uri(drawn[0]), "name": drawn[-1].name, "id": name})
-    tables = [(found.board, ""), (found.by_family, "_families")]
+    tables = [(found.board, ""), (found.by_family, "_families"), (answers_table(found), "_answers")]
     if found.models is not None:
         tables.append((arena_pairs.shares(found.models), "_pairs"))
     for table, name in tables:
@@ -137,7 +138,7 @@ def save(experiment, frame: pd.DataFrame) -> list[Path]:
     maps = fitted_maps(experiment.out, {one.id: one.key for one in problems.values()}, families)
     page = stem.with_name(f"{stem.name}.html")
     text = environment().get_template("arena.html.j2").render(
-        title=config["title"] or experiment.name,
+        title=experiment.title,
         stamp=experiment.stamp(frame),
         version=VERSION,
         answers=answers(found),

@@ -26,6 +26,7 @@ QUESTIONS = (
     ("canonical", 3, 1000, "l1"), ("canonical", 10, 1000, "l1"), ("canonical", 10, 5000, "l2_squared"),
     ("canonical", 100, 5000, "l2_squared"),
 )  # fmt: skip
+ANSWER_COLUMNS = ("if you ask for", "use", "off by (RMSE)", "true values", "CPU time", "runner-up")  # of `answers_table`
 # words in the ids of estimators that fit the same kind of map as the one from which the labels of a fitted problem were drawn
 RESEMBLING = {
     "temperature": ("temperature", "sms", "qs", "vector", "matrix", "dirichlet", "platt", "beta"),
@@ -73,6 +74,24 @@ def answers(found: Content) -> list[dict]:
         if len(rows):
             lines.append(_answer(rows.iloc[0], found, "3 or more" if k is None else f"{k:,}"))
     return lines
+
+
+def answers_table(found: Content) -> pd.DataFrame:
+    """The ten lines as a table of texts, for the first page of the site."""
+    import pandas as pd
+
+    rows = [
+        {
+            "if you ask for": f"{line['estimand']}, {line['notion']}, k = {line['classes']}, n = {line['n']}",
+            "use": line["estimator"],
+            "off by (RMSE)": line["off"],
+            "true values": line["truth"],
+            "CPU time": line["seconds"],
+            "runner-up": f"{line['runner_up']}, {line['beside']}" if line["runner_up"] else "–",
+        }
+        for line in answers(found)
+    ]
+    return pd.DataFrame(rows, columns=list(ANSWER_COLUMNS))
 
 
 def all_answers(found: Content) -> list[dict]:

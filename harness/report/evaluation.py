@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from harness.common.writing import difference
 from harness.runs.records import SUMMARY_COLUMNS, has_number
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def evaluate(records: pd.DataFrame, files: Iterable[tuple[str, int]] = (), apart
     table["truth"], table["truth_error"] = grouped(truth).first(), grouped(numbers("truth_error")).first()
     error = value - truth
     del value
-    table["bias"], table["rmse"] = grouped(error).mean(), np.sqrt(grouped(error**2).mean())
+    table["bias"], table["rmse"] = difference(table["mean"], table["truth"]), np.sqrt(grouped(error**2).mean())
     del error
     low, high = numbers("low"), numbers("high")
     bounded = (~np.isnan(low) | ~np.isnan(high)) & ~np.isnan(truth)

@@ -8,7 +8,6 @@ import logging
 import os
 from pathlib import Path
 
-from harness.common.beside import beside
 from harness.common.writing import whole_file
 from harness.errors import BadInputError
 from harness.report.style import STYLE, figure_settings, font_scale
@@ -27,20 +26,6 @@ def svg_of(figure) -> bytes:
         figure.savefig(held, format="svg", metadata={"Date": None, "Creator": None})
     plt.close(figure)
     return held.getvalue()
-
-
-def prepare() -> None:
-    """What is slow for the first figure only, while nothing is to draw yet: imports, fonts, the grammar of formulas."""
-    from harness.report.style import pyplot
-
-    _say_less()
-    plt = pyplot()
-    figure, ax = plt.subplots(layout="constrained")
-    ax.set_xscale("log")
-    ax.set_xlabel("number of samples $n$")
-    for kind in (*ALWAYS_WRITTEN, "pdf"):
-        figure.savefig(io.BytesIO(), format=kind, dpi=20)
-    plt.close(figure)
 
 
 def _say_less() -> None:
@@ -97,14 +82,11 @@ def save(figure, stem: Path, config=None) -> list[Path]:
             figure.savefig(held, format=kind, dpi=asked.get("dpi") or 200, metadata=metadata.get(kind))
             return held.getvalue()
 
-        kinds = list(dict.fromkeys(formats))
-        others = beside(lambda: {kind: drawn(kind) for kind in kinds if kind not in ALWAYS_WRITTEN})
-        contents = {kind: drawn(kind) for kind in ALWAYS_WRITTEN}
-        contents |= others()
-        for kind in kinds:
+        contents = {kind: drawn(kind) for kind in dict.fromkeys(formats)}
+        for kind, content in contents.items():
             path = stem.with_name(f"{stem.name}.{kind}")
             with whole_file(path) as temporary:
-                temporary.write_bytes(contents[kind])
+                temporary.write_bytes(content)
             paths.append(path)
     plt.close(figure)
     for warning in caught:

@@ -45,8 +45,9 @@ def save(folder: Path) -> Path:
         }
         text = template.render(
             sections=sections, pictures=pictures, findings=strongest(described), version=VERSION, tones=TONES, how=papers.HOW,
-            verdicts=reproduction.VERDICTS, sources=SOURCES, total=total(sections),
-            many=sum(len(one["items"]) for one in sections), own=OWN_RUNS if (folder / OWN_RUNS).is_file() else None,
+            verdicts=reproduction.VERDICTS, outcomes=counted.OUTCOMES, sources=SOURCES, total=total(sections),
+            said=counted.sentence(total(sections)["printed"]), ways=ways(sections),
+            own=OWN_RUNS if (folder / OWN_RUNS).is_file() else None,
         )  # fmt: skip
         if len(text.encode()) <= MOST:
             break
@@ -68,28 +69,28 @@ def strongest(described: Iterable[papers.Paper]) -> list[tuple[str, str]]:
 
 
 def section(paper: papers.Paper, found: pd.DataFrame | None, folder: Path) -> dict[str, Any]:
-    """What the page says of a paper: its items, claims, and {printed, others, claims: {verdict: number}}."""
+    """What the page says of a paper: its items, claims, and counts: {printed: {outcome: number}, others and claims: {verdict:
+    number}}."""
     items = [_item(paper, item, found, folder) for item in paper.items.values() if item.id != "claims"]
     own, claims = paper.items.get("claims"), _claims(paper, found)
-    counts = counted.printed_and_others(counted.once(found)) if found is not None else {"printed": {}, "others": {}}
-    absent = _uncompared(paper, found)
     return {
         "paper": paper,
         "items": items,
         "claims": claims,
         "claims_page": _link(papers.page(paper, own, folder), folder) if own else None,
         "counts": {
-            "printed": counts["printed"] | ({"not compared yet": absent} if absent else {}),
-            "others": counts["others"],
+            "printed": _in_order(counted.outcomes(found, paper.id), counted.OUTCOMES),
+            "others": {} if found is None else counted.others(counted.once(found)),
             "claims": _in_order(collections.Counter(claim["verdict"] for claim in claims)),
         },
     }
 
 
-def _in_order(counts):
-    """{verdict: number} in the order of the verdicts."""
-    order = list(reproduction.VERDICTS)
-    return dict(sorted(counts.items(), key=lambda pair: order.index(pair[0]) if pair[0] in order else len(order)))
+def _in_order(counts, words=reproduction.VERDICTS):
+    """{word: number} in the order of `words`, without those that count nothing."""
+    order = list(words)
+    held = {word: number for word, number in counts.items() if number}
+    return dict(sorted(held.items(), key=lambda pair: order.index(pair[0]) if pair[0] in order else len(order)))
 
 
 def _item(paper, item, found, folder):
@@ -137,25 +138,20 @@ def _claim(claim, row):
     }
 
 
-def _uncompared(paper, found):
-    """How many of the paper's printed numbers no row of reproduction.csv has."""
-    import pandas as pd
-
-    known = pd.read_csv(papers.EXPERIMENTS / paper.id / "reported.csv", usecols=[*reproduction.KEY, "source"])
-    known = known[known["source"].eq(reproduction.PRINTED)]
-    if found is None:
-        return len(known)
-    have = set(zip(*(found[name].astype(str) for name in reproduction.KEY)))
-    return sum(key not in have for key in zip(*(known[name].astype(str) for name in reproduction.KEY)))
-
-
 def total(sections: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
-    """{printed, others, claims: {verdict: number}} over all papers."""
-    total: dict[str, Any] = {name: collections.Counter() for name in ("printed", "others", "claims")}
+    """The counts of `section` over all papers."""
+    found: dict[str, Any] = {name: collections.Counter() for name in ("printed", "others", "claims")}
     for one in sections:
         for name, counts in one["counts"].items():
-            total[name].update(counts)
-    return {name: _in_order(counts) for name, counts in total.items()}
+            found[name].update(counts)
+    return {
+        name: _in_order(held, counted.OUTCOMES if name == "printed" else reproduction.VERDICTS) for name, held in found.items()
+    }
+
+
+def ways(sections: list[dict[str, Any]]) -> dict[str, int]:
+    """{way of running: number of figures and tables}, in the order of `papers.HOW`."""
+    return _in_order(collections.Counter(item["item"].how for one in sections for item in one["items"]), papers.HOW)
 
 
 def _link(path, folder):

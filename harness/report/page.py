@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.common.paths import PACKAGE
 from harness.common.version import VERSION
-from harness.common.writing import whole_file
+from harness.common.writing import SMALLEST, whole_file
 from harness.report import glossary, missing, papers, reproduction
 from harness.report.style import ESTIMAND_NAMES
 from harness.runs import variations
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 TONES = {
     "identical": "good", "holds": "good", "within error": "fair", "differs": "bad", "fails": "bad", "no test": "open",
     "undecided": "open", "not reproducible here": "none",
+    "recomputed and agreeing": "good", "given and agreeing": "fair", "differing": "bad",
+    "not judged": "none",
 }  # fmt: skip
 RECOMPUTED = ("recomputed by authors' code", "recomputed by independent code")
 SOURCES = {
@@ -73,7 +75,10 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
     paper = papers.find(experiment.paper)
     template = environment().get_template("report.html.j2")
     page = template.render(
-        title=config["title"] or experiment.name,
+        title=experiment.title,
+        of=f"{config['experiment']} ({config['title']})"
+        if config["title"] and "title" not in experiment.differs
+        else config["experiment"],
         name=experiment.name,
         stamp=experiment.stamp(records),
         version=VERSION,
@@ -251,7 +256,8 @@ def _share(power) -> str:
         return ""
     if math.isinf(power) or power < 1e-6:
         return "any" if math.isinf(power) else "exact"
-    return f"± {100 * power:,.0f} %" if power >= 0.1 else f"± {100 * power:.2g} %"
+    digits = ",.0f" if power >= 1.0 else ".3g" if power >= 0.1 else ".2g"  # 50.4 % is more than half
+    return f"± {100 * power:{digits}} %"
 
 
 def _telling_first(compared):
@@ -314,13 +320,15 @@ def inline(svg: str, labelled_by: str = "") -> str:
 
 
 def number(value: Any, digits: int = 4) -> str:
-    """A number as text: fixed to `digits` significant places, a dash for none."""
+    """A number as text: fixed to `digits` significant places, 0 below 1e-12 (as in the files), a dash for none."""
     if value is None or value != value:
         return "–"
     if isinstance(value, str):
         return value
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
+    if abs(value) < SMALLEST:
+        return "0"
     if float(value) == int(value) and abs(value) < 1e6:
         return str(int(value))
     return f"{value:.{digits}g}"
@@ -329,7 +337,7 @@ def number(value: Any, digits: int = 4) -> str:
 def amount(value: Any, error: Any, digits: int = 6) -> str:
     """'0.0713 ± 0.0021': a number with its error, where it has one; a dash for none."""
     text = number(value, digits)
-    known = error is not None and error == error and error > 0 and text != "–"
+    known = error is not None and error >= SMALLEST and text != "–"
     return f"{text} ± {error:#.2g}".rstrip(".") if known and math.isfinite(error) else text
 
 

@@ -12,6 +12,8 @@ from harness.problems.perturbations import parts_of_id
 from harness.report import items, panels
 from harness.report.shown import label
 
+MOST_NAMED = 10  # series of a panel with a colour and a name each; more are grey lines
+
 
 def decreases(records: pd.DataFrame, estimand: str, kinds: Sequence[str], otherwise: str) -> pd.DataFrame:
     """The decrease of an estimand: of the scores as they are, less that of the perturbed scores of the same rows.
@@ -67,7 +69,7 @@ def figure(
     said: str,
 ):
     """A panel per kind of predictions, a line per series over h; solid: trained with the perturbation, dashed: perturbed
-    afterwards.
+    afterwards. More than MOST_NAMED series of a panel are thin grey lines without names.
 
     Parameters
     ----------
@@ -90,6 +92,10 @@ def figure(
         mine = found[found["panel"].eq(panel)]
         numbers = {series: i for i, series in enumerate(sorted(mine["series"].unique()))}
         for (series, aware), part in mine.groupby(["series", "aware"]):
+            if len(numbers) > MOST_NAMED:
+                text = f"{len(numbers)} sets of predictions" if numbers[series] == 0 else None
+                ax.plot(part["h"], part["mean"], color="0.45", linewidth=0.6, alpha=0.8, label=text)
+                continue
             named = aware or not mine["aware"].any()
             look = panels.look(numbers[series], aware, "-" if aware else (0, (3, 2)), markeredgewidth=0.7)
             panels.curve(ax, part, "h", label=label(config, "problem", series) if named else None, **look)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.common.writing import whole_file
+from harness.common.writing import stated_error, whole_file
 from harness.errors import BadInputError
 from harness.problems.base import ProblemSpec, members_of, truth_of
 from harness.report.style import COLOURS, WIDTH, pyplot
@@ -187,6 +187,6 @@ def _text(problem, spec, problem_id, family, score, truths):
                 found = truth_of(problem, name, notion)
                 value, error = (found.value, found.error) if found is not None else (None, None)
             if value is not None:
-                with_error = f" ± {error:.0e}" if error else ""
+                with_error = f" ± {error:.0e}" if stated_error(error) else ""
                 lines.append(f"{notion.replace('_', ' ')}, {NAMES[name]}: {value:.5f}{with_error}")
     return "\n".join(lines)

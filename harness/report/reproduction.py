@@ -2,14 +2,15 @@
 
 experiments/<paper>/reported.csv (and reported_runs.parquet, for authors' per-run values) are typed data with the columns
 item, row, column, value, unit, plus_minus (standard error), reps, precision (1 unit of the last printed digit; 0 = full), source
-(where the number comes from, one of SOURCES) and, where known, place (in the paper) and quote (of a claim).
+(where the number comes from, one of SOURCES) and, where known, place (in the paper), quote (of a claim) and given_by ("formula"
+where a number follows from a formula or a known truth, so that no estimate is behind it).
 
 A column '<column> (standard error)' is the printed standard error of that column's number, and answered by the error of ours.
 A row of source `claim` is something that the paper concludes: its value is a threshold, its unit above or below, and ours is a
 statistic with an interval (harness.report.claims).
 
 power is half the width of what would have been accepted as agreement, relative to the reported number: 0.02 is a test to 2 %. It
-is there where a number was judged, and infinite where the reported number is 0.
+has three digits, is there where a number was judged, and is infinite where the reported number is 0.
 
 verdict of a number
     identical               |ours - reported| <= precision / 2 + 1e-9
@@ -17,7 +18,8 @@ verdict of a number
                             Welch's degrees of freedom: one in a thousand true reproductions is called different
                             (never given where both sides are of the same random draws: there only equality agrees)
     differs                 otherwise
-    no test                 one of the two first, but of no worth: power is above 0.5 (to three digits), or the reported number 0
+    no test                 one of the two first, but of no worth: power, to its three digits, is above 0.5, or the reported
+                            number is 0. Power is 0.5, and a test, of a number such as 0.001 that is printed to 0.001
     not reproducible here   we have no number, or one of something else (other data, other hardware), or one replication and so
                             no error to judge by; the reason is given
 verdict of a claim
@@ -34,7 +36,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.common.paths import EXPERIMENTS
-from harness.common.writing import whole_file
+from harness.common.writing import difference, whole_file, write_csv
 from harness.errors import BadInputError
 
 KEY = ["item", "row", "column"]
@@ -192,7 +194,7 @@ def compare(ours, paper: str, items, reasons=None, computed=(), same_draws_as_pa
     frame = frame.merge(ours, on=KEY, how="left", validate="one_to_one")
     numbers = ("ours", "error", "reps", "low", "high")
     frame = frame.astype({name: float for name in numbers})  # also where there is no number at all
-    frame["difference"] = frame["ours"] - frame["reported"]
+    frame["difference"] = difference(frame["ours"], frame["reported"])
     spread = np.hypot(frame["plus_minus"].fillna(0.0), frame["error"].fillna(0.0))
     frame["z"] = np.where((spread > 1e-12) & frame["error"].notna(), frame["difference"] / spread.where(spread > 0), np.nan)
     claim = frame["source"].eq(CLAIM)
@@ -200,8 +202,7 @@ def compare(ours, paper: str, items, reasons=None, computed=(), same_draws_as_pa
     frame["verdict"] = np.where(claim, _verdicts_of_claims(frame), _verdicts(frame, accepted))
     frame.loc[frame["why"].notna() & ~claim, "verdict"] = "not reproducible here"
     judged = frame["verdict"].ne("not reproducible here") & ~claim
-    with np.errstate(divide="ignore"):
-        frame["power"] = (accepted / frame["reported"].abs()).where(judged)
+    frame["power"] = _power(frame, accepted).where(judged)
     frame.loc[claim | frame["why"].notna(), "z"] = np.nan
     why = [_reason(row, reasons or {}, computed, same_draws_as_paper) for row in frame.itertuples()]
     frame["reason"] = pd.Series(why, index=frame.index, dtype=object)  # None where there is none, never NaN
@@ -303,6 +304,12 @@ def _accepted(frame, spread):
     return np.maximum(_equal(frame), allowed.where(frame["error"].notna(), 0.0))
 
 
+def _power(frame, accepted):
+    """What is accepted relative to the reported number, to three digits: the 1e-9 of `_equal` makes 0.5 no more than half."""
+    with np.errstate(divide="ignore"):
+        return (accepted / frame["reported"].abs()).map(lambda share: float(f"{share:.3g}"))
+
+
 def _equal(frame):
     return frame["precision"].fillna(0.0) / 2 + 1e-9
 
@@ -310,8 +317,7 @@ def _equal(frame):
 def _verdicts(frame, accepted):
     size = frame["difference"].abs()
     none, one_rep = frame["ours"].isna() | frame["reported"].isna(), frame["error"].isna()
-    with np.errstate(divide="ignore"):
-        worthless = (accepted / frame["reported"].abs()).round(3) > LARGEST_POWER
+    worthless = _power(frame, accepted) > LARGEST_POWER
     equal = size <= _equal(frame)
     return np.select(
         [none, one_rep & ~equal, worthless & (size <= accepted), equal, size <= accepted],
@@ -380,7 +386,7 @@ def _replace_rows(rows, experiment, path):
     rows = rows.sort_values(["experiment"], kind="stable")
     with whole_file(path) as temporary:
         if as_csv:
-            rows.to_csv(temporary, index=False, float_format="%.12g")
+            write_csv(rows, temporary)
         else:
             rows.to_parquet(temporary, index=False)
     return path

@@ -82,6 +82,10 @@ def _lines(results, plt, frame, x, others, estimands, config):
         for i, row in enumerate(rows):
             ax, n = grid[i, j], column if across is None else row[3]
             here = frame[frame[["estimand", *PLACE]].eq([*row[:3], n]).all(axis=1)]
+            changed = across is not None and here[across].notna().any()
+            if across is not None and not changed and j > 0:  # a problem that the parameter does not change is drawn once
+                ax.set_visible(False)
+                continue
             if across is not None:
                 here = here[[comparable(value) in (None, comparable(column)) for value in here[across]]]
             for position, (name, chosen) in enumerate(series.items()):
@@ -92,7 +96,7 @@ def _lines(results, plt, frame, x, others, estimands, config):
             drawn.append(here)
             words = [label(config, "problem", row[1]), *([row[2].replace("_", "-")] if several else [])]
             words += [f"n = {n:,}"] if len(sizes) > 1 or across is None else []
-            words += [f"{across} = {sweeps.said(column)}"] if across is not None else []
+            words += [f"{across} = {sweeps.said(column)}"] if changed else []
             ax.set_title(_folded(words, 34 if len(columns) < 4 else 26))
         for position, lines in costs.items():
             _cost(results, grid[-1, j], lines, x, at, position)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.common.writing import whole_file
+from harness.common.writing import whole_file, write_csv
 from harness.report.evaluation import are_of, evaluated_once
 from harness.report.latex import latex
 from harness.report.shown import DASH, OWN_RANDOMNESS, estimators, label, shown_estimands
@@ -12,6 +12,7 @@ from harness.runs.records import WITH_NUMBER, has_number
 
 BOUNDS = {"upper": "≤ ", "lower": "≥ "}
 SMALLEST_SPREAD = 1e-12  # a smaller one is rounding of equal numbers
+MIDDLE = 5e-5  # how far a value may be from the middle of its interval, which then says it: half of the last printed digit
 SUBSETS = "spread over random subsets of the rows"  # which share rows, and so are no samples
 
 
@@ -44,7 +45,8 @@ def wide(records, config, apart=()):
 
         * '0.0713 ± 0.0021', the mean of point estimates with its standard error; with the means of their bounds where they have
           an interval, '0.0713 [0.0612, 0.0809]', or one bound, '0.0713 (≥ 0.0300)';
-        * '≤ 0.2100', '≥ 0.0300' and '[0.0612, 0.0809]', the means of bounds and intervals;
+        * '≤ 0.2100', '≥ 0.0300' and '[0.0612, 0.0809]', the means of bounds, and of intervals without a point, which have no
+          RMSE that counts and no regret; '[0.0612, 0.0809] (value 0.0700)' where the value is not the middle;
         * on rows of a file '0.0713 (spread 0.0008)': there is no standard error, and the spread is the estimator's own over runs
           on the same rows, or that over subsets of the rows;
         * the status of a cell that has no number, and a dash for what is not estimated.
@@ -113,12 +115,20 @@ def _entry(r, of_file):
     if of_file and r["reps"] > 1 and r["sd"] > SMALLEST_SPREAD:
         spread = f" (spread {r['sd']:.4f})" if r["sd"] >= 5e-5 else f" (spread {r['sd']:.0e})"
     if r["kind"] == "interval":
-        return f"[{low or '−∞'}, {high or '∞'}]{spread}"
+        value = f" (value {r['mean']:.4f})" if _off_middle(r) else ""
+        return f"[{low or '−∞'}, {high or '∞'}]{value}{spread}"
     text = BOUNDS.get(r["kind"], "") + f"{r['mean']:.4f}" + (f" ± {r['se']:.4f}" if r["se"] == r["se"] else "")
     if r["kind"] == "point":
         both = low and high
         text += f" [{low}, {high}]" if both else f" (≥ {low})" if low else f" (≤ {high})" if high else ""
     return text + spread
+
+
+def _off_middle(r) -> bool:
+    """Whether the value of an interval, or of any of a table, is another than the middle of its ends."""
+    import numpy as np
+
+    return bool(np.any(np.abs(r["mean"] - (r["low"] + r["high"]) / 2.0) > MIDDLE))
 
 
 def _entries_are(table, files, subsets) -> str:
@@ -147,6 +157,9 @@ def _ends(table):
     parts = []
     if (low & high).any() or table["kind"].eq("interval").any():
         parts.append(" [interval]")
+    if table["kind"].eq("interval").any():
+        off = _off_middle(table[table["kind"].eq("interval")])
+        parts.append("intervals without a point" + (", (value) where it is not the middle" if off else ""))
     if table["kind"].eq("lower").any() or (low & ~high).any():
         parts.append("≥ lower bound")
     if table["kind"].eq("upper").any() or (high & ~low).any():
@@ -155,10 +168,10 @@ def _ends(table):
 
 
 def save(summary_frame, wide_frame, stem: Path) -> list[Path]:
-    """Write the summary to <stem>.csv, of twelve digits, and <stem>.parquet, and the wide table to <stem>.tex."""
+    """Write the summary to <stem>.csv and <stem>.parquet, and the wide table to <stem>.tex."""
     paths = [stem.with_name(stem.name + end) for end in (".csv", ".parquet", ".tex")]
     writers = (
-        lambda path: summary_frame.to_csv(path, index=False, float_format="%.12g"),
+        lambda path: write_csv(summary_frame, path),
         lambda path: summary_frame.to_parquet(path, index=False),
         lambda path: path.write_text(latex(wide_frame)),
     )

@@ -106,7 +106,8 @@ def fields(target: str) -> list[Field]:
     known: dict[str, Field] = {}
     for base in node.bases:
         known |= {field.name: field for field in fields(_path_of(ast.unparse(base), module))}
-    for statement in node.body:
+    is_dataclass = any("dataclass" in ast.unparse(one) for one in node.decorator_list)  # else annotations are no parameters
+    for statement in node.body if is_dataclass else ():
         if isinstance(statement, ast.AnnAssign) and "init=False" not in (value := _text(statement.value) or ""):
             name = ast.unparse(statement.target)
             known[name] = Field(name, _text(statement.annotation), value or None)

@@ -1,8 +1,8 @@
 """Components: an id and its configuration, `_target_` and parameters -> the object, what identifies it, and its key.
 
 The key is a pure function of group, id, class, parameters, version or revision, and, for classes and functions of strangers
-(also those inside our own objects), of the source file they come from and of all local modules that it imports. A stranger's
-module of which any of these changed on disk since it was imported is imported again, so that key and code always belong together
+(also those inside our own objects), of the source file they come from and of all local modules that it imports. A user's module
+of which any of these changed since it was imported is refused, so that key and code always belong together
 (harness.common.strangers). Files of data that it reads are not seen: `refresh=true` computes its cells anew.
 
 Records and random streams go by the key. Where a class or a field of ours is renamed, the key would be another one though every
@@ -19,9 +19,10 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from harness.common.escaping import escape
 from harness.common.paths import KEYS
 from harness.common.seeds import digest
-from harness.common.strangers import current, hidden_experiments, ours, said, sources
+from harness.common.strangers import current, hidden_experiments, is_foreign, ours, said, sources
 from harness.errors import BadInputError, guess
 from harness.estimators.base import EstimatorSpec
 from harness.problems.base import ProblemSpec
@@ -48,6 +49,8 @@ class Component(NamedTuple):
         The name in the configuration that it comes from: of a member of a family, the name of the family.
     stream : str
         The key that its random stream is seeded by.
+    foreign : tuple of str
+        The modules of its code that are not ours.
     """
 
     id: str
@@ -57,6 +60,7 @@ class Component(NamedTuple):
     key: str
     origin: str
     stream: str
+    foreign: tuple[str, ...] = ()
 
 
 def load(group: str, name: str, overrides: dict[str, Any]) -> Any:
@@ -80,6 +84,8 @@ def configured(group: str, name: str, config: dict[str, Any]) -> Component:
 
 def component(group: str, name: str, made: Any, config: dict[str, Any] | None = None) -> Component:
     """The component of an object, with the configuration that it was made of, or else one that makes an equal object."""
+    if escape(name) != name:
+        raise BadInputError(f"the {group} id {escape(name)!r} has characters that a terminal would obey; give another.")
     config = configuration(made) if config is None else config
     described = describe(made, config)
     revision = ProblemSpec.of(made).version if group == "problem" else EstimatorSpec.read(made, "revision")
@@ -92,7 +98,7 @@ def component(group: str, name: str, made: Any, config: dict[str, Any] | None = 
     key = keys_before(KEYS).get((group, key), key)
     wrapped = None if group == "problem" else EstimatorSpec.read(made, "keeps_values_of")
     stream = configured(group, name, config[wrapped]).stream if wrapped else key
-    return Component(name, config, made, parameters, key, name, stream)
+    return Component(name, config, made, parameters, key, name, stream, foreign_modules(config))
 
 
 @functools.cache
@@ -135,6 +141,7 @@ def _build(value: Any, where: str) -> Any:
     target = imported(value["_target_"], where)
     given = {k: _build(v, where) for k, v in value.items() if k != "_target_"}
     if not inspect.isclass(target):
+        _refuse_unknown(target, list(given), f"{where}: {value['_target_']}")
         return functools.partial(target, **given) if given else target
     try:
         inspect.signature(target).bind(**given)
@@ -155,6 +162,24 @@ def _build(value: Any, where: str) -> Any:
         raise BadInputError(f"{where}: {value['_target_']} cannot be made of {given} ({said(error)}).") from error
 
 
+def _refuse_unknown(function: Any, given: list[str], what: str) -> None:
+    """Raise BadInputError on a parameter that a function does not have."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # one without a signature: its own call decides
+        return
+    if any(one.kind is one.VAR_KEYWORD for one in parameters):
+        return
+    by_name = [one for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+    unknown = [name for name in given if name not in {one.name for one in by_name}]
+    if unknown:
+        known = [one.name for one in by_name if one.default is not one.empty or one.kind is one.KEYWORD_ONLY]
+        raise BadInputError(
+            f"{what} does not take {', '.join(unknown)}{guess(unknown[0], known)}; its parameters are "
+            f"{', '.join(known) or 'none'}."
+        )
+
+
 def imported(path: Any, where: str) -> Any:
     """What the dotted path module.Name stands for; `where` begins the sentence of the BadInputError if nothing."""
     module, _, name = str(path).rpartition(".")
@@ -162,6 +187,8 @@ def imported(path: Any, where: str) -> Any:
         raise BadInputError(f"{where}: _target_ is {path!r}; it must be module.Name.")
     try:
         found = current(module)
+    except BadInputError:
+        raise
     except (Exception, SystemExit) as error:
         absent = error.name if isinstance(error, ModuleNotFoundError) else None
         outer = module.rpartition(".")[0]
@@ -218,14 +245,31 @@ def _class_name(kind: Any) -> str:
 
 def strangers_sources(config: Any) -> list[str]:
     """What identifies the source files behind every _target_ of a configuration, nested ones included, that is not ours."""
-    found: set[str] = set()
+    return sorted({source for module in _target_modules(config) for source in sources(module)})
+
+
+def foreign_modules(config: Any) -> tuple[str, ...]:
+    """Modules, not ours, that a configuration names or that its objects are of."""
+    objects = {module for module in _object_modules(config) if is_foreign(module)}
+    return tuple(sorted(_target_modules(config) | objects))
+
+
+def _target_modules(config: Any) -> set[str]:
+    """Modules, not ours, of every _target_ of a configuration: as named there, and as defined."""
+    modules = set()
     for target in targets(config):
         module = target.rpartition(".")[0]
-        defined_in = getattr(imported(target, "_target_"), "__module__", None) or module
-        for name in {module, defined_in}:
-            if not ours(name):
-                found |= set(sources(name))
-    return sorted(found)
+        modules |= {module, getattr(imported(target, "_target_"), "__module__", None) or module}
+    return {module for module in modules if not ours(module)}
+
+
+def _object_modules(config: Any) -> set[str]:
+    """Modules of the objects in a configuration: members of a family may have such parameters."""
+    if isinstance(config, (list, tuple)):
+        return {module for item in config for module in _object_modules(item)}
+    if isinstance(config, dict):
+        return {module for item in config.values() for module in _object_modules(item)}
+    return {str(getattr(config, "__module__", None) or type(config).__module__)}
 
 
 def targets(config: Any) -> list[str]:

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.common.escaping import message_of
 from harness.common.strangers import ours
 from harness.errors import BadInputError
 from harness.estimators.base import EstimatorSpec, WrongAnswerError, apply, takes_rng
@@ -262,7 +263,7 @@ def _tell(trial: Callable[[], None]) -> None:
             try:
                 trial()
             except BadInputError as error:
-                os.write(its_end, str(error).encode()[:4000])
+                os.write(its_end, message_of(error).encode()[:4000])
         finally:
             os._exit(0)
     os.close(its_end)

@@ -18,6 +18,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from harness.common.escaping import message_of
 from harness.errors import BadInputError
 from harness.runs import guard
 
@@ -30,14 +31,14 @@ ADDRESSES = {
 ANSWERS_WITHIN = 10.0  # seconds for whoever is at an address
 SEEN_WITHIN = 60.0  # seconds until another host sees what was just written: file systems of a network remember what was not there
 MANAGER = "ExecutorManagerThread"  # of loky
-START_SECONDS = 0.2  # that a worker which was started ahead is not free for
 TRIES = 3  # times that an engine gives a chunk to another worker when one is gone
 # what engines raise where one of their workers is gone: loky, Dask, Ray
 DEATHS = (
     "TerminatedWorkerError", "BrokenProcessPool", "KilledWorker", "RayActorError", "ActorDiedError",
     "WorkerCrashedError", "NodeDiedError", "OutOfMemoryError",
 )  # fmt: skip
-Task = tuple[int, bytes, int]  # number of a chunk, the pickled chunk, how many cells it has
+# number of a chunk, the pickled chunk, how many cells it has, whose code computes it (`Plan.owner`)
+Task = tuple[int, bytes, int, str | None]
 Answer = tuple[int, list[guard.Broke]]  # number of a chunk, and those of its cells that ended their process
 
 
@@ -123,6 +124,7 @@ def _guarded(
     at: int,
     payload: bytes,
     cells: int,
+    owner: str | None,
     limits: guard.Limits,
     driver: guard.Driver,
     seen: Path | None,
@@ -136,12 +138,13 @@ def _guarded(
             "workers share, or a store such as s3://BUCKET/FOLDER."
         )
     with guard.interruptible():
-        return at, guard.compute(payload, cells, limits, driver, lambda: stopped(run))
+        guard.begin_run(run)
+        return at, guard.compute(payload, cells, owner, limits, driver, lambda: stopped(run))
 
 
 def _guarded_here(*task: Any) -> Answer:
     """In a worker of loky, which is to end with the process that started the run."""
-    guard.ends_with(task[4])
+    guard.ends_with(task[5])
     return _guarded(*task)
 
 
@@ -156,22 +159,17 @@ def _is_seen(path: Path) -> bool:
 
 @contextlib.contextmanager
 def _of_loky(workers: int, tasks: Iterable[Task], common: tuple[Any, ...]) -> Iterator[Iterator[Answer]]:
-    started()
-    found = _by_loky(workers, _guarded_here, ((*task, *common) for task in tasks))
+    import joblib
+
+    calls = (joblib.delayed(_guarded_here)(*task, *common) for task in tasks)
+    pool = joblib.Parallel(n_jobs=workers, backend="loky", batch_size=1, pre_dispatch="2*n_jobs", return_as="generator_unordered")
+    with _workers_ignore_interrupts():
+        found: Generator[Any, None, None] = pool(calls)
     try:
         yield found
     except BaseException as error:
         _end(found, error)
         raise
-
-
-def _by_loky(workers: int, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Generator[Any, None, None]:
-    import joblib
-
-    pool = joblib.Parallel(n_jobs=workers, backend="loky", batch_size=1, pre_dispatch="2*n_jobs", return_as="generator_unordered")
-    with _workers_ignore_interrupts():
-        found: Generator[Any, None, None] = pool(joblib.delayed(function)(*call) for call in calls)
-    return found
 
 
 def _end(answers: Generator[Any, None, None], error: BaseException) -> None:
@@ -184,40 +182,6 @@ def _end(answers: Generator[Any, None, None], error: BaseException) -> None:
             answers.throw(error)
     finally:
         threading.excepthook = hook
-
-
-@contextlib.contextmanager
-def early(config: dict[str, Any] | None) -> Iterator[None]:
-    """Start the workers of a configuration that has not been checked, and the processes in which they will compute, while this
-    process still plans; only on this machine. What is wrong with them is told when they are used."""
-    if config is not None and config["engine"] == "loky" and not config["address"] and type(config["jobs"]) is int:
-        workers = min(worker_count(config), os.cpu_count() or 1)
-        if workers > 1:
-            _starting.append(_by_loky(workers, _begins, [(guard.Driver.here(),)] * workers))
-    try:
-        yield
-        started()
-    except BaseException as error:
-        while _starting:
-            _end(_starting.pop(), error)
-        raise
-
-
-def started() -> None:
-    """Wait for workers that were told to start."""
-    while _starting:
-        with contextlib.suppress(Exception):
-            list(_starting.pop())
-
-
-_starting: list[Generator[Any, None, None]] = []
-
-
-def _begins(driver: guard.Driver) -> None:
-    """In a worker of loky."""
-    guard.ends_with(driver)
-    guard.prepare()
-    time.sleep(START_SECONDS)  # so that the next of these calls is another worker's
 
 
 @contextlib.contextmanager
@@ -412,5 +376,5 @@ def _answers(config: dict[str, Any]) -> None:
 
 
 def _silent(config: dict[str, Any], error: Exception) -> BadInputError:
-    why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    why = next(iter(message_of(error).strip().splitlines()), type(error).__name__)
     return BadInputError(f"address is {config['address']!r}, where no {config['engine']} cluster answers ({why}).")

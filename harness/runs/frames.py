@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.common.writing import SMALLEST, stated_error
 from harness.runs import parts, records
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ def _truths(out: Path, held: Held, rows: NDArray[Any]) -> tuple[NDArray[np.float
         if problem not in stored:
             stored[problem] = records.read_truths(out, str(problem))
         truth = stored[problem].get(f"{notion}|{estimand}") or (np.nan, np.nan)
-        found.append([float(truth[0]), float(truth[1])])
+        found.append([float(truth[0]), stated_error(float(truth[1]))])
     both = np.array(found, dtype=float).reshape(-1, 2)
     return both[where, 0], both[where, 1]
 
@@ -228,8 +229,9 @@ def _shown(column: tuple[NDArray[Any], list[Any]], rows: NDArray[Any], categorie
 
 
 def digest_of(frame: pd.DataFrame, texts: Iterable[str], numbers: Iterable[str]) -> str:
-    """Sixteen digits that identify the rows by these columns, in whatever order they are: texts, and numbers to twelve digits.
-    They are of the hashes that pandas.util.hash_pandas_object gives of the rows, made one column after the other."""
+    """Sixteen digits that identify the rows by these columns, in whatever order they are: texts, and numbers to eight digits
+    (at twelve, one of so many would differ between two processors). They are of the hashes that
+    pandas.util.hash_pandas_object gives of the rows, made one column after the other."""
     import numpy as np
     import pandas as pd
 
@@ -241,7 +243,7 @@ def digest_of(frame: pd.DataFrame, texts: Iterable[str], numbers: Iterable[str])
             given = column.to_numpy(dtype=float)
             own = np.empty(len(given), dtype=np.uint64)
             for at in range(0, len(given), AT_ONCE):
-                own[at : at + AT_ONCE] = pd.util.hash_array(_twelve_digits(given[at : at + AT_ONCE]))
+                own[at : at + AT_ONCE] = pd.util.hash_array(_rounded(given[at : at + AT_ONCE]))
         elif isinstance(column.dtype, pd.CategoricalDtype):  # digests are those of the texts
             values = np.array([*column.cat.categories, ""], dtype=object)  # the last is the code of nothing
             own = pd.util.hash_array(values, categorize=False)[column.cat.codes.to_numpy()]
@@ -258,11 +260,12 @@ def digest_of(frame: pd.DataFrame, texts: Iterable[str], numbers: Iterable[str])
     return found.hexdigest()
 
 
-def _twelve_digits(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rounded to twelve significant digits, -inf for none."""
+def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rounded to eight significant digits, 0 below 1e-12 and -inf for none."""
     import numpy as np
 
+    values = np.where(np.abs(values) < SMALLEST, 0.0, values)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        place = 10.0 ** (11 - np.floor(np.log10(np.where(values != 0.0, np.abs(values), 1.0))))
+        place = 10.0 ** (7 - np.floor(np.log10(np.where(values != 0.0, np.abs(values), 1.0))))
         rounded = np.round(values * place) / place
     return np.where(np.isnan(rounded), -np.inf, rounded)

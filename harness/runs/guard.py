@@ -2,13 +2,15 @@
 
 Every worker, of whatever engine, holds one such process and hands it chunks of cells. A cell that takes longer than its limit, in
 Python or in C, that makes the process larger than its limit, or that takes it down, is named; a new process does the rest. The
-process ends with the worker, also where that is killed. What is in here imports nothing but Python, so that workers stay small.
+process ends with the worker, also where that is killed. What is in here imports next to nothing but Python: workers stay small.
 
-It is forked from one that has imported everything and does nothing else, so that the next is there in milliseconds.
+It is forked from one that has imported everything of ours and does nothing else, so that the next is there in milliseconds.
+Cells of different owners (`Plan.owner`) never share a process: what an estimator changes in it, others never see.
 """
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import ctypes
 import mmap
@@ -23,6 +25,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from multiprocessing import Pipe
@@ -30,12 +33,16 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, NoReturn
 
+from harness.common.escaping import escape
+
 POLL_SECONDS = 0.25
 STARTS_WITHIN = 120.0  # seconds for a process to import what it needs, on a busy machine
-IMPORTS_WITHIN = 2.0  # seconds that a signal waits for the end of an import
 WRITES_WITHIN = 5.0  # seconds for a process that is interrupted to record what it has
 HEADROOM_MB = 2048.0  # beyond max_memory: what a process may reserve, so that one giant array is refused at once
 MAX_STARTS = 3  # processes in a row that die before their first cell
+READS_WITHIN = 2.0  # seconds for what a process that has ended still had to say
+SHOWN_CHARACTERS = 10_000  # of what a process prints during a chunk
+CUT = f"[output beyond {SHOWN_CHARACTERS:,} characters is not shown]"
 _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux
 _LAYOUT = struct.Struct("qqqq")
 OURS = "calharness"  # of an environment variable: set by us, not by the user
@@ -51,40 +58,8 @@ class TerminatedError(KeyboardInterrupt):
 
 
 def terminated(signum: int, frame: Any) -> None:
-    """Handles SIGTERM, in the process that was started and in workers."""
-    _stop(TerminatedError, signum, frame)
-
-
-def interrupted(signum: int, frame: Any) -> None:
-    """Handles SIGINT, which is Ctrl-C, in the process that was started."""
-    _stop(KeyboardInterrupt, signum, frame)
-
-
-def _stop(how: type[KeyboardInterrupt], signum: int, frame: Any) -> None:
-    """Raise it; while a module is being imported a moment later, as native code that is being loaded ends the process where
-    something is raised in it."""
-    stopped.append(how)
-    began = _put_off.setdefault(signum, time.monotonic())
-    if _is_importing(frame) and time.monotonic() - began < IMPORTS_WITHIN:
-        later = threading.Timer(POLL_SECONDS / 5, os.kill, (os.getpid(), signum))
-        later.daemon = True
-        later.start()
-        return
-    del _put_off[signum]
-    raise how
-
-
-def _is_importing(frame: Any) -> bool:
-    while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
-            return True
-        frame = frame.f_back
-    return False
-
-
-_put_off: dict[int, float] = {}  # signals that wait for the end of an import, and since when
-# what this process was told to end by. Where a module is being imported, what is raised comes out as another error, or not at all
-stopped: list[type[KeyboardInterrupt]] = []
+    """Handle SIGTERM, in the process that was started and in workers."""
+    raise TerminatedError
 
 
 @dataclass(frozen=True)
@@ -193,16 +168,21 @@ class Child:
             f"import sys; sys.path[:0] = [{str(PACKAGE.parent)!r}]; from harness.runs import guard; "
             f"guard.begin({module!r}, {function!r}, {other.fileno()}, {descriptor}, {os.getpid()})"
         )
+        reads, writes = os.pipe()
         self.source = subprocess.Popen(
             [sys.executable, "-P", "-c", code],  # not from the working folder
             pass_fds=[other.fileno(), descriptor],
             stdin=subprocess.DEVNULL,
-            stdout=2,
+            stdout=writes,
+            stderr=writes,
             start_new_session=True,
             env={**os.environ, **ONE_THREAD},
         )
         other.close()
         os.close(descriptor)
+        os.close(writes)
+        self.output = Output(reads)
+        self.owners: set[str | None] = set()  # whose cells the process that computes has been given
 
     def told(self) -> Any:
         """What it sent, None if nothing yet. Raises EndedError where it is no more."""
@@ -212,6 +192,7 @@ class Child:
             self.ends_within(WRITES_WITHIN)
             raise EndedError(in_words(self.source.poll())) from None
         if isinstance(told, tuple) and told[0] == "ended":
+            self.owners.clear()  # the next process is forked from one that has computed nothing
             raise EndedError(in_words(told[1]))
         if told is None and self.source.poll() is not None:
             raise EndedError(in_words(self.source.returncode))
@@ -258,6 +239,40 @@ class Child:
         _kill_session(self.source.pid)
         self.source.wait()
         _kill_session(self.board.process)
+        self.output.finish()
+
+
+class Output:
+    """Relays what a process prints, escaped, to standard error.
+
+    An estimator's text must neither steer the terminal nor fill it: of a chunk, at most
+    SHOWN_CHARACTERS are shown, then one line says so.
+    """
+
+    def __init__(self, descriptor: int):
+        self.left = SHOWN_CHARACTERS
+        self.thread = threading.Thread(target=self._relay, args=(descriptor,), daemon=True)
+        self.thread.start()
+
+    def begin(self) -> None:
+        """Show text again: a chunk begins."""
+        self.left = SHOWN_CHARACTERS
+
+    def finish(self) -> None:
+        """Wait a moment for the rest; a process that outlives its session may still hold the pipe."""
+        self.thread.join(READS_WITHIN)
+
+    def _relay(self, descriptor: int) -> None:
+        decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+        while content := os.read(descriptor, 65536):
+            text = decoder.decode(content)
+            shown = self.left
+            self.left -= len(text)
+            if shown >= 0 and text:
+                cut = f"\n{CUT}\n" if self.left < 0 else ""
+                with contextlib.suppress(OSError, ValueError):  # nobody listens any more
+                    print(escape(text[:shown]), end=cut, file=sys.stderr, flush=True)
+        os.close(descriptor)
 
 
 def _kill_session(process: int) -> None:
@@ -283,20 +298,18 @@ def in_words(code: int | None) -> str:
 
 def begin(module: str, function: str, pipe: int, board: int, parent: int) -> None:
     """In the process of a Child: import what serves, and fork one process after the other that does. Ends with its parent."""
-    import gc
     import importlib
 
     end_with(parent)
     if os.environ.get("PYTHONSAFEPATH") == OURS:
         del os.environ["PYTHONSAFEPATH"]
     connection, shared = Connection(pipe), Board(mmap.mmap(board, mmap.PAGESIZE))
-    gc.disable()
     serve = getattr(importlib.import_module(module), function)
-    gc.enable()
-    gc.freeze()  # what all processes share is not looked through in each
     source = os.getpid()
     while True:
-        process = os.fork()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of a thread of pyarrow's allocator, which minds forks
+            process = os.fork()
         if not process:
             _serve(serve, connection, shared, source)
         shared.belongs_to(process)
@@ -341,13 +354,19 @@ class _Held(threading.local):
 
     def __init__(self) -> None:
         self.children: list[Child] = []
+        self.run = ""
 
 
 _held = _Held()
 
 
 def compute(
-    payload: bytes, cells: int, limits: Limits, driver: Driver, stopped: Callable[[], bool] = lambda: False
+    payload: bytes,
+    cells: int,
+    owner: str | None,
+    limits: Limits,
+    driver: Driver,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> list[Broke]:
     """Have all cells of a chunk computed and recorded, in a process of their own.
 
@@ -357,6 +376,9 @@ def compute(
         The pickled chunk, which this process does not open.
     cells : int
         How many it has.
+    owner : str or None
+        Whose code computes them, None for ours. A process that has had cells of another owner is ended before, and a new one is
+        forked.
     limits : Limits
         What each may take.
     driver : Driver
@@ -379,8 +401,9 @@ def compute(
     broken: list[Broke] = []
     todo, starts = list(range(cells)), 0
     while todo:
-        child = _child()
+        child = _child_of(owner)
         child.board.clear()
+        child.output.begin()
         try:
             child.pipe.send((payload, todo, limits.megabytes))
             ended = _ended(child, limits, driver, stopped)
@@ -404,6 +427,14 @@ def compute(
         broken.append(Broke(todo[at], *ended))
         todo = [*todo[min(recorded, at) : at], *todo[at + 1 :]]
     return broken
+
+
+def begin_run(run: str) -> None:
+    """End the process that computed for another run, as it may hold a user's code of before an edit; the next one is forked."""
+    for child in _held.children:
+        if run != _held.run and child.board.process > 0:
+            child.stop()
+    _held.run = run
 
 
 def ends_with(driver: Driver) -> None:
@@ -435,9 +466,18 @@ def _child() -> Child:
     return held[0]
 
 
-def prepare() -> None:
-    """Start the process of this worker, which imports what it needs meanwhile."""
-    _child()
+def _child_of(owner: str | None) -> Child:
+    """The process of this worker, which has computed nothing of another owner."""
+    child = _child()
+    with contextlib.suppress(EndedError):
+        child.told()  # a process that ended between two chunks has said so
+    if child.owners - {owner}:
+        child.stop()
+    if child.owners - {owner} or child.source.poll() is not None:  # it did not end in time, or all of it did
+        end_children()
+        child = _child()
+    child.owners.add(owner)
+    return child
 
 
 def end_children() -> None:
@@ -520,6 +560,22 @@ def unless_forked(pid: int) -> None:
     """End this process at once where it is a copy that an estimator made of process `pid` and came back from."""
     if os.getpid() != pid:
         os._exit(0)
+
+
+def surroundings() -> tuple[str | None, dict[str, str]]:
+    """Return working folder and environment of this process."""
+    with contextlib.suppress(OSError):  # somebody has deleted the folder
+        return os.getcwd(), dict(os.environ)
+    return None, dict(os.environ)
+
+
+def take_over(folder: str | None, environment: dict[str, str]) -> None:
+    """Change to a working folder and an environment: a session may have changed its own since this process began."""
+    with contextlib.suppress(OSError):
+        os.chdir(folder or ".")
+    set_by_us = {"PYTHONSAFEPATH"} if environment.get("PYTHONSAFEPATH") == OURS else set()
+    os.environ.clear()
+    os.environ.update({name: value for name, value in environment.items() if name not in set_by_us} | ONE_THREAD)
 
 
 def loads(payload: bytes) -> Any:

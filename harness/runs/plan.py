@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -46,6 +47,41 @@ class Plan:
         """Why a cell is not run, or None."""
         return self.skips.of(cell) if isinstance(self.skips, Skips) else self.skips.get(cell.key)
 
+    def owner(self, cell: Cell) -> str | None:
+        """Return whose code computes a cell: None for ours alone, else the keys of what is not.
+
+        Cells of different owners never share a process. A problem that is not ours makes all its
+        cells its own, as its code draws the sample in the process of the estimator.
+        """
+        return self._owner(cell.problem, cell.estimator)
+
+    def _owner(self, problem: str, estimator: str) -> str | None:
+        components = self.problems[problem], self.estimators[estimator]
+        return "|".join(one.key for one in components if one.foreign) or None
+
+    def is_typed(self, cell: Cell) -> bool:
+        """Return whether its code was typed at a prompt, and exists in that process alone."""
+        components = self.problems[cell.problem], self.estimators[cell.estimator]
+        return any("__main__" in one.foreign for one in components)
+
+    def by_owner(self) -> list[Sequence[Cell]]:
+        """Split the cells by their owner, ours first."""
+        if not any(one.foreign for one in (*self.problems.values(), *self.estimators.values())):
+            return [self.cells]
+        if not isinstance(self.cells, Cells):
+            lists: dict[str, list[Cell]] = defaultdict(list)
+            for cell in self.cells:
+                lists[self.owner(cell) or ""].append(cell)
+            return [lists[owner] for owner in sorted(lists)]
+        blocks: dict[str, list[Block]] = defaultdict(list)
+        for block in self.cells.blocks:
+            split: dict[str, dict[str, str]] = defaultdict(dict)
+            for name, key in block.estimators.items():
+                split[self._owner(block.problem, name) or ""][name] = key
+            for owner, estimators in split.items():
+                blocks[owner].append(replace(block, estimators=estimators))
+        return [Cells(blocks[owner]) for owner in sorted(blocks)]
+
 
 def plan(config: dict[str, Any]) -> Plan:
     """The plan of a configuration, all points of its sweep together. Raises BadInputError on anything that names no cell, or that
@@ -66,8 +102,10 @@ def union(config: dict[str, Any], points: list[tuple[dict[str, Any], dict[str, A
     cells: list[Cell] = []
     skips: dict[str, str] = {}
     all_rows: set[tuple[str, int]] = set()
+    cells_of: list[tuple[dict[str, Any], int]] = []
     for values, point in points:
         one = _plan(point)
+        cells_of.append((values, _cells_within_range(one)))
         names: dict[str, dict[str, str]] = {"problem": {}, "estimator": {}}
         for group, of_point, of_all in (
             ("problem", one.problems, found.problems),
@@ -92,7 +130,30 @@ def union(config: dict[str, Any], points: list[tuple[dict[str, Any], dict[str, A
             if bearing not in found.values[cell.key]:
                 found.values[cell.key].append(bearing)
         skips.update(one.skips)
+    for path in words:
+        if not _has_effect(path, cells_of):
+            skipped = (key for key in skips if any(words[path] in bearing for bearing in found.values[key]))
+            why = next((f" ({skips[key]})" for key in skipped), "")
+            raise BadInputError(f"{path} is swept, but no cell of this run depends on it{why}; leave it out.")
     return replace(found, cells=cells, skips=skips, all_rows=frozenset(all_rows))
+
+
+def _cells_within_range(plan: Plan) -> int:
+    """Identifies the cells of a plan, without those that are outside the range of an estimator."""
+    absent = {name for name, one in plan.problems.items() if ProblemSpec.of(one.object).unavailable}
+    absent |= {name for name, one in plan.estimators.items() if EstimatorSpec.of(one.object).unavailable}
+    return hash(frozenset(c.key for c in plan.cells if not plan.skip(c) or {c.problem, c.estimator} & absent))
+
+
+def _has_effect(path: str, cells_of: list[tuple[dict[str, Any], int]]) -> bool:
+    """True unless all values of a swept parameter give the same cells, whatever the values of the others."""
+    by_others: dict[str, dict[str, set[int]]] = {}
+    for values, cells in cells_of:
+        if path in values:
+            others = repr(sorted((name, repr(value)) for name, value in values.items() if name != path))
+            by_others.setdefault(others, {}).setdefault(repr(values[path]), set()).add(cells)
+    compared = [list(by_value.values()) for by_value in by_others.values() if len(by_value) > 1]
+    return not compared or any(cells != by_value[0] for by_value in compared for cells in by_value)
 
 
 def _plan(config: dict[str, Any]) -> Plan:

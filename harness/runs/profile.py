@@ -1,4 +1,4 @@
-"""Where the time of a run goes: `profile=true`. CPU seconds by stage and estimator, and a sample of the stacks.
+"""Where the time of a run goes: `profile=true`. CPU seconds by stage and estimator.
 
     start     imports, and the configuration               draw      samples of the problems (workers)
     plan      which cells there are, which are done        estimate  the estimators, one by one (workers)
@@ -19,20 +19,14 @@ import json
 import os
 import resource
 import shutil
-import signal
-import threading
 import time
 import uuid
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
-EVERY = 0.01  # CPU seconds between two looks at the stack
 STAGES = ("start", "plan", "draw", "estimate", "record", "cells", "compute", "read", "figures")
-DEEPEST = 60  # frames of a stack that are told apart
-OURS = ("harness", "experiments")
 _nothing = contextlib.nullcontext()
 
 
@@ -46,12 +40,11 @@ def cpu_seconds() -> float:
 class Profile:
     """The account of one process.
 
-    times: {(stage, of what): [how often, CPU seconds, wall seconds]}; stacks: {"stage;of what;frame;frame ...": looks}."""
+    times: {(stage, estimator or problem): [count, CPU seconds, wall seconds]}."""
 
     def __init__(self, folder: Path, first: str):
         self.folder, self.pid = folder, os.getpid()
         self.times: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0.0, 0.0])
-        self.stacks: Counter[str] = Counter()
         self.stages = [(first, "")]
         self.mark = cpu_seconds(), time.perf_counter()
 
@@ -75,30 +68,18 @@ class Profile:
             self.charge()
             self.stages.pop()
 
-    def look(self, number: int, frame: FrameType | None) -> None:
-        """Count the stack, as the handler of a signal."""
-        names: list[str] = []
-        while frame is not None and len(names) < DEEPEST:
-            code = frame.f_code
-            if code.co_filename != __file__:
-                names.append(f"{_module(code.co_filename)}:{code.co_name}")
-            frame = frame.f_back
-        inner = names[: next((i for i, name in enumerate(names) if name == "harness.runs.worker:_chunk"), len(names))]
-        self.stacks[";".join([*filter(None, self.stages[-1]), *reversed(inner)])] += 1
-
     def add(self, other: dict[str, Any]) -> None:
         """Add the account of another process, as `save` wrote it."""
         for stage, of, *numbers in other["times"]:
             account = self.times[stage, of]
             account[:] = [mine + more for mine, more in zip(account, numbers)]
-        self.stacks.update(other["stacks"])
 
     def save(self) -> None:
         """Write the account into the folder, whole or not at all."""
         self.folder.mkdir(parents=True, exist_ok=True)
         times = [[*key, *numbers] for key, numbers in self.times.items()]
         path = self.folder / f"{uuid.uuid4().hex}.json"
-        path.with_suffix(".part").write_text(json.dumps({"times": times, "stacks": self.stacks}))
+        path.with_suffix(".part").write_text(json.dumps({"times": times}))
         path.with_suffix(".part").replace(path)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -133,7 +114,7 @@ def of_run(out: Path) -> Iterator[Profile]:
     made = Profile(Path(out) / "profiles" / uuid.uuid4().hex, "start")
     made.mark = 0.0, made.mark[1] - cpu_seconds()
     try:
-        with _sampled(made):
+        with _current_profile(made):
             yield made
         made.charge()
         for path in made.folder.glob("*.json"):
@@ -152,7 +133,7 @@ def of_worker(folder: str | None) -> Iterator[None]:
             yield
         return
     made = Profile(Path(folder), "cells")
-    with _sampled(made):
+    with _current_profile(made):
         yield
     made.charge()
     with contextlib.suppress(OSError):  # its cells are recorded; that a disk is full is no reason to compute them again
@@ -160,21 +141,13 @@ def of_worker(folder: str | None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _sampled(made: Profile) -> Iterator[None]:
-    """The profile is this process's in the block; stacks are looked at where that is possible, in the main thread."""
+def _current_profile(made: Profile) -> Iterator[None]:
+    """Make `made` the profile of this process within the block."""
     global _current
     before, _current = _current, made
-    main = threading.current_thread() is threading.main_thread()
-    handler = signal.signal(signal.SIGPROF, made.look) if main else None
-    if main:
-        signal.siginterrupt(signal.SIGPROF, False)
-        signal.setitimer(signal.ITIMER_PROF, EVERY, EVERY)
     try:
         yield
     finally:
-        if main:
-            signal.setitimer(signal.ITIMER_PROF, 0.0)
-            signal.signal(signal.SIGPROF, signal.SIG_IGN if handler in (None, signal.SIG_DFL) else handler)
         _current = before
 
 
@@ -204,13 +177,3 @@ def text(rows: list[dict[str, Any]], most: int = 20) -> str:
         lines.append(f"{f'{len(rest)} others':<{width}}{'':>9}{seconds:>10.2f}{share:>8.1%}")
     whole = sum(row["cpu_seconds"] for row in rows)
     return "\n".join([*lines, f"{'all, the start of workers aside':<{width}}{'':>9}{whole:>10.2f}"])
-
-
-def _module(path: str) -> str:
-    """'harness.runs.plan' of a file of ours, 'numpy.linalg._linalg' of a package."""
-    parts = Path(path).with_suffix("").parts
-    for start in ("site-packages", *OURS):
-        if start in parts:
-            at = len(parts) - 1 - parts[::-1].index(start)
-            return ".".join(parts[at + (start == "site-packages") :])
-    return parts[-1] if parts else path

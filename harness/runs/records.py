@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.common.escaping import escape
 from harness.common.writing import write_json
 from harness.errors import BadInputError, system_sentence
 from harness.math.estimands import has_truth
@@ -89,7 +90,7 @@ class Part:
         stamp = max(time.time() if written is None else written, self.after + 1e-3)
         self.of += [len(self.cells)] * len(rows)
         self.cells.append({**common, "written": stamp})
-        self.rows += rows
+        self.rows += [{name: _text(value) for name, value in row.items()} for row in rows]
 
     def write(self) -> None:
         """Write what was added as one part, if anything, and start anew."""
@@ -105,6 +106,11 @@ class Part:
             columns[name] = made if own else made.take(repeated)
         write_table(self.folder, pa.table(columns, schema=kinds))
         self.cells, self.rows, self.of, self.since = [], [], [], time.monotonic()
+
+
+def _text(value: Any) -> Any:
+    """Escape a text; other values are returned as they are."""
+    return escape(value) if isinstance(value, str) else value
 
 
 def write_table(folder: Path, table: Any) -> None:
@@ -432,18 +438,18 @@ def missing_truths(out: Path, problem: Component, wanted: list[tuple[str, str]])
     return [(notion, name) for notion, name in dict.fromkeys(wanted) if f"{notion}|{name}" not in stored and has_truth(name)]
 
 
-def store_truths(out: Path, problem: Component, wanted: list[tuple[str, str]]) -> None:
-    """Compute and store what is missing of `wanted`, pairs (notion, estimand), for a problem, a component. What it did not know
+def unknown_truths(out: Path, problem: Component, wanted: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return those of `wanted`, pairs (notion, estimand), that a problem, a component, is to be asked. What it did not know
     before, which is stored as null, it is asked again: a later version may know it."""
-    from harness.problems.base import truth_of
+    unknown = [tuple(pair.split("|")) for pair, known in read_truths(out, problem.key).items() if known is None]
+    return [*missing_truths(out, problem, wanted), *(pair for pair in wanted if pair in unknown)]
 
-    stored = read_truths(out, problem.key)
-    unknown = [tuple(pair.split("|")) for pair, known in stored.items() if known is None]
-    asked = [*missing_truths(out, problem, wanted), *(pair for pair in wanted if pair in unknown)]
-    found = {f"{notion}|{name}": truth_of(problem.object, name, notion) for notion, name in asked}
-    new = {pair: [truth.value, truth.error, truth.method] if truth else None for pair, truth in found.items()}
+
+def add_truths(out: Path, problem_key: str, new: dict[str, Any]) -> None:
+    """Store truths, {"notion|estimand": [value, error, method] or None}, beside those that are there."""
+    stored = read_truths(out, problem_key)
     if {**stored, **new} != stored:
-        write_truths(out, problem.key, {**stored, **new})
+        write_truths(out, problem_key, {**stored, **new})
 
 
 def estimated(out: Path, problem_keys: list[str], estimator_keys: list[str]) -> list[tuple[str, str, str]]:

@@ -28,6 +28,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from harness.common.escaping import escape
 from harness.common.writing import whole_file
 from harness.errors import BadInputError
 
@@ -333,5 +334,5 @@ def _patiently(call: Callable[[], T]) -> T:
 
 def _said(error: Exception) -> str:
     if isinstance(error, OSError) and error.errno is not None and error.strerror and not error.strerror.startswith("["):
-        return f"{error.strerror.lower()}: {error.filename}" if error.filename else error.strerror.lower()
-    return (str(error).splitlines() or [type(error).__name__])[0][:200].rstrip(".")
+        return escape(f"{error.strerror.lower()}: {error.filename}" if error.filename else error.strerror.lower())
+    return escape((str(error).splitlines() or [type(error).__name__])[0][:200].rstrip("."))

@@ -12,6 +12,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+from harness.common import strangers
+from harness.common.escaping import message_of
 from harness.common.progress import Progress
 from harness.runs import compaction, engines, guard, profile, provenance, recorded, records, remote
 from harness.runs.cells import Cell
@@ -36,13 +38,10 @@ class RunInterruptedError(Exception):
         self.terminated = terminated
 
 
-def execute(
-    plan: Plan, quiet: bool = False, later: float = 0.0, broke: Broken | None = None, meanwhile: Callable[[], None] | None = None
-) -> dict[str, Any]:
+def execute(plan: Plan, quiet: bool = False, later: float = 0.0, broke: Broken | None = None) -> dict[str, Any]:
     """Compute the cells of the plan that no record holds. Returns counts {cells, done, skipped, todo, failed} and, where cells
     failed, the `reason` of the first. `later` are the expected seconds of what runs after this, for the estimate of the time
-    left. `broke` is called with a cell that ended its process, which else is recorded as failed, and may raise.
-    `meanwhile` is called once while workers of this machine compute."""
+    left. `broke` is called with a cell that ended its process, which else is recorded as failed, and may raise."""
     config = plan.config
     out = out_folder(config["out"])
     work = pending(plan, out)
@@ -56,7 +55,7 @@ def execute(
         record_skips(work, out, run_id)
         if counts["todo"]:
             with engines.connected(config, min(worker_count(config), counts["todo"])) as joined:
-                _compute_all(replace(work, plan=replace(plan, config=joined)), out, run_id, quiet, later, broke, meanwhile)
+                _compute_all(replace(work, plan=replace(plan, config=joined)), out, run_id, quiet, later, broke)
             remote.fetch(out)
             compaction.keep_few(out)
         failed = recorded.failed(out, run_id, alone=config["refresh"])
@@ -70,9 +69,7 @@ def execute(
         provenance.finish(out, run_id, state, time.monotonic() - started)
 
 
-def _compute_all(
-    work: Work, out: Path, run_id: str, quiet: bool, later: float, broke: Broken | None, meanwhile: Callable[[], None] | None
-) -> None:
+def _compute_all(work: Work, out: Path, run_id: str, quiet: bool, later: float, broke: Broken | None) -> None:
     """Compute the cells that are to do. A worker that is killed takes the engine's pool with it: a new one does the rest, as long
     as something is finished in between. Raises WorkerDiedError where nothing is."""
     plan = work.plan
@@ -80,9 +77,7 @@ def _compute_all(
     while work.counts["todo"]:
         try:
             progress = _Progress(work, costs, workers, quiet, later)
-            _compute(
-                plan, chunks_of(work.samples(), work.counts["todo"], costs, workers), out, run_id, progress, broke, meanwhile
-            )
+            _compute(plan, chunks_of(work.samples(), work.counts["todo"], costs, workers), out, run_id, progress, broke)
             return
         except WorkerDiedError as death:
             left = work.after(_states(plan, out, run_id))
@@ -90,7 +85,7 @@ def _compute_all(
                 raise
             if not quiet:
                 print(f"{death}; going on with the other cells", file=sys.stderr)
-            work, meanwhile = left, None
+            work = left
 
 
 class _Progress:
@@ -134,13 +129,15 @@ def _compute(
     run_id: str,
     progress: _Progress,
     broke: Broken | None,
-    meanwhile: Callable[[], None] | None,
 ) -> None:
-    """Run the chunks, in this process or in guarded ones of the engine's workers."""
+    """Run the chunks, in this process or in guarded ones of the engine's workers.
+
+    This process computes our cells only if it has imported nobody else's code, as planning does.
+    """
     config = plan.config
     task = {
         "out": remote.named(out), "run_id": run_id, "on_error": config["on_error"], "path": list(sys.path),
-        "after": records.latest(out) if config["refresh"] else 0.0, "profile": profile.folder(),
+        "after": records.latest(out) if config["refresh"] else 0.0, "profile": profile.folder(), "surroundings": None,
     }  # fmt: skip
     components = {
         "problem": {k: (v.id, v.config, v.key) for k, v in plan.problems.items()},
@@ -152,7 +149,7 @@ def _compute(
             "problem": {name: components["problem"][name] for name in {c.problem for c in chunk}},
             "estimator": {name: components["estimator"][name] for name in {c.estimator for c in chunk}},
         }
-        return {**task, "components": used, "cells": chunk}
+        return {**task, "components": used, "cells": chunk, "foreign": plan.owner(chunk[0]) is not None}
 
     failed = 0
     limits = limits_of(config)
@@ -160,7 +157,13 @@ def _compute(
     workers, chunks = len(first), chain(first, chunks)
     if config["engine"] == "serial" or workers <= 1 and not is_limited(config) and not config["address"]:
         for done, chunk in enumerate(chunks, 1):
-            failed += run_chunk(call(chunk))
+            if plan.is_typed(chunk[0]) or not strangers.have_run():
+                failed += run_chunk(call(chunk))
+            else:
+                payload = pickle.dumps({**call(chunk), "surroundings": guard.surroundings()})
+                broken = _in_a_child(payload, len(chunk), plan.owner(chunk[0]), limits)
+                failed += len(broken)
+                _record_broken(plan, chunk, broken, out, run_id, broke)
             progress.add(chunk, failed)
             if done % LOOK_AFTER == 0:
                 compaction.keep_few(out)
@@ -168,12 +171,10 @@ def _compute(
         return
 
     sent: dict[int, list[Cell]] = {}
-    tasks = ((at, pickle.dumps(call(chunk)), len(chunk)) for at, chunk in _noted(chunks, sent))
+    tasks = ((at, pickle.dumps(call(chunk)), len(chunk), plan.owner(chunk[0])) for at, chunk in _noted(chunks, sent))
     seen = None if remote.store_of(out) else provenance.path_of(out, run_id)
     try:
         with engines.answers(config, workers, tasks, limits, seen) as results:
-            if meanwhile is not None and config["engine"] == "loky":  # which has been given its first tasks
-                meanwhile()
             for done, (at, broken) in enumerate(results, 1):
                 failed += len(broken)
                 _record_broken(plan, sent[at], broken, out, run_id, broke)
@@ -188,6 +189,12 @@ def _compute(
             raise WorkerDiedError(_what_the_dead_worker_held(sent, _states(plan, out, run_id))) from error
         raise
     progress.close()
+
+
+def _in_a_child(payload: bytes, cells: int, owner: str | None, limits: guard.Limits) -> list[guard.Broke]:
+    """Compute a chunk in a child process of this one, as workers of engines do. It stays for the
+    next run of this session, and ends with this process."""
+    return guard.compute(payload, cells, owner, limits, guard.Driver.here())
 
 
 def limits_of(config: dict[str, Any]) -> guard.Limits:
@@ -237,7 +244,9 @@ def _record_interrupted(plan: Plan, sent: dict[int, list[Cell]], out: Path, run_
     """Record the cells that were handed to a worker and left no record as interrupted, with the reason."""
     states = _states(plan, out, run_id)
     part = records.Part(out)
-    reason = "stopped by the user" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {error}"[:500]
+    reason = (
+        "stopped by the user" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {message_of(error)}"[:500]
+    )
     for chunk in list(sent.values()):
         for cell, state in zip(chunk, states.of(chunk)):
             if state != recorded.FINISHED:

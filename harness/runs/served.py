@@ -8,26 +8,44 @@ import sys
 from multiprocessing.connection import Connection
 from typing import Any
 
+import pandas  # noqa: F401  pyarrow imports it with the first array; here, once for all that are forked
+import pyarrow.parquet  # noqa: F401
+
+from harness.common.escaping import message_of
+from harness.common.strangers import ours
 from harness.common.threads import one_thread
 from harness.errors import BadInputError
-from harness.runs import guard, worker
+from harness.runs import guard, truths, worker
 
 
 def cells(pipe: Connection, board: guard.Board) -> None:
     """Compute the chunks that come through the pipe, (pickled task, positions of the cells to do, megabytes), until it is closed
-    or the process interrupted. Of each "done" is sent, or the exception."""
+    or the process interrupted. Of each "done" is sent, or the exception. A task may also be of truths (`truths.store`)."""
     with contextlib.suppress(KeyboardInterrupt, EOFError, ConnectionError):
         while True:
             payload, positions, megabytes = pipe.recv()
             task = guard.loads(payload)
             as_there(task["path"])
+            if task["surroundings"]:
+                guard.take_over(*task["surroundings"])
             guard.limit_memory(megabytes)
             told: Any = "done"
             try:
-                worker.run_chunk({**task, "cells": [task["cells"][at] for at in positions]}, board)
+                if "truths" in task:
+                    truths.compute(task, board)
+                else:
+                    worker.run_chunk({**task, "cells": [task["cells"][at] for at in positions]}, board)
             except Exception as error:
-                told = error
+                told = _sendable(error)
             pipe.send(told)
+
+
+def _sendable(error: Exception) -> Exception:
+    """Return an error that can be unpickled without importing anybody's code."""
+    module = type(error).__module__
+    if ours(module) or module in sys.stdlib_module_names:
+        return error
+    return RuntimeError(f"{type(error).__name__}: {message_of(error)}")
 
 
 def call(pipe: Connection, board: guard.Board) -> None:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.common.seeds import digest
 from harness.common.version import VERSION
-from harness.common.writing import whole_file, write_json
+from harness.common.writing import stated_error, whole_file, write_json
 from harness.errors import BadInputError
 from harness.problems.base import ProblemSpec
 from harness.runs import provenance, records
@@ -314,7 +314,8 @@ def frame_of(path: Path, plan: Plan) -> pd.DataFrame:
     keys = ["problem_key", "notion", "estimand"]
     wanted = frame[keys].drop_duplicates()
     known = [told["truths"].get(key, {}).get(f"{notion}|{name}") or (np.nan, np.nan) for key, notion, name in wanted.to_numpy()]
-    wanted["truth"], wanted["truth_error"] = ([float(one[i]) for one in known] for i in (0, 1))
+    wanted["truth"] = [float(truth[0]) for truth in known]
+    wanted["truth_error"] = [stated_error(float(truth[1])) for truth in known]
     return frame.merge(wanted, on=keys, how="left")
 
 

@@ -21,7 +21,7 @@ GRID = ("n", "notion", "reps")  # lists as they are: their values make one large
 FIXED = (
     "name", "paper", "item", "title", "compare", "same_draws_as_paper", "reasons", "labels", "figure", "estimand", "out", "jobs",
     "engine", "address", "shard", "shards", "on_error", "cell_timeout", "max_memory", "refresh", "profile", "reliability",
-    "sweep", "experiment", "ranking", "hydra", "trust", "records_from",
+    "sweep", "experiment", "ranking", "hydra", "trust", "records_from", "records_of", "arena",
 )  # fmt: skip
 LARGEST_SWEEP = 10_000
 

@@ -158,6 +158,18 @@ def _head(path: str, before: Any, after: Any) -> str:
     return path.split(".")[0] if chosen else path
 
 
+def changes(config: Config, differs: Differences, most: int = 5) -> str:
+    """What a variation changes, as on the command line: 'n=[200], reps=2, problem=[beta_wavy]'; of many the first `most`."""
+    texts: dict[str, str] = {}
+    for path, (before, after) in differs.items():
+        head = _head(path, before, after)
+        value = list(config[head]) if head in ("problem", "estimator") else after
+        text = value if isinstance(value, str) else _canonical(value).replace('"', "")
+        texts.setdefault(head, f"{head}={brief(text, 40)}")
+    shown = list(texts.values())
+    return ", ".join(shown[:most]) + (f" and {len(shown) - most} more" if len(shown) > most else "")
+
+
 def sentence(config: Config, differs: Differences) -> str:
     """'a variation of berta2026_fig1 (n, reps, seed)', or what the run is without an experiment."""
     if not config["experiment"]:

@@ -69,14 +69,16 @@ class Work:
         return self.tally.counts
 
     def samples(self) -> Iterator[list[Cell]]:
-        """The cells to compute, those of one sample together."""
-        for groups, _, marks in self.marked():
-            at = 0
-            for group in groups:
-                own = marks[at : at + len(group)]
-                at += len(group)
-                if todo := [cell for cell, mark in zip(group, own) if mark == "todo"]:
-                    yield todo
+        """Yield the cells to compute: by owner, ours first, those of one sample together."""
+        for cells in self.plan.by_owner():
+            part = replace(self, plan=replace(self.plan, cells=cells))
+            for groups, _, marks in part.marked():
+                at = 0
+                for group in groups:
+                    own = marks[at : at + len(group)]
+                    at += len(group)
+                    if todo := [cell for cell, mark in zip(group, own) if mark == "todo"]:
+                        yield todo
 
     def new_skips(self) -> Iterator[Cell]:
         """The cells whose skip is to be recorded."""
@@ -251,11 +253,17 @@ def of_chunk(chunk: list[Cell]) -> tuple[dict[Kind, int], dict[int, int]]:
 
 def chunks_of(groups: Iterable[list[Cell]], total: int, costs: Costs, workers: int) -> Iterator[list[Cell]]:
     """The cells of consecutive samples, `total` of them, joined until a chunk holds enough work; at least eight chunks per worker
-    where there are cells. The last are smaller, so that no worker has much to do when the others are done."""
+    where there are cells. The last are smaller, so that no worker has much to do when the others are done. A chunk is of one
+    owner (`Plan.owner`)."""
     whole = most = max(1, min(CHUNK_CELLS, total // (8 * workers)))
     current: list[Cell] = []
     seconds, left = 0.0, total
+    owner = costs.plan.owner
     for group in groups:
+        if current and owner(group[0]) != owner(current[0]):
+            yield current
+            left -= len(current)
+            current, seconds = [], 0.0
         for cell in group:
             current.append(cell)
             seconds += costs[cell] + CELL_SECONDS

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.common import collector
+from harness.common.escaping import escape, message_of
 from harness.common.seeds import estimator_rng, identity, problem_rng
 from harness.common.strangers import said
 from harness.common.threads import one_thread
@@ -49,7 +49,6 @@ _identities: dict[str, str] = {}
 def run_chunk(task: dict[str, Any], board: guard.Board | None = None) -> int:
     """Compute the cells of one chunk in this process, one thread, and write their part. Returns the number that failed. How far
     it is is noted on the board."""
-    collector.as_usual()
     with profile.of_worker(task.get("profile")):
         return _chunk(task, board)
 
@@ -62,6 +61,7 @@ def _chunk(task: dict[str, Any], board: guard.Board | None) -> int:
             sys.path.append(folder)
     part = records.Part(remote.here(task["out"]), task.get("after", 0.0))
     failed, cpu, peak = 0, profile.cpu_seconds(), _peak_mb()
+    frozen = _unwritable if task["foreign"] else _read_only
     drawn: tuple[Any, ...] | None = None
     sample: Any = None
     reduced: dict[str, Any] = {}
@@ -78,10 +78,10 @@ def _chunk(task: dict[str, Any], board: guard.Board | None) -> int:
                     if sample is None:
                         stream = problem_rng(cell.seed, ProblemSpec.of(problem.object), problem.key, cell.rep)
                         with profile.stage("draw", problem.id):
-                            sample = _frozen(problem.object.sample(cell.n, stream))
+                            sample = frozen(problem.object.sample(cell.n, stream))
                     if cell.notion not in reduced:
                         p, y = sample
-                        reduced[cell.notion] = _frozen(reduce(p, y, cell.notion))
+                        reduced[cell.notion] = frozen(reduce(p, y, cell.notion))
                     rng = _estimator_stream(problem, estimator, cell)
                     wall, cpu = time.perf_counter(), profile.cpu_seconds()
                     p, y = reduced[cell.notion]
@@ -90,7 +90,7 @@ def _chunk(task: dict[str, Any], board: guard.Board | None) -> int:
                         found = apply(estimator.object, p, y, cell.notion, rng, problem.object)
                     rows = _rows(found)
                 except UndefinedError as reason:
-                    rows = [{"status": "undefined", "reason": str(reason)}]
+                    rows = [{"status": "undefined", "reason": message_of(reason)}]
                 except KeyboardInterrupt:
                     guard.unless_forked(pid)
                     part.add(common, [{"status": "interrupted", "reason": "stopped by the user"}])
@@ -130,12 +130,29 @@ def component_of(group: str, name: str, task: dict[str, Any]) -> Component:
     return held
 
 
-def _frozen(arrays: Any) -> Any:
-    """Read-only arrays: all estimators of a chunk share them."""
+def _read_only(arrays: Any) -> Any:
+    """Make arrays read-only, as all our estimators of a chunk share them."""
     arrays = tuple(np.asarray(a) for a in arrays)
     for array in arrays:
         array.flags.writeable = False
     return arrays
+
+
+def _unwritable(arrays: Any) -> Any:
+    """Copy arrays into memory that `setflags(write=True)` cannot open.
+
+    Ours are spared that: a copy may lie in memory in another order, which changes the last bits
+    of a sum.
+    """
+    return tuple(_unwritable_array(np.asarray(array)) for array in arrays)
+
+
+def _unwritable_array(array: Any) -> Any:
+    if array.dtype.hasobject:
+        return _read_only([array])[0]
+    if array.flags.f_contiguous and not array.flags.c_contiguous:
+        return _unwritable_array(array.T).T
+    return np.frombuffer(array.tobytes(), dtype=array.dtype).reshape(array.shape)
 
 
 def _estimator_stream(problem: Component, estimator: Component, cell: Cell) -> Any:
@@ -154,7 +171,8 @@ def _rows(found: dict[str, Estimate]) -> list[dict[str, Any]]:
     for name, e in found.items():
         estimands.check_name(name)
         row: dict[str, Any] = {"estimand": name, "value": e.value, "low": e.low, "high": e.high, "level": e.level, "kind": e.kind}
-        row["diagnostics"] = json.dumps(e.diagnostics) if e.diagnostics else None
+        diagnostics = {escape(key): value for key, value in (e.diagnostics or {}).items()}
+        row["diagnostics"] = json.dumps(diagnostics) if diagnostics else None
         fine = is_finite(e)
         rows.append({**row, "status": "ok" if fine else "undefined", "reason": None if fine else f"the value is {e.value}"})
     return rows
@@ -162,10 +180,13 @@ def _rows(found: dict[str, Estimate]) -> list[dict[str, Any]]:
 
 def _tail(error: BaseException) -> str:
     """The end of the traceback; its last line says type and message, and the place if it is in code that is not ours."""
-    lines, last = traceback.format_exception(error), said(error)
-    if last.startswith(f"{type(error).__name__}: {error}"):
-        lines = lines[:-1]
-    return f"{''.join(lines)[-1500:].rstrip()}\n{last}"
+    try:
+        lines, last = traceback.format_exception(error), said(error)
+        if last.startswith(f"{type(error).__name__}: {message_of(error)}"):
+            lines = lines[:-1]
+        return f"{''.join(lines)[-1500:].rstrip()}\n{last}"
+    except (Exception, SystemExit) as broken:  # an error whose own methods or attributes raise
+        return f"{type(error).__name__}: cannot be described, as that raises {type(broken).__name__}"
 
 
 def _peak_mb() -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import shutil
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,16 +13,10 @@ from typing import TYPE_CHECKING, Any
 from harness.common.writing import whole_file
 from harness.report import counted, index, papers
 from harness.runs.options import ids
-from harness.site.made import Made, code_and_baseline
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# the parts that are the same for every folder of results: they take a minute or more, and are kept while what they are made of is
-# the same
-ALIKE = (
-    "scripts and style", "arena", "files of arena", "estimators", "files of estimators", "problems", "files of problems",
-)  # fmt: skip
 Content = str | bytes | Path | None  # of a page, of a picture; the file that is copied; None: what is there stays
 Page = tuple[str, str]  # path below the site's root, HTML
 Asset = tuple[str, bytes]
@@ -91,16 +85,13 @@ def build(
         If the extra `site` is not installed.
     """
     root = Sources.of(folder, out)
-    past, made, stamp = Made.read(root.out), {}, code_and_baseline()
+    written: set[Path] = set()
     for words, room in (every() if rooms is None else rooms).items():
         started = time.monotonic()
-        kept = past.files(words, stamp, root.out) if words in ALIKE else None
-        made[words] = kept if kept is not None else [_written(root.out, *one) for one in room(root)]
-        took = "as before" if kept is not None else f"{time.monotonic() - started:.1f} s"
-        say(f"  {words}: {len(made[words]):,} files, {took}")
-        Made(stamp, {**(past.parts if past.stamp == stamp else {}), **made}).save(root.out)  # interrupted? it goes on from here
-    Made(stamp, made).save(root.out)
-    _prune(root.out, {root.out / path for paths in made.values() for path in paths})
+        paths = [_written(root.out, *one) for one in room(root)]
+        say(f"  {words}: {len(paths):,} files, {time.monotonic() - started:.1f} s")
+        written |= {root.out / path for path in paths}
+    _prune(root.out, written)
     return root.out / "index.html"
 
 
@@ -128,6 +119,13 @@ def every() -> dict[str, Room]:
     for words, module in (("arena", leaderboard), ("estimators", estimator_cards), ("problems", problem_pages)):
         found |= {words: module.pages, f"files of {words}": module.assets}
     return found
+
+
+def files_of(folder: Path, place: str) -> Iterator[tuple[str, Path]]:
+    """Yield (path in the site, file to copy) of all files below a folder of results."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            yield f"{place}/{path.relative_to(folder).as_posix()}", path
 
 
 def _written(out: Path, path: str, content: Content) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
 
-from harness.report import index
+from harness.report import counted, index
+from harness.report.arena_tables import ANSWER_COLUMNS
 from harness.runs import catalogue
-from harness.site import build, layout, read_back
+from harness.site import build, layout
 
 # question, page, what stands there; each page is one click from here
 QUESTIONS = (
@@ -16,33 +18,33 @@ QUESTIONS = (
     ("What does an estimator cost for 10,000 predictions?", "estimators/index.html", "measured seconds and their exponent in n"),
     ("Can I trust its interval?", "results/arena/index.html#intervals", "measured coverage of every interval"),
     ("On which problems were they tried, and how is the truth known?", "problems/index.html", "density, map, truth, its error"),
-    ("Can this paper's Figure 1 be reproduced?", "papers/index.html", "every figure and table, with a verdict for each number"),
+    ("Does this paper's Figure 1 come back?", "papers/index.html", "every figure and table, with a verdict for each number"),
     ("Which claims of the papers hold?", "papers/index.html#claims", "each sentence with the statistic that tests it"),
     ("Where does my own estimator stand?", "#own", "one command, and a verdict on one page"),
     ("What have I run, and what differed?", "runs.html", "variations, sweeps, comparisons, newest first"),
     ("Where does a number come from?", "provenance.html", "versions, stored records, data, rules of counting"),
     ("Which calibration error is meant?", "docs/index.html", "the notions and estimands, with a worked example"),
 )  # fmt: skip
-HEADS = ("if you ask for", "use", "off by (RMSE)", "true values", "CPU time", "runner-up")
-SHOWN = (0, 1, 2, 3, 6, 7)  # of the columns of the arena's own table
 
 
 def pages(root: build.Sources) -> Iterator[tuple[str, str]]:
     """index.html."""
     sections = root.sections
     body = layout.render(
-        "overview.html.j2", "index.html", sections=sections, total=index.total(sections), heads=HEADS,
+        "overview.html.j2", "index.html", sections=sections, total=index.total(sections), heads=ANSWER_COLUMNS,
         findings=index.strongest(root.papers), answers=answers(root), questions=QUESTIONS,
         estimators=catalogue.counts("estimator"), problems=catalogue.counts("problem"),
-        many=sum(len(one["items"]) for one in sections),
+        said=counted.sentence(index.total(sections)["printed"]), ways=index.ways(sections),
     )  # fmt: skip
-    says = "Estimators of calibration error on problems with known truth, and five papers reproduced."
+    says = "Estimators of calibration error on problems with known truth, and five papers beside what is computed here."
     yield "index.html", layout.page("calharness", body, "index.html", description=says)
 
 
 def answers(root: build.Sources) -> list[list[str]]:
-    """The arena's answer in ten lines, as the page of its stored results says it; none without that page."""
-    page = root.root / "arena" / "index.html"
-    rows = read_back.table(page.read_text(encoding="utf-8"), "answers") if page.is_file() else None
-    kept = [[row[i] for i in SHOWN] for row in (rows or [])[1:11] if len(row) > max(SHOWN)]
-    return [[row[0].replace(" = ", "\u00a0=\u00a0"), *row[1:]] for row in kept]  # no line ends inside of "n = 200"
+    """The arena's answer in ten lines, from its stored results; empty without them."""
+    path = root.root / "arena" / "index_answers.csv"
+    if not path.is_file():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = [[row[name] for name in ANSWER_COLUMNS] for row in csv.DictReader(file)]
+    return [[row[0].replace(" = ", "\u00a0=\u00a0"), *row[1:]] for row in rows]  # no line ends inside of "n = 200"

@@ -11,10 +11,9 @@ from typing import Any
 from harness.common.writing import whole_file
 from harness.report.index import OWN_RUNS
 from harness.runs import variations
-from harness.site import build, copies, layout, papers, read_back
+from harness.site import build, layout, papers
 
 KINDS = {"variations": "Variations and runs of your own", "sweeps": "Sweeps", "compare": "Comparisons with the arena"}
-HEAD = 20_000  # characters of a page in which its heading stands
 TITLE = "Your runs"
 
 
@@ -49,15 +48,14 @@ def _pages(folder: Path) -> Iterator[Path]:
 
 
 def _run(folder: Path, kind: str, path: Path, when: float) -> Run:
-    with path.open(encoding="utf-8") as file:
-        title = read_back.heading(file.read(HEAD)) or path.stem
     held = variations.kept(path.parent, path.stem) or {}
     swept = [(name, ("", ", ".join(values))) for name, values in (held.get("swept") or {}).items()]
     picture = path.with_suffix(".png")
     of = {"compare": "all of the arena"}.get(kind) or held.get("experiment") or "no experiment: a run of its own"
     made = datetime.datetime.fromtimestamp(when, datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
     return Run(
-        kind, path.parent.name, title, path.relative_to(folder).as_posix(), picture if picture.is_file() else None, of,
+        kind, path.parent.name, held.get("title") or path.stem, path.relative_to(folder).as_posix(),
+        picture if picture.is_file() else None, of,
         (*swept, *_changed(held.get("differs") or {})), made, _said(path) if kind == "compare" else "",
     )  # fmt: skip
 
@@ -109,7 +107,7 @@ def pages(root: build.Sources) -> Iterator[tuple[str, build.Content]]:
             yield path, content
     yield "runs.html", _page(runs, pictures, "runs.html", "results/", alone=False)
     for run in runs:
-        yield from copies.of(root.root / run.kind / run.name, f"results/{run.kind}/{run.name}", "runs.html", TITLE)
+        yield from build.files_of(root.root / run.kind / run.name, f"results/{run.kind}/{run.name}")
 
 
 def _page(runs: list[Run], pictures: dict[str, tuple[str, int, int]], path: str, base: str, alone: bool) -> str:

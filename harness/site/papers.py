@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from harness.report import index, papers, reproduction
+from harness.report import counted, index, papers, reproduction
 from harness.report.page import SOURCES
-from harness.site import build, copies, layout
+from harness.site import build, layout
 
 WIDTH = 480  # of a thumbnail, in pixels
 THUMBNAILS = "papers/thumbnails"
@@ -28,11 +28,13 @@ def pages(root: build.Sources) -> Iterator[tuple[str, str | bytes | None]]:
         yield f"papers/{one['paper'].id}.html", _paper(one, pictures)
 
 
-def results(root: build.Sources) -> Iterator[tuple[str, str | Path]]:
-    """The pages of results of the papers and the arena, with the files that they link to."""
-    for paper in root.papers:
-        yield from copies.of(root.root / paper.id, f"results/{paper.id}", f"papers/{paper.id}.html", f"All of {paper.id}")
-    yield from copies.of(root.root / "arena", "results/arena", "arena/index.html", "The arena")
+def results(root: build.Sources) -> Iterator[tuple[str, Path]]:
+    """The results of the papers and the arena, with the index of results that their pages lead back to."""
+    for name in (*(paper.id for paper in root.papers), "arena"):
+        yield from build.files_of(root.root / name, f"results/{name}")
+    for name in ("index.html", index.OWN_RUNS):
+        if (root.root / name).is_file():
+            yield f"results/{name}", root.root / name
 
 
 def thumbnail(source: Path | None, path: str, out: Path) -> tuple[tuple[str, int, int] | None, bytes | None]:
@@ -54,7 +56,8 @@ def _index(sections: list[dict[str, Any]]) -> str:
     path = "papers/index.html"
     body = layout.render(
         "papers.html.j2", path, sections=sections, total=index.total(sections), items=list(_items(sections)),
-        claims=list(_claims(sections)), verdicts=reproduction.VERDICTS, sources=SOURCES, how=papers.HOW,
+        claims=list(_claims(sections)), outcomes=counted.OUTCOMES, verdicts=reproduction.VERDICTS, sources=SOURCES,
+        how=papers.HOW, said=counted.sentence(index.total(sections)["printed"]), ways=index.ways(sections),
     )  # fmt: skip
     says = "Every figure, table and claim of the papers, how it was run and what came out."
     return layout.page("The papers and what came out", body, path, description=says, tables=True)
@@ -81,6 +84,13 @@ def _paper(one: dict[str, Any], pictures: dict[str, tuple[str, int, int] | None]
     path = f"papers/{paper.id}.html"
     here = {name: (layout.root(path) + picture[0], *picture[1:]) if picture else None for name, picture in pictures.items()}
     body = layout.render(
-        "paper.html.j2", path, one=one, pictures=here, verdicts=reproduction.VERDICTS, sources=SOURCES, how=papers.HOW
+        "paper.html.j2",
+        path,
+        one=one,
+        pictures=here,
+        outcomes=counted.OUTCOMES,
+        verdicts=reproduction.VERDICTS,
+        sources=SOURCES,
+        how=papers.HOW,
     )
     return layout.page(paper.title, body, path, description=f"What came out of {paper.citation}")

@@ -10,6 +10,8 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
+from harness.common.escaping import escape
+
 BLOCK_BYTES = 1 << 20
 LARGEST = 1 << 36  # bytes of a file of unknown size
 
@@ -78,11 +80,11 @@ def said(error: BaseException) -> str:
     'connection refused'
     """
     if isinstance(error, urllib.error.HTTPError):
-        return " ".join(str(error).split())
+        return escape(" ".join(str(error).split()))
     reason = getattr(error, "reason", error)
     if isinstance(reason, OSError) and reason.strerror:
         return reason.strerror.lower()
-    return " ".join(str(reason).split()) or type(error).__name__
+    return escape(" ".join(str(reason).split())) or type(error).__name__
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):

@@ -11,6 +11,7 @@ from pathlib import Path
 import yaml
 
 from harness.common.data_files import FOLDER_FILES, sha256
+from harness.common.escaping import unescaped
 from harness.common.paths import EXPERIMENTS, PACKS
 from harness.errors import BadInputError, system_sentence
 from harness.sources.download import download, said
@@ -172,4 +173,4 @@ def fetch_all(chosen: list[Pack], base: Path) -> int:
 
 def _say(received, size):
     end = "\n" if received == size else ""
-    print(f"\r  {received / 1e6:.1f} of {size / 1e6:.1f} MB", end=end, file=sys.stderr, flush=True)
+    print(f"\r  {received / 1e6:.1f} of {size / 1e6:.1f} MB", end=end, file=unescaped(sys.stderr), flush=True)

@@ -9,10 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from harness.errors import BadInputError
+from harness.math.columns import as_text, few
 from harness.sources.forms.columns import find_labels, find_predictions, labels_of, matrix_of
 from harness.sources.forms.meaning import encode, stored_classes, stored_titles
 from harness.sources.forms.numbers import checked_probabilities, refuse_probabilities_as_logits, softmax
-from harness.sources.forms.terms import HARD_NAMES, TOP_LABEL_NAMES, Asked, as_text, few
+from harness.sources.forms.terms import HARD_NAMES, TOP_LABEL_NAMES, Asked
 
 
 def understood(arrays: dict[str, np.ndarray], path, asked: Asked):

@@ -8,6 +8,7 @@ import re
 import numpy as np
 
 from harness.errors import BadInputError, guess
+from harness.math.columns import PROBABILITY_NAMES, few, suffix
 from harness.sources.forms.numbers import in_unit, sums_to_one
 from harness.sources.forms.terms import (
     HARD_NAMES,
@@ -15,10 +16,8 @@ from harness.sources.forms.terms import (
     LABEL_NAMES,
     LOGIT_NAMES,
     MISSING,
-    PROBABILITY_NAMES,
     Columns,
     Labels,
-    few,
 )
 
 
@@ -185,13 +184,12 @@ def with_suffixes(arrays, prefix, path=None):
     """{suffix: array} of the vectors named <prefix>0, <prefix>_0, <prefix>_cat; numbers without leading zeros."""
     found: dict[str, str] = {}
     for name, values in arrays.items():
-        match = re.fullmatch(re.escape(prefix) + r"(?:[_. -]?(\d{1,9})|[_. -](.+))", name, re.IGNORECASE)
-        if not match or values.ndim != 1:
+        end = suffix(name, prefix)
+        if end is None or values.ndim != 1:
             continue
-        suffix = str(int(match[1])) if match[1] else match[2].strip()
-        if suffix in found:
-            raise BadInputError(f"{path or 'the file'} holds both {found[suffix]} and {name}; one column per class is needed.")
-        found[suffix] = name
+        if end in found:
+            raise BadInputError(f"{path or 'the file'} holds both {found[end]} and {name}; one column per class is needed.")
+        found[end] = name
     return found
 
 

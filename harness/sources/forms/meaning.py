@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from harness.errors import BadInputError, guess
+from harness.math.columns import as_text, few, without_prefix
 from harness.sources.forms.columns import named_among
-from harness.sources.forms.terms import CLASS_NAMES, PAIRS, as_text, few
+from harness.sources.forms.terms import CLASS_NAMES, PAIRS
 
 
 def encode(labels, columns, p, asked, path):
@@ -45,7 +46,7 @@ def _one_column(labels, columns, k, asked, path):
     """(0 or 1 per distinct label, class names, what is said) where p is the probability of one of two classes."""
     values, texts = labels.values, labels.texts
     if asked.class_names:
-        return _by_names(labels, k, asked.class_names, path, one=True)
+        return _by_names(labels, columns, k, asked.class_names, path)
     own = columns.classes[0] if columns.classes else None
     wanted = as_text(asked.positive) if asked.positive is not None else own if own in texts else None
     if wanted is not None and asked.positive is None and wanted == "0" and set(texts) <= {"0", "1"}:
@@ -84,7 +85,7 @@ def _matrix(labels, columns, k, asked, path):
     """(column per distinct label, class names, what is said) where every class has a column of p."""
     values, texts, names = labels.values, labels.texts, columns.classes
     if asked.class_names:
-        return _by_names(labels, k, asked.class_names, path)
+        return _by_names(labels, columns, k, asked.class_names, path)
     ints = all(isinstance(v, int) and not isinstance(v, bool) for v in values)
     decide = f"class_names=[...] gives the labels in the order of the columns{f' {few(columns.names)}' if names else ''}"
     if names and set(texts) <= set(names):
@@ -132,7 +133,9 @@ def _matrix(labels, columns, k, asked, path):
     raise BadInputError(f"{path}: {labels.title} holds the names {few(sorted(texts))}; which column is which? {decide}.")
 
 
-def _by_names(labels, k, class_names, path, one=False):
+def _by_names(labels, columns, k, class_names, path):
+    """As `encode`, with the classes that the user gave: matched with columns that are named by class, else in the order of
+    the columns."""
     names = [as_text(c) for c in class_names]
     if len(names) != k or len(set(names)) != k:
         raise BadInputError(
@@ -144,7 +147,29 @@ def _by_names(labels, k, class_names, path, one=False):
                 f"{path}: {labels.title} holds the label {text} at row {labels.row(value)}{guess(text, names)}; "
                 f"class_names has {few(names)}."
             )
-    return [names.index(t) for t in labels.texts], names, f"1 = {names[1]}" if one else ""
+    names = _in_order_of_columns(names, columns, path)
+    one = columns.values is not None or len(columns.names) == 1
+    return [names.index(t) for t in labels.texts], names, f"1 = {names[1]}" if k == 2 and one else ""
+
+
+def _in_order_of_columns(names, columns, path):
+    """The names of the classes as the columns have them; names that no column has are taken in the order of the columns."""
+    own = columns.classes if columns.classes and not columns.listed else without_prefix(columns.names)
+    for stated in (columns.names, own):
+        if set(stated) == set(names):
+            return list(stated)
+    common = [name for name in own if name in names]
+    if len(columns.names) == 1 and common == names[:1]:
+        raise BadInputError(
+            f"{path}: one column is the probability of the second class, {names[1]}, but {columns.title} is named by "
+            f"{names[0]}; give class_names=[{names[1]},{names[0]}]."
+        )
+    if len(columns.names) == 1 or columns.numbered or not common:
+        return names
+    absent = next(name for name in names if name not in own)
+    raise BadInputError(
+        f"{path}: class_names has {absent}, for which there is no column; the classes of the columns are {few(own)}."
+    )
 
 
 def stored_classes(arrays, p, labels):

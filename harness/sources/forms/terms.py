@@ -6,10 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-PROBABILITY_NAMES = (
-    "p", "prob", "probs", "probability", "probabilities", "proba", "probas", "confidence", "score", "scores", "y_prob", "y_proba",
-    "y_score", "y_pred_proba", "y_pred_prob",
-)  # fmt: skip
+from harness.math.columns import as_text
+
 LOGIT_NAMES = ("logits", "logit")
 LABEL_NAMES = ("y", "labels", "label", "target", "targets", "correct", "y_true", "true_label", "ground_truth")
 HARD_NAMES = ("y_pred", "y_hat", "pred", "preds", "prediction", "predictions", "predicted", "predicted_label", "pred_label")
@@ -19,7 +17,6 @@ TOP_LABEL_NAMES = ("confidence", "pred_label", "true_label")
 PAIRS = (("no", "yes"), ("false", "true"), ("negative", "positive"), ("neg", "pos"), ("n", "y"), ("f", "t"))
 MISSING = ("nan", "na", "n/a", "<na>", "none", "null", "nat", "-", "?")  # as text among numbers
 ROUNDED = 0.005  # what rounding to 2 digits can add to one probability
-SHOWN = 6
 
 
 class Asked(NamedTuple):
@@ -60,16 +57,3 @@ class Labels(NamedTuple):
 
     def row(self, value):
         return int(np.argmax(self.index == self.values.index(value)))
-
-
-def as_text(value):
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return value.strip() if isinstance(value, str) else str(value)
-
-
-def few(names, most=SHOWN):
-    names = [str(n) for n in names]
-    if len(names) <= most + 1:
-        return ", ".join(names)
-    return f"{', '.join(names[: most - 1])}, ... {names[-1]} ({len(names):,} in all)"

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from harness.common.escaping import message_of
+
 STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 KERNEL, RUSAGE = "VmHWM", "ru_maxrss"
 
@@ -86,7 +88,7 @@ def _measured(call: Callable[[], Any], first: Callable[[], Any] | None, sender: 
         call()
         after = _status(KERNEL) if method == KERNEL else _rusage()
     except BaseException as error:
-        sender.send(Peak(None, "", " ".join(f"{type(error).__name__}: {error}".split())[:200]))
+        sender.send(Peak(None, "", " ".join(f"{type(error).__name__}: {message_of(error)}".split())[:200]))
         return
     if method == RUSAGE and after <= before:
         sender.send(Peak(None, method, "it stays below what the process held before"))

@@ -1,0 +1,244 @@
+"""Measure the coverage of the intervals that `judge` prints, and write it to harness/judging/coverage.csv.
+
+    python benchmarks/interval_coverage.py             40 draws of each cell, then 100; running again continues
+    python benchmarks/interval_coverage.py --classes 10 --rows 1000 10000 --draws 100 --jobs 2
+
+A cell is a number of classes k, a number of rows n and a kind of predictions. Predictions and labels are
+
+    k = 2:  p uniform on [0, 1];      k > 2:  p = softmax(z), z normal with standard deviation 2
+    labels  drawn from C = p^t / sum p^t
+
+The kinds are "calibrated" (t = 1) and overconfident predictions (t < 1) whose L1 error is 0.002, 0.005, 0.01 and 0.05. It is
+that of the top label, for k = 2 the binary one. t and all truths are means over a large sample of which C is known.
+
+A row of the table counts the draws of one quantity in one cell, and those whose interval held the truth. Quantities have the
+names of `judge --json`. `class.l1` is the L1 interval of single classes, a mean over all classes; `group.gap` and `group.l1`
+are those of all rows taken as one group. An interval with one end is a bound. The intervals are those before `judge` extends
+some of them to 0, which can only raise their coverage. Draw i of a cell depends on k, n, the kind and i alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+import multiprocessing
+import time
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import softmax, xlogy
+
+import harness
+from harness.common.threads import one_thread
+from harness.judging import howfar
+from harness.judging.data import from_arrays
+from harness.judging.gaps import gap_of
+from harness.judging.measured import COVERAGE
+
+LEVEL = 0.95
+CLASSES = (2, 3, 10, 100)
+ROWS = (50, 200, 1_000, 5_000, 10_000, 40_000, 100_000, 1_000_000)
+KINDS = {"calibrated": 0.0, "l1_0.002": 0.002, "l1_0.005": 0.005, "l1_0.01": 0.01, "l1_0.05": 0.05}
+ROUNDS = (40, 100)  # draws of every cell in the first pass over all cells, and in the second
+PAIRS_OF_TRUTH = 4_000_000  # probabilities from which the truths are computed
+BINS_OF_TRUTH = 1_000  # of equal mass, in which E[C_j | p_j] is a mean
+LARGEST_CELL = 20_000_000  # numbers in p; larger cells take hours
+FIELDS = ("k", "n", "kind", "quantity", "truth", "draws", "covered", "mean_width")
+
+
+@dataclass(frozen=True)
+class Cell:
+    k: int
+    n: int
+    kind: str
+
+
+def predictions(k, n, rng):
+    """Draw scores: logits (n, k), or for k = 2 probabilities (n,)."""
+    return rng.random(n) if k == 2 else 2.0 * rng.standard_normal((n, k))
+
+
+def both(k, scores, t):
+    """Return p and C = p^t / sum p^t of the scores, each (n, k), or (n,) for k = 2."""
+    if k == 2:
+        return scores, scores**t / (scores**t + (1.0 - scores) ** t)
+    return softmax(scores, axis=1), softmax(t * scores, axis=1)
+
+
+def top_label_error(k, scores, t):
+    """L1 error of the top label; of class 1 for k = 2. All top labels err in the same direction."""
+    p, c = both(k, scores, t)
+    if k == 2:
+        return float(np.abs(p - c).mean())
+    top = p.argmax(axis=1)[:, None]
+    return float((np.take_along_axis(p, top, 1) - np.take_along_axis(c, top, 1)).mean())
+
+
+@lru_cache(maxsize=8)
+def sample_of_truth(k):
+    return predictions(k, PAIRS_OF_TRUTH // k, np.random.default_rng([2026, k]))
+
+
+@lru_cache(maxsize=64)
+def temper(k, kind):
+    """The power t of a kind."""
+    target = KINDS[kind]
+    if target == 0.0:
+        return 1.0
+    return float(brentq(lambda t: top_label_error(k, sample_of_truth(k), t) - target, 0.3, 1.0))
+
+
+@lru_cache(maxsize=64)
+def truths(k, kind):
+    """{quantity without the estimator: true value} of a kind."""
+    p, c = both(k, sample_of_truth(k), temper(k, kind))
+    gap = p - c
+    if k == 2:
+        squares, kl = gap**2, xlogy(c, c / p) + xlogy(1.0 - c, (1.0 - c) / (1.0 - p))
+        error = float(np.abs(gap).mean())
+        found = {"binary.l1": error, "group.l1": error, "confidence_gap": float(gap.mean())}
+    else:
+        squares, kl = (gap**2).sum(axis=1), xlogy(c, c / p).sum(axis=1)
+        error = top_label_error(k, sample_of_truth(k), temper(k, kind))
+        order = np.argsort(p, axis=None)
+        means = [part.mean() for part in np.array_split(gap.ravel()[order], BINS_OF_TRUTH)]
+        by_class = float(np.abs(means).mean())
+        found = {
+            "top_label.l1": error,
+            "classwise.l1": by_class,
+            "canonical.l1": float(np.abs(gap).sum(axis=1).mean()),
+            "group.l1": error,
+            "confidence_gap": error,
+            "class.l1": by_class,
+        }
+    found |= {"brier.miscalibration": float(squares.mean()), "log_loss.miscalibration": float(kl.mean())}
+    found["group.gap"] = found["confidence_gap"]
+    return {name: 0.0 for name in found} if kind == "calibrated" else found
+
+
+def intervals(p, y, rng):
+    """[(quantity, name of its truth, interval)] that judge prints of p and y."""
+    data = from_arrays(p, y)
+    answer = howfar.errors(data, LEVEL, rng)
+    rows = []
+    for one in answer.errors:
+        name = f"{one.notion}.{one.estimand}"
+        rows.append((f"{name}.{one.estimator}", name, one.interval))
+    for one in answer.certified:
+        name = f"{one.notion}.{one.estimand}"
+        rows.append((f"{name}.certified", name, one.interval))
+    rows.append(("confidence_gap", "confidence_gap", answer.direction.gap))
+    for one in answer.scores:
+        name = {"brier": "brier.miscalibration", "log": "log_loss.miscalibration"}[one.score]
+        rows.append((name, name, one.miscalibration))
+    score, event = harness.reduce(data.p[:, 1] if data.k == 2 else data.p, data.y, data.notions[0])
+    whole = gap_of(score, event, LEVEL)
+    rows += [("group.gap", "group.gap", whole.gap), ("group.l1", "group.l1", whole.error)]
+    if data.k > 2:
+        for j in range(data.k):
+            rows.append(("class.l1", "class.l1", gap_of(data.p[:, j], (data.y == j).astype(int), LEVEL).error))
+    return rows
+
+
+def draw(cell, index):
+    """{quantity: [truth, share of intervals that hold it, mean width]} of one draw; nothing of what has no interval."""
+    rng = np.random.default_rng([cell.k, cell.n, sorted(KINDS).index(cell.kind), index])
+    scores = predictions(cell.k, cell.n, rng)
+    p, c = both(cell.k, scores, temper(cell.k, cell.kind))
+    if cell.k == 2:
+        y = (rng.random(cell.n) < c).astype(np.int64)
+    else:
+        y = np.argmax(np.log(c) + rng.gumbel(size=c.shape), axis=1)
+    known = truths(cell.k, cell.kind)
+    outcomes = {}
+    for quantity, name, interval in intervals(p, y, rng):
+        if interval.low is None and interval.high is None:
+            continue
+        low = -math.inf if interval.low is None else interval.low
+        high = math.inf if interval.high is None else interval.high
+        truth = known[name]
+        outcomes.setdefault(quantity, []).append((truth, low - 1e-12 <= truth <= high + 1e-12, high - low))
+    return {quantity: np.mean(rows, axis=0).tolist() for quantity, rows in outcomes.items()}
+
+
+def read(path):
+    """{(cell, quantity): [truth, draws, covered, mean width]} of a stored table."""
+    if not path.is_file():
+        return {}
+    with path.open(newline="", encoding="utf-8") as file:
+        return {
+            (Cell(int(row["k"]), int(row["n"]), row["kind"]), row["quantity"]): [
+                float(row["truth"]), int(row["draws"]), float(row["covered"]), float(row["mean_width"] or math.inf),
+            ]
+            for row in csv.DictReader(file)
+        }  # fmt: skip
+
+
+def write(path, table):
+    """Replace the stored table in one step."""
+    order = sorted(table, key=lambda key: (key[0].k, key[0].n, list(KINDS).index(key[0].kind), key[1]))
+    partial = path.with_suffix(".partial")
+    with partial.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(FIELDS)
+        for cell, quantity in order:
+            truth, draws, covered, width = table[cell, quantity]
+            shown = f"{width:.4g}" if math.isfinite(width) else ""
+            writer.writerow([cell.k, cell.n, cell.kind, quantity, f"{truth:.6g}", draws, f"{covered:.6g}", shown])
+    partial.replace(path)
+
+
+def _task(arguments):
+    cell, index = arguments
+    start = time.process_time()
+    return cell, index, draw(cell, index), time.process_time() - start
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--classes", type=int, nargs="*", default=CLASSES)
+    parser.add_argument("--rows", type=int, nargs="*", default=ROWS)
+    parser.add_argument("--draws", type=int, nargs="*", default=ROUNDS)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=COVERAGE)
+    given = parser.parse_args()
+    cells = [
+        Cell(k, n, kind)
+        for n in given.rows
+        for k in given.classes
+        for kind in KINDS
+        if n * k <= LARGEST_CELL
+    ]  # fmt: skip
+    table = read(given.out)
+    done = dict.fromkeys(cells, 0)
+    for (cell, _), row in table.items():
+        done[cell] = max(done.get(cell, 0), row[1])  # confidence_gap has an interval in every draw
+    draw(Cell(3, 50, "calibrated"), 0)  # compile before the workers are forked
+    context = multiprocessing.get_context("fork")
+    for most in given.draws:
+        for cell in cells:
+            tasks = [(cell, index) for index in range(done[cell], most)]
+            if not tasks:
+                continue
+            temper(cell.k, cell.kind), truths(cell.k, cell.kind)  # once, before the workers are forked
+            seconds = 0.0
+            with context.Pool(given.jobs) as pool:
+                for _, _, outcomes, spent in pool.imap(_task, tasks):
+                    seconds += spent
+                    for quantity, (truth, covered, width) in outcomes.items():
+                        row = table.setdefault((cell, quantity), [truth, 0, 0.0, 0.0])
+                        row[3] = (row[3] * row[1] + width) / (row[1] + 1)
+                        row[1], row[2] = row[1] + 1, row[2] + covered
+            done[cell] = most
+            write(given.out, table)
+            shares = {q: round(row[2] / row[1], 3) for (c, q), row in table.items() if c == cell and row[2] / row[1] < 0.93}
+            print(f"k={cell.k} n={cell.n:,} {cell.kind}: {len(tasks)} draws, {seconds:.0f} s; below 0.93: {shares}", flush=True)
+
+
+if __name__ == "__main__":
+    with one_thread():  # workers are forked and inherit the limit
+        main()

@@ -1,0 +1,174 @@
+"""Columns named by class are matched by name in every entry: no order of columns changes a number."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import harness
+from harness.errors import BadInputError
+from harness.judging.data import aligned, from_arrays, from_file
+from harness.judging.saved import FittedMap
+
+NAMES = ["horse", "dog", "cat"]
+RNG = np.random.default_rng(0)
+P = RNG.dirichlet([1.0, 0.6, 0.3], 300)
+Y = np.array([RNG.choice(3, p=row) for row in P])
+FRAME = pd.DataFrame(P, columns=NAMES)
+TURNED = FRAME[["cat", "dog", "horse"]]
+FRAMES = {
+    "in order": FRAME,
+    "turned": TURNED,
+    "prob_ in front": TURNED.add_prefix("prob_"),
+    "Y_Proba. in front": TURNED.add_prefix("Y_Proba."),
+    "numbers": pd.DataFrame(P),
+    "numbers, turned": pd.DataFrame(P)[[2, 1, 0]],
+    "p_ and numbers from 1, turned": pd.DataFrame(P, columns=["p_1", "p_2", "p_3"])[["p_3", "p_2", "p_1"]],
+    "an array": P,
+}  # fmt: skip
+LABELS = {
+    "numbers": Y,
+    "names": np.array(NAMES)[Y],
+    "a series of names": pd.Series(np.array(NAMES)[Y]),
+    "categories": pd.Series(np.array(NAMES)[Y]).astype("category"),
+}
+ENTRIES = {
+    "judge": lambda p, y: harness.judge(p, y, classes=NAMES, questions=["calibrated"]).calibrated,
+    "judge, second": lambda p, y: (
+        harness.judge(P**2 / (P**2).sum(axis=1, keepdims=True), y, second=p, classes=NAMES, questions=["versus"]).versus
+    ),
+    "ece": lambda p, y: harness.ece(p, y, classes=NAMES),
+    "estimate": lambda p, y: harness.estimate("binned15", p, y, "classwise", classes=NAMES)["l1"],
+    "reduce": lambda p, y: [a.tolist() for a in harness.reduce(p, y, "canonical", classes=NAMES)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize("columns", FRAMES)
+def test_the_order_of_named_columns_changes_nothing(entry, columns):
+    expected = ENTRIES[entry](P, Y)
+    some = ["numbers", "a series of names"] if entry == "judge" else LABELS  # which takes 0.3 s
+    for labels in some:
+        assert ENTRIES[entry](FRAMES[columns], LABELS[labels]) == expected
+
+
+@pytest.mark.parametrize("columns", ["in order", "turned", "prob_ in front"])
+def test_names_of_columns_and_labels_suffice_without_classes(columns):
+    frame, names = FRAMES[columns], LABELS["names"]
+    assert harness.ece(frame, names) == harness.ece(P, Y)
+    judged = harness.judge(frame, names, second=TURNED, questions=["versus"])
+    assert set(judged.data.classes) == set(NAMES)
+    assert all(one.difference.value == 0.0 for one in judged.versus.differences)
+
+
+REFUSED = {
+    "other classes": (lambda: harness.ece(TURNED, Y, classes=["horse", "dog", "cow"]), ["cat, dog, horse", "horse, dog, cow"]),
+    "numbers as labels of named columns": (lambda: harness.ece(TURNED, Y), ["cat, dog, horse", "classes="]),
+    "the same of judge": (lambda: harness.judge(TURNED, Y), ["cat, dog, horse", "classes="]),
+    "names without columns": (lambda: harness.ece(P, LABELS["names"]), ["classes="]),
+    "1, 2, 3 or 0, 1, 2": (
+        lambda: harness.ece(pd.DataFrame(P, columns=[1, 2, 3]), np.maximum(Y, 1)), ["numbered 1, 2, 3", "classes=[1, 2, 3]"],
+    ),
+    "a column twice": (lambda: harness.ece(FRAME.set_axis(["a", "b", "a"], axis=1), Y, classes=["a", "b", "c"]), ["'a'"]),
+    "the first of two classes": (
+        lambda: harness.ece(FRAME["dog"], Y == 1, "binary", classes=["dog", "rest"]), ["'dog'", "'rest'"],
+    ),
+    "a label of no class": (lambda: harness.ece(TURNED, ["dog"] * 299 + ["cow"]), ["'cow'", "row 299"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_names_that_do_not_fit_are_refused_in_one_sentence(case):
+    call, words = REFUSED[case]
+    with pytest.raises(BadInputError) as caught:
+        call()
+    message = str(caught.value)
+    assert all(word in message for word in words) and "\n" not in message, message
+
+
+def test_classes_that_are_numbers_name_the_labels():
+    assert harness.ece(P, Y + 1, classes=[1, 2, 3]) == harness.ece(P, Y)
+    assert harness.ece(P[:, ::-1], Y, classes=[2, 1, 0]) == harness.ece(P, Y)
+    two = np.column_stack([1 - P[:, 0], P[:, 0]])
+    named = pd.DataFrame(two[:, ::-1], columns=[True, False])
+    assert harness.ece(named, Y == 0) == harness.ece(two, (Y == 0).astype(int))
+
+
+def test_a_map_takes_and_gives_columns_by_name():
+    fitted = FittedMap("vector", 3, tuple(NAMES), 100, {"w": np.array([1.0, 1.2, 0.8]), "b": np.array([1.0, 0.0, 0.0])})
+    expected = fitted(P)
+    for frame in (FRAME, TURNED, TURNED.add_prefix("p_"), FRAMES["numbers"]):
+        frame = frame.set_axis(np.arange(300)[::-1])
+        q = fitted(frame)
+        assert list(q.columns) == list(frame.columns) and q.index.equals(frame.index)
+        unnamed = frame is FRAMES["numbers"] or 0 in frame.columns
+        in_order = q if unnamed else q.set_axis(q.columns.str.removeprefix("p_"), axis=1)[NAMES]
+        np.testing.assert_array_equal(in_order.to_numpy(), expected)
+    with pytest.raises(BadInputError, match="named a, b, c, but the classes are horse, dog, cat"):
+        fitted(FRAME.set_axis(list("abc"), axis=1))
+    binary = FittedMap("platt", 2, ("no", "yes"), 100, {"a": np.array(0.3), "b": np.array(2.0)})
+    two = pd.DataFrame({"yes": P[:, 0], "no": 1.0 - P[:, 0]})
+    np.testing.assert_array_equal(binary(two)["yes"], binary(P[:, 0]))
+    with pytest.raises(BadInputError, match="is of the second of the classes, 'yes'"):
+        binary(two["no"])
+
+
+# Files
+
+
+def data_of(folder: Path, frame: pd.DataFrame, y, name="preds", **options):
+    path = folder / f"{name}.csv"
+    frame.assign(y=y).to_csv(path, index=False)
+    return from_file(path, **options)
+
+
+def p_by_name(data):
+    return {name: data.p[:, j].tolist() for j, name in enumerate(data.classes)}
+
+
+@pytest.mark.parametrize("class_names", [None, NAMES, NAMES[::-1]])
+@pytest.mark.parametrize("listed", [False, True])
+def test_class_names_of_a_file_are_matched_by_name(tmp_path, class_names, listed):
+    for frame in (FRAME, TURNED, TURNED.add_prefix("p_")):
+        options = {} if class_names is None else {"class_names": class_names}
+        options |= {"probabilities": list(frame.columns)} if listed else {}
+        if listed and frame.columns[0].startswith("p_") and class_names is None:
+            continue  # the columns are listed by other names than the labels': class_names decides
+        data = data_of(tmp_path, frame, LABELS["names"], **options)
+        assert p_by_name(data) == {name: P[:, j].tolist() for j, name in enumerate(NAMES)}
+        assert [data.classes[label] for label in data.y] == LABELS["names"].tolist()
+
+
+def test_class_names_without_a_column_are_refused(tmp_path):
+    with pytest.raises(BadInputError, match="class_names has cow, for which there is no column"):
+        data_of(tmp_path, TURNED.add_prefix("p_"), np.where(Y == 2, "dog", "horse"), class_names=["horse", "dog", "cow"])
+    one = pd.DataFrame({"p_dog": P[:, 1]})
+    labels = np.where(Y == 1, "dog", "rest")
+    right = data_of(tmp_path, one, labels, class_names=["rest", "dog"])
+    assert right.classes[1] == "dog" and np.array_equal(right.p[:, 1], P[:, 1])
+    with pytest.raises(BadInputError, match=r"class_names=\[rest,dog\]"):
+        data_of(tmp_path, one, labels, class_names=["dog", "rest"])
+
+
+def test_names_that_the_columns_do_not_have_are_in_their_order(tmp_path):
+    data = data_of(tmp_path, FRAME.add_prefix("p_"), Y, class_names=["0", "1", "2"])
+    np.testing.assert_array_equal(data.p, P)
+    numbered = data_of(tmp_path, pd.DataFrame(P[:, ::-1], columns=["p_2", "p_1", "p_0"]), LABELS["names"], class_names=NAMES)
+    np.testing.assert_array_equal(numbered.p, P)
+
+
+def test_a_second_file_with_turned_columns_is_the_same_model(tmp_path):
+    first = data_of(tmp_path, FRAME.add_prefix("p_"), LABELS["names"], "first")
+    second = data_of(tmp_path, TURNED, LABELS["names"], "second", class_names=NAMES)
+    same = replace(aligned(first, second), name="first")
+    assert same.classes == first.classes
+    np.testing.assert_array_equal(same.p, first.p)
+    np.testing.assert_array_equal(same.y, first.y)
+
+
+def test_groups_may_be_columns_of_a_frame():
+    groups = pd.DataFrame({"site": np.where(Y > 0, "a", "b"), "even": Y % 2})
+    data = from_arrays(TURNED, Y, classes=NAMES, groups=groups)
+    assert data.groups["site"].tolist() == groups["site"].tolist() and set(data.groups) == {"site", "even"}

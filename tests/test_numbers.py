@@ -1,0 +1,453 @@
+"""Every number in the prose of README.md and docs/explanation comes from a stored record.
+
+QUOTED has the sentences: page, sentence with a format field for each number, and the function of the stored records that yields
+the numbers (tests/stored_numbers.py). A page may have no other number, but those between the marks of docs/gen/write.py, in code,
+and in STATED: names, settings and formulas, which nobody measured.
+"""
+
+import functools
+import re
+from pathlib import Path
+
+import pytest
+import stored_numbers as stored
+from stored_numbers import BERTA, CIOSEK, DENSENET, GRUBER, KERNELS, MOSKVICHEV, POPORDANOSKA, RESNET, ROOT, TUNED
+
+import harness
+
+README, BINNING, DIFFERENCES, GLOSSARY, LOWER, TRUST, WHICH = PAGES = (
+    "README.md",
+    *(f"docs/explanation/{name}.md" for name in ("binning", "discrepancies", "glossary", "lower-bounds", "trust", "which-error")),
+)
+
+
+def prose(page):
+    """The text of a page without generated parts, code, addresses of links and marks of emphasis, on one line."""
+    text = (ROOT / page).read_text()
+    text = re.sub(r"<!-- begin (.*?) \(.*?<!-- end \1 -->", " ", text, flags=re.S)
+    for pattern in (r"<!--.*?-->", r"```.*?```", r"`[^`]*`"):
+        text = re.sub(pattern, " _ ", text, flags=re.S)
+    text = re.sub(r"\]\([^)]*\)", "]", text).replace("−", "-").replace("**", "").replace("*", "")
+    return " ".join(text.split())
+
+
+ALL_ROWS = "tuned_kde_split_gruber2025"
+QUOTED = [
+    # README
+    (README, "{} estimators of the L1 or the squared error on {} problems with known truth", stored.arena_counts),
+    (
+        README,
+        "its regret is {:.2f} for the L1 error and {:.2f} for the squared one on geometric average (the best published single "
+        "choices: {:.2f} by _ , {:.2f} by _ ), and {:.1f} and {:.1f} at worst",
+        stored.best,
+    ),
+    (README, "{:,} of DenseNet-40's {:,} confidences are exactly 1 and are dropped as NaN", stored.dropped_rows),
+    (
+        README,
+        "its root risk × 100 is {:.2f} that way (printed: {:.2f}), {:.2f} with all rows, and {:.2f} for 15 bins",
+        lambda: stored.kde_and_bins(DENSENET),
+    ),
+    (README, "for ResNet-110 {:.2f} (printed: {:.2f}), {:.2f} and {:.2f}", lambda: stored.kde_and_bins(RESNET)),
+    (
+        README,
+        "the true error is {:.3f} that gives {:.3f}, with the right labels {:.3f} ± {:.3f} (100 samples,",
+        lambda: [stored.labels("kkr")[i] for i in (0, 1, 3, 4)],
+    ),
+    (README, "{1:.4f} to {2:.4f} on {0} sets of predictions of CIFAR-10 (median {3:.3f})", stored.cifar_losses),
+    (README, "the largest loss is {:.4f}", stored.retrained),
+    # the strongest findings, which the index of results and the site show
+    ("experiments/gruber2025/paper.yaml", "{:,} of DenseNet-40's {:,} confidences are exactly 1", stored.dropped_rows),
+    (
+        "experiments/gruber2025/paper.yaml",
+        "{0:.2f} as published (paper {1:.2f}) against {2:.2f} without dropping, beside {3:.2f} of 15 bins",
+        lambda: stored.kde_and_bins(DENSENET),
+    ),
+    (
+        "experiments/gruber2025/paper.yaml",
+        "(ResNet-110 {0:.2f}, paper {1:.2f}, against {2:.2f} and {3:.2f})",
+        lambda: stored.kde_and_bins(RESNET),
+    ),
+    (
+        "experiments/gruber2025/paper.yaml",
+        "where the truth is {:.3f} that gives {:.3f}, with the right labels {:.3f} ± {:.3f} (100 samples,",
+        lambda: [stored.labels("kkr")[i] for i in (0, 1, 3, 4)],
+    ),
+    (
+        "experiments/ciosek2026/paper.yaml",
+        "it costs {1:.4f} to {2:.4f} (median {3:.3f}) on {0} sets of predictions of CIFAR-10",
+        stored.cifar_losses,
+    ),
+    ("experiments/ciosek2026/paper.yaml", "the largest loss is {:.4f}", stored.retrained),
+    # the first three differences
+    (DIFFERENCES, "There {:,} of DenseNet-40's {:,} confidences are exactly 1", stored.dropped_rows),
+    (
+        DIFFERENCES,
+        "| rows of the test part that are dropped | {:.2f} % | {:.2f} % |",
+        lambda: [100.0 * share for share in stored.both("tuned_kde_gruber2025", "dropped")],
+    ),
+    (
+        DIFFERENCES,
+        "| root risk × 100, printed | {:.2f} ± {:.2f} | {:.2f} ± {:.2f} |",
+        lambda: stored.printed_both("table1", "kde", "", " (standard error)"),
+    ),
+    (
+        DIFFERENCES,
+        "| ours, as published | {:.2f} ± {:.2f} | {:.2f} ± {:.2f} |",
+        lambda: stored.both("tuned_kde_gruber2025", "root_risk", "root_risk_se"),
+    ),
+    (
+        DIFFERENCES,
+        "same folds | {:.2f} ± {:.2f} | {:.2f} ± {:.2f} | | 15 bins, same folds | {:.2f} ± {:.2f} | {:.2f} ± {:.2f} |",
+        lambda: (
+            stored.both(ALL_ROWS, "root_risk", "root_risk_se") + stored.both("binned15_gruber2025", "root_risk", "root_risk_se")
+        ),
+    ),
+    (
+        DIFFERENCES,
+        "Figure 2a | {:.4f} | {:.4f} | | ours, as published | {:.4f} | {:.4f} | | ours, with all rows | {:.4f} | {:.4f}",
+        lambda: stored.printed_both("fig2a", "kde") + stored.both("tuned_kde_gruber2025", "rms") + stored.both(ALL_ROWS, "rms"),
+    ),
+    *(
+        (
+            DIFFERENCES,
+            f"| {words}: {base} | {{:.3f}} | {{:.3f}} ± {{:.3f}} | {{:.3f}} ± {{:.3f}} |",
+            functools.partial(stored.labels, *of),
+        )
+        for words, of_words in (
+            ("five classes, 100 samples", ()),
+            ("ten classes, ten samples", ("dirichlet10_overconfident", "as_published")),
+        )
+        for base in ("kkr", "ukkr")
+        for of in [(base, *of_words)]
+    ),
+    (
+        DIFFERENCES,
+        "(kkr {:.4f}, {:.4f}, {:.4f})",
+        lambda: [stored.printed(GRUBER, "fig5b", name, "kkr") for name in (DENSENET, "Wide ResNet-32", RESNET)],
+    ),
+    (
+        DIFFERENCES,
+        "({:.4f}, {:.4f}, {:.4f}, {:.4f}; with their own labels {:.3f}, {:.3f}, {:.3f}, {:.3f})",
+        stored.networks_misaligned,
+    ),
+    (
+        DIFFERENCES,
+        "{0} sets of predictions of networks on CIFAR-10, perturbed afterwards, lose {1:.4f} to {2:.4f} (median {3:.3f},",
+        stored.cifar_losses,
+    ),
+    (
+        DIFFERENCES,
+        "mean {:.4f}, 99 % interval {:.4f} to {:.4f})",
+        lambda: stored.claim(CIOSEK, "AUROC at h = 2^-6, image networks"),
+    ),
+    (
+        DIFFERENCES,
+        "the largest loss is {:.4f} ({:.4f} to {:.4f})",
+        lambda: stored.claim(CIOSEK, "AUROC at h = 2^-6, trained with the perturbation"),
+    ),
+    # berta2026
+    (DIFFERENCES, "Figures 1 and 3 come back with differences below {:.0e} where", stored.largest_difference),
+    (
+        DIFFERENCES,
+        "15 k-means cells lie {:.4f} below the truth ({:.4f} to {:.4f})",
+        lambda: stored.claim(BERTA, "binning overestimates at n = 10,000, multiclass", -1),
+    ),
+    (
+        DIFFERENCES,
+        "with 30 cells as in the text {:.4f} ({:.4f} to {:.4f})",
+        lambda: stored.claim(BERTA, "binning with 30 cells overestimates at n = 10,000", -1),
+    ),
+    (
+        DIFFERENCES,
+        "closer, by {:.4f} ({:.4f} to {:.4f})",
+        lambda: stored.claim(BERTA, "closer than binning at n = 10,000, binary", -1),
+    ),
+    (
+        DIFFERENCES,
+        "cross-validated isotonic is closer, by {:.4f}",
+        lambda: stored.claim(BERTA, "closer than binning at n = 10,000, multiclass")[:1],
+    ),
+    (
+        DIFFERENCES,
+        "leads warm-started CatBoost by {:.1f} points ({:.1f} to {:.1f})",
+        lambda: stored.claim(BERTA, "foundation models recover most"),
+    ),
+    (
+        DIFFERENCES,
+        "Clustered errors are {:.1f} to {:.1f} times those printed, which take {:.0f} groups of {:.0f} data sets as independent",
+        stored.clustered,
+    ),
+    (
+        DIFFERENCES,
+        "recovers {:.1f} points ({:.1f} to {:.1f}) more of the binary",
+        lambda: stored.claim(BERTA, "temperature scaling is less accurate than trees", -1),
+    ),
+    (
+        DIFFERENCES,
+        "| {:.0f} binary data sets with {:.0f} models, {:.0f} multiclass with {:.0f}, ten runs each",
+        lambda: [
+            stored.text(of, what, "reported") for of in ("Binary", "Multiclass") for what in ("data sets", "different models")
+        ],
+    ),
+    (
+        DIFFERENCES,
+        "| The published rows: {:.0f} and {:.0f} data sets, {:.0f} model families, {:.1f} and {:.1f} runs on average",
+        lambda: (
+            *(stored.text(of, "data sets") for of in ("Binary", "Multiclass")),
+            stored.text("Binary", "different models"),
+            *(stored.text(of, "runs per data set and model") for of in ("Binary", "Multiclass")),
+        ),
+    ),
+    (DIFFERENCES, "the squared error comes out as {:.4f} ± {:.4f}", stored.lightgbm),
+    (DIFFERENCES, "{:.1f} of its own standard errors above the exact {:.8f}", stored.truth_line),
+    (DIFFERENCES, "count twice in {} means, which moves these by at most {:.2f} standard errors", stored.doubled_means),
+    (DIFFERENCES, "({:.7f} of nine runs, {:.7f} of ten)", stored.nine_runs),
+    # gruber2025
+    (
+        DIFFERENCES,
+        "kkr and ukkr, Table 1 and Figure 2a: {:.4f} and {:.4f} for DenseNet-40, {:.4f} and {:.4f} for ResNet-110",
+        lambda: [stored.printed(GRUBER, "fig2a", model, name) for model in (DENSENET, RESNET) for name in ("kkr", "ukkr")],
+    ),
+    (
+        DIFFERENCES,
+        "In float64 {:.4f} and {:.4f}, {:.4f} and {:.4f}:",
+        lambda: [stored.top_label(m, f"tuned_{name}_gruber2025")["rms"] for m in (DENSENET, RESNET) for name in ("kkr", "ukkr")],
+    ),
+    (
+        DIFFERENCES,
+        "differ by at most {:.4f} and {:.4f}",
+        lambda: [stored.spread_of(model, "rms", TUNED) for model in (DENSENET, RESNET)],
+    ),
+    (
+        DIFFERENCES,
+        "The root risk is {:.2f} times that of the same kde without dropping",
+        lambda: stored.claim(GRUBER, "dropping them has no effect")[:1],
+    ),
+    (DIFFERENCES, "LeNet-5: {:.2f} ± {:.2f} beside {:.2f} ± {:.2f}", stored.lenet),
+    (
+        DIFFERENCES,
+        "Printed: below in {} of {} columns, above in {}, equal in {}",
+        lambda: [int(re.findall(r"\d+", stored.compared(GRUBER, "ukkr beats kkr in all results"))[i]) for i in (0, 3, 1, 2)],
+    ),
+    (
+        DIFFERENCES,
+        "100 times the Brier score up to {:.1f} %, and what it ranks matters little (estimates {:.3f} to {:.3f} on DenseNet-40)",
+        stored.over_brier,
+    ),
+    (DIFFERENCES, "Figure 3: kkr {:.0f} s, ukkr {:.0f} s, kde {:.0f} s", lambda: stored.seconds("reported")),
+    (DIFFERENCES, "The same numbers cost {:.2f}, {:.2f} and {:.1f} s of CPU here", lambda: stored.seconds("ours")),
+    (DIFFERENCES, "| {:.4f} ± {:.4f}: rounds to {:.0f} %", stored.accuracy),
+    # popordanoska2024
+    (DIFFERENCES, "None of the {} numbers of the authors' code that we repeat differs, but for {} of these", stored.repeated),
+    (DIFFERENCES, "KL calibration errors of {:.2f} to {:.2f} (× 100) on CIFAR-10", stored.printed_errors),
+    (
+        DIFFERENCES,
+        "it gives {:.2f} to {:.2f}; on the true labels {:.2f} to {:.2f} (twin)",
+        lambda: (*stored.network_errors(True), *stored.network_errors(False)),
+    ),
+    (DIFFERENCES, "the KL error tends to {:.4f} (direct) and {:.4f} (via the risk); truth {:.4f}.", stored.limits),
+    (DIFFERENCES, "2,000 points are within {:.1f} % of 10,000, and {:.0f} % above the true KL error", stored.on_all_images),
+    (
+        DIFFERENCES,
+        "from {:,} samples on: at n = 5,000 bins are {:.0f} % too high, the kernel {:.0f} % and {:.0f} %",
+        lambda: (stored.bins_closer_from(), *(stored.squared_bias(name) for name in ("binned15", *KERNELS))),
+    ),
+    (
+        DIFFERENCES,
+        "Relative bias in KL at n = 10,000: {:.0f} % (2 classes), {:.0f} % (5), {:.0f} % (10)",
+        lambda: [stored.kl_bias(k) for k in (2, 5, 10)],
+    ),
+    (
+        DIFFERENCES,
+        "{:.0f} of 12 in its own table; the exception is VGG16BN on CIFAR-10, {:.2f} against {:.2f}",
+        lambda: (
+            stored.claim(POPORDANOSKA, "temperature is better in KL, printed")[0],
+            stored.kl_after("temperature"),
+            stored.kl_after("isotonic"),
+        ),
+    ),
+    (
+        DIFFERENCES,
+        "KL {:.4f} at ten classes, n = 2,000, where the truth is {:.4f}; by cross-validated risk {:.4f}",
+        stored.bandwidths,
+    ),
+    (
+        DIFFERENCES,
+        "With 500 points, ten classes: {:.0f} % above it ({:.0f} to {:.0f})",
+        lambda: stored.claim(POPORDANOSKA, "close to the truth with a few hundred points"),
+    ),
+    (DIFFERENCES, "{:.1f} to {:.1f} % above the class-wise truth", stored.vector_truths),
+    (
+        DIFFERENCES,
+        "authors' own notebook ({:.3f})",
+        lambda: [
+            stored.printed(POPORDANOSKA, "fig3_printed", "L2 sharpness of the output, epoch 30", "Dirichlet kernel (h = 0.005)")
+        ],
+    ),
+    (DIFFERENCES, "On digits it falls in {:.0f} of {:.0f} cases", stored.falling),
+    (
+        DIFFERENCES,
+        "the two epochs are {:.0f} ({:.0f} to {:.0f}) apart",
+        lambda: stored.claim(POPORDANOSKA, "the same stopping point"),
+    ),
+    # ciosek2026
+    (DIFFERENCES, "No upper bound missed the truth in {:,} trials.", stored.trials),
+    (
+        DIFFERENCES,
+        "10⁶: {:.4f} (calibrated) and {:.4f} (saturated) there; the paper's form has {:.4f} at 10⁷",
+        lambda: (
+            *(stored.bound(name, "nw_jensen", 10**6) for name in ("calibrated", "saturated")),
+            stored.bound("saturated", "nw_kfold_first_order", 10**7),
+        ),
+    ),
+    (
+        DIFFERENCES,
+        "{:.4f} is the true error that the perturbation itself made",
+        lambda: [stored.bound("saturated", "nw_jensen", 10**6, "truth")],
+    ),
+    (DIFFERENCES, "Slopes of Lip+Bkt between {:.3f} and {:.3f}", lambda: stored.slopes("reported")),
+    (DIFFERENCES, "ours {:.3f} to {:.3f}", lambda: stored.slopes("ours")),
+    (
+        DIFFERENCES,
+        "({:.4f} where the truth is {:.4f}, n = 10⁶)",
+        lambda: (stored.waves("binned15", 10**6), stored.waves("binned15", 10**6, "truth")),
+    ),
+    (
+        DIFFERENCES,
+        "it comes back: {:.3f} at 10⁵, {:.3f} at 10⁶",
+        lambda: (stored.waves("binned46", 10**5), stored.waves("binned100", 10**6)),
+    ),
+    (DIFFERENCES, "lower bounds at n = 50,000 are {:.3f} to {:.3f}", stored.certified),
+    # moskvichev2025
+    (
+        DIFFERENCES,
+        "At p = 0.05: {:.3f} printed, {:.3f} exact",
+        lambda: [
+            stored.row(MOSKVICHEV, "reproduction", item="appendix_a", row="p = 0.05", column="ECE")[c]
+            for c in ("reported", "ours")
+        ],
+    ),
+    (
+        DIFFERENCES,
+        "marginal model's ECE on ImageNet is {}",
+        lambda: [f"{stored.printed(MOSKVICHEV, 'table1', 'ImageNet, Marginal', 'ECE'):.3f}"[1:]],
+    ),
+    (
+        DIFFERENCES,
+        "largest over smallest {:.2f} with the prescribed n^(-1/4), but {:.1f}, {:.0f} and {:.0f} with 10⁻⁴, 10⁻⁶ and 10⁻⁸",
+        stored.ridges,
+    ),
+    (DIFFERENCES, "varies by a factor of {:.1f} over p; ECE, which it is to improve on, by {:.1f}", stored.over_p),
+    (
+        DIFFERENCES,
+        "by a factor of {:.1f} ({:.1f} to {:.1f})",
+        lambda: stored.claim(MOSKVICHEV, "CKCE hardly moves with the brightness"),
+    ),
+    (
+        DIFFERENCES,
+        "ECE prefers ImageNet's ResNet ({0} against {1}), CKCE the ViT ({3} against {2})",
+        lambda: stored.networks_printed("ECE") + stored.networks_printed("CKCE"),
+    ),
+    (DIFFERENCES, "Printed JKCE over CKCE is {:.2f} for two networks", stored.printed_ratio),
+    # the other explanations
+    (TRUST, "it is known: {1} problems", stored.arena_counts),
+    (TRUST, "(a regret of {:.0f} in two of them)", stored.worst_of_best),
+    (
+        BINNING,
+        "200 rows a calibrated model gets {:.2f}, more than the Wide ResNet, which is not calibrated, gets on as many ({:.2f})",
+        lambda: [
+            stored.generated(BINNING, name, 1)
+            for name in (
+                "calibrated (`beta_calibrated`)",
+                "Wide ResNet on CIFAR-10, focal loss (labels redrawn) (`fitted_images_k10_wideresnet_focalloss`)",
+            )
+        ],
+    ),
+    (
+        BINNING,
+        "{:.0f} with one bin, {:.2f} with two, {:.1f} with four or more",
+        lambda: [stored.four_points("binned15", bins=bins) for bins in (1, 2, 4)],
+    ),
+    (
+        LOWER,
+        "isotonic regression gains {:.1f} of Brier score in sample, and loses {:.1f} when",
+        lambda: (stored.four_points("corp", "l2_squared"), -stored.four_points("variational_isotonic", "l2_squared", folds=4)),
+    ),
+    (WHICH, "canonical L1 error is {:.3f} (", lambda: [harness.load_problem("mixed_k10").truth("l1", "canonical").value]),
+    (LOWER, "the bound is {:.3f} on average where the truth is {:.3f}", stored.temperature_bound),
+    (LOWER, "the lower bound failed on at most {} of 1,000", stored.lower_misses),
+]
+STATED = {  # names, settings, formulas and examples by page: nobody measured them
+    README: (
+        "it gives 90 %", "Python 3.11 to 3.13", "h = 2^-6 costs less than 0.001", "stay below 0.001",
+        "cover at least 97 % in each",
+    ),
+    BINNING: (
+        "cuts [0, 1] into 15 bins", "√(C (1 - C) / m)", "√(2 B / (π n))", "√(C (1 - C))", "Mean of 15 bins", "20 samples each",
+        "near 1 has", "below that of 15 bins", "what 0.02 is worth",
+    ),
+    DIFFERENCES: (
+        "1 / (1 - q)", "1 / √(1 - q)", "clipped at 1e-7", "With 3 and 10 classes", "binning with 30 clusters",
+        "The code has 15, and the printed means are of 15", "p / (1 + p)", "(10,000 iterations)",
+        "1,000 iterations on synthetic data, 300 in", "Partition with 30 clusters", "30 cross-validated, 15 in sample",
+        "above 0, with random folds", "(1.2, 1.3)", "ridge n^0.5 · 10^e; bins to 100", "n^-0.5 and n^-0.25; bins to 90",
+        "gamma = 1;", "the truth is 0,", "1/n law", "scaled to [0, 1]", "do not sum to 1", "use 5,000 samples",
+        "A bound of about 0.02", "Of that 0.02", "The bound reaches 0.02", "3/(2h²)", "1/(2h²)", "theory's -1/3",
+        "With 15 bins yes", "n^(1/3) bins", "ECE = 0.4 - 0.2 p", "exact is 0.2 + 0.2 p", "Exactly 0;", "clr(p / 2)",
+        "0 < t < 1", "clr(p) / 2", "shows all 100.", "two stay below 0.001", "(Algorithm 1)", "needs 10⁷ samples",
+    ),
+    GLOSSARY: (
+        "exactly 0 or 1", "brier = l2_squared +", "the probability of class 1", "p ≥ 1", "y in {0, 1}", "y in 0 … k - 1",
+        "multiplied by 100", "E C (1 - C)", "ȳ (1 - ȳ)", "an outcome 1 has the larger prediction than an outcome 0",
+        "distance from 0", "predictions 0.1, 0.4, 0.7, 0.8 of class 1, outcomes 0, 1, 0, 1", "with the seed 0", "hence 0;",
+        "one sample as 0", "say [0, 1]:",
+    ),
+    LOWER: (
+        "the truth 0 (", "mean - 1.645 sd / √n", "w ≥ 0, sum ≤ 1", "15 fits for five folds", "with probability 0.95 at",
+        "is at most 1, as", "(default 1)", "1,000 samples of n = 10³, 10⁴ and 10⁵", "1.17 h of error",
+    ),
+    TRUST: (
+        "20 each (5 where there are 100 classes)", "1 is as good as", "2 is twice as far off", "0.1 / √n (0.1 / n for",
+        "a regret of 1 is bad", "truth is 0, an estimator that always says 0", "20 samples.",
+        "A regret of 1.15 and one of 1.20", "at most 5 %", "n is 200 to 5,000.", "at 100 rows", "covers at least 97 %",
+        "have 100 classes", "at n = 200,", "an L1 error of 0.002, 0.005, 0.01 and 0.05", "have 2, 3, 10 or 100 classes",
+        "share of 95 % intervals", "by 40 draws or 100.",
+        "With 40 draws, a coverage of 95 % shows as 88 % or less in one of twenty rows",  # binomial: 0.048 for 35 of 40
+    ),
+    WHICH: (
+        "all the cases in which it says 0.8", "anything from 0 to 0.4", "the probability of class 1, with how often class 1",
+        "top-label error is 0 and", "15 bins of equal width", "E C (1 - C)", "ȳ (1 - ȳ)", ", 15 bins (", "an estimate of 0.02",
+    ),
+}  # fmt: skip
+NAMES = (  # of data, networks, packages, places in papers; sample sizes and levels
+    r"(?:Tables?|Figures?|Appendix|Sections?|equations?) [A-Z]?\d+[\d.]*[a-c]?(?:(?:, | and | to )\d+[\d.]*[a-c]?)*",
+    r"(?:CIFAR|DenseNet|ResNet|LeNet|RealTabPFN)-[\d.]+\d|VGG16BN|TabICLv2|float\d\d|\bL[12]\b|E KL|[a-z]+20\d\d",
+    r"\((?:AISTATS |ICLR )?20\d\d\)|, 20\d\d\b|arXiv:[\dv.]+",
+    r"\b[nkhp] = [\d,.]*\d(?:(?:, | and | to )[\d,.]*\d)*",
+    r"× 100\b|9[59] % interval|95 %",
+    r'"[^"|]{1,250}"',  # a paper's words
+    r"(?:^| )[1-4]\. (?=[A-Z])|# [1-3]\. ",  # numbers of a list
+)
+
+
+@pytest.mark.parametrize(("page", "sentence", "values"), QUOTED, ids=[f"{Path(p).stem}: {s[:60]}" for p, s, _ in QUOTED])
+def test_a_number_of_a_page_is_that_of_the_stored_record(page, sentence, values):
+    assert filled(sentence, values) in prose(page)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: Path(page).stem)
+def test_a_page_has_no_other_number(page):
+    left = prose(page)
+    if page == WHICH:  # the worked example, whose arithmetic test_explanation repeats
+        left = re.sub(r"## Four points, by hand.*?## So which one", " ", left)
+    for known in [*(filled(sentence, values) for of, sentence, values in QUOTED if of == page), *STATED[page]]:
+        assert known in left, f"{known!r} is no more on the page: take it out of this list"
+        left = left.replace(known, " ")
+    for pattern in NAMES:
+        left = re.sub(pattern, " ", left)
+    assert re.findall(r".{0,60}\d.{0,40}", left) == []
+
+
+def filled(sentence, values):
+    found = values()
+    return sentence.format(*(found if isinstance(found, (list, tuple)) else [found]))
