@@ -18,12 +18,12 @@ import numpy as np
 from peak_memory import Peak, peak_of
 
 from harness.common.threads import one_thread
+from harness.configure.compose import compose
 from harness.estimators.base import EstimatorSpec, apply
 from harness.math.notions import reduce
+from harness.plan.components import load
+from harness.plan.plan import skip_reason
 from harness.problems.base import ProblemSpec
-from harness.runs.components import load
-from harness.runs.config import compose
-from harness.runs.plan import skip_reason
 
 PROBLEMS = {"wavy_k2": 5000, "wavy_k10": 5000, "wavy_k100": 1000}
 FIRST = 200  # rows of the estimate before

@@ -12,10 +12,10 @@ from pathlib import Path
 import pandas as pd
 
 from harness.commands.experiment import Experiment
-from harness.report import arena, arena_seeds
-from harness.report.arena_tables import near
-from harness.runs import baseline
-from harness.runs.config import compose
+from harness.configure.compose import compose
+from harness.evaluate import arena, arena_seeds
+from harness.pages.arena_tables import near
+from harness.records import baseline
 
 ESTIMATORS = (
     "binned15,binned15_mass,binned_cube_root,kmeans15,sweep_mass,sweep_width,tuned_binned,crossfit_binned15,debiased15,debiased15_l1,"

@@ -20,7 +20,7 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
 import harness  # noqa: E402
 from harness.commands.experiment import Experiment  # noqa: E402
-from harness.runs import engines  # noqa: E402
+from harness.execute import engines  # noqa: E402
 
 WORKERS = 2
 CELLS = {0.01: 1500, 0.1: 150}  # seconds of a cell: how many

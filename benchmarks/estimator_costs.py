@@ -1,6 +1,6 @@
 """What an estimate costs, of the estimators of which the arena has no seconds at n = 5,000: CPU seconds by n and k.
 
-    python benchmarks/estimator_costs.py [ID ...]     writes harness/site/costs.csv; rows that are there are kept
+    python benchmarks/estimator_costs.py [ID ...]     writes harness/pages/costs.csv; rows that are there are kept
 
 Every estimator sees the same draws of dirichlet3_overconfident and dirichlet10_overconfident, under the first of canonical,
 top_label, binary and classwise that it takes. Least CPU time of three calls (of one, above a second), after a call of n = 50 that
@@ -23,9 +23,9 @@ import numpy as np  # noqa: E402
 import harness  # noqa: E402
 from harness.estimators.base import EstimatorSpec, apply  # noqa: E402
 from harness.math.notions import reduce  # noqa: E402
-from harness.runs import baseline  # noqa: E402
+from harness.records import baseline  # noqa: E402
 
-FILE = Path(harness.__file__).parent / "site" / "costs.csv"
+FILE = Path(harness.__file__).parent / "pages" / "costs.csv"
 COLUMNS = ("estimator", "revision", "notion", "k", "n", "cpu_seconds", "reason")
 PLACES = ((10, 200), (10, 1000), (10, 5000), (3, 200), (3, 1000), (3, 5000))
 ORDER = ("canonical", "top_label", "binary", "classwise")

@@ -25,7 +25,7 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 
 def configuration(cells, out):
-    from harness.runs.config import compose
+    from harness.configure.compose import compose
 
     return compose(
         [
@@ -42,9 +42,9 @@ def configuration(cells, out):
 
 def planned(cells, out):
     """Plan, and walk over the first and the last cells; the largest memory of Python objects."""
-    from harness.runs.plan import plan
-    from harness.runs.recorded import nothing
-    from harness.runs.work import Costs, chunks_of, pending
+    from harness.plan.pending import Costs, chunks_of, pending
+    from harness.plan.plan import plan
+    from harness.records.states import nothing
 
     config = configuration(cells, out)
     tracemalloc.start()
@@ -61,8 +61,8 @@ def planned(cells, out):
 
 
 def run(cells, out):
-    from harness.runs.plan import plan
-    from harness.runs.runner import execute
+    from harness.execute.run import execute
+    from harness.plan.plan import plan
 
     return execute(plan(configuration(cells, out)), quiet=True)
 
@@ -144,7 +144,7 @@ def peak_mb():
 
 
 def machine():
-    from harness.runs.provenance import processor
+    from harness.records.provenance import processor
 
     return f"{processor()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
 

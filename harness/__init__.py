@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 
     from harness.estimators.base import Estimate, Estimator
     from harness.estimators.variational import paired_difference
+    from harness.evaluate.evaluation import evaluate
     from harness.judging.ece import ece
     from harness.judging.findings import Judgement
     from harness.judging.judge import judge
     from harness.math.notions import reduce
     from harness.math.sech_noise import perturb
     from harness.problems.base import Problem, Truth
-    from harness.report.evaluation import evaluate
-    from harness.runs.records import load_records
+    from harness.records.schema import load_records
 
 __version__ = VERSION
 __all__ = [
@@ -59,8 +59,8 @@ __all__ = [
 # where the rest of __all__ is defined: imported when first asked for, so that the command line completes and helps at once
 _LAZY = {
     "Judgement": "harness.judging.findings", "ece": "harness.judging.ece", "judge": "harness.judging.judge",
-    "Estimate": "harness.estimators.base", "Truth": "harness.problems.base", "evaluate": "harness.report.evaluation",
-    "load_records": "harness.runs.records", "paired_difference": "harness.estimators.variational",
+    "Estimate": "harness.estimators.base", "Truth": "harness.problems.base", "evaluate": "harness.evaluate.evaluation",
+    "load_records": "harness.records.schema", "paired_difference": "harness.estimators.variational",
     "perturb": "harness.math.sech_noise", "reduce": "harness.math.notions",
 }  # fmt: skip
 
@@ -191,7 +191,7 @@ def load_problem(name: str, **overrides: Any) -> Problem:
     >>> p.shape, y.shape
     ((1000,), (1000,))
     """
-    from harness.runs.components import load
+    from harness.plan.components import load
 
     made: Problem = load("problem", name, overrides)
     return made
@@ -217,7 +217,7 @@ def load_estimator(name: str, **overrides: Any) -> Estimator:
     >>> load_estimator("binned15", bins=30).bins
     30
     """
-    from harness.runs.components import load
+    from harness.plan.components import load
 
     made: Estimator = load("estimator", name, overrides)
     return made
@@ -231,7 +231,7 @@ def list_problems() -> list[str]:
     >>> "beta_overconfident" in list_problems()
     True
     """
-    from harness.runs.options import ids
+    from harness.configure.options import ids
 
     return ids("problem")
 
@@ -244,7 +244,7 @@ def list_estimators() -> list[str]:
     >>> "binned15" in list_estimators()
     True
     """
-    from harness.runs.options import ids
+    from harness.configure.options import ids
 
     return ids("estimator")
 
@@ -257,7 +257,7 @@ def list_experiments() -> list[str]:
     >>> "smoke" in list_experiments()
     True
     """
-    from harness.runs.options import ids
+    from harness.configure.options import ids
 
     return ids("experiment")
 
@@ -325,8 +325,8 @@ def compare(
     DataFrame
         One row per family, problem, k, notion, n, estimand and estimator: reps, bias, sd, rmse, rmse_se, regret (the RMSE over
         that of the best published estimator), best, over, coverage, width, cpu_seconds and others
-        (`harness.report.arena.settings`); of the own estimator and of the best published one of each setting. With a problem, of
-        all estimators.
+        (`harness.evaluate.arena.settings`); of the own estimator and of the best published one of each setting. With a problem,
+        of all estimators.
 
     Raises
     ------

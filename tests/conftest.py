@@ -7,7 +7,7 @@ import pytest
 from dearer import is_dearer
 from hypothesis import settings
 
-from harness.common import strangers
+from harness.common import user_code
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(autouse=True)
 def no_code_but_ours(monkeypatch):
     """Each test begins as a process that has imported nobody else's code: ours may be computed in it."""
-    monkeypatch.setattr(strangers, "_ran", set())
+    monkeypatch.setattr(user_code, "_ran", set())
 
 
 @pytest.fixture(autouse=True)

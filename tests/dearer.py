@@ -75,7 +75,7 @@ test_library_errors.py::test_the_top_class_is_over_confident_where_it_exceeds_th
 test_tabrepo.py::test_a_family_through_the_command_line
 test_figures.py::test_caption_says_what_is_drawn
 test_doctests.py::test_examples_run[harness.calibrators.boosting]
-test_doctests.py::test_examples_run[harness.report.problem_cards]
+test_doctests.py::test_examples_run[harness.pages.problem_cards]
 test_records.py::test_reading_computes_no_truths
 test_records.py::test_records_without_diagnostics_stay_readable
 test_check.py::test_own_estimators_keep_the_contract[skce_median_with_diagonal]

@@ -47,8 +47,8 @@ SLOW = (
 
 def cells() -> list[dict]:
     """CELLS cells with their keys, evenly spread over each run of runs.yaml."""
-    from harness.runs.config import compose
-    from harness.runs.plan import plan
+    from harness.configure.compose import compose
+    from harness.plan.plan import plan
 
     runs = yaml.safe_load((FOLDER / "runs.yaml").read_text())
     sys.path.insert(0, str(FOLDER))
@@ -69,10 +69,10 @@ def component_keys() -> list[dict]:
     """The key of every problem and estimator of conf/, of a family the number of members and a digest of their keys."""
     from omegaconf import OmegaConf
 
+    from harness.configure.options import ids, option
     from harness.errors import BadInputError
+    from harness.plan.components import component, configured
     from harness.problems.base import members_of
-    from harness.runs.components import component, configured
-    from harness.runs.options import ids, option
 
     rows = []
     for group in ("problem", "estimator"):
@@ -99,10 +99,10 @@ def _is_without_file(name: str, parts: list) -> bool:
 
 def experiment_keys(names: list[str] | None = None) -> list[dict]:
     """Number of cells, and a digest of the keys of all components, of every experiment."""
+    from harness.configure.compose import compose
+    from harness.configure.options import ids
     from harness.errors import BadInputError
-    from harness.runs.config import compose
-    from harness.runs.options import ids
-    from harness.runs.plan import plan
+    from harness.plan.plan import plan
 
     rows = []
     for name in names or ids("experiment"):
@@ -165,7 +165,7 @@ def _text(number: float | None) -> str:
 
 def verdicts() -> dict:
     """{paper: {source: {verdict: number of rows}}} of the stored results."""
-    from harness.report.reproduction import counts_by_source
+    from harness.evaluate.reproduction import counts_by_source
 
     stored = sorted((ROOT / "results").glob("*/reproduction.csv"))
     return {path.parent.name: counts_by_source(pd.read_csv(path)) for path in stored}

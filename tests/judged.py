@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from harness.evaluate import reliability
 from harness.judging.findings import (
     Calibrated,
     CalibrationTest,
@@ -26,7 +27,6 @@ from harness.judging.findings import (
     Versus,
     Where,
 )
-from harness.report import reliability
 
 NASTY = (
     "<script>alert(1)</script>", "$x_1$", "100 % & more", r"$\frac{1}{", "a very long name of a class " * 6, "مرحبا بالعالم",

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 from harness.commands.experiment import Experiment
+from harness.configure import settings as configured
+from harness.configure.compose import compose
 from harness.errors import BadInputError
-from harness.report import arena
-from harness.runs import settings as configured
-from harness.runs.config import compose
+from harness.evaluate import arena
 
 FAMILIES = {"power": ["p"], "wavy": ["q"]}
 CLASSES = {"p": 2, "q": 2}

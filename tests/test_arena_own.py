@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from harness.configure.settings import checked_arena
 from harness.errors import BadInputError
-from harness.report import arena, arena_own
-from harness.runs.settings import checked_arena
+from harness.evaluate import arena, arena_own
 from tests.test_arena import CLASSES, FAMILIES, rows
 
 SQUARES = {"level": 0.95, "low": 0.0, "high": 1.0}

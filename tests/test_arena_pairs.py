@@ -5,9 +5,11 @@ import pandas as pd
 import pytest
 
 from harness import load_problem
+from harness.configure.compose import compose
+from harness.evaluate import arena_pairs
+from harness.figures import arena_pairs_plot
+from harness.pages import arena_pairs_page
 from harness.problems.base import ProblemSpec
-from harness.report import arena_pairs, arena_pairs_page, arena_pairs_plot
-from harness.runs.config import compose
 
 STREAMS = {"a": "s", "b": "s", "c": "s"}
 

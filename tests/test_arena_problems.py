@@ -326,8 +326,8 @@ def test_absent_predictions_are_unavailable_and_keep_their_classes(monkeypatch, 
 
 @pytest.mark.slow
 def test_cards_show_the_map_and_the_truths(monkeypatch, tmp_path):
-    from harness.report.problem_cards import card
-    from harness.report.style import pyplot
+    from harness.figures.style import pyplot
+    from harness.pages.problem_cards import card
 
     for name, dots in (("ties_k3", 6), ("sparse_k3", 1), ("wavy_k2", 0)):
         figure = card(name)

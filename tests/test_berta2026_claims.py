@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.berta2026 import claims, legacy
-from harness.report import aggregation, reproduction
-from harness.report.claims import OURS, PAPER, of_difference, of_mean
-from harness.runs.config import compose
-from harness.runs.records import COLUMNS as RECORD_COLUMNS
+from experiments.berta2026 import aggregation, claims, legacy
+from harness.configure.compose import compose
+from harness.evaluate import reproduction
+from harness.evaluate.claims import OURS, PAPER, of_difference, of_mean
+from harness.records.schema import COLUMNS as RECORD_COLUMNS
 
 CLAIMS = reproduction.reported("berta2026", ["claims"])
 

@@ -12,9 +12,9 @@ from harness.estimators import Binned, Bootstrap, Brier, Debiased, Estimate, Ora
 from harness.estimators.base import apply
 from harness.estimators.bootstrap import OWN_REVISION, calibrated_labels
 from harness.math.notions import reduce
+from harness.plan.components import configured
 from harness.problems import Beta, Dirichlet
 from harness.problems.maps import LogitAffine
-from harness.runs.components import configured
 
 
 def sample(n, k=2, seed=0):

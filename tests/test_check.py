@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-import harness.commands.check_estimators
+import harness.contract.estimators
 from harness import BadInputError, Estimate, UndefinedError, list_estimators, load_estimator
 from harness.calibrators import CatBoost, ExtraTrees, LightGBM, RandomForest
 from harness.commands.check import Finding, check, report
-from harness.commands.check_estimators import ITEMS, NULL_REPS
+from harness.contract.estimators import ITEMS, NULL_REPS
 from harness.estimators import Variational
 from harness.estimators.base import takes_rng
 from harness.math.notions import checked
@@ -97,7 +97,7 @@ OF_ALL_PAIRS = ("kde", "ukkr")  # and their null_bias, declared for 2,000 sample
 
 @pytest.fixture
 def few_seeds(monkeypatch):
-    monkeypatch.setattr(harness.commands.check_estimators, "SEEDS", (6, 24))
+    monkeypatch.setattr(harness.contract.estimators, "SEEDS", (6, 24))
 
 
 SINGLE = [name for name in list_estimators() if not of_many_calls(name)]
@@ -106,7 +106,7 @@ SINGLE = [name for name in list_estimators() if not of_many_calls(name)]
 @pytest.mark.parametrize("name", [name for name in SINGLE if not of_trees(name) and not again(name)])
 def test_own_estimators_keep_the_contract(name, few_seeds, monkeypatch):
     if name in OF_ALL_PAIRS:
-        monkeypatch.setattr(harness.commands.check_estimators, "NULL_N", 500)
+        monkeypatch.setattr(harness.contract.estimators, "NULL_N", 500)
     keeps_the_contract(name, name)
 
 

@@ -9,8 +9,9 @@ import pytest
 
 from harness import BadInputError, Truth, calibrators, list_problems, load_problem
 from harness.calibrators import CatBoost, ExtraTrees, LightGBM, RandomForest
-from harness.commands import check_calibrators, check_problems
 from harness.commands.check import check, examine, report
+from harness.contract import calibrators as check_calibrators
+from harness.contract import problems
 from harness.problems.base import ProblemSpec, members_of
 
 # truths of vectors, their authors' draws, and isotonic recalibrations take a second or more
@@ -59,7 +60,7 @@ def test_own_problems_keep_the_contract(name):
     made = [load_problem(name)] if members is None else list(members.values())
     for one in made[:: max(1, (len(made) - 1) // 2)]:
         findings = examine(one, name)
-        assert [f.item for f in findings] == list(check_problems.ITEMS)
+        assert [f.item for f in findings] == list(problems.ITEMS)
         assert not [f for f in findings if f.outcome == "failed"], report(findings)
         outcome = {f.item: f.outcome for f in findings}
         if ProblemSpec.of(one).unavailable:
@@ -219,7 +220,7 @@ class UndocumentedProblem(Sound):
     __doc__ = None
 
 
-ALL_OF_SAMPLES = set(list(check_problems.ITEMS)[:7])
+ALL_OF_SAMPLES = set(list(problems.ITEMS)[:7])
 BROKEN_PROBLEMS = {
     "OneStream": {"small n is a prefix"},
     "Drifts": {"small n is a prefix", "determinism", "arrays not shared"},

@@ -8,15 +8,26 @@ import pandas as pd
 import pytest
 
 import harness
-from experiments.ciosek2026 import ablations, bound, claims, convergence, coverage, ece, perturbation, study, tighter
+from experiments.ciosek2026 import (
+    ablations,
+    bound,
+    claims,
+    convergence,
+    coverage,
+    coverage_plot,
+    ece,
+    perturbation,
+    study,
+    tighter,
+)
+from harness.configure.compose import compose
+from harness.configure.options import ids
 from harness.estimators import MeanShift
 from harness.estimators.base import apply
 from harness.estimators.certified.base import EMPIRICAL, FULL, ablated
-from harness.report import coverage_plot, items, rates, reproduction
-from harness.runs.config import compose
-from harness.runs.options import ids
-from harness.runs.plan import plan
-from harness.runs.records import COLUMNS as RECORD_COLUMNS
+from harness.evaluate import items, rates, reproduction
+from harness.plan.plan import plan
+from harness.records.schema import COLUMNS as RECORD_COLUMNS
 
 PAPER = "ciosek2026"
 SINE, NW, TV = "score_sine_perturbed", "nw_kfold_first_order", "tv_kfold"

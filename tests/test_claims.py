@@ -6,7 +6,8 @@ import pytest
 from scipy import stats
 
 from harness.errors import BadInputError
-from harness.report import claims, figure_files, reproduction, tables
+from harness.evaluate import claims, reproduction, tables
+from harness.figures import figure_files
 
 HEAD = "item,row,column,value,unit,plus_minus,reps,precision,source,place,quote\n"
 ROWS = """claims,kde is an outlier,excess of its risk,0,above,,,,claim,Section 4,"It is, we find, an outlier."

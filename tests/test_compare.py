@@ -9,8 +9,8 @@ import pytest
 
 import harness
 from harness import BadInputError
-from harness.report import verdict
-from harness.runs import baseline, records
+from harness.pages import verdict
+from harness.records import baseline, schema
 
 ARENA = (
     "problem=[beta_overconfident,dirichlet3_harmonic]",
@@ -76,7 +76,7 @@ def test_the_baseline_has_the_numbers_of_the_records(held, tmp_path, monkeypatch
     pd.testing.assert_frame_equal(
         loaded[same].sort_values(by, ignore_index=True), fresh[same].sort_values(by, ignore_index=True), check_dtype=False
     )
-    assert set(records.COLUMNS) <= set(loaded) and baseline.read(held[0]).classes == {
+    assert set(schema.COLUMNS) <= set(loaded) and baseline.read(held[0]).classes == {
         "beta_overconfident": 2,
         "dirichlet3_harmonic": 3,
     }
@@ -149,9 +149,9 @@ def test_from_python_an_estimator_typed_at_a_prompt_is_not_recorded(held, out, m
 
 def _sample(rep):
     from harness.common.seeds import problem_rng
+    from harness.configure.options import option
+    from harness.plan.components import configured
     from harness.problems.base import ProblemSpec
-    from harness.runs.components import configured
-    from harness.runs.options import option
 
     one = configured("problem", "beta_overconfident", dict(option("problem", "beta_overconfident").config))
     return one.object.sample(100, problem_rng(0, ProblemSpec.of(one.object), one.key, rep))

@@ -8,10 +8,10 @@ import pytest
 
 from harness import BadInputError, list_estimators, list_experiments, list_problems, load_estimator, load_problem
 from harness.common.paths import CONF
-from harness.runs.components import build, configured
-from harness.runs.config import compose, expand_globs
-from harness.runs.others import without_cells
-from harness.runs.plan import plan
+from harness.configure.compose import compose, expand_globs
+from harness.configure.record_sources import without_cells
+from harness.plan.components import build, configured
+from harness.plan.plan import plan
 
 PROMISED_PROBLEMS = """beta_calibrated beta_overconfident beta_shifted beta_overconfident_centred beta_underconfident_centred
 beta_mixed beta_underconfident beta_wavy dirichlet3_calibrated dirichlet3_overconfident dirichlet3_underconfident
@@ -158,7 +158,7 @@ def test_key_of_foreign_code_follows_its_source(module):
 
 def test_a_component_keeps_the_key_that_it_had_before_a_renaming(tmp_path, monkeypatch):
     """For its records, for its random stream, and for the streams of what wraps it."""
-    from harness.runs import components
+    from harness.plan import components
 
     plain = {"_target_": "harness.estimators.Binned", "bins": 9}
     wrapped = {"_target_": "harness.estimators.Bootstrap", "estimator": plain, "resamples": 50}
@@ -175,7 +175,7 @@ def test_a_component_keeps_the_key_that_it_had_before_a_renaming(tmp_path, monke
 def test_the_table_of_earlier_keys():
     """Every key of now has one key before, and none of these is the key of something else."""
     from harness.common.paths import KEYS
-    from harness.runs.components import keys_before
+    from harness.plan.components import keys_before
 
     known = keys_before(KEYS)
     lines = KEYS.read_text().splitlines()
@@ -202,7 +202,7 @@ def test_keys_and_streams_of_the_first_version_stand(group, name):
 
 def test_an_experiment_is_composed_again_when_a_file_changes(tmp_path, monkeypatch):
     """What is kept of a composition is told by the names, times and sizes of all its files."""
-    from harness.runs import config
+    from harness.configure import compose as config
 
     monkeypatch.setattr(config, "CONF", tmp_path)
     stamps = [config._stamp()]
@@ -214,7 +214,7 @@ def test_an_experiment_is_composed_again_when_a_file_changes(tmp_path, monkeypat
 
 
 def test_a_kept_composition_is_nobodys_to_change():
-    from harness.runs.config import compose
+    from harness.configure.compose import compose
 
     compose(["experiment=smoke"])["problem"].clear()
     assert compose(["experiment=smoke"])["problem"]

@@ -7,9 +7,9 @@ import pytest
 from scipy.special import softmax
 
 from harness import BadInputError
+from harness.configure.compose import compose
+from harness.plan.plan import plan
 from harness.problems import PredictionFiles
-from harness.runs.config import compose
-from harness.runs.plan import plan
 from harness.sources.make import digits_networks as made
 from harness.sources.make.digits_networks import Training
 
@@ -301,7 +301,7 @@ def test_one_name_with_two_endings_is_refused(tmp_path):
 
 
 def test_a_file_that_is_moved_stays_the_same_problem(tmp_path):
-    from harness.runs.components import component
+    from harness.plan.components import component
 
     write(tmp_path / "one", "a.npz")
     write(tmp_path / "two", "a.npz")

@@ -13,9 +13,9 @@ import harness
 from harness.calibrators import Isotonic
 from harness.estimators import Binned
 from harness.estimators.base import KINDS
+from harness.evaluate import reproduction
 from harness.math import estimands, notions
-from harness.report import reproduction
-from harness.runs import records
+from harness.records import schema
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS, RESULTS = ROOT / "docs", ROOT / "results"
@@ -110,12 +110,12 @@ def test_parts_that_follow_from_the_arena_are_current(gen):
 def test_the_lists_of_columns_are_complete():
     text = page("reference/records.md")
     types = re.findall(r"^\| `(\w+)` \| (str|int|float) \|", text, re.M)
-    assert dict(types) == {**records.COLUMNS, "truth": "float", "truth_error": "float"}
-    assert [name for name, _ in types] == [*records.COLUMNS, "truth", "truth_error"]
-    assert set(column(text, "Summaries")) == set(records.SUMMARY_COLUMNS)
+    assert dict(types) == {**schema.COLUMNS, "truth": "float", "truth_error": "float"}
+    assert [name for name, _ in types] == [*schema.COLUMNS, "truth", "truth_error"]
+    assert set(column(text, "Summaries")) == set(schema.SUMMARY_COLUMNS)
     assert set(column(text, "reproduction.csv")) == set(reproduction.COLUMNS) | {"experiment"}
     statuses = {"ok", "undefined", "skipped", "failed", "interrupted", "imported"}
-    assert set(column(text, "Statuses")) >= statuses >= {*records.FINISHED, *records.WITH_NUMBER}
+    assert set(column(text, "Statuses")) >= statuses >= {*schema.FINISHED, *schema.WITH_NUMBER}
     assert column(text, "Kinds of estimates") == list(KINDS)
 
 

@@ -8,9 +8,9 @@ import harness
 from experiments.berta2026 import fig2, table2
 from harness.commands.experiment import Experiment
 from harness.common.seeds import data_rng
-from harness.report import reproduction
-from harness.runs.config import compose
-from harness.runs.records import COLUMNS as RECORD_COLUMNS
+from harness.configure.compose import compose
+from harness.evaluate import reproduction
+from harness.records.schema import COLUMNS as RECORD_COLUMNS
 
 FAITHFUL, PLAIN = "variational_catboost_ws_berta2026", "variational_catboost_ws"
 VALUES = {"l1_over": [0.12, 0.14], "l1_under": [-0.003, 0.001], "l1": [0.117, 0.141]}

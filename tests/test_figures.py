@@ -9,12 +9,13 @@ import pytest
 
 import harness
 from harness.common.paths import CHECKOUT
+from harness.configure import settings
 from harness.errors import BadInputError
-from harness.report import figure_files, latex, missing, plots, tables
-from harness.report.marks import BOUNDS_OF_ESTIMATES, KIND_NAMES
-from harness.report.shown import figure_estimands, shown_estimands
-from harness.report.style import COLOURS, ESTIMAND_NAMES, NARROW, series_style
-from harness.runs import settings
+from harness.evaluate import latex, missing, tables
+from harness.evaluate.selection import figure_estimands, shown_estimands
+from harness.figures import figure_files, plots
+from harness.figures.marks import BOUNDS_OF_ESTIMATES, KIND_NAMES
+from harness.figures.style import COLOURS, ESTIMAND_NAMES, NARROW, series_style
 
 RESULTS = CHECKOUT / "results"
 FIGURE = {"estimand": None, "panels_per_row": 3, "estimators": None, "caption": None, "size": None, "format": ["pdf"], "dpi": 80,

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 from tiny_checkpoints import write_tabicl, write_tabpfn
 
-import harness.commands.check_estimators
+import harness.contract.estimators
 from harness import BadInputError, UndefinedError
 from harness.calibrators import TabICL, TabPFN, foundation
 from harness.commands.check import check
-from harness.commands.check_estimators import ITEMS
+from harness.contract.estimators import ITEMS
 from harness.estimators import Variational
+from harness.plan.components import configured
 from harness.problems import Dirichlet
-from harness.runs.components import configured
 
 NAMES = {"tabpfn": "tabpfn-v2.5-classifier-v2.5_default.ckpt", "tabicl": "tabicl-classifier-v2-20260212.ckpt"}
 KINDS = {"tabpfn": TabPFN, "tabicl": TabICL}
@@ -196,7 +196,7 @@ def test_an_answer_that_is_no_number_is_undefined(data, name, monkeypatch):
 def test_the_contract_is_kept(data, monkeypatch, name):
     """All items but two that need many fits, and the closeness to zero, which a random checkpoint cannot give."""
     left_out = ("sample order", "class relabelling", "near zero if calibrated")
-    monkeypatch.setattr(harness.commands.check_estimators, "ITEMS", {k: v for k, v in ITEMS.items() if k not in left_out})
+    monkeypatch.setattr(harness.contract.estimators, "ITEMS", {k: v for k, v in ITEMS.items() if k not in left_out})
     findings = check(f"{__name__}.{KINDS[name].__name__}InTwoFolds")
     assert len(findings) == len(ITEMS) - 3
     assert not [f for f in findings if f.outcome == "failed"]
@@ -431,7 +431,7 @@ def test_planning_imports_nothing_heavy(no_data, name):
     import sys
 
     code = (
-        "import sys; from harness.runs.plan import plan; from harness.runs.config import compose;"
+        "import sys; from harness.plan.plan import plan; from harness.configure.compose import compose;"
         f"plan(compose(['problem=beta_wavy', 'estimator=variational_{name}']));"
         "print([m for m in ('torch', 'tabpfn', 'tabicl', 'huggingface_hub', 'sklearn') if m in sys.modules])"
     )

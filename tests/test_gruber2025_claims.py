@@ -8,8 +8,8 @@ import pytest
 
 from experiments.gruber2025 import claims as own
 from experiments.gruber2025 import conventions, risk_table
-from harness.report import claims, reproduction
-from harness.runs.config import compose
+from harness.configure.compose import compose
+from harness.evaluate import claims, reproduction
 
 
 def cells(*rows, experiment="gruber2025_table1"):

@@ -12,11 +12,11 @@ from experiments.gruber2025 import estimates, fig1, risk_table, runtime, tuned
 from harness import BadInputError
 from harness.commands.experiment import Experiment
 from harness.common.paths import EXPERIMENTS
+from harness.configure.compose import compose
 from harness.estimators import SaturatedShare
 from harness.estimators.risk_curve import candidate, risk_name
-from harness.report import reproduction
-from harness.runs.config import compose
-from harness.runs.records import COLUMNS as RECORD_COLUMNS
+from harness.evaluate import reproduction
+from harness.records.schema import COLUMNS as RECORD_COLUMNS
 
 REPORTED = pd.read_csv(EXPERIMENTS / "gruber2025" / "reported.csv")
 TRUTH = 0.06329356262852  # squared calibration error of the simulation, by quadrature

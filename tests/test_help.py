@@ -13,7 +13,7 @@ from harness.commands.completion import candidates
 from harness.commands.info import _meaning
 from harness.commands.run import COMMANDS
 from harness.common.paths import CHECKOUT
-from harness.runs.config import out_folder
+from harness.configure.compose import out_folder
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -8,8 +8,8 @@ import pytest
 
 from experiments.moskvichev2025 import fig4b as item
 from harness import BadInputError
-from harness.runs.components import load
-from harness.runs.config import compose
+from harness.configure.compose import compose
+from harness.plan.components import load
 from harness.sources.make import digits_networks
 from harness.sources.make import imagenet_brightness as made
 

@@ -12,11 +12,11 @@ from harness.commands.check import check, report
 from harness.estimators import Binned, Brier, Consistency, Debiased, Estimate, HulC, RowBootstrap, Subsampling, Variational
 from harness.estimators.base import EstimatorSpec, apply
 from harness.estimators.resampling import acceleration_of, bca_levels
+from harness.figures import interval_plot
 from harness.math.notions import reduce
+from harness.plan.components import configured
 from harness.problems import Beta, Dirichlet
 from harness.problems.maps import LogitAffine
-from harness.report import interval_plot
-from harness.runs.components import configured
 
 FEW = {"resamples": 20}
 WRAPPERS = {
@@ -271,9 +271,9 @@ percentile, subsampling, hulc, consistency = RowBootstrap(l1, 20), Subsampling(l
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["percentile", "subsampling", "hulc", "consistency"])
 def test_wrappers_keep_the_contract(name, monkeypatch):
-    import harness.commands.check_estimators
+    import harness.contract.estimators
 
-    monkeypatch.setattr(harness.commands.check_estimators, "SEEDS", (6, 24))
+    monkeypatch.setattr(harness.contract.estimators, "SEEDS", (6, 24))
     findings = check(f"{__name__}.{name}")
     assert [f.item for f in findings if f.outcome == "failed"] == [], report(findings)
 

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.report import items, panels, worded
+from harness.evaluate import items, text_tables
+from harness.figures import panels
 
 CONFIG = {
     "labels": {"problem": {"a": "A"}, "estimator": {"e": "E"}},
@@ -76,12 +77,12 @@ def test_numbers_answers_and_reasons():
 
 
 def test_tables_of_texts():
-    rows = worded.entries(items.evaluated(records(), CONFIG), ["{model}", "{n:,}"], "{column}", digits=2)
+    rows = text_tables.entries(items.evaluated(records(), CONFIG), ["{model}", "{n:,}"], "{column}", digits=2)
     truths = {"value": "truth", "error": None, "scale": 100}
-    worded.entries(items.evaluated(records(), CONFIG), ["{model}", "{n:,}"], "truth", **truths, into=rows)
-    table = worded.wide(rows, ["problem", "n"], "l1: mean", first=["truth", "absent"])
+    text_tables.entries(items.evaluated(records(), CONFIG), ["{model}", "{n:,}"], "truth", **truths, into=rows)
+    table = text_tables.wide(rows, ["problem", "n"], "l1: mean", first=["truth", "absent"])
     assert table.columns.tolist() == ["truth", "E", "f"] and table.iloc[0].tolist() == ["30.0000", "0.30 ± 0.15", "0.50"]
-    none = worded.wide({}, ["problem", "n"], "l1")
+    none = text_tables.wide({}, ["problem", "n"], "l1")
     assert none.iloc[0, 0] == "none: no cell gave a number" and none.index.nlevels == 2
 
 

@@ -12,10 +12,10 @@ import pytest
 from matplotlib.text import Text
 
 from harness import BadInputError
+from harness.evaluate import reliability
 from harness.judging import as_json, glossary, page, pictures, terminal, thresholds
 from harness.judging.findings import Interval
 from harness.judging.words import QUESTIONS
-from harness.report import reliability
 
 ALL = {
     "one file": lambda: judged.judgement(4, 200, drawn=1),

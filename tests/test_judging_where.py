@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import harness
+from harness.evaluate.reliability import corp
 from harness.judging.findings import Judged
 from harness.judging.gaps import LEAST, count_p_value, folded_quantile, gap_of, holm
 from harness.judging.groups import groups_of, split
 from harness.judging.where import thinned, where
-from harness.report.reliability import corp
 
 
 def judged(p, y, **more):

@@ -534,7 +534,7 @@ def test_a_class_never_seen_and_constant_predictions():
 
 
 def test_keys_tell_grids_and_calibrators_apart():
-    from harness.runs.components import configured, load
+    from harness.plan.components import configured, load
 
     def key(grid):
         config = {

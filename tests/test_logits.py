@@ -13,10 +13,10 @@ import pytest
 
 import harness
 from harness import BadInputError
+from harness.configure.compose import compose
+from harness.plan.components import configured
+from harness.plan.plan import plan
 from harness.problems import Predictions
-from harness.runs.components import configured
-from harness.runs.config import compose
-from harness.runs.plan import plan
 from harness.sources import files, packs
 from harness.sources import logits as published
 from harness.sources.forms import softmax

@@ -16,11 +16,11 @@ from experiments.moskvichev2025 import appendix_a, claims
 from harness import load_estimator, load_problem, reduce
 from harness.commands.experiment import Experiment
 from harness.common.paths import EXPERIMENTS
+from harness.configure.compose import compose
 from harness.estimators import FirstClassBins, PopulationMetrics, population_metrics
+from harness.evaluate import reproduction
 from harness.math import two_class_laws
 from harness.problems import CovariateShift, Points, UniformModel
-from harness.report import reproduction
-from harness.runs.config import compose
 
 GOLDEN = Path(__file__).parent / "golden" / "moskvichev2025"
 

@@ -4,8 +4,8 @@ import pytest
 
 from harness import BadInputError, list_experiments, load_problem
 from harness.commands.completion import candidates
-from harness.runs import options
-from harness.runs.config import compose
+from harness.configure import options
+from harness.configure.compose import compose
 
 TABLE = """
 - each:
@@ -93,7 +93,7 @@ def test_hydra_lists_what_the_tables_make(group):
     from hydra.core.object_type import ObjectType
 
     from harness.common.paths import CONF
-    from harness.runs.hydra_source import Tables, register
+    from harness.configure.hydra_source import Tables, register
 
     register()
     with initialize_config_dir(str(CONF), version_base="1.3"):

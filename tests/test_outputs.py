@@ -14,12 +14,13 @@ import pytest
 import harness
 from harness.commands.experiment import Experiment
 from harness.common.paths import EXPERIMENTS
+from harness.configure.compose import compose
 from harness.errors import BadInputError
-from harness.report import missing, plots, reproduction, tables
-from harness.report.latex import latex
-from harness.report.page import _parts as sections
-from harness.report.page import amount, breakable, inline, number
-from harness.runs.config import compose
+from harness.evaluate import missing, reproduction, tables
+from harness.evaluate.latex import latex
+from harness.figures import plots
+from harness.pages.page import _parts as sections
+from harness.pages.page import amount, breakable, inline, number
 
 
 def frame(values, truth=0.5, low=None, high=None, status="ok", **more):

@@ -8,8 +8,9 @@ import pytest
 import harness
 from harness.commands import run as commands
 from harness.commands.experiment import Experiment
+from harness.configure import options, record_sources
 from harness.errors import BadInputError
-from harness.runs import options, others, records
+from harness.records import schema
 
 FIRST = ["problem=beta_wavy", "estimator=binned15", "n=100", "reps=2", "jobs=1"]
 
@@ -17,7 +18,7 @@ FIRST = ["problem=beta_wavy", "estimator=binned15", "n=100", "reps=2", "jobs=1"]
 @pytest.fixture
 def small(monkeypatch):
     """The experiment smoke, smaller, where another one refers to it."""
-    from harness.runs import variations
+    from harness.configure import variations
 
     composed = variations.as_configured
 
@@ -100,7 +101,7 @@ def test_no_experiment_has_its_own_records_as_those_of_another(monkeypatch):
         found = plain(group, name)
         return found._replace(config=found.config | {"records_of": ["smoke"]}) if name == "arena" else found
 
-    monkeypatch.setattr(others, "option", circular)
+    monkeypatch.setattr(record_sources, "option", circular)
     with pytest.raises(BadInputError, match="smoke names arena names smoke"):
         Experiment.of(["experiment=smoke", "records_of=[arena]"])
 
@@ -150,8 +151,8 @@ def test_imported_records(tmp_path, table):
     theirs = frame[frame["problem"].eq("theirs")]
     assert theirs["status"].tolist() == ["imported", "imported", "undefined"] and theirs["experiment"].eq("adhoc").all()
     assert theirs["value"].tolist()[:2] == [0.1, 0.3] and theirs["seconds"].tolist() == [1.5, 2.5, 3.5]
-    assert records.has_number(frame).sum() == (frame["status"].isin(["ok", "imported"])).sum()
-    assert not set(theirs["key"]) & set(records.load_records(out)["key"]) and theirs["key"].is_unique
+    assert schema.has_number(frame).sum() == (frame["status"].isin(["ok", "imported"])).sum()
+    assert not set(theirs["key"]) & set(schema.load_records(out)["key"]) and theirs["key"].is_unique
     described = json.loads((out / "runs" / f"{theirs['run_id'].iloc[0]}.json").read_text())
     assert described["state"] == "imported" and described["file"] == "theirs.csv" and len(described["sha256"]) == 64
     again = Experiment.of([_option(table), f"out={tmp_path / 'other'}"]).records()

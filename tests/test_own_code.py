@@ -6,8 +6,8 @@ import pytest
 
 import harness
 from harness import BadInputError
-from harness.common.strangers import said, sources, where
-from harness.runs.components import configured
+from harness.common.user_code import said, sources, where
+from harness.plan.components import configured
 
 RUN = ["problem=beta_wavy", "estimator=[]", "n=20", "reps=2", "jobs=1"]
 
@@ -400,10 +400,10 @@ def test_a_truth_may_be_a_number(out, files):
 
 def test_a_package_of_ones_own_called_experiments(tmp_path, monkeypatch):
     """It is a stranger's, and what it hides of ours is said in one sentence."""
-    from harness.common import strangers
-    from harness.runs.components import configured
+    from harness.common import user_code
+    from harness.plan.components import configured
 
-    assert strangers.ours("experiments.berta2026.authors") and strangers.ours("harness.math")
+    assert user_code.ours("experiments.berta2026.authors") and user_code.ours("harness.math")
     folder = tmp_path / "experiments"
     folder.mkdir()
     (folder / "__init__.py").write_text("")
@@ -411,7 +411,7 @@ def test_a_package_of_ones_own_called_experiments(tmp_path, monkeypatch):
     for name in [name for name in sys.modules if name.split(".")[0] == "experiments"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert not strangers.ours("experiments.mine")
+    assert not user_code.ours("experiments.mine")
     before = configured("estimator", "mine", {"_target_": "experiments.mine.gap"}).key
     (folder / "mine.py").write_text("def gap(p, y):\n    return abs(p.mean() - y.mean()) / 2\n")
     del sys.modules["experiments.mine"]  # as a restart would

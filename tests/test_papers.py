@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from harness.errors import BadInputError
-from harness.report import counted, index, papers, reproduction
+from harness.evaluate import counted, papers, reproduction
+from harness.pages import index
 
 YAML = """
 title: On estimating calibration errors

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 from test_figures import config_of, rows
 
-from harness.report import papers_points, plots, reproduction
+from harness.evaluate import reproduction
+from harness.figures import papers_points, plots
 
 HEAD = {"unit": "fraction", "plus_minus": 0.01, "reps": 10, "precision": 0.0, "source": "authors' data"}
 

@@ -8,12 +8,12 @@ import pytest
 
 from experiments.ciosek2026 import perturbation as item
 from harness import BadInputError, load_estimator, load_problem
+from harness.configure.compose import compose
 from harness.errors import UndefinedError
+from harness.evaluate import rates
 from harness.math import estimands
 from harness.problems import Beta, Perturbations, PerturbedNetworks, Relabelled
 from harness.problems.perturbations import width_name
-from harness.report import rates
-from harness.runs.config import compose
 from harness.sources.make import perturbed_networks as made
 from harness.sources.make.perturbed_networks import Training
 
@@ -241,8 +241,8 @@ def test_an_item_without_predictions_says_so(found):
 
 
 def test_a_family_without_its_files_is_skipped_with_the_reason(monkeypatch, tmp_path):
-    from harness.runs.config import compose
-    from harness.runs.plan import plan
+    from harness.configure.compose import compose
+    from harness.plan.plan import plan
 
     monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path))
     repository = "problem.tabular_perturbed.problem.repository=no_such_folder"

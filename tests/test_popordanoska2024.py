@@ -8,18 +8,18 @@ import pytest
 from scipy.special import expit, rel_entr
 
 import harness
-from experiments.popordanoska2024 import bias_rate, curves, fig5, table2, table4, table5
+from experiments.popordanoska2024 import bias_rate, curves, fig5, networks, table2, table4, table5
 from experiments.popordanoska2024.authors import IsotonicScaled
 from harness import BadInputError
 from harness.commands.experiment import Experiment
+from harness.configure.compose import compose
 from harness.estimators import TruthOfVector
 from harness.estimators.base import apply
 from harness.estimators.kernel_limit import limits
+from harness.evaluate import rates, reproduction
+from harness.plan.plan import plan
 from harness.problems import AbsentFiles, Dirichlet, EachClass, OneClass, Predictions, RecalibratedFiles, Relabelled
-from harness.report import networks, rates, reproduction
-from harness.runs.config import compose
-from harness.runs.plan import plan
-from harness.runs.records import COLUMNS as RECORD_COLUMNS
+from harness.records.schema import COLUMNS as RECORD_COLUMNS
 
 PAPER = "popordanoska2024"
 

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from experiments.popordanoska2024 import claims as paper_claims
-from experiments.popordanoska2024 import fig6
-from harness.report import claims, networks, reproduction
-from harness.runs.config import compose
+from experiments.popordanoska2024 import fig6, networks
+from harness.configure.compose import compose
+from harness.evaluate import claims, reproduction
 
 
 @pytest.fixture(scope="module")

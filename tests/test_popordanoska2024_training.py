@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 from scipy.special import softmax
 
-from experiments.popordanoska2024 import fig3, fig6, fig7, fig8
+from experiments.popordanoska2024 import fig3, fig6, fig7, fig8, networks
 from harness import BadInputError
 from harness.commands.experiment import Experiment
+from harness.configure.compose import compose
 from harness.estimators import NeighbourSharpness, ReliabilityBins
-from harness.report import items, networks, rates, reproduction
-from harness.runs.config import compose
-from harness.runs.records import COLUMNS as RECORD_COLUMNS
+from harness.evaluate import items, rates, reproduction
+from harness.records.schema import COLUMNS as RECORD_COLUMNS
 
 SPLIT, BOUND = "kde_popordanoska2024", "variational_temperature"
 BOUND_BY_NEIGHBOURS = "lower bound (20 neighbours)"

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from harness.commands.run import main
-from harness.runs import profile
+from harness.execute import profile
 
 
 def busy(seconds):

@@ -8,13 +8,13 @@ import harness
 from experiments.berta2026.authors import LegacyStream
 from harness.commands.experiment import Experiment
 from harness.common.seeds import data_rng, problem_rng
+from harness.configure import settings
+from harness.configure.compose import compose
 from harness.errors import BadInputError
+from harness.evaluate import rankings
+from harness.plan.plan import plan
 from harness.problems import Beta, CovariateShift, CovariateShifts, Paired, Points, TemperedDirichlet, Uniform
 from harness.problems.base import ProblemSpec
-from harness.report import rankings
-from harness.runs import settings
-from harness.runs.config import compose
-from harness.runs.plan import plan
 
 
 def records(values, estimand="l1", estimator="e", n=10, status=None):

@@ -36,8 +36,8 @@ def test_pages_say_how_many_problems_the_arena_has():
 @pytest.mark.slow
 def test_the_notes_say_what_the_stored_records_give():
     """Regrets of the half of the families that `best` was not designed on: geometric mean over (notion, family, n, k)."""
-    from harness.report import arena
-    from harness.site import arena_data
+    from harness.evaluate import arena
+    from harness.pages import arena_data
 
     found = arena_data.read().settings
     found = found[~found["family"].isin(arena.development_of({"arena": {"families": "arena"}})) & found["regret"].notna()]

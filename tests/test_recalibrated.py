@@ -12,9 +12,9 @@ from experiments.popordanoska2024.authors import IsotonicScaled, TemperatureGrid
 from harness import BadInputError
 from harness.calibrators import Isotonic, Temperature
 from harness.common.seeds import data_rng
+from harness.plan.components import configured
 from harness.problems import Beta, Dirichlet, Predictions, Recalibrated
 from harness.problems.maps import LogitAffine, Power
-from harness.runs.components import configured
 
 THEIRS = FOLDER.parent / "popordanoska2024"
 

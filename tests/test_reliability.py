@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from harness import BadInputError
-from harness.report import reliability
-from harness.report.reliability import band_of, caption_of, corp, panels, table_of
+from harness.evaluate import reliability
+from harness.evaluate.reliability import band_of, caption_of, corp, panels, table_of
 
 EDGE_CASES = {
     "one row": ([0.4], [1]),

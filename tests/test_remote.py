@@ -14,9 +14,9 @@ from joblib.externals.loky import get_reusable_executor
 
 import harness
 from harness.commands.experiment import Experiment
+from harness.configure.compose import out_folder
 from harness.errors import BadInputError
-from harness.runs import records, remote
-from harness.runs.config import out_folder
+from harness.records import buckets, schema
 
 SMALL = ["problem=[beta_overconfident]", "estimator=[binned15]", "n=[50,100]", "engine=serial"]
 
@@ -27,8 +27,8 @@ def host(tmp_path, monkeypatch):
 
     def be(name):
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / name))
-        monkeypatch.setattr(remote, "_compared", {})
-        monkeypatch.setattr(remote, "FRESH_SECONDS", 0.0)
+        monkeypatch.setattr(buckets, "_compared", {})
+        monkeypatch.setattr(buckets, "FRESH_SECONDS", 0.0)
         return tmp_path / name
 
     monkeypatch.delenv("CALHARNESS_OUT", raising=False)
@@ -72,56 +72,56 @@ def test_two_hosts_share_records_truths_and_runs(host, store, tmp_path, capsys):
 
 def test_what_could_not_be_sent_is_sent_by_the_next_run(host, store, monkeypatch):
     host("a")
-    mirror = remote.mirror(store)
-    write, attempts = remote._write, []
+    mirror = buckets.mirror(store)
+    write, attempts = buckets._write, []
 
     def refuses(*given):
         attempts.append(given)
         raise OSError("the store does not answer")
 
-    monkeypatch.setattr(remote, "_write", refuses)
-    monkeypatch.setattr(remote.time, "sleep", lambda seconds: None)
-    part = records.Part(mirror)
+    monkeypatch.setattr(buckets, "_write", refuses)
+    monkeypatch.setattr(buckets.time, "sleep", lambda seconds: None)
+    part = schema.Part(mirror)
     part.add({"key": "k", "run_id": "r"}, [{"status": "ok", "value": 1.0}])
     with pytest.raises(BadInputError, match=r"could not be sent .*the store does not answer.* the next run sends it"):
         part.write()
-    assert len(attempts) == remote.TRIES and len(records.part_files(mirror)) == 1 and not parts(store)
-    monkeypatch.setattr(remote, "_write", write)
-    remote.fetch(mirror)
-    assert [p.name for p in parts(store)] == [p.name for p in records.part_files(mirror)]
+    assert len(attempts) == buckets.TRIES and len(schema.part_files(mirror)) == 1 and not parts(store)
+    monkeypatch.setattr(buckets, "_write", write)
+    buckets.fetch(mirror)
+    assert [p.name for p in parts(store)] == [p.name for p in schema.part_files(mirror)]
 
 
 @pytest.mark.parametrize("group", ["truths", "runs"])
 def test_what_was_changed_and_could_not_be_sent_is_sent_by_the_next_run(host, store, monkeypatch, group):
     """The store has an earlier state of the same file, which looks as the mirror knows it."""
     host("a")
-    mirror, there = remote.mirror(store), Path(store.removeprefix("file://")) / group / "one.json"
+    mirror, there = buckets.mirror(store), Path(store.removeprefix("file://")) / group / "one.json"
 
     def write(value):
         if group == "truths":
-            records.write_truths(mirror, "one", {"binary|l1": [value, 0.0, "exact"]})
+            schema.write_truths(mirror, "one", {"binary|l1": [value, 0.0, "exact"]})
         else:
             (mirror / "runs").mkdir(exist_ok=True)
             (mirror / "runs" / "one.json").write_text(json.dumps({"state": value}))
-            remote.send(mirror / "runs" / "one.json")
+            buckets.send(mirror / "runs" / "one.json")
 
     write(0.25)
-    remote.fetch(mirror)
+    buckets.fetch(mirror)
     before = there.read_bytes()
     with monkeypatch.context() as broken:
 
         def refuses(*given):
             raise OSError("the store does not answer")
 
-        broken.setattr(remote, "_write", refuses)
-        broken.setattr(remote.time, "sleep", lambda seconds: None)
+        broken.setattr(buckets, "_write", refuses)
+        broken.setattr(buckets.time, "sleep", lambda seconds: None)
         with pytest.raises(BadInputError, match="the next run sends it"):
             write(0.5)
     assert there.read_bytes() == before
-    remote.fetch(mirror)
+    buckets.fetch(mirror)
     assert there.read_bytes() == (mirror / group / "one.json").read_bytes() != before
     stamp = there.stat().st_mtime_ns
-    remote.fetch(mirror)
+    buckets.fetch(mirror)
     assert there.stat().st_mtime_ns == stamp
 
 
@@ -143,15 +143,15 @@ def test_parts_that_one_host_joins_are_joined_for_the_other(host, store):
     host("a")
     harness.run([*SMALL, "reps=2", f"out={store}"])
     host("b")
-    there = remote.mirror(store)
-    assert len(parts(store)) == len(records.part_files(there)) == 4
+    there = buckets.mirror(store)
+    assert len(parts(store)) == len(schema.part_files(there)) == 4
     host("a")
-    mirror = remote.mirror(store)
-    assert records.compact(mirror)[0] == 4
-    assert [p.name for p in parts(store)] == [p.name for p in records.part_files(mirror)] and len(parts(store)) == 1
+    mirror = buckets.mirror(store)
+    assert schema.compact(mirror)[0] == 4
+    assert [p.name for p in parts(store)] == [p.name for p in schema.part_files(mirror)] and len(parts(store)) == 1
     host("b")
-    remote.fetch(there)
-    assert [p.name for p in records.part_files(there)] == [p.name for p in parts(store)]
+    buckets.fetch(there)
+    assert [p.name for p in schema.part_files(there)] == [p.name for p in parts(store)]
     assert len(list((there / "removed").iterdir())) == 4
 
 
@@ -167,7 +167,7 @@ def test_parts_that_one_host_joins_are_joined_for_the_other(host, store):
 def test_an_address_that_is_none_is_one_sentence(host, address, said):
     host("a")
     with pytest.raises(BadInputError, match=said) as refused:
-        remote.mirror(address)
+        buckets.mirror(address)
     assert "secret" not in str(refused.value) and "\n" not in str(refused.value)
 
 
@@ -179,18 +179,18 @@ def test_an_address_with_too_few_slashes_makes_no_folder(given):
 
 def test_what_another_process_of_this_host_has_moved_meanwhile_is_no_error(host, store, monkeypatch):
     host("a")
-    mirror = remote.mirror(store)
+    mirror = buckets.mirror(store)
     part = mirror / "records" / "part-0.parquet"
     part.parent.mkdir()
     part.write_bytes(b"")
-    remote._note(mirror, ("records/part-0.parquet", "0 0"), b"")
+    buckets._note(mirror, ("records/part-0.parquet", "0 0"), b"")
 
     def moved_before(source, target):
         Path(source).unlink()
         raise FileNotFoundError(2, "No such file or directory", str(source))
 
-    monkeypatch.setattr(remote.os, "replace", moved_before)
-    remote.fetch(mirror)
+    monkeypatch.setattr(buckets.os, "replace", moved_before)
+    buckets.fetch(mirror)
     assert not part.exists()
 
 
@@ -238,4 +238,4 @@ def test_records_in_a_bucket(host, bucket, tmp_path):
     assert there.compute(quiet=True)["todo"] == 0
     same(harness.run([*SMALL, "reps=20", f"out={tmp_path / 'plain'}"]), there.records())
     with pytest.raises(BadInputError, match="s3://absent/x.*where there is no absent"):
-        remote.mirror("s3://absent/x")
+        buckets.mirror("s3://absent/x")

@@ -7,7 +7,8 @@ from scipy.stats import norm
 
 from harness.common.paths import EXPERIMENTS
 from harness.errors import BadInputError
-from harness.report import page, reproduction
+from harness.evaluate import reproduction
+from harness.pages import page
 
 HEAD = "item,row,column,value,unit,plus_minus,reps,precision,source\n"
 CLAIMS = HEAD.replace("source", "source,place,quote")

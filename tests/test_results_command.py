@@ -11,8 +11,8 @@ from harness.commands import results
 from harness.commands import run as commands
 from harness.commands.experiment import Experiment
 from harness.errors import BadInputError
-from harness.runs import records, stored
-from harness.runs.runner import RunInterruptedError
+from harness.execute.run import RunInterruptedError
+from harness.records import schema, stored
 
 OWN = [
     "problem=[beta_wavy,beta_calibrated]",
@@ -279,4 +279,4 @@ def test_the_experiments_are_those_of_papers():
     """Neither smoke nor the arena."""
     names = results.of_papers()
     assert "berta2026_table1_published" in names and not {"smoke", "arena"} & set(names)
-    assert records.WITH_NUMBER == ("ok", "imported")
+    assert schema.WITH_NUMBER == ("ok", "imported")

@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 
 import harness
+from harness.configure.compose import compose
 from harness.errors import BadInputError
-from harness.runs import compaction, parts, recorded, records
-from harness.runs.cells import Cells, Draws
-from harness.runs.config import compose
-from harness.runs.plan import plan
-from harness.runs.recorded import States
-from harness.runs.work import Costs, chunks_of, of_shard, pending
+from harness.plan.cells import Cells, Draws
+from harness.plan.pending import Costs, chunks_of, of_shard, pending
+from harness.plan.plan import plan
+from harness.records import compaction, parts, schema, states
+from harness.records.states import States
 from tests.test_records import row, write
 
 RUN = ["problem=[beta_wavy,beta_mixed]", "estimator=[binned15,simplex_ece]", "n=[20,30]"]
@@ -45,7 +45,7 @@ def peak_mb(reps, out, recorded_cells):
 def test_a_plan_of_any_length_takes_the_same_memory(out):
     """10^8 cells against 10^5; a million recorded ones are held as numbers before that."""
     keys = np.sort(np.random.default_rng(0).integers(0, 2**63, 1_000_000, dtype=np.uint64))
-    held = States(keys, np.full(len(keys), recorded.FINISHED, dtype=np.uint8))
+    held = States(keys, np.full(len(keys), states.FINISHED, dtype=np.uint8))
     peak_mb(500, out, held)  # what is imported and cached at first
     small, large = peak_mb(12_500, out, held), peak_mb(12_500_000, out, held)
     assert len(planned(12_500_000).cells) == 10**8
@@ -78,7 +78,7 @@ def test_shards_have_every_cell_once_and_samples_whole():
 @pytest.mark.parametrize("more", [(), ("shards=2", "shard=1")])
 def test_what_is_to_do_is_counted_alike_with_and_without_a_look_at_each_cell(out, more):
     made = planned(5, *more)
-    nobody = States(np.array([1], dtype=np.uint64), np.array([recorded.FINISHED], dtype=np.uint8))
+    nobody = States(np.array([1], dtype=np.uint64), np.array([states.FINISHED], dtype=np.uint8))
     looked, unlooked = pending(made, out, nobody).tally, pending(made, out).tally
     assert looked == unlooked and looked.counts["cells"] == len(list(of_shard(made))) > 0
     assert looked.counts["todo"] == sum(looked.kinds.values()) == sum(map(len, pending(made, out).samples()))
@@ -90,16 +90,16 @@ def test_states_are_those_of_the_records(out):
     rng = np.random.default_rng(1)
     keys = [f"{key:016x}" for key in rng.integers(0, 2**63, 40)]
     for part in range(6):
-        rows = [row(key, str(rng.choice(records.STATUSES[:5])), run_id=f"run{part % 2}") for key in rng.choice(keys, 25)]
+        rows = [row(key, str(rng.choice(schema.STATUSES[:5])), run_id=f"run{part % 2}") for key in rng.choice(keys, 25)]
         write(out, *rows, *([row("no digest", "ok")] if part == 3 else []))
     for run_id in (None, "run1", "none"):
-        told, found = records.cell_states(out, run_id), recorded.states(out, run_id)
+        told, found = schema.cell_states(out, run_id), states.states(out, run_id)
         codes = {"ok": 1, "undefined": 1, "skipped": 2, "failed": 3, "interrupted": 0}
         assert found.of_keys(keys) == [codes[told.get(key, "interrupted")] for key in keys]
         assert len(found) == len(told.keys() & {*keys})
-    assert recorded.failed(out, "run0", alone=False) == sum(
-        told == "failed" for key, told in records.cell_states(out).items()
-        if key in set(k for k, *_ in records.query(out, "select key from r where run_id = 'run0' and status = 'failed'"))
+    assert states.failed(out, "run0", alone=False) == sum(
+        told == "failed" for key, told in schema.cell_states(out).items()
+        if key in set(k for k, *_ in schema.query(out, "select key from r where run_id = 'run0' and status = 'failed'"))
     )  # fmt: skip
 
 
@@ -113,7 +113,7 @@ def test_many_parts_are_joined_by_themselves(out, monkeypatch):
     monkeypatch.setattr(compaction, "MANY", 6)
     command = ["problem=[beta_wavy]", "estimator=[binned15]", "n=20", "reps=40", "engine=serial", f"out={out}"]
     first = harness.run(command)  # eight chunks
-    assert len(records.part_files(out)) == 1 and not list((out / "records").glob(".*"))
+    assert len(schema.part_files(out)) == 1 and not list((out / "records").glob(".*"))
     again = harness.run(command)
     pd.testing.assert_frame_equal(first, again)
     assert set(first["status"]) == {"ok"} and first["key"].nunique() == 40
@@ -124,50 +124,50 @@ def test_joining_keeps_every_row_and_leaves_large_and_broken_parts(out, monkeypa
     monkeypatch.setattr(compaction, "ROWS", 7)
     for part in range(8):
         write(out, *(row(f"{100 * part + cell:016x}", "ok", 0.5, "l1") for cell in range(5)))
-    before = records.load_records(out)
+    before = schema.load_records(out)
     folder = out / "records"
-    sizes = sorted((file.stat().st_size, file) for file in records.part_files(out))
+    sizes = sorted((file.stat().st_size, file) for file in schema.part_files(out))
     broken = sizes[0][1]
     broken.write_bytes(broken.read_bytes()[:-1])
     note = folder / compaction.NOTE
     note.touch()
     compaction.keep_few(out)
-    assert len(records.part_files(out)) == 8 and note.exists()  # another driver joins
+    assert len(schema.part_files(out)) == 8 and note.exists()  # another driver joins
     note.unlink()
     compaction.keep_few(out)
-    assert len(records.part_files(out)) == 2 and broken.exists() and not list(folder.glob(".*"))
-    kept = records.load_records([file for file in records.part_files(out) if file != broken][0])
+    assert len(schema.part_files(out)) == 2 and broken.exists() and not list(folder.glob(".*"))
+    kept = schema.load_records([file for file in schema.part_files(out) if file != broken][0])
     assert len(kept) == len(before) - 5 and set(kept["key"]) < set(before["key"])
     monkeypatch.setattr(compaction, "LARGE_MB", 0.0)
     monkeypatch.setattr(compaction, "MANY", 1)
     monkeypatch.setattr(compaction, "SHARE", 10**9)
     compaction.keep_few(out)
-    assert len(records.part_files(out)) == 2
+    assert len(schema.part_files(out)) == 2
 
 
 def test_what_is_joined_while_others_read_is_there_at_every_moment(out, monkeypatch):
     """Between any two steps of a join a reader has every row once: when the new part is there and the old ones are too."""
     for part in range(4):
         write(out, *(row(f"{10 * part + cell:016x}", "ok", 0.5, "l1") for cell in range(5)))
-    whole = records.load_records(out)
+    whole = schema.load_records(out)
     seen = []
     unlink = type(out).unlink
 
     def looked(path, **options):
-        seen.append(len(records.load_records(out)))
-        pd.testing.assert_frame_equal(records.load_records(out), whole)
+        seen.append(len(schema.load_records(out)))
+        pd.testing.assert_frame_equal(schema.load_records(out), whole)
         unlink(path, **options)
 
     monkeypatch.setattr(type(out), "unlink", looked)
-    assert records.compact(out) == (4, 20) and seen == [20] * 4
-    pd.testing.assert_frame_equal(records.load_records(out), whole)
+    assert schema.compact(out) == (4, 20) and seen == [20] * 4
+    pd.testing.assert_frame_equal(schema.load_records(out), whole)
 
 
 def test_texts_that_repeat_are_categories(out):
     command = ["problem=[beta_wavy]", "estimator=[binned15,simplex_ece]", "n=20", "reps=30", "engine=serial", f"out={out}"]
     run = harness.run(command)
     found = harness.load_records(out)
-    texts = [name for name, kind in records.COLUMNS.items() if kind == "str" and name != "diagnostics"]
+    texts = [name for name, kind in schema.COLUMNS.items() if kind == "str" and name != "diagnostics"]
     assert all(isinstance(found[name].dtype, pd.CategoricalDtype) for name in texts)
     plain = harness.load_records(out, categories=False)
     assert not any(isinstance(plain[name].dtype, pd.CategoricalDtype) for name in texts)
@@ -186,9 +186,9 @@ def test_texts_that_repeat_are_categories(out):
 def test_of_long_records_the_times_are_those_of_a_sample(out, monkeypatch):
     for _ in range(2):
         write(out, *(row(f"{cell:016x}", "ok", 0.5, "l1", cpu_seconds=0.25) for cell in range(500)))
-    exact = records.seconds_per_cell(out)
-    monkeypatch.setattr(records, "SAMPLED_BYTES", 2000)
-    assert records.seconds_per_cell(out) == exact and exact[0][-1] == 0.25
+    exact = schema.seconds_per_cell(out)
+    monkeypatch.setattr(schema, "SAMPLED_BYTES", 2000)
+    assert schema.seconds_per_cell(out) == exact and exact[0][-1] == 0.25
 
 
 BESIDE = """
@@ -208,12 +208,12 @@ def test_two_drivers_join_the_same_folder_and_a_reader_misses_nothing(out):
     drivers = [subprocess.Popen([sys.executable, "-c", BESIDE, *shared, "shards=2", f"shard={shard}"]) for shard in range(2)]
     seen: set[str] = set()
     while any(driver.poll() is None for driver in drivers):
-        if records.part_files(out):
-            now = set(records.load_records(out, columns=["key"])["key"])
+        if schema.part_files(out):
+            now = set(schema.load_records(out, columns=["key"])["key"])
             assert seen <= now
             seen = now
     assert [driver.returncode for driver in drivers] == [0, 0]
-    found = records.load_records(out)
+    found = schema.load_records(out)
     assert found["key"].nunique() == 800 and not found.duplicated(["key", "estimand"]).any() and set(found["status"]) == {"ok"}
-    assert len(records.part_files(out)) < 50 and not (out / "records" / compaction.NOTE).exists()
+    assert len(schema.part_files(out)) < 50 and not (out / "records" / compaction.NOTE).exists()
     assert pending(plan(compose(shared)), out).counts["done"] == 800

@@ -13,10 +13,10 @@ from harness import BadInputError
 from harness.common.seeds import data_rng
 from harness.math import estimands
 from harness.math.sech_noise import normaliser, perturbed, shift_bound
+from harness.plan.components import configured
 from harness.problems import Beta, BinaryProblem, Dirichlet, Perturbed, Predictions
 from harness.problems.binary import BetaLaw, TwoNormals
 from harness.problems.maps import Affine, Identity, SquareWave, Steps, Wave
-from harness.runs.components import configured
 
 SCORES = [name for name in harness.list_problems() if name.startswith("score_")]
 PERTURBED = [name for name in SCORES if name.endswith("_perturbed")]

@@ -18,10 +18,10 @@ from faults import reading
 from omegaconf import OmegaConf
 
 import harness
+from harness.configure import options, sweeps, trust
+from harness.configure.compose import compose
 from harness.errors import BadInputError
-from harness.runs import options, sweeps, trust
-from harness.runs.components import configured
-from harness.runs.config import compose
+from harness.plan.components import configured
 from harness.sources import files, packs
 
 RUN = ("problem=beta_wavy", "n=30", "reps=1", "jobs=1")
@@ -69,7 +69,7 @@ def test_what_a_file_names_runs_only_if_the_command_line_names_it_too(folder, cl
     [
         {"estimator": {"a": {"_target_": "os.system"}}},
         {"estimator": {"a": {"_target_": "harness.estimators.Binned", "x": [{"_target_": "builtins.exec"}]}}},
-        {"problem": {"a": {"_target_": "harness.runs.guard.Child", "serves": "evil_module:f"}}},
+        {"problem": {"a": {"_target_": "harness.execute.supervise.Child", "serves": "evil_module:f"}}},
         {"records_from": [{"file": "a.csv", "reader": "evil_module.read"}]},
         {"trust": ["os"]},
         {"trust": "os"},
@@ -96,7 +96,7 @@ def test_neither_does_a_sweep_nor_hydra_s_own_node():
         {"job_logging": {"handlers": "${reasons}"}},  # of another part of the configuration, where anything may stand
         {"job_logging": {"handlers": {"x": {"stream": "${oc.env:NOTHING,'ext://evil_module.f'}"}}}},
         {"callbacks": {"x": {"_target_": "hydra.utils.get_object", "path": "evil_module.f"}}},
-        {"callbacks": {"x": {"_target_": "harness.runs.guard.Child", "serves": "evil_module:f"}}},
+        {"callbacks": {"x": {"_target_": "harness.execute.supervise.Child", "serves": "evil_module:f"}}},
         {"launcher": {"_target_": "hydra_plugins.hydra_joblib_launcher._core.subprocess.Popen"}},
         {"sweeper": {"custom_search_space": "evil_module.f"}},
         {"job": {"env_set": {"LD_PRELOAD": "evil.so"}}},

@@ -12,17 +12,16 @@ from browser import chromium
 
 from harness.common.paths import CHECKOUT
 from harness.errors import BadInputError
-from harness.report import index
-from harness.site import assets, build, layout, overview, own_results, papers, provenance
+from harness.pages import assets, build, index, layout, overview, own_results, paper_pages, sources_page
 
 RESULTS = CHECKOUT / "results"
 OWN = {  # the parts without the arena's, which have tests of their own, and without what other packages bring
     "scripts and style": lambda root: assets.own(),
     "overview": overview.pages,
-    "papers": papers.pages,
-    "their results": papers.results,
+    "papers": paper_pages.pages,
+    "their results": paper_pages.results,
     "your runs": own_results.pages,
-    "provenance": provenance.pages,
+    "provenance": sources_page.pages,
 }
 OTHERS = ("arena/", "estimators/", "problems/", "docs/")  # whose pages are not made here
 PAGE = "<!doctype html><html><head><title>x</title></head><body>\n<h1>A &lt;b&gt; & c</h1><img src='x.png'></body></html>"
@@ -134,10 +133,10 @@ def test_the_ten_lines_are_those_of_the_arenas_page(small):
 
 def test_a_later_build_removes_what_is_gone_and_keeps_the_documentation(small, tmp_path):
     run = a_run(tmp_path, experiment="smoke", differs={"reps": [20, 5]})
-    rooms = {"your runs": own_results.pages, "provenance": provenance.pages}
+    rooms = {"your runs": own_results.pages, "provenance": sources_page.pages}
     site = build.build(tmp_path, rooms=rooms).parent
     copy = site / "results" / "variations" / "mine" / "mine.html"
-    assert copy.is_file() and provenance.UNBUILT in (site / "docs" / "index.html").read_text()
+    assert copy.is_file() and sources_page.UNBUILT in (site / "docs" / "index.html").read_text()
     (site / "docs" / "index.html").write_text("built")
     (site / "docs" / "more.html").write_text("built")
     (run / "mine.html").rename(run / "other.html")

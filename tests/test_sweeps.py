@@ -10,12 +10,12 @@ import pytest
 from harness.commands import multirun
 from harness.commands.experiment import Experiment
 from harness.common.progress import Progress
+from harness.configure import sweeps
+from harness.configure.compose import compose
 from harness.errors import BadInputError
-from harness.report import sweep_plots
-from harness.report.sweep_tables import SweepResults
-from harness.runs import sweeps
-from harness.runs.config import compose
-from harness.runs.plan import plan
+from harness.evaluate.sweep_tables import SweepResults
+from harness.figures import sweep_plots
+from harness.plan.plan import plan
 
 PAIR = "problem=[beta_calibrated,beta_overconfident]"
 BASE = ("experiment=smoke", PAIR, "estimator=[binned15,oracle]", "n=[60]", "reps=2", "jobs=1")
@@ -61,7 +61,7 @@ def test_seeds_are_of_the_cell():
 
 def test_a_table_of_many_points_is_evaluated_once(out, monkeypatch):
     """Not once per point: 2,000 points took ten minutes."""
-    from harness.report import evaluation, sweep_tables
+    from harness.evaluate import evaluation, sweep_tables
 
     found = Experiment.of([*BASE, f"sweep.estimator.binned15.bins={list(range(2, 32))}", f"out={out}", "problem=[beta_wavy]"])
     found.compute(quiet=True)
@@ -157,7 +157,7 @@ def test_experiments_and_sizes_by_multirun_are_results_not_sweeps(out):
 
 def test_an_interrupted_multirun_goes_on(cli, out, monkeypatch):
     """Ctrl-C in the second job starts no third one, and the same command computes what is left."""
-    from harness.runs import runner
+    from harness.execute import run as runner
 
     compute, calls = runner._compute, []
 

@@ -8,12 +8,12 @@ import pytest
 import yaml
 from matplotlib.text import Text
 
-from experiments.berta2026 import table1
+from experiments.berta2026 import aggregation, table1
+from experiments.berta2026.aggregation import group_means, mean_and_errors, shares_of_largest
 from harness.common.paths import CONF, EXPERIMENTS
 from harness.errors import BadInputError
-from harness.report import aggregation, reproduction
-from harness.report.aggregation import group_means, mean_and_errors, shares_of_largest
-from harness.runs.records import COLUMNS as RECORD_COLUMNS
+from harness.evaluate import reproduction
+from harness.records.schema import COLUMNS as RECORD_COLUMNS
 
 TS, ISO = "variational_temperature_berta2026", "variational_isotonic_berta2026"
 LABELS = {TS: "TS", ISO: "Isotonic", "variational_tabicl_berta2026": "TabICLv2", "mine": "Mine"}
@@ -57,7 +57,7 @@ def frame_of(values, by=("dataset",)):
     return pd.DataFrame(rows, columns=[*by, "sample", "estimator", "value"])
 
 
-# ---------------------------------------------------------------- harness.report.aggregation
+# ---------------------------------------------------------------- experiments.berta2026.aggregation
 
 
 def test_group_means_average_the_samples_of_a_group():

@@ -17,10 +17,10 @@ import pytest
 import harness
 from harness import BadInputError
 from harness.commands import data
+from harness.configure.compose import compose
+from harness.plan.components import component, configured
+from harness.plan.plan import plan
 from harness.problems import TabRepoTask, TabRepoTasks
-from harness.runs.components import component, configured
-from harness.runs.config import compose
-from harness.runs.plan import plan
 from harness.sources import tabrepo, tabrepo_fetch
 from harness.sources.tabrepo import Repository
 

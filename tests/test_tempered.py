@@ -12,9 +12,9 @@ import harness
 from harness import BadInputError
 from harness.common.seeds import data_rng
 from harness.math import estimands
+from harness.plan.components import configured
 from harness.problems import Beta, Dirichlet, TemperedDirichlet
 from harness.problems.maps import LogitAffine, Power
-from harness.runs.components import configured
 
 SIMPLEX = [f"simplex{k}_popordanoska2024" for k in (2, 3, 4, 5, 10, 20)] + ["simplex5_gruber2025"]
 PEAKED = pytest.param("simplex5_gruber2025", marks=pytest.mark.slow)  # whose truths take long

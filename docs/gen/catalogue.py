@@ -11,9 +11,9 @@ from marks import table
 import harness.calibrators
 import harness.estimators
 import harness.problems
+from harness.configure import catalogue
+from harness.configure.options import option
 from harness.estimators.base import EstimatorSpec
-from harness.runs import catalogue
-from harness.runs.options import option
 
 NO_CLASSES = ("Estimate", "Truth", "paired_difference")  # in __all__ beside the classes
 

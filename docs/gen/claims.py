@@ -8,8 +8,8 @@ import textwrap
 import pandas as pd
 from marks import DOCS, table
 
-from harness.report import counted
-from harness.runs.catalogue import papers
+from harness.configure.catalogue import papers
+from harness.evaluate import counted
 
 RESULTS = DOCS.parent / "results"
 COUNTED = {"holds": "hold", "fails": "fail", "undecided": "undecided", "not reproducible here": "not tested here"}

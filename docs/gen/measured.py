@@ -24,7 +24,7 @@ BINNING = {  # problem: what it stands for
 
 @functools.cache
 def _records() -> pd.DataFrame:
-    from harness.runs import baseline
+    from harness.records import baseline
 
     return baseline.load()
 

@@ -1,8 +1,9 @@
 """Figure 2: the three simulated problems, with Table 2's numbers beneath."""
 
 from experiments.berta2026 import table2
-from harness.report import items, panels
-from harness.report.shown import label
+from harness.evaluate import items
+from harness.evaluate.selection import label
+from harness.figures import panels
 
 table, reproduced = table2.table, table2.reproduced
 

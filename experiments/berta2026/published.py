@@ -4,10 +4,11 @@ groups, estimators that the paper leaves out, and how sure the ranking is."""
 import numpy as np
 import pandas as pd
 
-from experiments.berta2026 import table1
+from experiments.berta2026 import aggregation, table1
 from experiments.berta2026.published_runs import PARTITIONS
 from experiments.berta2026.table1 import APART, BY, COLUMNS, LEAST, MEANS, PAPER, PRIMARY, TIME
-from harness.report import aggregation, items, panels, reproduction, worded
+from harness.evaluate import items, reproduction, text_tables
+from harness.figures import panels
 
 FILTERS = {"groups above 0": 0.0, "groups above 0.01": 0.01, "groups above 0.05": 0.05}
 ONCE, TEN = "repeated rows once", "tasks with ten partitions"
@@ -75,7 +76,7 @@ def table(records, config):
     wide = aggregation.table(both, ["grouping", "classifier"], [*COLUMNS, TIME], heading)
     ranks = summary(records, config).query("grouping == @PAPER").drop_duplicates("classifier")
     texts = {(PAPER, r.classifier): f"{r.rank:.0f} ({r.rank_low:.0f} to {r.rank_high:.0f})" for r in ranks.itertuples()}
-    wide.insert(0, RANK, [texts.get(row, worded.DASH) for row in wide.index])
+    wide.insert(0, RANK, [texts.get(row, text_tables.DASH) for row in wide.index])
     return wide
 
 

@@ -1,7 +1,8 @@
 """Table 2: over- and under-confidence (L1 and its two parts) of three simulated problems, n = 5,000."""
 
-from harness.report import items, panels, reproduction, worded
-from harness.report.shown import label
+from harness.evaluate import items, reproduction, text_tables
+from harness.evaluate.selection import label
+from harness.figures import panels
 
 PAPER, N = "WS CatBoost", 5000  # the printed numbers' column in reported.csv, and their sample size
 PARTS = {"l1_over": "over", "l1_under": "under", "l1": "total"}
@@ -55,18 +56,20 @@ def table(records, config):
     """Rows (problem, part): truth, the paper's printed value (clipped at 0), and of every estimator mean +- standard error as it
     is and clipped as the paper clips it: the mean, not the single runs."""
     found, theirs, at = numbers(records, config), printed(), ["{row}"]
-    rows = worded.entries(found, at, "truth", "truth", None)
-    worded.entries(found, at, "paper", text=lambda r: "–", into=rows)
-    worded.entries(theirs[theirs["row"].isin(found["row"])], at, "paper", "value", None, 3, into=rows)
-    worded.entries(found, at, "{column}", into=rows)
-    worded.entries(found.assign(mean=found["mean"].clip(lower=0.0)), at, "{column}, clipped", error=None, digits=3, into=rows)
+    rows = text_tables.entries(found, at, "truth", "truth", None)
+    text_tables.entries(found, at, "paper", text=lambda r: "–", into=rows)
+    text_tables.entries(theirs[theirs["row"].isin(found["row"])], at, "paper", "value", None, 3, into=rows)
+    text_tables.entries(found, at, "{column}", into=rows)
+    text_tables.entries(
+        found.assign(mean=found["mean"].clip(lower=0.0)), at, "{column}, clipped", error=None, digits=3, into=rows
+    )
     for r in items.together(*without(records, config)).itertuples():
         if r.column not in rows.setdefault((r.row,), {}):
             rows[r.row,] |= {r.column: r.why.split(":")[0], f"{r.column}, clipped": "–"}
     names = [name + end for name in items.labels(config, "estimator") for end in ("", ", clipped")]
     rows = {tuple(row.rsplit(", ", 1)): entries for (row,), entries in rows.items()}
     heading = "l1: mean ± standard error; clipped: max(mean, 0), as the paper prints it"
-    return worded.wide(rows, ["problem", "part"], heading, ["truth", "paper", *names])
+    return text_tables.wide(rows, ["problem", "part"], heading, ["truth", "paper", *names])
 
 
 def reproduced(records, config):

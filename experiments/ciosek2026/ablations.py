@@ -3,9 +3,10 @@
 A bound adds worst cases, so most terms can be left out on most problems without a miss. A term counts as detected where the bound
 without it covers less than 1 - delta - 3 standard errors."""
 
-from experiments.ciosek2026 import bounds
+from experiments.ciosek2026 import bounds, coverage_plot
 from harness.estimators.certified.base import VARIANTS
-from harness.report import coverage_plot, items, panels, worded
+from harness.evaluate import items, text_tables
+from harness.figures import panels
 
 
 def render(records, config):
@@ -33,7 +34,7 @@ def table(records, config):
         lowest = part.loc[part.groupby("variant", sort=False)["coverage"].idxmin()]
         rows["lowest of all", bound, "–", f"{level:g}"] = coverage_plot.variants_entries(lowest, part)
     heading = "share of samples whose bound holds the true value, terms left out"
-    return worded.wide(rows, ["problem", "bound", "n", "level"], heading, (*VARIANTS, "smallest that passes", "detected"))
+    return text_tables.wide(rows, ["problem", "bound", "n", "level"], heading, (*VARIANTS, "smallest that passes", "detected"))
 
 
 def reproduced(records, config):

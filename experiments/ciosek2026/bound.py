@@ -5,7 +5,8 @@ import numpy as np
 import pandas as pd
 
 from experiments.ciosek2026 import bounds
-from harness.report import items, panels, worded
+from harness.evaluate import items, text_tables
+from harness.figures import panels
 
 AT, SHIFT, PAPER_STYLE = 10_000_000, "mean_shift", "nw_kfold_first_order"
 LEVEL = 0.02  # of the bound that the paper reaches at n = AT
@@ -51,13 +52,13 @@ def table(records, config):
     """By problem and bound: mean bound at every n, the true value, h, E|S - S0| and 1.166 h."""
     found, moved = measured(records)
     means = bounds.named(items.means(found, ["problem", "estimator", "truth", "n"]).sort_values("n"), config)
-    rows = worded.entries(means, ("{function}", "{bound}"), "n = {n:,}")
+    rows = text_tables.entries(means, ("{function}", "{bound}"), "n = {n:,}")
     for r in means.drop_duplicates(["problem", "estimator"]).itertuples():
         distance, h = moved.loc[r.problem]
-        rows[r.function, r.bound] |= {"true value": worded.entry(r.truth), "h": f"{h:.6g}" if h == h else "–"}
-        rows[r.function, r.bound] |= {"E|S - S0|": worded.entry(distance), "1.166 h": worded.entry(1.16624361 * h)}
+        rows[r.function, r.bound] |= {"true value": text_tables.entry(r.truth), "h": f"{h:.6g}" if h == h else "–"}
+        rows[r.function, r.bound] |= {"E|S - S0|": text_tables.entry(distance), "1.166 h": text_tables.entry(1.16624361 * h)}
     heading = "mean bound ± standard error over the samples, level 95 %"
-    return worded.wide(rows, ["predictions", "bound"], heading, worded.size_columns(found))
+    return text_tables.wide(rows, ["predictions", "bound"], heading, text_tables.size_columns(found))
 
 
 def reproduced(records, config):

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from harness.report import items, rates
-from harness.report.shown import label
-from harness.report.style import COLOURS
+from harness.evaluate import items, rates
+from harness.evaluate.selection import label
+from harness.figures.style import COLOURS
 
 # By estimator: its name in figures; colour by family, line and marker (the paper's form is solid, full); the exponent of n in
 # theory; the paper's name of its three bounds.

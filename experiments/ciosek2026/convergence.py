@@ -5,7 +5,8 @@ import numpy as np
 import pandas as pd
 
 from experiments.ciosek2026 import bounds
-from harness.report import items, panels, rates, reproduction, worded
+from harness.evaluate import items, rates, reproduction, text_tables
+from harness.figures import panels
 
 THE_FOUR = ("score_sine", "score_sigmoid", "score_steps", "score_waves")
 ENDS, THEORY = ("slope, steepest", "slope, flattest"), "slope, theory"
@@ -79,14 +80,14 @@ def table(records, config):
     fits = rates.excess_slopes(items.with_number(records, "l1")).set_index(["problem", "estimator"])
     for r in means.drop_duplicates(["problem", "estimator"]).itertuples():
         fit, (low, high) = fits.loc[(r.problem, r.estimator)], paper_range(r.estimator)
-        row = rows[r.function, r.bound] = {"CE": worded.entry(r.truth)}
+        row = rows[r.function, r.bound] = {"CE": text_tables.entry(r.truth)}
         if r.kind in ("upper", "lower"):
-            row |= worded.slope_entries(fit)
+            row |= text_tables.slope_entries(fit)
             row |= {"theory": bounds.said(r.estimator, "theory", "–"), "paper's range": f"{low} to {high}" if low == low else "–"}
             row["verdict"] = verdict(fit["slope"], r.estimator)
     heading = "slope of log(mean of bound - CE) on log n, ± jackknife error; mean bounds"
-    rows = worded.entries(means, ("{function}", "{bound}"), "n = {n:,}", into=rows)
-    return worded.wide(rows, ["function", "bound"], heading)
+    rows = text_tables.entries(means, ("{function}", "{bound}"), "n = {n:,}", into=rows)
+    return text_tables.wide(rows, ["function", "bound"], heading)
 
 
 def paper_range(estimator):

@@ -1,9 +1,9 @@
 """How often each certified bound or interval holds the true value. Nearly all cover always, as they add worst cases of several
 terms: what this can and cannot tell is in `ablations`."""
 
-from experiments.ciosek2026 import bounds
-from harness.report import coverage_plot, items, rates, worded
-from harness.runs.records import has_number
+from experiments.ciosek2026 import bounds, coverage_plot
+from harness.evaluate import items, rates, text_tables
+from harness.records.schema import has_number
 
 
 def measured(records):
@@ -24,7 +24,7 @@ def table(records, config):
     parts = found.groupby(["function", "bound", found["level"].map("{:g}".format)], sort=False)
     rows = {key: coverage_plot.entries(part) for key, part in parts}
     heading = "share of samples whose bound holds the true value"
-    return worded.wide(rows, ["problem", "bound", "level"], heading, worded.size_columns(found))
+    return text_tables.wide(rows, ["problem", "bound", "level"], heading, text_tables.size_columns(found))
 
 
 def reproduced(records, config):

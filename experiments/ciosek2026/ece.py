@@ -5,8 +5,9 @@ import numpy as np
 import pandas as pd
 
 from experiments.ciosek2026 import bounds
-from harness.report import items, panels, rates, worded
-from harness.report.style import COLOURS
+from harness.evaluate import items, rates, text_tables
+from harness.figures import panels
+from harness.figures.style import COLOURS
 
 FIXED, GROWING = "binned15", "binned, n^(1/3) bins"
 NAMES = {FIXED: "ECE, 15 bins", GROWING: "ECE, n^(1/3) bins"}
@@ -59,12 +60,16 @@ def table(records, config):
     means = means.merge(intervals(records), "left").sort_values("n", kind="stable")
     for r in items.in_order(means, config, "problem").itertuples():
         text, row = NAMES[r.estimator], rows.setdefault((bounds.function(r.problem, config), f"{r.n:,}"), {})
-        row |= {"truth": worded.entry(r.truth), text: worded.entry(r.mean, r.sd), f"{text} - truth": f"{r.mean - r.truth:+.4f}"}
+        row |= {
+            "truth": text_tables.entry(r.truth),
+            text: text_tables.entry(r.mean, r.sd),
+            f"{text} - truth": f"{r.mean - r.truth:+.4f}",
+        }
         if r.low == r.low:
             row |= {"certified interval": f"{r.low:.4f} to {r.high:.4f}", "covers": f"{r.covers:.3f}"}
     first = ["truth", *(column for text in NAMES.values() for column in (text, f"{text} - truth"))]
     heading = "estimates: mean ± standard deviation of one sample; interval: mean ends, 95 %"
-    return worded.wide(rows, ["function", "n"], heading, first)
+    return text_tables.wide(rows, ["function", "n"], heading, first)
 
 
 def reproduced(records, config):

@@ -6,9 +6,10 @@ draws. For networks trained with the perturbation it is less their own perturbed
 import numpy as np
 import pandas as pd
 
+from experiments.ciosek2026 import perturbations
+from harness.evaluate import items, rates, text_tables
+from harness.evaluate.selection import label
 from harness.math.sech_noise import width_of
-from harness.report import items, perturbations, rates, worded
-from harness.report.shown import label
 
 LIMIT = 0.001  # "< 0.001" at h = 2^-6
 CLAIMED, NOTABLE = 2.0**-6, 2.0**-4
@@ -49,7 +50,7 @@ def table(records, config):
     rows = {key: rows[key] for key in sorted(rows, key=lambda key: (order.index(key[0]), key))}
     rows = rows or {("–", "–", "–"): {"AUROC": "none: there are no predictions"}}
     heading = "decrease of the AUROC: mean ± standard error over classes, tables or seeds"
-    return worded.wide(rows, ["predictions", "of", "trained"], heading, ["AUROC", *widths])
+    return text_tables.wide(rows, ["predictions", "of", "trained"], heading, ["AUROC", *widths])
 
 
 def reproduced(records, config):

@@ -3,9 +3,9 @@ sizes up to 10^7, of one machine that it does not name; whether for one function
 
 import pandas as pd
 
-from experiments.ciosek2026 import bounds
-from harness.report import costs, items, worded
-from harness.report.style import COLOURS
+from experiments.ciosek2026 import bounds, costs
+from harness.evaluate import items, text_tables
+from harness.figures.style import COLOURS
 
 PRINTED = "64 repeats, n up to 10,000,000"
 
@@ -36,7 +36,7 @@ def table(records, config):
     rows["the runs, wall-clock seconds, samples drawn"] = {"all n": f"{wall:.3g}" if wall == wall else "–"}
     rows["paper, about"] = {"all n": f"{paper:.3g}"}
     heading = f"seconds for {count} functions and {found['rep'].nunique()} samples each"
-    return worded.wide(rows, ["what"], heading, worded.size_columns(found))
+    return text_tables.wide(rows, ["what"], heading, text_tables.size_columns(found))
 
 
 def reproduced(records, config):

@@ -3,8 +3,9 @@
 import pandas as pd
 
 from experiments.ciosek2026 import bounds
-from harness.report import items, panels, rates, worded
-from harness.report.style import COLOURS
+from harness.evaluate import items, rates, text_tables
+from harness.figures import panels
+from harness.figures.style import COLOURS
 
 FROM = 10_000  # the claim is for n from here on
 PAIRS = {  # (derived, paper-style): colour, line and marker
@@ -45,9 +46,9 @@ def table(records, config):
         text = " / ".join(bounds.plain(e, config) for e in pair.split(" / "))
         row = rows[bounds.function(problem, config), text] = {"verdict": rates.smaller_on_all(part, FROM, "tighter")}
         for r in part.itertuples():
-            row[f"n = {r.n:,}"] = worded.entry(r.mean, r.se, 3) + f" (max. {r.largest:.3f})" if r.reps else "both vacuous"
+            row[f"n = {r.n:,}"] = text_tables.entry(r.mean, r.se, 3) + f" (max. {r.largest:.3f})" if r.reps else "both vacuous"
     heading = "ratio of the mean bounds ± jackknife error (largest ratio on one sample)"
-    return worded.wide(rows, ["function", "derived / paper-style"], heading)
+    return text_tables.wide(rows, ["function", "derived / paper-style"], heading)
 
 
 def reproduced(records, config):

@@ -3,7 +3,8 @@
 The paper prints none of it.
 """
 
-from harness.report import items, panels, tables
+from harness.evaluate import items, tables
+from harness.figures import panels
 
 __all__ = ["render", "summary", "table"]
 BASES = ("kde", "kkr", "ukkr")

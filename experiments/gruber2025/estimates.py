@@ -8,7 +8,8 @@ import numpy as np
 
 from experiments.gruber2025 import tuned
 from experiments.gruber2025.tuned import BASES, OURS, PAPER, PLACE, PUBLISHED, TWIN, beside, models_of, summary
-from harness.report import items, panels, worded
+from harness.evaluate import items, text_tables
+from harness.figures import panels
 
 __all__ = ["render", "reproduced", "summary", "table"]
 SPREAD = " (standard deviation)"
@@ -52,11 +53,11 @@ def table(records, config):
     """Rows (network, estimator): the paper's point; ours as published and corrected, +- standard deviation over the folds; the
     published kde times sqrt(1 - q), which is left if the points that it drops count as calibrated (q: of the test part)."""
     both, rows, _ = beside(records, config, "rms", "rms_sd", SPREAD)
-    worded.entries(both.assign(se=both["se"].where(both["kind"].ne(PAPER))), PLACE, "{kind}", into=rows)
+    text_tables.entries(both.assign(se=both["se"].where(both["kind"].ne(PAPER))), PLACE, "{kind}", into=rows)
     lost = both[both["base"].eq("kde") & both["kind"].eq(PUBLISHED) & both["dropped"].gt(0.0)]
-    worded.entries(lost.assign(left=lost["mean"] * np.sqrt(1 - lost["dropped"])), PLACE, LEFT, "left", None, into=rows)
+    text_tables.entries(lost.assign(left=lost["mean"] * np.sqrt(1 - lost["dropped"])), PLACE, LEFT, "left", None, into=rows)
     heading = "root mean squared calibration error: mean over folds of the root ± standard deviation over folds"
-    return worded.wide(rows, ["network", "estimator"], heading, [PAPER, *OURS, LEFT])
+    return text_tables.wide(rows, ["network", "estimator"], heading, [PAPER, *OURS, LEFT])
 
 
 def reproduced(records, config):

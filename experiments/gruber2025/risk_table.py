@@ -6,7 +6,8 @@
 
 from experiments.gruber2025 import tuned
 from experiments.gruber2025.tuned import LOST, OURS, PAPER, PLACE, PUBLISHED, STYLES, TWIN, beside, models_of, summary
-from harness.report import items, panels, worded
+from harness.evaluate import items, text_tables
+from harness.figures import panels
 
 __all__ = ["render", "reproduced", "summary", "table"]
 ERROR = " (standard error)"
@@ -65,16 +66,16 @@ def table(records, config):
     number without it; and 100 times the top-label Brier score, which the root risk of a scalar notion is close to, whatever the
     estimator."""
     both, rows, _ = beside(records, config, *RISK)
-    worded.entries(both, PLACE, "{kind}", digits=2, into=rows)
+    text_tables.entries(both, PLACE, "{kind}", digits=2, into=rows)
     held = items.with_diagnostics(items.values(records, config, ["accuracy"], "top_label"), "saturated_share")
     shares = held.sort_values("n").drop_duplicates("model", keep="last").set_index("model")["saturated_share"]
     brier = items.values(records, config, ["brier"], "top_label").groupby("model")["value"].mean()
     q = both["model"].map(shares).where(both["base"].eq("kde") & both["kind"].eq(PUBLISHED))
     values = (q, 1 / (1 - q), both["mean"] * (1 - q), 100 * both["model"].map(brier))
     for name, value, digits in zip(LOST, values, (4, 3, 2, 2)):
-        worded.entries(both.assign(mean=value)[value.notna()], PLACE, name, error=None, digits=digits, into=rows)
+        text_tables.entries(both.assign(mean=value)[value.notna()], PLACE, name, error=None, digits=digits, into=rows)
     heading = "root of the cross-validated risk x 100: mean ± standard error over the folds"
-    return worded.wide(rows, ["network", "estimator"], heading, ["paper", *OURS, *LOST])
+    return text_tables.wide(rows, ["network", "estimator"], heading, ["paper", *OURS, *LOST])
 
 
 def reproduced(records, config):

@@ -3,8 +3,9 @@
 import pandas as pd
 
 from experiments.gruber2025.tuned import BASES, PAPER, PUBLISHED, STYLES, with_base
-from harness.report import items, panels, worded
-from harness.report.shown import DASH
+from harness.evaluate import items, text_tables
+from harness.evaluate.selection import DASH
+from harness.figures import panels
 
 TOTAL = "all of them"
 ROWS = [*BASES, TOTAL]
@@ -51,7 +52,7 @@ def table(records, config):
     }  # fmt: skip
     rows = pd.DataFrame(columns).replace("nan", DASH).loc[ROWS].to_dict("index")
     heading = "seconds per network; ours: CPU seconds, mean over " + (", ".join(dict.fromkeys(cost["model"])) or "none")
-    return worded.wide(rows, ["estimator"], heading)
+    return text_tables.wide(rows, ["estimator"], heading)
 
 
 def reproduced(records, config):

@@ -2,8 +2,9 @@
 
 import pandas as pd
 
-from harness.report import items, tuned_numbers
-from harness.report.style import COLOURS
+from experiments.gruber2025 import tuned_numbers
+from harness.evaluate import items
+from harness.figures.style import COLOURS
 
 BASES = ("15 bins", "bins", "kde", "kkr", "ukkr")
 KINDS = {", corrected": "corrected", ", own split": "corrected, own split"}  # by the end of the label; else as published

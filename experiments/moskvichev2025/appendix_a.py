@@ -3,8 +3,9 @@ against p, the paper's formulas (that of ECE has p and 1 - p exchanged), and wha
 
 from experiments.moskvichev2025 import metrics
 from harness.estimators.population_metrics import SIZES
-from harness.report import items, panels, worded
-from harness.report.style import COLOURS
+from harness.evaluate import items, text_tables
+from harness.figures import panels
+from harness.figures.style import COLOURS
 
 METRICS, FORMULA, RIDGE = ("CKCE", "JKCE", "ECE"), "ECE, paper's formula", "CKCE, ridge of n = {:,}"
 
@@ -52,10 +53,10 @@ def render(records, config):
 def table(records, config):
     """Rows p: exact values, the paper's formula for ECE, CKCE with its ridge, mean estimates +- standard deviation."""
     known, formulas, first = exact(records), printed(config), [*METRICS, FORMULA, RIDGE.format(1000)]
-    rows = worded.entries(known[known["column"].isin(first)], ["{p:.2f}"], "{column}", "value", None)
-    worded.entries(formulas[formulas["column"].eq("ECE")], ["{p:.2f}"], FORMULA, "value", None, into=rows)
-    worded.entries(estimates(records, config), ["{p:.2f}"], "{column}, n = {n:,}", "mean", "sd", into=rows)
-    return worded.wide(rows, ["p"], "exact; estimates: mean ± standard deviation", first)
+    rows = text_tables.entries(known[known["column"].isin(first)], ["{p:.2f}"], "{column}", "value", None)
+    text_tables.entries(formulas[formulas["column"].eq("ECE")], ["{p:.2f}"], FORMULA, "value", None, into=rows)
+    text_tables.entries(estimates(records, config), ["{p:.2f}"], "{column}, n = {n:,}", "mean", "sd", into=rows)
+    return text_tables.wide(rows, ["p"], "exact; estimates: mean ± standard deviation", first)
 
 
 def reproduced(records, config):

@@ -4,10 +4,11 @@ replication, with their CKCE; beside it what all three metrics, of which the pap
 import numpy as np
 
 from experiments.moskvichev2025 import metrics
-from harness.report import items, panels, worded
-from harness.report.shown import label
-from harness.report.style import COLOURS
-from harness.runs.records import has_number
+from harness.evaluate import items, text_tables
+from harness.evaluate.selection import label
+from harness.figures import panels
+from harness.figures.style import COLOURS
+from harness.records.schema import has_number
 
 
 def render(records, config):
@@ -36,11 +37,11 @@ def render(records, config):
 def table(records, config):
     """Rows model: mean +- standard deviation over the replications, and the first replication, by metric."""
     found = metrics.values(records, config)
-    rows = worded.entries(items.means(found, ["model", "column"]), ["{model}"], "{column}", error="sd")
+    rows = text_tables.entries(items.means(found, ["model", "column"]), ["{model}"], "{column}", error="sd")
     first = found[found["rep"].eq(found["rep"].min())]
-    rows = worded.entries(first, ["{model}"], "{column}, drawn", "value", None, into=rows)
+    rows = text_tables.entries(first, ["{model}"], "{column}, drawn", "value", None, into=rows)
     columns = [column + end for column in items.labels(config, "estimator") for end in ("", ", drawn")]
-    return worded.wide(rows, ["model"], "mean ± standard deviation over the replications", columns)
+    return text_tables.wide(rows, ["model"], "mean ± standard deviation over the replications", columns)
 
 
 def reproduced(records, config):

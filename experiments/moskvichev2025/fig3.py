@@ -4,8 +4,9 @@ four as it does on all images; or of several sets of four models (config["rankin
 import numpy as np
 
 from experiments.moskvichev2025 import metrics
-from harness.report import items, panels, ranking_plot, rankings, worded
-from harness.report.shown import label
+from harness.evaluate import items, rankings, text_tables
+from harness.evaluate.selection import label
+from harness.figures import panels, ranking_plot
 
 summary = rankings.summary
 FIRST, ALL, MARGINAL = "Marginal first", "all in order", "Marginal"
@@ -83,17 +84,17 @@ def table(records, config):
     def share(r):
         return rankings.entry(r) + (f", {r.incomplete} without a number" if r.incomplete else "")
 
-    rows = worded.entries(scored(records, config), ["{row}", "share of trials"], "{column}", text=share)
+    rows = text_tables.entries(scored(records, config), ["{row}", "share of trials"], "{column}", text=share)
     theirs = items.printed(config, "fig3")
     where = ["{row}", "the paper's networks"]
-    worded.entries(theirs[theirs["unit"].str.startswith("share")], where, "{column}", "value", None, 3, into=rows)
+    text_tables.entries(theirs[theirs["unit"].str.startswith("share")], where, "{column}", "value", None, 3, into=rows)
     trials, full = both(records, config)
     for model in items.labels(config, "problem"):
         here, there = (frame[frame["model"].eq(model)] for frame in (full, items.means(trials, ["model", "n", "column"])))
-        worded.entries(here, ["{model}", "all rows"], "{column}", "value", None, 5, into=rows)
-        worded.entries(there, ["{model}", "n = {n}"], "{column}", "mean", "sd", 5, into=rows)
+        text_tables.entries(here, ["{model}", "all rows"], "{column}", "value", None, 5, into=rows)
+        text_tables.entries(there, ["{model}", "n = {n}"], "{column}", "mean", "sd", 5, into=rows)
     heading = "share of trials [95 % Wilson interval]; estimates: mean ± standard deviation"
-    return worded.wide(rows, ["", "rows"], heading, items.labels(config, "estimator"))
+    return text_tables.wide(rows, ["", "rows"], heading, items.labels(config, "estimator"))
 
 
 def reproduced(records, config):

@@ -8,8 +8,9 @@ from scipy.special import expit
 
 from experiments.moskvichev2025 import metrics
 from harness.estimators.population_metrics import GAMMA, RIDGES
-from harness.report import items, panels, worded
-from harness.report.style import COLOURS
+from harness.evaluate import items, text_tables
+from harness.figures import panels
+from harness.figures.style import COLOURS
 
 METRICS = {"CKCE": "CKCE", "JKCE": "JKCE", "ECE": "ECE, thirds"}  # {metric: what it converges to}
 SHIFT = {"alpha": "location", "scale": "scale", "model_slope": "model_slope", "truth_slope": "truth_slope"}
@@ -75,12 +76,12 @@ def table(records, config):
         line = means[means["column"].eq(column)]
         noise = 100 * (line["sd"] / line["mean"].abs()).mean()
         rows["estimates (mean)", column] = {
-            **worded.extremes(line, "mean", "alpha"),
-            "sd of one draw, %": worded.entry(noise, digits=0),
+            **text_tables.extremes(line, "mean", "alpha"),
+            "sd of one draw, %": text_tables.entry(noise, digits=0),
         }
     for column, line in known.groupby("column", sort=False):
-        rows["population", column.replace("ridge", f"gamma {GAMMA:g}, ridge")] = worded.extremes(line, "value", "alpha")
-    return worded.wide(rows, ["", "metric"], "over the locations: smallest, largest, and their ratio")
+        rows["population", column.replace("ridge", f"gamma {GAMMA:g}, ridge")] = text_tables.extremes(line, "value", "alpha")
+    return text_tables.wide(rows, ["", "metric"], "over the locations: smallest, largest, and their ratio")
 
 
 def reproduced(records, config):

@@ -5,8 +5,9 @@
 
 import numpy as np
 
-from harness.report import items, panels, rankings, worded
-from harness.report.shown import label
+from harness.evaluate import items, rankings, text_tables
+from harness.evaluate.selection import label
+from harness.figures import panels
 
 NAME = r"^[^/]+/(?P<network>.+?)(?:_seed(?P<seed>\d+))?_brightness(?P<percent>[+-]\d+)$"
 COUNTED = "smaller than the others at"
@@ -54,7 +55,7 @@ def table(records, config):
         for network, line in mine.groupby("network", sort=False):
             low, high, percent = line["mean"].min(), line["mean"].max(), line["percent"]
             shown = line[percent.isin([percent.min(), 0.0, percent.max()])]
-            worded.entries(shown, ["{title}", "{network}"], "{percent:+g} %", text=entry, into=rows)
+            text_tables.entries(shown, ["{title}", "{network}"], "{percent:+g} %", text=entry, into=rows)
             ratio, smaller = (
                 f"{high / low:.2f}" if low > 0 else "–",
                 f"{rankings.times_smallest(mine, network, *BY)} of {len(line)}",
@@ -65,7 +66,7 @@ def table(records, config):
             rows[r.column, "the paper's ViT, by its text"] = {COUNTED: f"{r.value:g} of 11"}
         rows = dict(sorted(rows.items(), key=lambda row: list(SHOWN.values()).index(row[0][0])))
     heading = "mean ± standard error over the seeds; the last column counts levels of the means"
-    return worded.wide(rows, ["estimator", "network"], heading, none="none: there are no predictions")
+    return text_tables.wide(rows, ["estimator", "network"], heading, none="none: there are no predictions")
 
 
 def reproduced(records, config):

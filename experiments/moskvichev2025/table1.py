@@ -3,9 +3,10 @@
 import numpy as np
 
 from experiments.moskvichev2025 import metrics
-from harness.report import items, panels, worded
-from harness.report.shown import label
-from harness.runs.records import has_number
+from harness.evaluate import items, text_tables
+from harness.evaluate.selection import label
+from harness.figures import panels
+from harness.records.schema import has_number
 
 SCALES = {"accuracy": 1.0, "cross entropy": 1.0, "CKCE": 10.0, "JKCE": 100.0, "ECE": 1.0}
 
@@ -71,10 +72,10 @@ def table(records, config):
     for column in dict.fromkeys([*SCALES, *items.labels(config, "estimator")]):
         name = column + (f" x {scale(column):g}" if scale(column) != 1 else "")
         for model in models:
-            mine = worded.entry(ours.get((model, column), np.nan)).replace("-0.0000", "0.0000")
-            reported = worded.entry(theirs.get((model, column), np.nan), digits=3)
+            mine = text_tables.entry(ours.get((model, column), np.nan)).replace("-0.0000", "0.0000")
+            reported = text_tables.entry(theirs.get((model, column), np.nan), digits=3)
             rows[model][name] = f"{reported} / {mine}" if alike else reported if model in set(printed["model"]) else mine
-    return worded.wide(rows, ["model"], "paper / ours" if alike else "on all rows; the last rows are the paper's")
+    return text_tables.wide(rows, ["model"], "paper / ours" if alike else "on all rows; the last rows are the paper's")
 
 
 def reproduced(records, config):

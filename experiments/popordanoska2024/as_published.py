@@ -5,7 +5,8 @@ bandwidth 0.02 of the tables, via the risk, most of what the tables print. Simul
 """
 
 from experiments.popordanoska2024 import curves
-from harness.report import items, panels, worded
+from harness.evaluate import items, text_tables
+from harness.figures import panels
 
 summary = curves.summary
 
@@ -43,13 +44,13 @@ def table(records, config):
     found, key = measured(records, config), ("model", "n", "column")
     found[["mean", "se", "truth", "theirs"]] *= 100
     shown = {"": ("mean", "se", 3), ", true value": ("truth", None, 3), f", {curves.THEIRS}": ("theirs", None, 3)}
-    rows = worded.columns(found, key, {"{short} x 100" + name: how for name, how in shown.items()})
+    rows = text_tables.columns(found, key, {"{short} x 100" + name: how for name, how in shown.items()})
     half = found[found["estimand"].isin(list(curves.UNIT))]
     half = half.assign(mean=half["mean"] / 2, se=half["se"] / 2)
-    worded.columns(half, key, {"{short} x 100, one column": ("mean", "se", 3)}, into=rows)
+    text_tables.columns(half, key, {"{short} x 100, one column": ("mean", "se", 3)}, into=rows)
     columns = sorted(dict.fromkeys(c for row in rows.values() for c in row), key=lambda c: (c[0] != "K", len(c)))
     heading = "kl and squared L2 (two columns where not said otherwise): mean ± standard error"
-    return worded.wide(rows, ["problem", "n", "estimator"], heading, columns)
+    return text_tables.wide(rows, ["problem", "n", "estimator"], heading, columns)
 
 
 def reproduced(records, config):

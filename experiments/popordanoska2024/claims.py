@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from experiments.popordanoska2024 import bias_rate, curves, fig3, fig5, fig6, table2, table5
+from experiments.popordanoska2024 import bias_rate, curves, fig3, fig5, fig6, networks, table2, table5
 from experiments.popordanoska2024.fig2 import BINNED, DIRECT, RISK
-from harness.report import claims, items, networks, rates, reproduction
-from harness.report.claims import OURS, PAPER
+from harness.evaluate import claims, items, rates, reproduction
+from harness.evaluate.claims import OURS, PAPER
 
 PAPER_ID = "popordanoska2024"
 SETS = {"digits": "digits/", "CIFAR-10": "cifar10_"}  # how the ids of networks at hand begin
@@ -191,7 +191,7 @@ def of_rates(records, config):
 
 def options(name):
     """The estimators of an experiment of this paper, as configured."""
-    from harness.runs.config import compose
+    from harness.configure.compose import compose
 
     return compose([f"experiment={PAPER_ID}_{name}"])["estimator"]
 

@@ -7,9 +7,10 @@ same on one column and on two. Everything in this folder is shown in their unit.
 
 import numpy as np
 
-from harness.report import items, panels
-from harness.report.evaluation import evaluate
-from harness.report.shown import label
+from harness.evaluate import items
+from harness.evaluate.evaluation import evaluate
+from harness.evaluate.selection import label
+from harness.figures import panels
 
 VECTOR = "vector_truth_popordanoska2024"  # what the authors take for the truth: an estimator of no figure
 AUTHORS = "_popordanoska2024"  # estimators whose ids end so give the authors' unit already,

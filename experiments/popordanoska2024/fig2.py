@@ -5,8 +5,9 @@ well, where from 3,000 samples on bins do better than the kernel.
 """
 
 from experiments.popordanoska2024 import curves
-from harness.report import items, panels, rates, worded
-from harness.report.shown import label
+from harness.evaluate import items, rates, text_tables
+from harness.evaluate.selection import label
+from harness.figures import panels
 
 summary = curves.summary
 RISK, DIRECT = "kde_risk_schedule_popordanoska2024", "kde_direct_schedule_popordanoska2024"
@@ -64,12 +65,12 @@ def table(records, config):
     shown = {f"{{column}}{suffix}": ("mean", "se")}
     if which == "fig2c":
         shown = {"{column}, bias": ("bias", "se"), "{column}, %": ("relative", "relative_se", 0)}
-    rows = worded.columns(found, ("model", "n"), {f"true value{suffix}": ("truth", None), **shown})
+    rows = text_tables.columns(found, ("model", "n"), {f"true value{suffix}": ("truth", None), **shown})
     for column, (estimand, first, second) in CONTESTS[which].items():
         fine = curves.in_two_columns(items.with_number(records, estimand))
         for (problem, n), d in rates.gap(fine, first, second).iterrows():
-            rows[label(config, "problem", problem), n][column] = worded.entry(d["gap"], d["se"])
-    return worded.wide(rows, ["problem", "n"], "kl: mean ± standard error; squared L2 on two columns")
+            rows[label(config, "problem", problem), n][column] = text_tables.entry(d["gap"], d["se"])
+    return text_tables.wide(rows, ["problem", "n"], "kl: mean ± standard error; squared L2 on two columns")
 
 
 def reproduced(records, config):

@@ -7,7 +7,9 @@ Estimated, it need not be; the table counts how often it is.
 import numpy as np
 import pandas as pd
 
-from harness.report import items, networks, panels, worded
+from experiments.popordanoska2024 import networks
+from harness.evaluate import items, text_tables
+from harness.figures import panels
 
 HIDDEN = {f"layer{i}": f"layer {i}" for i in (1, 2, 3, 4)}
 NAMES = {**HIDDEN, "output": "the output"}
@@ -67,9 +69,9 @@ def table(records, config):
     for column in items.labels(config, "estimator", sharpness["column"]):
         mine = falls[falls["column"].eq(column)]
         counts = mine.groupby("epoch")["falls"].agg(["sum", "size"]).reset_index().assign(column=column)
-        worded.entries(counts, KEY, FALLS, text=lambda r: f"{r.sum} of {r.size}", into=rows)
-        worded.entries(accuracy.assign(column=column), KEY, "accuracy", digits=1, into=rows)
-        worded.entries(networks.of(sharpness, L2, column=column), KEY, "{name}", digits=3, into=rows)
+        text_tables.entries(counts, KEY, FALLS, text=lambda r: f"{r.sum} of {r.size}", into=rows)
+        text_tables.entries(accuracy.assign(column=column), KEY, "accuracy", digits=1, into=rows)
+        text_tables.entries(networks.of(sharpness, L2, column=column), KEY, "{name}", digits=3, into=rows)
         pairs = zip(HIDDEN, list(HIDDEN)[1:])
         rows[column, "all"] = {NAMES[b]: f"≤ {NAMES[a]}: {(mine[b] <= mine[a]).sum()} of {len(mine)}" for a, b in pairs}
         rows[column, "all"][FALLS] = f"{mine['falls'].sum()} of {len(mine)} ({100 * mine['falls'].mean():.0f} %)"

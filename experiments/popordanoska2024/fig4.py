@@ -9,7 +9,8 @@ import numpy as np
 from experiments.popordanoska2024 import curves
 from experiments.popordanoska2024.curves import THEIRS
 from experiments.popordanoska2024.fig2 import DIRECT, RISK
-from harness.report import items, panels, worded
+from harness.evaluate import items, text_tables
+from harness.figures import panels
 
 summary = curves.summary
 ROWS = ("l2_squared", "kl")
@@ -50,7 +51,7 @@ def table(records, config):
         "{column}, bias %": ("relative", "relative_se", 0),
     }
     heading = "kl and l2_squared (two columns): mean ± standard error; relative bias against the true value"
-    return worded.wide(worded.columns(found, ("short", "model", "n"), shown), ["estimand", "problem", "n"], heading)
+    return text_tables.wide(text_tables.columns(found, ("short", "model", "n"), shown), ["estimand", "problem", "n"], heading)
 
 
 def reproduced(records, config):

@@ -6,8 +6,9 @@ data, whose truth is known, the bias against the estimator's own last value vani
 
 import pandas as pd
 
-from experiments.popordanoska2024 import curves
-from harness.report import items, networks, panels, worded
+from experiments.popordanoska2024 import curves, networks
+from harness.evaluate import items, text_tables
+from harness.figures import panels
 
 summary = curves.summary
 RISK = "kde_popordanoska2024"
@@ -59,7 +60,7 @@ def table(records, config):
         "{short}, % from own last": ("drift", "drift_se", 1),
         "{short}, % from truth": ("relative", "relative_se", 0),
     }
-    rows = worded.columns(found, ("{model}", "{column}", "n"), shown)
+    rows = text_tables.columns(found, ("{model}", "{column}", "n"), shown)
     heading = "kl and squared L2 (two columns): mean ± standard error over random orders of the images"
     return networks.wide(rows, ["problem", "estimator", "n"], heading if rows else "kl: no number")
 

@@ -6,8 +6,10 @@ one network's curves; here they are means over networks, and nothing is smoothed
 
 import pandas as pd
 
-from harness.report import items, networks, panels, worded
-from harness.report.networks import of
+from experiments.popordanoska2024 import networks
+from experiments.popordanoska2024.networks import of
+from harness.evaluate import items, text_tables
+from harness.figures import panels
 
 PARTS = {"train": "training", "val": "validation"}
 PANELS = {
@@ -72,7 +74,7 @@ def table(records, config):
     """`changes` by estimator. The first error, of a network that says 1/2 of everything, is small too and may be the least."""
     found, rows = changes(records, config), {}
     for name, (text, digits, _) in CHANGES.items():
-        worded.entries(items.means(found, ["column"], name), ("{column}",), text, digits=digits, into=rows)
+        text_tables.entries(items.means(found, ["column"], name), ("{column}",), text, digits=digits, into=rows)
     heading = "validation: epochs of the least, and rises in nats from the least log-loss to the last epoch; "
     return networks.wide(rows, ["estimator"], heading + "mean ± standard error")
 

@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from harness.report import items, networks, panels, rates, worded
+from experiments.popordanoska2024 import networks
+from harness.evaluate import items, rates, text_tables
+from harness.figures import panels
 
 FAR = 1.6  # snapshots with more than that times the least error, of either kind, are outside of the axes
 ERROR, LEVELS = "100 − accuracy (%)", ["estimator", "epoch"]
@@ -40,8 +42,8 @@ def render(records, config):
 def table(records, config):
     """Rows (estimator, epoch): validation error and calibration error, mean +- standard error over the seeds, and the front."""
     found, key = snapshots(records, config), ("{column}", "{epoch:g}")
-    rows = worded.columns(found, key, {ERROR: ("error", "error_se", 2), "KL calibration error": ("ce", "ce_se")})
-    worded.entries(found, key, "Pareto optimal", text=lambda r: "yes" if r.front else "–", into=rows)
+    rows = text_tables.columns(found, key, {ERROR: ("error", "error_se", 2), "KL calibration error": ("ce", "ce_se")})
+    text_tables.entries(found, key, "Pareto optimal", text=lambda r: "yes" if r.front else "–", into=rows)
     return networks.wide(rows, LEVELS, "validation: kl, mean ± standard error over the seeds")
 
 

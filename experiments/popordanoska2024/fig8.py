@@ -2,8 +2,10 @@
 
 import numpy as np
 
-from harness.report import class_diagrams, items, networks, panels
-from harness.report.shown import label
+from experiments.popordanoska2024 import class_diagrams, networks
+from harness.evaluate import items
+from harness.evaluate.selection import label
+from harness.figures import panels
 
 BINS, DIAGRAM = 10, "reliability10"
 

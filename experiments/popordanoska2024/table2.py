@@ -7,8 +7,9 @@ has 1 to 2 by that as well (experiment popordanoska2024_as_published), so that o
 
 import numpy as np
 
-from experiments.popordanoska2024 import curves
-from harness.report import items, networks, panels, worded
+from experiments.popordanoska2024 import curves, networks
+from harness.evaluate import items, text_tables
+from harness.figures import panels
 
 summary = curves.summary
 PUBLISHED = "kde_popordanoska2024"
@@ -48,13 +49,13 @@ def table(records, config):
     """Rows (network, method, variant): the mean with its change, by every estimator, and the printed numbers."""
 
     def ours(r):
-        return worded.entry(r.mean, r.se, 2) + (f" ({r.change:+.0f} %)" if r.change == r.change else "")
+        return text_tables.entry(r.mean, r.se, 2) + (f" ({r.change:+.0f} %)" if r.change == r.change else "")
 
     def theirs(r):
-        return f"{r.value:+.0f} %" if r.column.endswith("change") else worded.entry(r.value, r.plus_minus, 2)
+        return f"{r.value:+.0f} %" if r.column.endswith("change") else text_tables.entry(r.value, r.plus_minus, 2)
 
-    rows = worded.entries(measured(records, config), networks.INDEX, "{metric}, {column}", text=ours)
-    worded.entries(networks.printed(config, "table2"), networks.INDEX, "{column}, paper", text=theirs, into=rows)
+    rows = text_tables.entries(measured(records, config), networks.INDEX, "{metric}, {column}", text=ours)
+    text_tables.entries(networks.printed(config, "table2"), networks.INDEX, "{column}, paper", text=theirs, into=rows)
     return networks.of_methods(rows, config, "kl and squared L2 (two columns), x 100: mean ± standard error over seeds (change)")
 
 

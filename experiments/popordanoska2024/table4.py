@@ -3,7 +3,9 @@
 NLL and Brier score are of the whole vector (canonical notion), so the mean of -log p_y and of sum_j (p_j - 1{y = j})^2.
 """
 
-from harness.report import items, networks, panels, worded
+from experiments.popordanoska2024 import networks
+from harness.evaluate import items, text_tables
+from harness.figures import panels
 
 COLUMNS = {"accuracy": "Accuracy", "logloss": "NLL", "brier": "Brier"}
 AXIS = {"accuracy": "100 - accuracy (%)", "logloss": r"NLL $\times$ 100", "brier": r"Brier $\times$ 100"}
@@ -57,10 +59,10 @@ def render(records, config):
 def table(records, config):
     """Rows (network, method, variant): the three scores, the printed ones beside them where the networks are the paper's."""
     found, without = measured(records, config)
-    rows = worded.entries(found, networks.INDEX, "{column}", digits=2)
-    worded.entries(without, networks.INDEX, "{column}", text=lambda r: f"undefined ({r.seeds})", into=rows)
+    rows = text_tables.entries(found, networks.INDEX, "{column}", digits=2)
+    text_tables.entries(without, networks.INDEX, "{column}", text=lambda r: f"undefined ({r.seeds})", into=rows)
     paper = printed(config)
-    worded.entries(paper, networks.INDEX, "{column}, paper", "value", "plus_minus", 2, into=rows)
+    text_tables.entries(paper, networks.INDEX, "{column}, paper", "value", "plus_minus", 2, into=rows)
     known = list(dict.fromkeys(paper["column"]))
     heading = "accuracy, NLL and Brier score, x 100: mean ± standard error over seeds"
     return networks.of_methods(rows, config, heading, [c for name in known for c in (name, f"{name}, paper")])

@@ -7,8 +7,9 @@ bins. Rank 1 is the smallest error. The paper's point is that the three orders a
 import numpy as np
 import pandas as pd
 
-from experiments.popordanoska2024 import curves
-from harness.report import items, networks, panels, rates, worded
+from experiments.popordanoska2024 import curves, networks
+from harness.evaluate import items, rates, text_tables
+from harness.figures import panels
 
 summary = curves.summary
 KERNEL, BINS = "kde_popordanoska2024", "classwise_ece_popordanoska2024"
@@ -77,16 +78,16 @@ def table(records, config):
     rows = {}
     for found, end in ((measured(records, config), ""), (printed(config), ", paper")):
         alike = rates.rank_agreement(found, "network", ["label_of_class"], "metric", "CE_KL")
-        found = found.assign(text=[f"{worded.entry(r.mean, r.se, 2)} ({r.rank:.0f})" for r in found.itertuples()])
+        found = found.assign(text=[f"{text_tables.entry(r.mean, r.se, 2)} ({r.rank:.0f})" for r in found.itertuples()])
         found["alike"] = [alike.loc[place] for place in zip(found["network"], found["metric"])]
         key = ("{network}", "{metric}" + end)
-        worded.entries(found, key, "class {label_of_class}", text=lambda r: r.text, into=rows)
-        worded.entries(found, key, "ranks as CE_KL", "alike", None, 2, into=rows)
+        text_tables.entries(found, key, "class {label_of_class}", text=lambda r: r.text, into=rows)
+        text_tables.entries(found, key, "ranks as CE_KL", "alike", None, 2, into=rows)
     columns = [*sorted({c for row in rows.values() for c in row if c.startswith("class")}), "ranks as CE_KL"]
     order = networks.in_order([network for network, _ in rows], config)
     rows = dict(sorted(rows.items(), key=lambda row: order.index(row[0][0])))
     heading = "error of each class (rank): CE_KL x 100, CE_2^2 x 1000, CE_1 x 1000"
-    return worded.wide(rows, ["network", "metric"], heading, columns)
+    return text_tables.wide(rows, ["network", "metric"], heading, columns)
 
 
 def reproduced(records, config):

@@ -17,16 +17,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from harness.calibrators.base import CalibratorSpec
-from harness.commands import check_calibrators, check_estimators, check_problems
-from harness.commands.check_items import DECLARED, ContractBrokenError, generators_put_back
-from harness.common import strangers
+from harness.common import user_code
 from harness.common.escaping import message_of
+from harness.configure.options import ids
+from harness.contract import calibrators, estimators, problems, requirements
+from harness.contract.items import DECLARED, ContractBrokenError, generators_put_back
 from harness.errors import BadInputError, UndefinedError, guess
 from harness.estimators.base import EstimatorSpec
+from harness.plan.components import build, load
 from harness.problems.base import ProblemSpec, members_of
-from harness.runs import contract
-from harness.runs.components import build, load
-from harness.runs.options import ids
 
 
 @dataclass(frozen=True)
@@ -71,11 +70,11 @@ def _contract_of(made, target):
     """(the items, the function that makes the cases, the rules of what is declared, why it cannot run here) by what the object
     is."""
     if callable(getattr(made, "sample", None)):
-        return check_problems.ITEMS, check_problems.cases, contract.problem, ProblemSpec.of(made).unavailable
+        return problems.ITEMS, problems.cases, requirements.problem, ProblemSpec.of(made).unavailable
     if callable(made):
-        return check_estimators.ITEMS, check_estimators.cases, contract.estimator, EstimatorSpec.of(made).unavailable
+        return estimators.ITEMS, estimators.cases, requirements.estimator, EstimatorSpec.of(made).unavailable
     if callable(getattr(made, "fit", None)):
-        return check_calibrators.ITEMS, check_calibrators.cases, contract.calibrator, CalibratorSpec.of(made).unavailable
+        return calibrators.ITEMS, calibrators.cases, requirements.calibrator, CalibratorSpec.of(made).unavailable
     raise BadInputError(
         f"{target} is a {type(made).__name__}; an estimator (callable as (p, y) or (p, y, rng)), a problem (with a method "
         "sample(n, rng)) or a calibrator (with a method fit(p, y, rng)) is needed."
@@ -111,7 +110,7 @@ def _finding(item, examine, cases):
         except UndefinedError as reason:
             outcome, sentence = "not applicable", message_of(reason)
         except Exception as error:
-            outcome, sentence = "failed", strangers.said(error)
+            outcome, sentence = "failed", user_code.said(error)
         said[outcome].setdefault(sentence, []).append(case.notion)
     outcome = next(o for o, sentences in said.items() if sentences)
     if outcome != "failed" and [len(notions) for notions in said[outcome].values()] == [len(cases)]:

@@ -1,8 +1,8 @@
 """`calharness compare`: an own estimator, problem or calibrator against the arena's stored baseline, and a verdict of one page.
 
 Only what is new is computed: the own estimator on the arena's problems, replications and base seed, or the arena's cheap
-estimators on the own problem. Its cells run in processes that are watched (harness.runs.watched), the first ones before all
-others. The baseline is only read.
+estimators on the own problem. Its cells run in processes that are watched (harness.execute.user_estimators), the first ones
+before all others. The baseline is only read.
 """
 
 from __future__ import annotations
@@ -18,16 +18,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.configure.compose import out_folder
+from harness.configure.options import ids, option
+from harness.configure.settings import as_list
+from harness.contract import requirements
 from harness.errors import BadInputError, guess
+from harness.execute import run, truths, user_estimators
 from harness.math import estimands
 from harness.math.notions import NOTIONS
-from harness.runs import baseline, components, contract, records, runner, truths, watched
-from harness.runs.cells import Cell
-from harness.runs.components import Component
-from harness.runs.config import out_folder
-from harness.runs.options import ids, option
-from harness.runs.plan import Plan
-from harness.runs.settings import as_list
+from harness.plan import components
+from harness.plan.cells import Cell
+from harness.plan.components import Component
+from harness.plan.plan import Plan
+from harness.records import baseline, schema
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,7 +76,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of it: the rows of `harness.report.arena.settings`, sentences, files (the page last), counts of cells, and
+    """What came of it: the rows of `harness.evaluate.arena.settings`, sentences, files (the page last), counts of cells, and
     findings of the contract test that are no success."""
 
     name: str
@@ -108,7 +111,7 @@ def command(arguments: list[str]) -> int:
 
     for what, end in (("figure", ".png"), ("table", ".tex"), ("settings", "_settings.csv"), ("page", ".html")):
         print(f"  {what:<14}{_short(next(path for path in found.files if path.name.endswith(end)))}")
-    from harness.site import own_results
+    from harness.pages import own_results
 
     print(f"  {'your runs':<14}{_short(own_results.save(found.files[-1].parent.parent.parent))}")
     return 0
@@ -194,7 +197,7 @@ def verdict(asked: Asked, say: Callable[[str], None]) -> Verdict:
         store = out if recordable else Path(scratch)  # typed at a prompt: its key does not change when it does
         group = "problem" if asked.kind == "problem" else "estimator"
         own = components.configured(group, name, config)
-        contract.verify(group, own)
+        requirements.verify(group, own)
         for estimand in asked.estimand:
             estimands.check_name(str(estimand))
         held = baseline.read(asked.baseline)
@@ -305,12 +308,12 @@ def _findings(asked: Asked, own: Component, say: Callable[[str], None], apart: b
     given = (asked.kind, name, config)
     try:
         if apart:
-            found = watched.call(
+            found = user_estimators.call(
                 "harness.commands.compare:findings_of", given, OF_THE_CHECK * asked.limit, f"the contract test of {name}"
             )
         else:
             found = findings_of(given)
-    except watched.TooSlowError as slow:
+    except user_estimators.TooSlowError as slow:
         say(f"{slow}; the comparison goes on")
         return []
     broken = [one for one in found if one.outcome == "failed"]
@@ -336,9 +339,9 @@ def _computed(
     """Compute what neither a record nor the baseline holds; `examine` is called when the first cells are sound."""
     for key, known in held.truths().items():
         if key in {one.key for one in plan.problems.values()}:
-            stored = records.read_truths(out, key)
+            stored = schema.read_truths(out, key)
             if not known.keys() <= stored.keys():
-                records.write_truths(out, key, {**known, **stored})
+                schema.write_truths(out, key, {**known, **stored})
     have = set(held.records["key"])
     todo = replace(plan, cells=[cell for cell in plan.cells if cell.key not in have])
     tried = _first(todo, held)
@@ -346,15 +349,15 @@ def _computed(
 
     def judge() -> None:
         if tried:
-            _judge(own.id, tried, records.load_records(out, keys, categories=False), group, held)
+            _judge(own.id, tried, schema.load_records(out, keys, categories=False), group, held)
         examine()
 
     if apart:
-        counts = watched.execute(
+        counts = user_estimators.execute(
             todo, out, float(asked.limit), lambda cells: [cell for cell in tried if cell.key in {c.key for c in cells}], judge
         )
     else:
-        counts = runner.execute(todo, quiet=True)
+        counts = run.execute(todo, quiet=True)
         judge()
     if group == "problem":
         _store_truths(todo, out)
@@ -362,7 +365,7 @@ def _computed(
 
 
 def _store_truths(plan: Plan, out: Path) -> None:
-    given = records.estimated(out, [one.key for one in plan.problems.values()], [one.key for one in plan.estimators.values()])
+    given = schema.estimated(out, [one.key for one in plan.problems.values()], [one.key for one in plan.estimators.values()])
     pairs = {one.key: [(notion, estimand) for key, notion, estimand in given if key == one.key] for one in plan.problems.values()}
     truths.store(out, ((one, pairs[one.key]) for one in plan.problems.values()))
 
@@ -407,7 +410,7 @@ def _records(plan: Plan, out: Path, held: baseline.Baseline, asked: Asked, group
     import pandas as pd
 
     keys = {cell.key for cell in plan.cells}
-    own = records.load_records(out, keys, categories=False)
+    own = schema.load_records(out, keys, categories=False)
     known = held.records
     parts = [own, known[known["key"].isin(keys - set(own["key"]))]]
     if group == "estimator":
@@ -433,8 +436,8 @@ def _by_reason(absent: dict[str, str]) -> dict[str, list[str]]:
 
 def _against_all(name, frame, held, asked, folder, plan, broken, notes) -> Verdict:
     """The verdict on an estimator."""
-    from harness.report import arena
-    from harness.report import verdict as words
+    from harness.evaluate import arena
+    from harness.pages import verdict as words
 
     others = [one for one in frame["estimator"].unique() if one != name and arena.is_published(one)]
     table = arena.settings(frame, held.families, held.classes, others)
@@ -472,9 +475,9 @@ def _estimands_by_kind(settings: pd.DataFrame) -> dict[str, str]:
 
 def _on_a_problem(name, frame, held, asked, folder, plan, broken, notes) -> Verdict:
     """The verdict on a problem: which estimators are right there."""
+    from harness.evaluate import arena
+    from harness.pages import verdict as words
     from harness.problems.base import ProblemSpec
-    from harness.report import arena
-    from harness.report import verdict as words
 
     classes = {pid: ProblemSpec.of(one.object).classes for pid, one in plan.problems.items()}
     wanted = list(asked.estimand) or [one for one in arena.MAIN if one in set(frame["estimand"])]

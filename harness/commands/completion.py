@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 
 from harness.common.paths import CONF
+from harness.configure.options import GROUPS, ids, option
 from harness.errors import BadInputError
-from harness.runs.options import GROUPS, ids, option
 
 BASH = """_calharness() {
     local word
@@ -185,7 +185,7 @@ def _parameters(group: str, name: str, plus: str) -> list[str]:
     if name not in ids(group):
         return []
     if plus:
-        from harness.runs import catalogue
+        from harness.configure import catalogue
 
         return catalogue.parameters(group, name)
     return [key for key in option(group, name).config if key != "_target_"]
@@ -196,12 +196,12 @@ def _config() -> str:
 
 
 def _papers() -> list[str]:
-    from harness.runs import catalogue
+    from harness.configure import catalogue
 
     return catalogue.papers()
 
 
 def _calibrators() -> list[str]:
-    from harness.runs import catalogue
+    from harness.configure import catalogue
 
     return catalogue.calibrators()

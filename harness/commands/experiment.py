@@ -14,16 +14,21 @@ from typing import TYPE_CHECKING
 
 from harness.common.paths import EXPERIMENTS, PACKAGE
 from harness.common.seeds import digest
-from harness.common.strangers import hidden_experiments
+from harness.common.user_code import hidden_experiments
 from harness.common.version import VERSION
+from harness.configure import record_sources as others
+from harness.configure import sweeps, variations
+from harness.configure.compose import compose, out_folder
+from harness.configure.settings import as_list
 from harness.errors import BadInputError
 from harness.estimators.base import EstimatorSpec
 from harness.estimators.bootstrap import Bootstrap
+from harness.execute import run, truths
+from harness.plan import pending
+from harness.plan import plan as planning
 from harness.problems.base import ProblemSpec
-from harness.runs import frames, imported, others, recorded, records, runner, stored, sweeps, truths, variations, work
-from harness.runs import plan as planning
-from harness.runs.config import compose, out_folder
-from harness.runs.settings import as_list
+from harness.records import frames, imported, schema, stored
+from harness.records import states as recorded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -188,16 +193,16 @@ class Experiment:
         `work.pending` and `work.Costs`."""
         if not self.plan.cells:
             return 0.0
-        tally = work.pending(self.plan, self.out, states, without).tally
-        costs = work.Costs(self.plan, self.out, past)
-        return work.expected_seconds(tally.kinds, tally.draws, costs, work.worker_count(self.plan.config))
+        tally = pending.pending(self.plan, self.out, states, without).tally
+        costs = pending.Costs(self.plan, self.out, past)
+        return pending.expected_seconds(tally.kinds, tally.draws, costs, pending.worker_count(self.plan.config))
 
     def _compute(self, quiet, later):
         for source in self.sources:
             source.record(self.out)
-        counts = runner.execute(self.plan, quiet, later)
+        counts = run.execute(self.plan, quiet, later)
         keys = [[one.key for one in chosen.values()] for chosen in (self.plan.problems, self.plan.estimators)]
-        given = records.estimated(self.out, *keys)
+        given = schema.estimated(self.out, *keys)
         truths.store(self.out, ((one, self._wanted_truths(given, one)) for one in self.plan.problems.values()))
         return counts
 
@@ -225,11 +230,11 @@ class Experiment:
 
         if loaded is not None:
             frame = loaded[loaded["key"].isin([cell.key for cell in self.plan.cells])]
-        elif not self.plan.cells or not records.part_files(self.out):
-            frame = records.empty_frame()
+        elif not self.plan.cells or not schema.part_files(self.out):
+            frame = schema.empty_frame()
         else:
             columns = DRAWN if to_draw and self._is_long else None
-            frame = records.load_records(self.out, self._wanted, columns, categories=self._is_long)
+            frame = schema.load_records(self.out, self._wanted, columns, categories=self._is_long)
         outdated = frame["status"].eq("skipped")
         if outdated.any():
             outdated &= ~frame["key"].isin(self.plan.skips)  # what was missing then is there now
@@ -265,7 +270,7 @@ class Experiment:
         seen = frame[frame["estimand"].notna()].drop_duplicates(["problem_key", "notion", "estimand"])
         given = list(zip(seen["problem_key"], seen["notion"], seen["estimand"]))
         wanted = {name: (one, self._wanted_truths(given, one)) for name, one in self.plan.problems.items()}
-        missing = {name: records.missing_truths(self.out, *asked) for name, asked in wanted.items()}
+        missing = {name: schema.missing_truths(self.out, *asked) for name, asked in wanted.items()}
         return {name: pairs for name, pairs in missing.items() if pairs}
 
     def _wanted_truths(self, given, problem):
@@ -279,14 +284,16 @@ class Experiment:
 
     def missing(self, frame) -> int:
         """Planned cells, of the experiments whose records it uses too, that have no finished record."""
-        finished = frame.loc[frame["status"].isin(records.FINISHED), "key"]
+        finished = frame.loc[frame["status"].isin(schema.FINISHED), "key"]
         return self.cell_count - finished.nunique() if self._is_long else len(self.cells - set(finished))
 
     def render(self, frame) -> tuple[list[Path], dict[str, dict[str, int]], list[str]]:
         """Draw and write everything people look at; returns the files, the page last, the number of rows by source and verdict,
         and sentences on what the reader should know. Nothing is drawn, and nothing overwritten, where there is no number."""
-        from harness.report import arena_page, figure_files, plots, reproduction, tables
-        from harness.report import page as report
+        from harness.evaluate import reproduction, tables
+        from harness.figures import figure_files, plots
+        from harness.pages import arena_page
+        from harness.pages import page as report
 
         if not len(frame):
             raise BadInputError(
@@ -341,9 +348,10 @@ class Experiment:
     def _drawn(self, frame, shown, config, notes):
         """(figure, summary, wide table, paper against ours or None). A paper's item draws its own experiment, and variations in
         sampling alone; other variations are drawn in the general way, and compared with nothing."""
-        from harness.report import plots, rankings, reproduction, sweep_plots, tables
-        from harness.report.shown import label
-        from harness.report.sweep_tables import SweepResults
+        from harness.evaluate import rankings, reproduction, tables
+        from harness.evaluate.selection import label
+        from harness.evaluate.sweep_tables import SweepResults
+        from harness.figures import plots, sweep_plots
 
         if self.is_sweep:
             results = SweepResults(self.plan)
@@ -380,15 +388,16 @@ class Experiment:
 
     def _draws(self):
         """What draws the figure, (records, config) -> Figure, of all but a sweep."""
-        from harness.report import plots, ranking_plot
+        from harness.figures import plots, ranking_plot
 
         item = self._item()
         return item.render if item else ranking_plot.render if self.config["ranking"] else plots.overview
 
     def wide(self, frame):
         """The table for people: rows by problem and n (and swept values), a column per estimator."""
-        from harness.report import arena_page, rankings, tables
-        from harness.report.sweep_tables import SweepResults
+        from harness.evaluate import rankings, tables
+        from harness.evaluate.sweep_tables import SweepResults
+        from harness.pages import arena_page
 
         if self.config["arena"] and not self.is_sweep:
             return arena_page.table(self, frame)
@@ -401,8 +410,8 @@ class Experiment:
         """Mean over problems, notions, n and estimators of the root mean squared error of the figure's estimand: what a sweeper
         that searches minimises. Infinite where a cell failed or is undefined, or the mean would be over the easier ones; None
         where no truth is known."""
-        from harness.report.evaluation import evaluate
-        from harness.report.shown import figure_estimands
+        from harness.evaluate.evaluation import evaluate
+        from harness.evaluate.selection import figure_estimands
 
         frame = self._shown(self.records())
         shown = frame["estimand"].eq(figure_estimands(frame, self.config)[0])
@@ -416,8 +425,9 @@ class Experiment:
         import numpy as np
 
         from harness.common.writing import whole_file
-        from harness.report import figure_files, reliability
-        from harness.report.shown import label
+        from harness.evaluate import reliability
+        from harness.evaluate.selection import label
+        from harness.figures import figure_files
 
         which, config = self.config["reliability"], self.shown_config()
         if which == "none" or self.paper or config["ranking"]:
@@ -477,7 +487,7 @@ class Experiment:
     @staticmethod
     def has_numbers(frame) -> bool:
         """Whether any cell gave one."""
-        return bool(records.has_number(frame).any())
+        return bool(schema.has_number(frame).any())
 
     def is_drawn_at_all(self) -> bool:
         """Whether there is a picture of this result, of whatever records."""

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.common.strangers import ours
+from harness.common.user_code import ours
+from harness.configure import catalogue, options
+from harness.configure.options import GROUPS
 from harness.errors import BadInputError, guess
-from harness.runs import catalogue, options
-from harness.runs.options import GROUPS
 
 SHOWN = {
     "problem": ("classes", "notions", "default_n", "default_reps", "version"),
@@ -49,7 +49,7 @@ def command(arguments: list[str]) -> int:
 
 def _made(group: str, name: str) -> tuple[Any, dict[str, Any]]:
     """The object of an id and its configuration."""
-    from harness.runs.components import build
+    from harness.plan.components import build
 
     node = {"_target_": f"harness.calibrators.{name}"} if group == "calibrator" else catalogue.config(group, name)
     return build(group, name, node), node
@@ -57,7 +57,7 @@ def _made(group: str, name: str) -> tuple[Any, dict[str, Any]]:
 
 def _own(target: str) -> int:
     """Describe a class or function by its dotted path: a stranger's, or one of ours."""
-    from harness.runs.components import build
+    from harness.plan.components import build
 
     made = build("estimator", target.rpartition(".")[2], {"_target_": target})
     print(f"{target}\n")
@@ -193,8 +193,8 @@ def _print_truths(problem: Any) -> None:
 
 
 def _experiment(name: str) -> None:
-    from harness.runs import plan as planning
-    from harness.runs.config import compose
+    from harness.configure.compose import compose
+    from harness.plan import plan as planning
 
     config = compose([f"experiment={name}"])
     rows = [

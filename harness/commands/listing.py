@@ -10,9 +10,9 @@ import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from harness.configure import catalogue
+from harness.configure.options import GROUPS
 from harness.errors import BadInputError, guess
-from harness.runs import catalogue
-from harness.runs.options import GROUPS
 
 NAMES = {f"{group}s": group for group in (*GROUPS, "calibrator")}
 PAPERS = "papers"
@@ -83,8 +83,8 @@ def _print(group: str, names: list[str]) -> None:
 
 def _papers(words: list[str]) -> int:
     """Print every paper with its items: all, or those whose texts or paper's id have all the words."""
-    from harness.report import counted, papers
-    from harness.runs.config import out_folder
+    from harness.configure.compose import out_folder
+    from harness.evaluate import counted, papers
 
     folder = out_folder(None)
     wanted = [word.lower() for word in words]
@@ -113,7 +113,7 @@ def _has(wanted: list[str], head: str, item) -> bool:
 
 def _said_of(paper, item, found, folder: Path) -> Iterator[str]:
     """What is printed of an item: what it shows, how it was run, what came out, what is missing, and its page."""
-    from harness.report import counted, papers, reproduction
+    from harness.evaluate import counted, papers, reproduction
 
     yield item.about
     yield f"run: {item.how}"
@@ -173,8 +173,8 @@ def _uses(kind: str) -> Callable[[str, str, str], bool]:
 def _has_notion(group: str, name: str, notion: str) -> bool:
     from harness.estimators.base import EstimatorSpec
     from harness.math.notions import NOTIONS
+    from harness.plan.components import load
     from harness.problems.base import ProblemSpec, members_of
-    from harness.runs.components import load
 
     if notion not in NOTIONS:
         raise BadInputError(f"notion is {notion!r}{guess(notion, list(NOTIONS))}; allowed are {', '.join(NOTIONS)}.")
@@ -191,7 +191,7 @@ def _has_notion(group: str, name: str, notion: str) -> bool:
 def _has_estimand(group: str, name: str, estimand: str) -> bool:
     from harness.estimators.base import EstimatorSpec
     from harness.math import estimands
-    from harness.runs.components import load
+    from harness.plan.components import load
 
     estimands.check_name(estimand)
     return estimand in (EstimatorSpec.of(load(group, name, {})).estimands or ())

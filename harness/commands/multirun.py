@@ -15,10 +15,11 @@ import sys
 from hydra.experimental.callback import Callback
 
 from harness.commands.experiment import Experiment
+from harness.configure import sweeps
+from harness.configure.compose import compose, hydra_mistakes
+from harness.configure.settings import as_list
 from harness.errors import BadInputError
-from harness.runs import sweeps, work
-from harness.runs.config import compose, hydra_mistakes
-from harness.runs.settings import as_list
+from harness.plan import pending
 
 OF_ONE_RUN = ("shard", "shards")  # jobs that differ in these compute parts of the same result
 UNSWEPT = ("name", "out", "sweep", "hydra", "figure", "labels", "title", "paper", "item", "compare", "ranking", "reasons")
@@ -158,7 +159,7 @@ def _texts(override):
     if override.get_key_element() not in ("problem", "estimator", "experiment") or "glob(" not in override.input_line:
         yield from override.sweep_string_iterator()
         return
-    from harness.runs.options import ids
+    from harness.configure.options import ids
 
     found = override.value().filter(ids(override.get_key_element()))
     if not found:
@@ -202,4 +203,4 @@ def _value(override):
 
 
 def _of_shard(experiment):
-    return {cell.key for one in experiment.family for cell in work.of_shard(one.plan)}
+    return {cell.key for one in experiment.family for cell in pending.of_shard(one.plan)}

@@ -13,10 +13,11 @@ from pathlib import Path
 from harness.commands.experiment import Experiment
 from harness.common.progress import clock
 from harness.common.writing import write_csv
+from harness.configure.compose import out_folder
+from harness.configure.options import ids, option
 from harness.errors import BadInputError
-from harness.runs import recorded, records, stored
-from harness.runs.config import out_folder
-from harness.runs.options import ids, option
+from harness.records import schema, stored
+from harness.records import states as recorded
 
 
 def command(arguments: list[str]) -> int:
@@ -125,7 +126,7 @@ def _compute(chosen: list[str], overrides: list[str], out: Path) -> int:
     print(f"planning {len(chosen):,} experiments", file=sys.stderr)
     for name in chosen:
         _attempt(name, failed, lambda name=name: planned.append(Experiment.of([f"experiment={name}", *overrides])) or True)
-    states, past = recorded.states(out), records.seconds_per_cell(out)
+    states, past = recorded.states(out), schema.seconds_per_cell(out)
     costs = [sum(one.expected_seconds(states=states, past=past) for one in e.family) for e in planned]
     order = sorted(range(len(planned)), key=lambda position: costs[position])
     print(f"{len(planned):,} experiments, about {clock(sum(costs))} by past records and what estimators declare", file=sys.stderr)
@@ -145,7 +146,7 @@ def _compute_one(experiment: Experiment, later: float, failed: list[str]) -> boo
         failed.append(f"{experiment.name}: {counts['failed']:,} cells failed; they run again with the same command")
     drawn = _draw(experiment)
     if not drawn:
-        from harness.report import missing
+        from harness.evaluate import missing
 
         for line in missing.reasons(experiment.records(), experiment.shown_config(), of_table=False):
             print(f"  {experiment.name}: {line}")
@@ -163,7 +164,7 @@ def _store(chosen: list[str], overrides: list[str], out: Path) -> int:
             of_paper = [one for one in planned if one.paper == experiment.paper]
             paper, loaded = (
                 experiment.paper,
-                records.load_records(out, {c.key for one in of_paper for c in one.plan.cells}, categories=False),
+                schema.load_records(out, {c.key for one in of_paper for c in one.plan.cells}, categories=False),
             )
 
         def one(experiment=experiment, loaded=loaded):
@@ -188,7 +189,7 @@ def _store(chosen: list[str], overrides: list[str], out: Path) -> int:
 
 def _attempt(name: str, failed: list[str], action) -> bool:
     """Do it; one experiment that cannot be done stops no other: what is wrong is noted. Whether it was done."""
-    from harness.runs.runner import RunInterruptedError, WorkerDiedError
+    from harness.execute.run import RunInterruptedError, WorkerDiedError
 
     try:
         return bool(action())
@@ -203,7 +204,7 @@ def _attempt(name: str, failed: list[str], action) -> bool:
 
 def _index(out: Path, failed: list[str]) -> None:
     try:
-        from harness.report import index
+        from harness.pages import index
     except ImportError:
         return
     _attempt("index.html", failed, lambda: index.save(out))

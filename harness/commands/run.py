@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from harness.common.escaping import EscapedStream, escape
-from harness.runs import guard
+from harness.execute import supervise
 
 COMMANDS = (
     "run", "judge", "list", "info", "plan", "status", "report", "results", "check", "compare", "doctor", "data", "site",
@@ -25,9 +25,11 @@ def main(argv: list[str] | None = None) -> int:
     arguments = [a for a in arguments if a != "--traceback"]
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())  # behind what is installed: a file beside one's data cannot take the place of numpy
-    signal.signal(signal.SIGTERM, guard.terminated)  # a scheduler's warning counts as an interruption: what is done is written
+    signal.signal(
+        signal.SIGTERM, supervise.terminated
+    )  # a scheduler's warning counts as an interruption: what is done is written
     try:
-        with guard.safe_path(), _escaped_output():
+        with supervise.safe_path(), _escaped_output():
             return dispatch(arguments)
     except BrokenPipeError:  # `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -58,13 +60,13 @@ def _exit_code(error):
 
     if isinstance(error, (BadInputError, OSError)):  # most mistakes are found before anything heavy is imported
         return 2
-    from harness.runs.runner import RunInterruptedError, WorkerDiedError
-    from harness.runs.worker import CellFailedError
+    from harness.execute.chunk import CellFailedError
+    from harness.execute.run import RunInterruptedError, WorkerDiedError
 
     codes = (
         (CellFailedError, 1),
         (WorkerDiedError, 1),
-        (guard.TerminatedError, 143),
+        (supervise.TerminatedError, 143),
         (RunInterruptedError, 143 if getattr(error, "terminated", False) else 130),
         (KeyboardInterrupt, 130),
     )
@@ -99,9 +101,9 @@ def dispatch(arguments: list[str]) -> int:
 
 
 def no_command(word):
+    from harness.configure.catalogue import GROUPS
+    from harness.configure.options import ids
     from harness.errors import BadInputError, guess
-    from harness.runs.catalogue import GROUPS
-    from harness.runs.options import ids
 
     group = next((g for g in GROUPS if word in ids(g)), None)
     hint = f" (did you mean {group}={word}?)" if group else guess(word, [*COMMANDS, "help"])
@@ -135,7 +137,7 @@ def completion(arguments: list[str]) -> int:
 def run(overrides: list[str]) -> int:
     if any(a.startswith("-") for a in overrides):
         return _through_hydra(overrides)
-    from harness.runs.config import compose
+    from harness.configure.compose import compose
 
     return _run_config(compose(overrides))
 
@@ -143,8 +145,8 @@ def run(overrides: list[str]) -> int:
 def _run_config(config: dict) -> int:
     if not config["profile"]:
         return _run_whole(config)[1]
-    from harness.runs import profile
-    from harness.runs.config import out_folder
+    from harness.configure.compose import out_folder
+    from harness.execute import profile
 
     with profile.of_run(out_folder(config["out"])) as made:
         experiment, status = _run_whole(config)
@@ -154,7 +156,7 @@ def _run_config(config: dict) -> int:
 
 def _print_profile(experiment, made):
     """Print where the time of a run went, and write it beside its results."""
-    from harness.runs import profile
+    from harness.execute import profile
 
     rows, stem = made.rows(), experiment.folder / f"{experiment.stem}_profile"
     table = profile.write(rows, Path(f"{stem}.csv"))
@@ -163,7 +165,7 @@ def _print_profile(experiment, made):
 
 def _run_whole(config: dict) -> tuple:
     from harness.commands.experiment import Experiment
-    from harness.runs import profile
+    from harness.execute import profile
 
     with profile.stage("plan"):
         experiment = Experiment.of_config(config)
@@ -176,7 +178,7 @@ def _run_whole(config: dict) -> tuple:
 
 def _compute(experiment, finish: bool, later: float = 0.0, name: str | None = None) -> int:
     """Run what is not recorded, print a summary and, with `finish`, draw it. Returns the exit status."""
-    from harness.runs import profile
+    from harness.execute import profile
 
     started = time.monotonic()
     with profile.stage("compute"):
@@ -227,7 +229,7 @@ def _end(reason):
 
 def _finish(experiment, frame, fresh: bool) -> int:
     """Draw a result unless it is drawn already, and print its table. Returns the exit status: 1 where no cell has a number."""
-    from harness.report import missing
+    from harness.evaluate import missing
 
     if not experiment.has_numbers(frame):
         for line in missing.reasons(frame, experiment.shown_config()):
@@ -250,7 +252,7 @@ def _finish(experiment, frame, fresh: bool) -> int:
 def _print_table(experiment, frame):
     """Print the wide table of a run that fits on a screen, and the reasons of what it lacks. Of a paper's item print only the
     reasons of cells without a number: its page has the table."""
-    from harness.report import missing
+    from harness.evaluate import missing
 
     if not experiment.has_numbers(frame):
         return
@@ -267,8 +269,8 @@ def _print_table(experiment, frame):
 
 def _print_files(experiment, frame):
     """Draw and write everything, and say where it is."""
-    from harness.report import index
-    from harness.runs.settings import FIGURE_FORMATS
+    from harness.configure.settings import FIGURE_FORMATS
+    from harness.pages import index
 
     _print_table(experiment, frame)
     files, verdicts, notes = experiment.render(frame)
@@ -280,7 +282,7 @@ def _print_files(experiment, frame):
         others = f" ({', '.join(path.suffix for path in same[1:])})" if len(same) > 1 else ""
         print(f"  {what:<14}{_short(same[0])}{others}")
         if what == "table" and verdicts:
-            from harness.report.reproduction import said
+            from harness.evaluate.reproduction import said
 
             compared = [_short(path) for path in files if path.stem.startswith("reproduction")]
             found = "; ".join(f"{source}: {said(held)}" for source, held in verdicts.items())
@@ -288,7 +290,7 @@ def _print_files(experiment, frame):
     if experiment.paper and not experiment.is_variation:
         print(f"  {'all results':<14}{_short(index.save(experiment.out))}")
     elif experiment.is_variation:
-        from harness.site import own_results
+        from harness.pages import own_results
 
         print(f"  {'your runs':<14}{_short(own_results.save(experiment.out))}")
 
@@ -301,9 +303,17 @@ def _through_hydra(arguments):
 
     from harness.commands import multirun
     from harness.common.paths import CONF
+    from harness.configure import hydra_source, trust
+    from harness.configure.compose import (
+        check_flags,
+        check_hydra_choices,
+        check_known,
+        compose,
+        free_paths,
+        hydra_mistakes,
+        plain,
+    )
     from harness.errors import BadInputError
-    from harness.runs import hydra_source, trust
-    from harness.runs.config import check_flags, check_hydra_choices, check_known, compose, free_paths, hydra_mistakes, plain
 
     arguments = check_flags(arguments)
     hydra_source.register()
@@ -347,7 +357,7 @@ def _job(config, overrides, number):
     """One job of a multirun: compute its cells; what several jobs add up to is drawn by the process that was called."""
     from harness.commands import multirun
     from harness.commands.experiment import Experiment
-    from harness.runs.runner import RunInterruptedError
+    from harness.execute.run import RunInterruptedError
 
     experiment = Experiment.of_config(config)
     going = multirun.current
@@ -355,7 +365,7 @@ def _job(config, overrides, number):
     try:
         status = _compute(experiment, finish=False, later=going.later(experiment) if going else 0.0, name=name)
     except RunInterruptedError as said:
-        kind = guard.TerminatedError if said.terminated else KeyboardInterrupt
+        kind = supervise.TerminatedError if said.terminated else KeyboardInterrupt
         raise kind(str(said)) from None  # an exception would let Hydra start the next job
     if going:
         going.ended(experiment, overrides, status)
@@ -385,7 +395,7 @@ def _say_recorded(experiment, frame):
 def plan(overrides: list[str]) -> int:
     from harness.commands import multirun
     from harness.commands.experiment import Experiment
-    from harness.runs import work
+    from harness.plan import pending
 
     several = [text for text in overrides if text in ("-m", "--multirun")]
     own = [text for text in overrides if text not in several]
@@ -395,7 +405,7 @@ def plan(overrides: list[str]) -> int:
             if experiment.others and one.plan.cells:
                 print(f"{'of its own' if one is experiment else f'of {one.name}, whose records it uses'}:")
             if one.plan.cells:
-                print(work.describe_plan(one.plan, one.out))
+                print(pending.describe_plan(one.plan, one.out))
             for source in one.sources:
                 print(f"records from outside: {source.described()}")
     return 0
@@ -455,8 +465,8 @@ def compare(arguments: list[str]) -> int:
 
 def doctor(arguments: list[str]) -> int:
     from harness.commands.doctor import examine
+    from harness.configure.compose import compose, out_folder
     from harness.errors import BadInputError
-    from harness.runs.config import compose, out_folder
 
     overrides = [a for a in arguments if a not in ("--compact", "--repair")]
     only_out = all(a.startswith("out=") for a in overrides)
@@ -478,8 +488,8 @@ def data(arguments: list[str]) -> int:
 
 
 def _out(overrides) -> Path:
+    from harness.configure.compose import compose, out_folder
     from harness.errors import BadInputError
-    from harness.runs.config import compose, out_folder
 
     wrong = [text for text in overrides if not text.startswith("out=")]
     if wrong:

@@ -6,13 +6,13 @@ import sys
 import time
 
 from harness.common.progress import clock
+from harness.configure.compose import out_folder
 from harness.errors import BadInputError
-from harness.runs.config import out_folder
 
 
 def command(arguments: list[str]) -> int:
     """`calharness site [out=DIR]`."""
-    from harness.site.build import build
+    from harness.pages.build import build
 
     wrong = next((text for text in arguments if not text.startswith("out=")), None)
     if wrong:

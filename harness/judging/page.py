@@ -90,10 +90,10 @@ def _environment() -> Any:
     from jinja2 import FileSystemLoader
 
     from harness.common.paths import PACKAGE
-    from harness.report.page import environment
+    from harness.pages.page import environment
 
     made = environment()
-    made.loader = FileSystemLoader([PACKAGE / "judging" / "templates", PACKAGE / "report" / "templates"])
+    made.loader = FileSystemLoader([PACKAGE / "judging" / "templates", PACKAGE / "pages" / "templates"])
     made.filters.update(
         number=words.number, percent=words.percent, ends=lambda one: words.ends(one, words.DASH), estimand=words.estimand,
         notion=words.notion, clean=words.clean, 

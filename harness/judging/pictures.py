@@ -14,10 +14,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from harness.figures.style import COLOURS, WIDTH, pyplot
 from harness.judging import words
 from harness.judging.findings import ErrorEstimate, Gains, HowFar, Interval, Versus, Where
 from harness.judging.words import clean, ends, fitted, has, number, percent
-from harness.report.style import COLOURS, WIDTH, pyplot
 
 NARROW = 3.55  # inches, of a window of 390 pixels
 MOST_CLASSES = 12
@@ -159,10 +159,10 @@ def _cleaned(panel: Any) -> Any:
 
 
 def _diagrams(panels: Sequence[Any], per_row: int, size: tuple[float, float], whole: bool = False) -> str:
-    """`harness.report.reliability_plot` in this size; with `whole` the parts of the Brier score are told, else MCB alone."""
+    """`harness.figures.reliability_plot` in this size; with `whole` the parts of the Brier score are told, else MCB alone."""
     from matplotlib.text import Text
 
-    from harness.report import reliability_plot
+    from harness.figures import reliability_plot
 
     figure = reliability_plot.figure(  # type: ignore[no-untyped-call]
         list(panels), {"figure": {"panels_per_row": per_row, "size": size}}

@@ -15,8 +15,8 @@ from harness.judging.words import percent, with_zero
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from harness.evaluate.reliability import Curve, Panel
     from harness.judging.findings import GroupFinding, Judged
-    from harness.report.reliability import Curve, Panel
 
 DRAWN_CLASSES = 12
 DRAWN_SCORES = 5_000  # distinct scores of a curve from which on it is thinned
@@ -171,7 +171,7 @@ def joined(counts: NDArray[np.intp], n: int) -> list[float]:
 
 
 def _panels(data: Judged, x: NDArray[np.float64], hit: NDArray[np.int64], order: list[int]) -> tuple[Panel, ...]:
-    from harness.report.reliability import Panel
+    from harness.evaluate.reliability import Panel
 
     if data.k == 2 and not data.confidences:
         name = data.classes[1]
@@ -185,13 +185,13 @@ def _panels(data: Judged, x: NDArray[np.float64], hit: NDArray[np.int64], order:
 
 
 def _panel(panel: Panel) -> Panel:
-    from harness.report.reliability import band_of
+    from harness.evaluate.reliability import band_of
 
     return replace(panel, band=band_of(panel.curve, "consistency", BAND))
 
 
 def _curve(x: NDArray[np.float64], hit: NDArray[np.int64]) -> Curve:
-    from harness.report.reliability import corp
+    from harness.evaluate.reliability import corp
 
     return thinned(corp(x, hit))
 

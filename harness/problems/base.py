@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.common.strangers import ours, said, where
+from harness.common.user_code import ours, said, where
 from harness.common.writing import stated_error
 from harness.errors import BadInputError
 from harness.math import estimands

@@ -1,7 +1,7 @@
 """A template of a paper's item: experiments/<paper>/fig1.py. It draws and compares; records alone say what the numbers are."""
 
-from harness.report import items
-from harness.report.plots import convergence
+from harness.evaluate import items
+from harness.figures.plots import convergence
 
 
 def render(records, config):

@@ -1,0 +1,361 @@
+"""One table over many problems: means of groups of cells, shares of the largest estimate, errors over groups and clusters."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from harness.errors import BadInputError
+from harness.evaluate import items, text_tables
+from harness.evaluate.selection import label
+from harness.records.schema import has_number
+
+CELL = ["sample", "estimator"]
+ERRORS = ["groups", "mean", "se", "clusters", "se_clustered", "cluster_mean", "cluster_se"]
+SECONDS = "seconds per 1,000"  # of a cell, divided by its samples in thousands
+
+
+def kept(function: Callable) -> Callable:
+    """A function of (records, config) that keeps what it gave for the latest records and configuration: the figure, the tables
+    and the comparison of a page ask for the same. What it gives is not to be changed."""
+    latest: list = []
+
+    @functools.wraps(function)
+    def remembering(records: pd.DataFrame, config: items.Config) -> Any:
+        if not (latest and latest[0] is records and latest[1] == config):
+            latest[:] = [records, config, function(records, config)]
+        return latest[2]
+
+    return remembering
+
+
+def cells_of(records: pd.DataFrame, config: items.Config, estimands: Iterable[str], parameters: Sequence[str]) -> pd.DataFrame:
+    """One row per cell, what the other functions here take.
+
+    Parameters
+    ----------
+    records : DataFrame
+        As of `harness.load_records`.
+    config : mapping
+        The configuration, for the labels of the estimators.
+    estimands : iterable of str
+        The estimands that become columns, NaN where the cell gave no number.
+    parameters : sequence of str
+        The parameters of the problems that become columns, to group by.
+
+    Returns
+    -------
+    DataFrame
+        key, problem, notion, n, rep, estimator (its label), seconds, the parameters, the estimands, SECONDS (NaN where the cell
+        gave no number), and sample: which data the cell saw.
+
+    Raises
+    ------
+    BadInputError
+        If a problem lacks one of the parameters.
+    """
+    once = records.drop_duplicates("problem")
+    known = once[["problem"]].join(items.parameters(once, "problem", *parameters))
+    for row in known.to_dict("records"):
+        absent = [name for name in parameters if row[name] is None or row[name] != row[name]]
+        if absent:
+            raise BadInputError(f"problem {row['problem']!r} has no {', '.join(absent)}; the table is over tasks that have them.")
+    fine = records[has_number(records)]
+    values = fine.pivot(index="key", columns="estimand", values="value").reindex(columns=list(estimands))
+    cells = records.drop_duplicates("key")[["key", "problem", "notion", "n", "rep", "estimator", "seconds"]]
+    cells = cells.merge(known, on="problem").join(values, on="key")
+    cells[SECONDS] = (cells["seconds"] * 1000 / cells["n"]).where(cells["key"].isin(fine["key"]))
+    cells["sample"] = cells["problem"] + "|" + cells["notion"] + "|" + cells["n"].astype(str) + "|" + cells["rep"].astype(str)
+    cells["estimator"] = [label(config, "estimator", name) for name in cells["estimator"]]
+    return cells
+
+
+def group_means(cells: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Mean of the cells' values by group and estimator.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        One row per cell: the columns `by`, `sample` (which data it saw: problem, n, rep), `estimator`, `value` (NaN: no number).
+    by : list of str
+        The columns that make a group.
+
+    Returns
+    -------
+    DataFrame (groups, estimators)
+        NaN where an estimator lacks a number on a sample of the group on which another one has one: its mean would be over other
+        data than theirs. A sample on which no estimator gave a number is left out.
+
+    Raises
+    ------
+    BadInputError
+        If a sample has two values of one estimator.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> cells = pd.DataFrame({"data": "a", "sample": [0, 1], "estimator": "binned15", "value": [0.1, 0.3]})
+    >>> float(group_means(cells, ["data"]).loc["a", "binned15"])
+    0.2
+    """
+    twice = cells.duplicated([*by, *CELL])
+    if twice.any():
+        raise BadInputError(
+            f"cells hold {cells.loc[twice, CELL].iloc[0].tolist()} twice; one value by sample and estimator is needed."
+        )
+    if not len(cells):
+        return pd.DataFrame(index=pd.MultiIndex.from_tuples([], names=by))
+    values = cells.pivot(index=[*by, "sample"], columns="estimator", values="value").dropna(how="all")
+    groups = values.groupby(level=by)
+    return groups.mean().where(groups.count().eq(groups.size(), axis=0))
+
+
+def largest_means(cells: pd.DataFrame, estimand: str, by: list[str], reference: list[str]) -> pd.Series:
+    """The largest mean of the `reference` estimators in every group in which one of them has a mean."""
+    means = group_means(cells.assign(value=cells[estimand]), by)
+    return means.reindex(columns=reference).max(axis=1).dropna()
+
+
+def incomplete_groups(cells: pd.DataFrame, estimand: str, by: list[str], reference: list[str]) -> int:
+    """The number of groups in which one of the `reference` estimators has no mean, as of `group_means`."""
+    means = group_means(cells.assign(value=cells[estimand]), by)
+    return int(means.reindex(columns=reference).isna().any(axis=1).sum())
+
+
+def with_numbers(cells: pd.DataFrame, reference: Iterable[str]) -> list[str]:
+    """Those of the `reference` estimators that have a number in one of the cells."""
+    found = set(cells.dropna(subset=SECONDS)["estimator"])
+    return [name for name in reference if name in found]
+
+
+def shares_of_largest(means: pd.DataFrame, reference: list[str]) -> pd.DataFrame:
+    """Means in percent of the largest one of their group (berta2026, Table 1).
+
+        100 max(mean, 0) / m,   m the largest mean of the `reference` estimators in the group
+
+    An estimator outside `reference` can exceed 100. NaN stays NaN; a group whose m is not positive has no shares (all NaN).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> shares_of_largest(pd.DataFrame({"a": [0.1], "b": [0.4]}), ["a", "b"]).loc[0].tolist()
+    [25.0, 100.0]
+    """
+    clipped = means.clip(lower=0.0)
+    largest = clipped.reindex(columns=reference).max(axis=1)
+    return 100.0 * clipped.div(largest.where(largest > 0.0), axis=0)
+
+
+def shares(
+    cells: pd.DataFrame,
+    columns: Mapping[str, tuple[str, str]],
+    primary: Mapping[str, str],
+    by: list[str],
+    reference: list[str],
+    least: float,
+) -> dict[str, pd.DataFrame]:
+    """The shares of several estimands, and the seconds, by group and estimator.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        As of `cells_of`.
+    columns : mapping
+        {name of the column: (notion, estimand)}.
+    primary : mapping
+        {notion: estimand}, by which groups are chosen: those whose largest mean of it is above `least`, for every estimand.
+    by, reference
+        As for `group_means` and `shares_of_largest`.
+
+    Returns
+    -------
+    dict
+        {column: DataFrame (groups, estimators)}, of `columns` in percent, and SECONDS of all groups.
+    """
+    found = {}
+    for column, (notion, estimand) in columns.items():
+        mine = cells[cells["notion"].eq(notion)]
+        largest = largest_means(mine, primary[notion], by, reference)
+        means = group_means(mine.assign(value=mine[estimand]), by)
+        found[column] = shares_of_largest(means.reindex(largest.index[largest > least]), reference)
+    return found | {SECONDS: group_means(cells.assign(value=cells[SECONDS]), by)}
+
+
+def over_groups(tables: Mapping[str, pd.DataFrame], names: list[str], cluster: str) -> pd.DataFrame:
+    """`mean_and_errors` of every table of `shares`: one row per column and estimator (`names`, also those without a number),
+    clusters being the groups of one value of the index level `cluster`."""
+    frames = [
+        mean_and_errors(values.reindex(columns=names), values.index.get_level_values(cluster)).reset_index().assign(column=column)
+        for column, values in tables.items()
+    ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def ranked(
+    tables: Mapping[str, Mapping[str, pd.DataFrame]], names: list[str], cluster: str, percentages: Iterable[str]
+) -> pd.DataFrame:
+    """`over_groups` of several groupings {grouping: tables of `shares`}, with the column `grouping`: the estimators in the order
+    of the mean of the `percentages` in the first grouping, largest first, those without a number last."""
+    parts = [over_groups(of, names, cluster).assign(grouping=grouping) for grouping, of in tables.items()]
+    chosen = parts[0][parts[0]["column"].isin(list(percentages))]
+    mean = chosen.groupby("estimator")["mean"].mean().reindex(names)
+    order = [*tables, *mean.sort_values(ascending=False, kind="stable").index]
+    by = ["grouping", "estimator"]
+    long = pd.concat(parts, ignore_index=True)
+    long = long.sort_values(by, key=lambda values: values.map(order.index), kind="stable", ignore_index=True)
+    return long[[*by, "column", *ERRORS]]
+
+
+def three_ways(long: pd.DataFrame, groupings: Sequence[str], of_clusters: str, percentages: Iterable[str]) -> pd.DataFrame:
+    """`over_groups` of one or more groupings (the column `grouping`) as numbers with an error.
+
+    Returns
+    -------
+    DataFrame
+        grouping, estimator, column, value, error, clustered (the error for dependent groups), number (of groups) and short (which
+        says so where another estimator has more groups): all rows of the first grouping; of the columns in `percentages` also the
+        mean of its clusters' means with their number, as the grouping `of_clusters`, and the other groupings.
+    """
+    plain, percent = long["grouping"].eq(groupings[0]), long["column"].isin(list(percentages))
+    other = {"mean": long["cluster_mean"], "se": long["cluster_se"], "groups": long["clusters"]}
+    means = long.assign(grouping=of_clusters, se_clustered=np.nan, **other)[plain & percent]
+    frame = pd.concat([long[plain], means, long[~plain & percent]], ignore_index=True)
+    names = {"mean": "value", "se": "error", "se_clustered": "clustered", "groups": "number"}
+    frame = frame.rename(columns=names).drop(columns=["clusters", "cluster_mean", "cluster_se"])
+    most = frame.groupby(["grouping", "column"])["number"].transform("max")
+    text = "over {} of {} groups: it lacks some of their estimates"
+    return frame.assign(short=[text.format(n, of) if n < of else None for n, of in zip(frame["number"], most)])
+
+
+def table(numbers: pd.DataFrame, index: Sequence[str], columns: Sequence[str], heading: str) -> pd.DataFrame:
+    """The numbers of `three_ways` as a table of texts: 'value ± error (clustered)', beside it the printed paper_value and
+    paper_plus_minus, and the numbers of groups behind a row's entries. index: the frame's columns that make the rows."""
+    rows: dict[Hashable, dict[str, str]] = {}
+    for r in numbers.to_dict("records"):
+        row = rows.setdefault(tuple(r[name] for name in index), {})
+        digits = 3 if r["column"] == SECONDS else 1
+        clustered = f" ({r['clustered']:.{digits}f})" if r["clustered"] == r["clustered"] else ""
+        row[r["column"]] = text_tables.entry(r["value"], r["error"], digits) + clustered
+        row[f"{r['column']}, paper"] = text_tables.entry(r["paper_value"], r["paper_plus_minus"], 1)
+        row["groups"] = f"{row['groups']} / {r['number']}" if "groups" in row else str(r["number"])
+    first = [name for column in columns for name in (column, f"{column}, paper")]
+    return text_tables.wide(rows, index, heading, [*first, "groups"])
+
+
+def keys_of(cells: pd.DataFrame, estimators: Iterable[str], notions: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
+    """The keys of the cells with a number behind every row of a table: of its estimator and its notions."""
+    known = cells.dropna(subset=SECONDS).groupby(["estimator", "notion"])["key"].agg(tuple).to_dict()
+    return [tuple(key for one in of for key in known.get((name, one), ())) for name, of in zip(estimators, notions)]
+
+
+def bootstrap_ranks(
+    tables: Mapping[str, pd.DataFrame], names: Sequence[str], cluster: str, resamples: int, seed: int = 0
+) -> pd.DataFrame:
+    """Estimators ranked by the mean of the tables' means, with percentile intervals of a bootstrap over clusters.
+
+    Parameters
+    ----------
+    tables : mapping
+        {column: DataFrame (groups, estimators)}, as of `shares`. A resample takes whole clusters, the same ones for all tables;
+        where two tables have no cluster in common, the clusters of each are resampled among themselves.
+    names : sequence of str
+        The estimators, at least two; larger means rank first.
+    cluster : str
+        The index level that says which cluster a group is of.
+    resamples : int
+        How many.
+    seed : int
+        Of the resamples.
+
+    Returns
+    -------
+    DataFrame indexed by estimator, in the order of rank
+        overall (mean of the tables' means), overall_low, overall_high (95 %), rank (1 = largest), rank_low, rank_high
+        (95 %) and above_next: the share of resamples in which it lies above the estimator that follows.
+
+    Examples
+    --------
+    >>> index = pd.MultiIndex.from_arrays([list("pqr")], names=["data"])
+    >>> found = bootstrap_ranks({"x": pd.DataFrame({"a": [3.0, 4.0, 5.0], "b": [1.0, 2.0, 3.0]}, index)}, ["b", "a"], "data", 200)
+    >>> found[["overall", "rank", "rank_low", "rank_high"]].to_numpy().tolist()
+    [[4.0, 1.0, 1.0, 1.0], [2.0, 2.0, 2.0, 2.0]]
+    """
+    rng = np.random.default_rng(seed)
+    weights: dict[Hashable, np.ndarray] = {}  # of a cluster: how often each resample has it; first the sample itself, once each
+    totals = []
+    for values in tables.values():
+        of = values.index.get_level_values(cluster)
+        new = [one for one in dict.fromkeys(of) if one not in weights]
+        if new:
+            drawn = rng.multinomial(len(new), [1 / len(new)] * len(new), size=resamples)
+            weights |= dict(zip(new, np.vstack([np.ones(len(new), dtype=int), drawn]).T))
+        sums, counts = (frame.groupby(of).sum() for frame in (values[list(names)], values[list(names)].notna()))
+        times = np.stack([weights[one] for one in sums.index], axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            totals.append((times @ sums.to_numpy()) / (times @ counts.to_numpy()))
+    means = np.mean(totals, axis=0)
+    ranks = 1 + (means[:, None, :] > means[:, :, None]).sum(axis=2)
+    order = np.argsort(-means[0], kind="stable")
+    low, high = ([np.quantile(frame[1:], q, axis=0, method="inverted_cdf") for frame in (means, ranks)] for q in (0.025, 0.975))
+    found = {
+        "overall": means[0],
+        "overall_low": low[0],
+        "overall_high": high[0],
+        "rank": ranks[0],
+        "rank_low": low[1],
+        "rank_high": high[1],
+    }
+    ranked = pd.DataFrame(found, index=pd.Index(list(names), name="estimator")).iloc[order]
+    above = [(means[1:, i] > means[1:, j]).mean() for i, j in zip(order, order[1:])]
+    return ranked.assign(above_next=[*above, np.nan])
+
+
+def mean_and_errors(values: pd.DataFrame, clusters: Sequence[str]) -> pd.DataFrame:
+    """Mean over the groups by estimator, with its standard error for independent groups and for dependent ones.
+
+        se = sd / sqrt(N),   cluster_se = sd_g / sqrt(G)
+        se_clustered = sqrt( G / (G - 1) sum_g (sum_{i in g} (x_i - mean))^2 ) / N
+
+    N groups lie in G clusters. se_clustered equals se if every cluster has one group. sd_g is that of the clusters' means. sd has
+    ddof 1; the errors of a single group or cluster are NaN.
+
+    Parameters
+    ----------
+    values : DataFrame (groups, estimators)
+        NaN: no number, which is left out.
+    clusters : sequence
+        The cluster of every group, in the rows' order. Groups of one cluster are dependent (models of one data set).
+
+    Returns
+    -------
+    DataFrame indexed by estimator
+        Columns groups (N), mean, se, clusters (G), se_clustered, cluster_mean (mean of the clusters' means), cluster_se.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> found = mean_and_errors(pd.DataFrame({"a": [1.0, 3.0]}), ["x", "y"])
+    >>> found.loc["a", ["mean", "se", "se_clustered"]].tolist()
+    [2.0, 1.0, 1.0]
+    """
+    of_group = pd.Series(list(clusters), index=values.index)
+    rows = {}
+    for name in values:
+        x = values[name].dropna()
+        by_cluster = x.groupby(of_group[x.index].to_numpy())
+        n, g = len(x), by_cluster.ngroups
+        means, sums = by_cluster.mean(), (x - x.mean()).groupby(of_group[x.index].to_numpy()).sum()
+        rows[name] = {
+            "groups": n,
+            "mean": x.mean(),
+            "se": x.std() / np.sqrt(n) if n > 1 else np.nan,
+            "clusters": g,
+            "se_clustered": np.sqrt(g / (g - 1) * (sums**2).sum()) / n if g > 1 else np.nan,
+            "cluster_mean": means.mean(),
+            "cluster_se": means.std() / np.sqrt(g) if g > 1 else np.nan,
+        }
+    return pd.DataFrame.from_dict(rows, orient="index", columns=ERRORS).rename_axis("estimator")

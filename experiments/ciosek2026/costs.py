@@ -1,0 +1,60 @@
+"""What the cells of an experiment cost: the figure and the table of their seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from harness.evaluate import items
+from harness.figures import panels
+
+Look = Mapping[str, Any]
+
+
+def cells(records: pd.DataFrame) -> pd.DataFrame:
+    """One row per cell that gave a number."""
+    return items.with_number(records).drop_duplicates("key")
+
+
+def figure(found: pd.DataFrame, looks: Mapping[str, Look], total: str, problems: str, lines: Iterable[tuple[float, Look]] = ()):
+    """Left: mean CPU seconds of a cell against n. Right: CPU seconds of all cells by estimator, and their sum.
+
+    Parameters
+    ----------
+    found : DataFrame
+        As of `cells`.
+    looks : mapping
+        {id of an estimator: its label, colour, marker and line}, in the order of the bars.
+    total : str
+        The name of the bar of the sum; there is none for one estimator.
+    problems : str
+        What the problems are, as in 'functions'.
+    lines : iterable of (seconds, look)
+        Upright lines beside the bars; none for seconds of NaN.
+    """
+    if not len(found):
+        return panels.nothing()
+    figure, ((left, right),) = panels.grid(1, 2, 2.6)
+    panels.means(left, found, looks, "cpu_seconds")
+    left.set(xlabel=panels.N_AXIS, ylabel="CPU seconds, one sample")
+    sums = [found.loc[found["estimator"].eq(estimator), "cpu_seconds"].sum() for estimator in looks]
+    right.barh([look["label"] for look in looks.values()], sums, color=[look["color"] for look in looks.values()], height=0.6)
+    if len(looks) > 1:
+        right.barh(total, sum(sums), color="0.35", height=0.6)
+    for seconds, look in lines:
+        if seconds == seconds:
+            right.axvline(seconds, **look)
+    right.invert_yaxis()
+    right.set_xlim(0.0, None)
+    right.grid(axis="y", visible=False)
+    right.set_xlabel(f"CPU seconds, {found['problem'].nunique()} {problems}, {found['rep'].nunique()} samples")
+    panels.legend(figure, [left, right], columns=3)
+    return figure
+
+
+def row(part: pd.DataFrame, column: str = "cpu_seconds", share: float = 1.0) -> dict[str, str]:
+    """A row of a table: the sum of the seconds of these cells, times `share`, at every n and at all n."""
+    by = part.groupby("n")[column].sum() * share
+    return {f"n = {n:,}": f"{seconds:.3g}" for n, seconds in by.items()} | {"all n": f"{by.sum():.3g}"}

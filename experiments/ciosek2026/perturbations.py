@@ -1,0 +1,126 @@
+"""What a perturbation of scores costs against its width h: the decrease of a score, with a panel per kind of predictions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from harness.evaluate import items
+from harness.evaluate.selection import label
+from harness.figures import panels
+from harness.problems.perturbations import parts_of_id
+
+MOST_NAMED = 10  # series of a panel with a colour and a name each; more are grey lines
+
+
+def decreases(records: pd.DataFrame, estimand: str, kinds: Sequence[str], otherwise: str) -> pd.DataFrame:
+    """The decrease of an estimand: of the scores as they are, less that of the perturbed scores of the same rows.
+
+    Parameters
+    ----------
+    records : DataFrame
+        Records of `harness.problems.Perturbations` and `PerturbedNetworks`, with the scores as they are.
+    estimand : str
+        Whose numbers are compared.
+    kinds : sequence of str
+        Regular expressions over the ids of the predictions as they are, with the groups `series` and, unless the panel is
+        `otherwise`, `panel`; the first that fits holds. An id that none fits is a panel and a series of its own.
+    otherwise : str
+        The panel of the kinds that do not name one.
+
+    Returns
+    -------
+    DataFrame
+        By panel, series, aware (whether the predictions were trained with the perturbation) and h: the mean decrease over the
+        members of a series, sd, members, se (over the members, over the draws for one), raw, the mean of the scores as they
+        are, and keys. Ascending in h.
+    """
+    fine = items.with_number(records, estimand)
+    named = pd.DataFrame(map(parts_of_id, fine["problem"]), fine.index, ["base", "aware", "h"])
+    fine = fine.join(named.astype({"h": float, "aware": bool})).astype({"value": float})
+    raw = items.means(fine[fine["h"].isna()], ["base"]).set_index("base").add_prefix("raw_")
+    found = items.means(fine[fine["h"].notna()], ["base", "aware", "h"]).join(raw, on="base", how="inner")
+    if "keys" in found:
+        found["keys"] = found["keys"] + found["raw_keys"]
+    places = [_place(base, kinds, otherwise) for base in found["base"]]
+    found = found.join(pd.DataFrame(places, found.index, ["panel", "series"]))
+    found = found.assign(decrease=found["raw_mean"] - found["mean"])
+    by = ["panel", "series", "aware", "h"]
+    table = items.means(found, by, "decrease").rename(columns={"reps": "members"})
+    rest = found.groupby(by, sort=False)[["raw_mean", "se"]].mean().reset_index(drop=True)
+    table = table.assign(raw=rest["raw_mean"], se=np.where(table["members"] > 1, table["se"], rest["se"]))
+    return table.sort_values("h", kind="stable")
+
+
+def _place(base: str, kinds: Sequence[str], otherwise: str) -> dict[str, str]:
+    found = [read.groupdict() for kind in kinds if (read := re.fullmatch(kind, base))]
+    return {"panel": otherwise, **found[0]} if found else {"panel": base, "series": base}
+
+
+def figure(
+    found: pd.DataFrame,
+    config: items.Config,
+    titles: Mapping[str, str],
+    ylabel: str,
+    limit: float,
+    widths: Sequence[float],
+    said: str,
+):
+    """A panel per kind of predictions, a line per series over h; solid: trained with the perturbation, dashed: perturbed
+    afterwards. More than MOST_NAMED series of a panel are thin grey lines without names.
+
+    Parameters
+    ----------
+    found : DataFrame
+        As of `decreases`.
+    titles : mapping
+        {panel: its title}, in order.
+    limit : float
+        The decrease below which the axis is linear, and grey.
+    widths : sequence of float
+        Widths that a dotted line marks; at the first an open mark with an arrow says that a decrease below the limit is reported.
+    said : str
+        Who reports it, for the legend.
+    """
+    drawn = [name for name in titles if found["panel"].eq(name).any()]
+    if not drawn:
+        return panels.nothing("there are no predictions to draw; the page says how to get them")
+    figure, axes = panels.panels(len(drawn), 2, 2.55 - 0.6 / -(-len(drawn) // 2), None, sharex=True, sharey=True)
+    for panel, ax in zip(drawn, axes):
+        mine = found[found["panel"].eq(panel)]
+        numbers = {series: i for i, series in enumerate(sorted(mine["series"].unique()))}
+        for (series, aware), part in mine.groupby(["series", "aware"]):
+            if len(numbers) > MOST_NAMED:
+                text = f"{len(numbers)} sets of predictions" if numbers[series] == 0 else None
+                ax.plot(part["h"], part["mean"], color="0.45", linewidth=0.6, alpha=0.8, label=text)
+                continue
+            named = aware or not mine["aware"].any()
+            look = panels.look(numbers[series], aware, "-" if aware else (0, (3, 2)), markeredgewidth=0.7)
+            panels.curve(ax, part, "h", label=label(config, "problem", series) if named else None, **look)
+        ax.axhspan(-1.0, limit, color="0.5", alpha=0.12, linewidth=0)
+        for width in widths:
+            ax.axvline(width, color="0.4", linewidth=0.7, linestyle=":")
+        arrow = {"arrowstyle": "->", "color": "0.35", "linewidth": 1.0, "shrinkA": 0.0, "shrinkB": 0.0}
+        ax.annotate("", (widths[0], 0.45 * limit), (widths[0], limit), arrowprops=arrow, zorder=5)
+        mark = {"color": "0.35", "marker": "D", "markerfacecolor": "white", "markersize": 4.5, "linestyle": "none"}
+        ax.plot(widths[0], limit, zorder=6, **mark)
+        ax.set_title(titles[panel])
+        ax.legend(loc="upper left", fontsize=6, handlelength=2.4, labelspacing=0.3)
+    all_widths = sorted(found["h"].unique())
+    bottom = 1.5 * min(0.0, (found["mean"] - found["se"].fillna(0.0)).min()) - 1e-4
+    axes[0].set_xscale("log", base=2)
+    axes[0].set_xticks(all_widths, [f"$2^{{{np.log2(h):g}}}$" for h in all_widths])
+    axes[0].set_yscale("symlog", linthresh=limit, linscale=0.7)
+    axes[0].set(ylim=(bottom, 0.9), yticks=[t for t in (-0.01, -0.001, 0.0, 0.001, 0.01, 0.1) if t >= bottom])
+    from matplotlib.lines import Line2D
+
+    shown = [Line2D([], [], label=f"{said}, below {limit:g}", **mark)]
+    for text, line, face in (("trained with it", "-", "0.2"), ("perturbed afterwards", (0, (3, 2)), "white")):
+        shown.append(Line2D([], [], color="0.2", marker="o", linestyle=line, markerfacecolor=face, label=text))
+    figure.legend(handles=shown, loc="outside upper center", ncols=3, handlelength=2.6)
+    figure.supxlabel("width $h$ of the perturbation", fontsize=8)
+    figure.supylabel(ylabel, fontsize=8)
+    return figure

@@ -1,0 +1,78 @@
+"""Reliability diagrams of single classes, over the bins that the estimator `ReliabilityBins` records as diagnostics."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+
+from harness.evaluate import rates, text_tables
+from harness.figures import panels
+from harness.figures.style import COLOURS
+
+
+def bins_of(records: pd.DataFrame) -> pd.DataFrame:
+    """The bins of these records of `ReliabilityBins`.
+
+    Returns
+    -------
+    DataFrame
+        problem, class, bin, count, mean (prediction), share (of the class), and the ends low, high of its 95 % Wilson interval;
+        bins that hold no sample are left out.
+    """
+    rows: dict[tuple[str, int, int], dict[str, float]] = {}
+    for r in records.itertuples():
+        for name, value in json.loads(r.diagnostics).items():
+            of_class, of_bin, what = name.split("/")
+            rows.setdefault((r.problem, int(of_class), int(of_bin)), {})[what] = value
+    keys = pd.DataFrame(list(rows), columns=["problem", "class", "bin"])
+    found = keys.join(pd.DataFrame(list(rows.values()), columns=["count", "mean", "share"]))
+    low, high = rates.wilson(found["count"] * found["share"], found["count"])
+    return found.assign(low=low, high=high)
+
+
+def diagram(ax, found: pd.DataFrame, bins: int) -> None:
+    """Draw one class: the share of the class among the predictions of a bin with its interval; the gap to the bin's mean
+    prediction is orange where that is too high, yellow where it is too low."""
+    left, gap = found["bin"] / bins, found["mean"] - found["share"]
+    high, low = gap.clip(lower=0.0), (-gap).clip(lower=0.0)
+    bar = {"width": 1.0 / bins, "align": "edge"}
+    ax.bar(left, found["share"] - low, color=COLOURS[0], edgecolor="white", linewidth=0.3, **bar)
+    ax.bar(left, high, bottom=found["share"], color=COLOURS[1], alpha=0.45, linewidth=0, label="prediction too high", **bar)
+    ax.bar(left, low, bottom=found["mean"], color=COLOURS[4], alpha=0.75, linewidth=0, label="prediction too low", **bar)
+    ax.plot([0, 1], [0, 1], color="0.25", linestyle="--", linewidth=0.7, label="calibrated", zorder=2)
+    ends = np.abs(np.stack([found["share"] - found["low"], found["high"] - found["share"]]))
+    look = {"fmt": ".", "color": "0.1", "markersize": 2.5, "elinewidth": 0.6, "capsize": 0.8}
+    ax.errorbar(left + 0.5 / bins, found["share"], yerr=ends, label="share of the class with 95 % interval", **look)
+
+
+def figure(found: pd.DataFrame, bins: int, per_row: int = 5):
+    """A matplotlib Figure with a panel per class, the values of the column `network` below each other."""
+    parts = list(found.groupby("network", sort=False))
+    rows = [-(-(1 + part["class"].max()) // per_row) for _, part in parts]
+    figure, axes = panels.grid(sum(rows), per_row, 0.7 + 1.32 * sum(rows), sharex=True, sharey=True)
+    for ax in axes.flat:
+        ax.set_visible(False)
+    for (name, part), top in zip(parts, np.cumsum([0, *rows])):
+        for j, of_class in part.groupby("class"):
+            ax = axes[top:].flat[j]
+            ax.set_visible(True)
+            ax.set_title(f"{name}, class {j}", fontsize=6.5, pad=2)
+            diagram(ax, of_class, bins)
+    axes[0, 0].set(xlim=(0, 1), ylim=(0, 1))
+    figure.supxlabel("predicted probability of the class", fontsize=8)
+    figure.supylabel("share of the class in the bin", fontsize=8)
+    axes[0, 0].set(xticks=[0, 0.5, 1], yticks=[0, 0.5, 1])
+    panels.legend(figure, axes[0, 0])
+    return figure
+
+
+def table(found: pd.DataFrame) -> text_tables.Rows:
+    """Texts by (network, class): share of the class, its mean prediction, and the L1 error over the bins."""
+    rows: text_tables.Rows = {}
+    for (network, j), part in found.groupby(["network", "class"], sort=False):
+        weight, gap = part["count"] / part["count"].sum(), (part["mean"] - part["share"]).abs()
+        values = {"share": part["share"], "mean prediction": part["mean"], "L1 error": gap}
+        rows[network, str(j)] = {name: f"{weight @ value:.4f}" for name, value in values.items()}
+    return rows

@@ -1,0 +1,127 @@
+"""Records of networks: what the ids of their problems say.
+
+Recalibrated networks (`harness.problems.RecalibratedFiles`), where a published variant of a method bears a paper's id and
+"relabelled" stands for the network's predictions with labels drawn from them, a calibrated model; and networks in the course of
+training (`harness.problems.PredictionFiles`):
+
+    <dataset and network>[_seed<s>][/test][<_ or /><method>[_<paper>]][/class<j>]
+    <family>/<network>_seed<s>[_epoch<e>][_<layer>][/<part>]
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from harness.errors import BadInputError
+from harness.evaluate import items, text_tables
+from harness.evaluate.selection import label
+from harness.figures import panels
+
+METHODS = ("none", "isotonic", "temperature", "relabelled")
+OURS, THEIRS = "our defaults", "as published"
+KEY = ["network", "method", "variant"]
+INDEX = ("{network}", "{method}", "{variant}")
+METHOD = r"(?:[/_](isotonic|temperature|relabelled)(_[a-z]+\d{4})?)?"
+RECALIBRATED = re.compile(rf"(.+?)(?:_seed\d+)?(?:/test)?{METHOD}(?:/test)?(?:/class(\d+))?")
+IN_TRAINING = re.compile(r"(.+)/(.+?)_seed(\d+)(?:_epoch(\d+))?(?:_([a-z]+\d*))?(?:/(\w+))?")
+PAPERS, OPEN = " (paper)", "open marks: the paper's networks"
+TEXTS = {"none": "no recalibration", "relabelled": "labels drawn from the predictions: truth 0"}
+COLOURED = dict(zip(METHODS, (0, 1, 2, 6)))
+NO_FILES = "there are no files to draw; the page says how to get them"
+
+
+def recalibrated(frame: pd.DataFrame, config: items.Config) -> pd.DataFrame:
+    """The frame with what its problems' ids say: network (its label), method, variant (empty where there is no choice),
+    label_of_class (-1 without one)."""
+    rows = {}
+    for problem in frame["problem"].unique():
+        base, method, published, of_class = RECALIBRATED.fullmatch(problem).groups()
+        variant = "" if method in (None, "relabelled") else THEIRS if published else OURS
+        rows[problem] = [label(config, "problem", base), method or "none", variant, int(of_class or -1)]
+    named = pd.DataFrame(list(rows.values()), pd.Index(list(rows), dtype=object), [*KEY, "label_of_class"])
+    return frame.join(named, on="problem")
+
+
+def in_order(names: Iterable[str], config: items.Config) -> list[str]:
+    """The networks' labels in the order of config["labels"], others after them."""
+    return items.ranked(names, (config["labels"].get("problem") or {}).values())
+
+
+def printed(config: items.Config, item: str) -> pd.DataFrame:
+    """The printed numbers of an item with network, method and variant, also where ours are of other networks; the printed
+    standard errors are in `plus_minus`."""
+    found = items.printed(config, item)
+    found = found[~found["column"].str.endswith("(standard error)")]
+    parts = found["row"].str.rsplit(", ", n=1, expand=True).reindex(columns=[0, 1])
+    return found.assign(network=parts[0], method=parts[1], variant=np.where(parts[1].eq("none"), "", THEIRS))
+
+
+def of_methods(rows: text_tables.Rows, config: items.Config, heading: str, first: Iterable[str] = ()) -> pd.DataFrame:
+    """The table of texts by INDEX: networks as configured, methods in the order of METHODS, published ones first."""
+    networks = in_order([key[0] for key in rows], config)
+    keys = sorted(rows, key=lambda key: (networks.index(key[0]), METHODS.index(key[1]), key[2] == OURS))
+    columns = [*first, *(c for row in rows.values() for c in row)]
+    return text_tables.wide({key: rows[key] for key in keys}, ["network", "method", "recalibration"], heading, columns)
+
+
+def rows_of(found: pd.DataFrame, paper: pd.DataFrame, config: items.Config) -> list[str]:
+    """The networks of both frames, those of one data set (what labels begin with, up to the comma) together, the paper's last."""
+    names = [*in_order(found["network"], config), *dict.fromkeys(paper["network"] + PAPERS)]
+    sets = list(dict.fromkeys(name.split(", ")[0] for name in names))
+    return sorted(names, key=lambda name: sets.index(name.split(", ")[0]))
+
+
+def marks(ax, part: pd.DataFrame, paper: pd.DataFrame, names: list[str], methods: Sequence[str] = METHODS) -> None:
+    """A mark per network and method with its error, at the height of the network, which names the row, recalibrated as published;
+    the printed numbers are open marks in rows of their own. Rows alternate between white and grey."""
+    for i in range(0, len(names), 2):
+        ax.axhspan(i - 0.5, i + 0.5, color="0.96", linewidth=0, zorder=0)
+    for j, method in enumerate(methods):
+        at, look = 0.24 * (j - (len(methods) - 1) / 2), {"markersize": 3.5, "color": panels.COLOURS[COLOURED[method]]}
+        ours = part[part["method"].eq(method) & part["variant"].ne(OURS)]
+        of = panels.look(j, label=TEXTS.get(method, method)) | look
+        panels.named_marks(ax, ours, "network", names, shift=at, **of)
+        theirs = paper[paper["method"].eq(method)].assign(network=lambda f: f["network"] + PAPERS)
+        of = panels.look(j, False, label=OPEN if method == "none" else None) | look
+        panels.named_marks(ax, theirs, "network", names, "value", "plus_minus", shift=at, **of)
+    panels.name_rows(ax, names)
+
+
+def in_training(problems: Iterable[str]) -> pd.DataFrame:
+    """What the ids say: frame indexed by problem; seed and epoch are numbers, what an id lacks is missing. Problems that stand
+    for absent files are left out: their cells carry the reason."""
+    rows = {}
+    for problem in dict.fromkeys(problems):
+        found = IN_TRAINING.fullmatch(problem)
+        if found:
+            family, network, seed, epoch, layer, part = found.groups()
+            rows[problem] = [family, network, int(seed), np.nan if epoch is None else int(epoch), layer, part]
+        elif "/absent" not in problem:
+            raise BadInputError(f"problem {problem!r} is not named <family>/<network>_seed<s>[_epoch<e>][_<layer>][/<part>].")
+    names = ["family", "network", "seed", "epoch", "layer", "part"]
+    return pd.DataFrame(list(rows.values()), pd.Index(list(rows), dtype=str, name="problem"), names)
+
+
+def estimates(records: pd.DataFrame, config: items.Config, notion: str) -> pd.DataFrame:
+    """The numbers of one notion beside what the problems' ids say; `column` is the estimator's label. Accuracies in percent."""
+    fine = items.values(records, config, notion=notion)
+    fine = fine[["key", "problem", "column", "estimand", "value"]].join(in_training(fine["problem"]), on="problem", how="inner")
+    return fine.assign(value=np.where(fine["estimand"].eq("accuracy"), 100.0, 1.0) * fine["value"].astype(float))
+
+
+def of(found: pd.DataFrame, estimand: str, **parts: Any) -> pd.DataFrame:
+    """The rows of one estimand (and of one `part`, `column`, ...)."""
+    for name, wanted in {"estimand": estimand, **parts}.items():
+        found = found[found[name].eq(wanted)]
+    return found
+
+
+def wide(rows: text_tables.Rows, levels: Sequence[str], heading: str, first: Iterable[str] = ()) -> pd.DataFrame:
+    """worded.wide, which says so where there are no files."""
+    made = text_tables.wide(rows, levels, heading, first, "none: there are no files")
+    return made if len(levels) > 1 else made.set_axis(made.index.get_level_values(0))

@@ -1,0 +1,56 @@
+"""Where Hydra finds what the tables of conf/ make: a source of configuration beside the files, read one option at a time.
+
+Hydra's own ConfigStore would do the same, but it is copied with everything in it at every composition, which then takes twice as
+long.
+"""
+
+from __future__ import annotations
+
+from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.object_type import ObjectType
+from hydra.core.plugins import Plugins
+from hydra.plugins.config_source import ConfigResult, ConfigSource
+from hydra.plugins.search_path_plugin import SearchPathPlugin
+from omegaconf import OmegaConf
+
+from harness.configure import options
+
+
+class Tables(ConfigSource):
+    """calharness://tables: the options made by conf/<group>/tables, under the names that files would have."""
+
+    @staticmethod
+    def scheme() -> str:
+        return "calharness"
+
+    def load_config(self, config_path: str) -> ConfigResult:
+        group, _, name = config_path.removesuffix(".yaml").partition("/")
+        node = OmegaConf.create({name: options.made(group)[name].config})
+        return ConfigResult(config=node, path=self.full_path(), provider=self.provider, header={"package": None})
+
+    def is_group(self, config_path: str) -> bool:
+        return config_path.rstrip("/") in options.GROUPS
+
+    def is_config(self, config_path: str) -> bool:
+        group, _, name = config_path.removesuffix(".yaml").partition("/")
+        return group in options.GROUPS and name in options.made(group)
+
+    def available(self) -> bool:
+        return True
+
+    def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
+        wanted = self.is_group(config_path) and results_filter is not ObjectType.GROUP
+        return sorted(options.made(config_path.rstrip("/"))) if wanted else []
+
+
+class BehindTheFiles(SearchPathPlugin):
+    """Has Hydra look into the tables for what is no file, in compositions and where it globs."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        search_path.append(provider="calharness", path="calharness://tables")
+
+
+def register() -> None:
+    """Make Hydra use the tables. It is called before every composition, ours and that of hydra.main."""
+    Plugins.instance().register(Tables)
+    Plugins.instance().register(BehindTheFiles)

@@ -1,0 +1,196 @@
+"""What runs in a worker process: the cells of one chunk, on one thread, and the part that records them."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import time
+import traceback
+from typing import Any
+
+import numpy as np
+
+from harness.common.escaping import escape, message_of
+from harness.common.seeds import estimator_rng, identity, problem_rng
+from harness.common.threads import one_thread
+from harness.common.user_code import said
+from harness.errors import BadInputError, UndefinedError
+from harness.estimators.base import Estimate, EstimatorSpec, apply, is_finite
+from harness.execute import profile, supervise
+from harness.math import estimands
+from harness.math.notions import reduce
+from harness.plan.cells import Cell
+from harness.plan.components import Component, configured
+from harness.problems.base import ProblemSpec
+from harness.records import buckets, schema
+
+PEAK_SECONDS = 5e-4  # of a cell that could have made the process larger; others are spared the question
+FLUSH_SECONDS = 10.0  # a part that has gathered rows for so long is written
+
+
+class CellFailedError(Exception):
+    """on_error=raise: the first failing cell, with the tail of its traceback."""
+
+
+def common_columns(problem: Component, estimator: Component, cell: Cell, run_id: str) -> dict[str, Any]:
+    """The columns that all rows of one cell share."""
+    return {
+        "key": cell.key, "problem": problem.id, "problem_key": problem.key, "problem_parameters": problem.parameters,
+        "notion": cell.notion, "n": cell.n, "rep": cell.rep, "estimator": estimator.id, "estimator_key": estimator.key,
+        "estimator_parameters": estimator.parameters, "seed": cell.seed, "run_id": run_id,
+    }  # fmt: skip
+
+
+_components: dict[tuple[str, str], Component] = {}  # those that this process has made, by group and name in the plan
+_identities: dict[str, str] = {}
+
+
+def run_chunk(task: dict[str, Any], board: supervise.Board | None = None) -> int:
+    """Compute the cells of one chunk in this process, one thread, and write their part. Returns the number that failed. How far
+    it is is noted on the board."""
+    with profile.of_worker(task.get("profile")):
+        return _chunk(task, board)
+
+
+def _chunk(task: dict[str, Any], board: supervise.Board | None) -> int:
+    board = board or supervise.Board()
+    pid = os.getpid()
+    for folder in task["path"]:
+        if folder not in sys.path:
+            sys.path.append(folder)
+    part = schema.Part(buckets.here(task["out"]), task.get("after", 0.0))
+    failed, cpu, peak = 0, profile.cpu_seconds(), _peak_mb()
+    frozen = _unwritable if task["foreign"] else _read_only
+    drawn: tuple[Any, ...] | None = None
+    sample: Any = None
+    reduced: dict[str, Any] = {}
+    try:
+        with one_thread():
+            for position, cell in enumerate(task["cells"]):
+                board.prepares(position)
+                problem, estimator = component_of("problem", cell.problem, task), component_of("estimator", cell.estimator, task)
+                common = common_columns(problem, estimator, cell, task["run_id"])
+                if drawn != (cell.problem, cell.rep, cell.n, cell.seed):
+                    sample, reduced, drawn = None, {}, (cell.problem, cell.rep, cell.n, cell.seed)
+                wall = time.perf_counter()
+                try:
+                    if sample is None:
+                        stream = problem_rng(cell.seed, ProblemSpec.of(problem.object), problem.key, cell.rep)
+                        with profile.stage("draw", problem.id):
+                            sample = frozen(problem.object.sample(cell.n, stream))
+                    if cell.notion not in reduced:
+                        p, y = sample
+                        reduced[cell.notion] = frozen(reduce(p, y, cell.notion))
+                    rng = _estimator_stream(problem, estimator, cell)
+                    wall, cpu = time.perf_counter(), profile.cpu_seconds()
+                    p, y = reduced[cell.notion]
+                    board.computes()
+                    with profile.stage("estimate", estimator.id):
+                        found = apply(estimator.object, p, y, cell.notion, rng, problem.object)
+                    rows = _rows(found)
+                except UndefinedError as reason:
+                    rows = [{"status": "undefined", "reason": message_of(reason)}]
+                except KeyboardInterrupt:
+                    supervise.unless_forked(pid)
+                    part.add(common, [{"status": "interrupted", "reason": "stopped by the user"}])
+                    raise
+                except (Exception, SystemExit) as error:
+                    remedy = "; max_memory allows more" if isinstance(error, MemoryError) else ""
+                    rows = [{"status": "failed", "reason": f"{_tail(error)}{remedy}"}]
+                    failed += 1
+                supervise.unless_forked(pid)
+                cpu, began = profile.cpu_seconds(), cpu  # where a draw failed, from the end of the last cell
+                seconds = time.perf_counter() - wall
+                if seconds > PEAK_SECONDS:
+                    peak = _peak_mb()
+                with profile.stage("record"):
+                    part.add({**common, "seconds": seconds, "cpu_seconds": cpu - began, "peak_mb": peak}, rows)
+                if rows[0]["status"] == "failed" and task["on_error"] == "raise":
+                    where = f"{cell.estimator} on {cell.problem}, n = {cell.n}, rep {cell.rep}"
+                    raise CellFailedError(f"{where}: {rows[0]['reason']}")
+                if time.monotonic() - part.since > FLUSH_SECONDS:
+                    part.write()
+                    board.recorded(position + 1)
+    finally:
+        supervise.unless_forked(pid)
+        with profile.stage("record"):
+            part.write()
+    return failed
+
+
+def component_of(group: str, name: str, task: dict[str, Any]) -> Component:
+    """The component that the plan calls `name`. It is made again when its key is new: a file or a source has changed since."""
+    own_id, config, key = task["components"][group][name]
+    held = _components.get((group, name))
+    if held is None or held.key != key:
+        held = _components[group, name] = configured(group, own_id, config)
+    if held.key != key:
+        raise BadInputError(f"{group} {name!r} changed on disk while the run was going on; run again.")
+    return held
+
+
+def _read_only(arrays: Any) -> Any:
+    """Make arrays read-only, as all our estimators of a chunk share them."""
+    arrays = tuple(np.asarray(a) for a in arrays)
+    for array in arrays:
+        array.flags.writeable = False
+    return arrays
+
+
+def _unwritable(arrays: Any) -> Any:
+    """Copy arrays into memory that `setflags(write=True)` cannot open.
+
+    Ours are spared that: a copy may lie in memory in another order, which changes the last bits
+    of a sum.
+    """
+    return tuple(_unwritable_array(np.asarray(array)) for array in arrays)
+
+
+def _unwritable_array(array: Any) -> Any:
+    if array.dtype.hasobject:
+        return _read_only([array])[0]
+    if array.flags.f_contiguous and not array.flags.c_contiguous:
+        return _unwritable_array(array.T).T
+    return np.frombuffer(array.tobytes(), dtype=array.dtype).reshape(array.shape)
+
+
+def _estimator_stream(problem: Component, estimator: Component, cell: Cell) -> Any:
+    seeded = EstimatorSpec.read(estimator.object, "replication_rng")
+    if seeded is not None:
+        return seeded(cell.rep)
+    if problem.key not in _identities:  # read once, as a file is read for it: the key pins the content
+        _identities[problem.key] = identity(ProblemSpec.of(problem.object), problem.key)
+    return estimator_rng(cell.seed, _identities[problem.key], cell.rep, cell.n, estimator.stream)
+
+
+def _rows(found: dict[str, Estimate]) -> list[dict[str, Any]]:
+    if not found:
+        return [{"status": "undefined", "reason": "the estimator returned no estimate"}]
+    rows: list[dict[str, Any]] = []
+    for name, e in found.items():
+        estimands.check_name(name)
+        row: dict[str, Any] = {"estimand": name, "value": e.value, "low": e.low, "high": e.high, "level": e.level, "kind": e.kind}
+        diagnostics = {escape(key): value for key, value in (e.diagnostics or {}).items()}
+        row["diagnostics"] = json.dumps(diagnostics) if diagnostics else None
+        fine = is_finite(e)
+        rows.append({**row, "status": "ok" if fine else "undefined", "reason": None if fine else f"the value is {e.value}"})
+    return rows
+
+
+def _tail(error: BaseException) -> str:
+    """The end of the traceback; its last line says type and message, and the place if it is in code that is not ours."""
+    try:
+        lines, last = traceback.format_exception(error), said(error)
+        if last.startswith(f"{type(error).__name__}: {message_of(error)}"):
+            lines = lines[:-1]
+        return f"{''.join(lines)[-1500:].rstrip()}\n{last}"
+    except (Exception, SystemExit) as broken:  # an error whose own methods or attributes raise
+        return f"{type(error).__name__}: cannot be described, as that raises {type(broken).__name__}"
+
+
+def _peak_mb() -> float:
+    """Largest resident memory of this process so far (a high-water mark, not this cell's alone)."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1024 if sys.platform != "darwin" else peak / 1024**2
