@@ -13,7 +13,7 @@ import pandas as pd
 
 from harness.commands.experiment import Experiment
 from harness.configure.compose import compose
-from harness.evaluate import arena, arena_seeds
+from harness.evaluation import arena, arena_seeds
 from harness.pages.arena_tables import near
 from harness.records import baseline
 

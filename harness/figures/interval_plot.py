@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.evaluate import rates
-from harness.evaluate.evaluation import ROUNDING
-from harness.evaluate.selection import figure_estimands, label
+from harness.evaluation import rates
+from harness.evaluation.selection import figure_estimands, label
+from harness.evaluation.summary import ROUNDING
 from harness.figures import panels
 from harness.figures.style import COLOURS, ESTIMAND_NAMES, MARKERS, WIDTH, nothing, pale, series_style
 from harness.math import estimands

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from harness.configure import sweeps
-from harness.evaluate import captions
-from harness.evaluate.evaluation import are_of
-from harness.evaluate.selection import figure_estimands, label
-from harness.evaluate.sweep_tables import are_numbers, comparable
+from harness.evaluation import captions
+from harness.evaluation.selection import figure_estimands, label
+from harness.evaluation.summary import are_of
+from harness.evaluation.sweep_tables import are_numbers, comparable
 from harness.figures import plots
 from harness.figures.marks import has_bounds, legend, marks
 from harness.figures.style import COLOURS, ESTIMAND_NAMES, WIDTH, pyplot, series_style

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.evaluate import arena, arena_memory, arena_own, arena_pairs
+from harness.evaluation import arena, arena_memory, arena_own, arena_pairs
 from harness.figures import arena_plot, interval_plot
 from harness.pages import problem_cards
 from harness.pages.page import number

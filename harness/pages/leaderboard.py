@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from harness.common.paths import PACKAGE
-from harness.evaluate import arena
+from harness.evaluation import arena
 from harness.figures import arena_plot
 from harness.figures.style import COLOURS
 from harness.pages import arena_data, arena_tables, layout

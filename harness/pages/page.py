@@ -16,7 +16,7 @@ from harness.common.paths import PACKAGE
 from harness.common.version import VERSION
 from harness.common.writing import SMALLEST, whole_file
 from harness.configure import variations
-from harness.evaluate import missing, papers, reproduction
+from harness.evaluation import missing, papers, reproduction
 from harness.figures.style import ESTIMAND_NAMES
 from harness.pages import glossary
 from harness.records.schema import has_number
