@@ -61,7 +61,7 @@ def test_seeds_are_of_the_cell():
 
 def test_a_table_of_many_points_is_evaluated_once(out, monkeypatch):
     """Not once per point: 2,000 points took ten minutes."""
-    from harness.evaluation import sweep_tables
+    from harness.evaluation import summary, sweep_tables
 
     found = Experiment.of([*BASE, f"sweep.estimator.binned15.bins={list(range(2, 32))}", f"out={out}", "problem=[beta_wavy]"])
     found.compute(quiet=True)
