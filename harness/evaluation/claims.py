@@ -6,13 +6,13 @@ statistics are, by the names of the claims, and is an item of the functions here
 
     from harness.evaluation import claims
 
-    def statistics(records, config):
+    def statistics(records, settings):
         found = records[records["estimator"].eq("binned15")]
         over = found["value"] - found["truth"]
         return {"ECE overestimates": claims.of_mean(over, found["key"], claims.OURS, "one problem, 40 replications")}
 
-    def render(records, config):
-        return claims.figure(statistics(records, config), config)
+    def render(records, settings):
+        return claims.figure(statistics(records, settings), settings)
 
 and in the same way table, summary and reproduced. The verdicts are those of harness.evaluation.reproduction: a claim holds where
 the whole interval is on the claimed side, fails where it is on the other, and is undecided otherwise. The interval is as good
@@ -24,17 +24,16 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from harness.configure.settings import Settings
 from harness.errors import BadInputError, guess
 from harness.evaluation import reproduction
 from harness.evaluation.selection import DASH
 from harness.figures.style import COLOURS, WIDTH, figure_settings, font_scale, nothing, pale, pyplot
 
-Config = Mapping[str, Any]
 LEVEL = 0.99  # of all intervals, two-sided
 PAPER, OURS = "the paper's data", "ours"
 LOOKS = {
@@ -257,13 +256,13 @@ def untested(why: str, keys: Iterable = ()) -> Statistic:
 # Statistics -> what people look at
 
 
-def reproduced(statistics: Mapping[str, Statistic], config: Config) -> pd.DataFrame:
+def reproduced(statistics: Mapping[str, Statistic], settings: Settings) -> pd.DataFrame:
     """The statistics as rows that reproduction.compare takes."""
-    claims = _claims(config)
+    claims = _claims(settings)
     unknown = [name for name in statistics if name not in set(claims["row"])]
     if unknown:
         hint = guess(unknown[0], claims["row"].to_list())
-        raise BadInputError(f"{unknown[0]!r} is no claim of {config['paper']}'s reported numbers{hint}.")
+        raise BadInputError(f"{unknown[0]!r} is no claim of {settings.paper}'s reported numbers{hint}.")
     rows = []
     for claim in claims.itertuples():
         if claim.row in statistics:
@@ -273,32 +272,32 @@ def reproduced(statistics: Mapping[str, Statistic], config: Config) -> pd.DataFr
     return pd.DataFrame(rows, columns=ANSWER)
 
 
-def judged(statistics: Mapping[str, Statistic], config: Config) -> pd.DataFrame:
+def judged(statistics: Mapping[str, Statistic], settings: Settings) -> pd.DataFrame:
     """reproduction.compare of the claims, in the paper's order, with its words (`quote`) and their `place`."""
-    claims = _claims(config)
-    found = reproduction.compare(reproduced(statistics, config), config["paper"], config["compare"], config.get("reasons"))
+    claims = _claims(settings)
+    found = reproduction.compare(reproduced(statistics, settings), settings.paper, settings.compare, settings.reasons)
     found = found[found["source"].eq(reproduction.CLAIM)]
     return found.merge(claims[[*reproduction.KEY, "place", "quote"]], on=reproduction.KEY, validate="one_to_one")
 
 
-def _claims(config):
-    asked = reproduction.reported(config["paper"], config["compare"])
+def _claims(settings):
+    asked = reproduction.reported(settings.paper, settings.compare)
     return asked[asked["source"].eq(reproduction.CLAIM)]
 
 
-def summary(statistics: Mapping[str, Statistic], config: Config) -> pd.DataFrame:
+def summary(statistics: Mapping[str, Statistic], settings: Settings) -> pd.DataFrame:
     """One row per claim, every number of its own column."""
-    found = judged(statistics, config)
+    found = judged(statistics, settings)
     names = {"row": "claim", "column": "statistic", "unit": "side", "reported": "threshold", "ours": "value", "reps": "values"}
     found = found.rename(columns=names).rename(columns={"reason": "compared"})
     wanted = ["claim", "quote", "place", "where", "statistic", "side", "threshold", "value", "low", "high", "values", "verdict"]
     return found[[*wanted, "compared"]]
 
 
-def table(statistics: Mapping[str, Statistic], config: Config) -> pd.DataFrame:
+def table(statistics: Mapping[str, Statistic], settings: Settings) -> pd.DataFrame:
     """The claims for people: the paper's words, what was computed of what, the interval and the verdict."""
     rows = {}
-    for r in judged(statistics, config).itertuples():
+    for r in judged(statistics, settings).itertuples():
         rows[r.row] = {
             "the paper says": f"“{r.quote}”" + (f" ({r.place})" if isinstance(r.place, str) else ""),
             "statistic": r.column,
@@ -333,20 +332,20 @@ def _number(value, digits=3):
     return f"{value:.{digits}g}".replace("-", "−")
 
 
-def figure(statistics: Mapping[str, Statistic], config: Config):
+def figure(statistics: Mapping[str, Statistic], settings: Settings):
     """One line per claim: the statistic and its interval, by the distance from the threshold towards the claimed side, in units
     of the row's largest, since the scales differ widely; shaded: where the claim holds. The numbers stand at the right."""
-    found = judged(statistics, config)
+    found = judged(statistics, settings)
     if not found["ours"].notna().any():
         return nothing("no claim could be tested; the page says why")
-    scale = font_scale(config)
+    scale = font_scale(settings)
     texts = [(_wrapped(r.row, 43 / scale), _wrapped(r.column, 50 / scale)) for r in found.itertuples()]
     numbers = [_right_words(r, scale) for r in found.itertuples()]
     lines = [max(2.6 + 0.9 * said.count("\n"), len(name) + len(words) + 0.6) for (name, words), said in zip(texts, numbers)]
     edges = np.concatenate([[0.0], np.cumsum(lines)])
     inch = 0.125 * scale  # of a line of text
     height = inch * edges[-1] + 0.85
-    size = figure_settings(config).get("size") or (WIDTH, height)
+    size = figure_settings(settings).size or (WIDTH, height)
     height = size[1]
     made, ax = pyplot().subplots(figsize=tuple(size))
     made.subplots_adjust(left=0.355, right=0.655, top=1 - 0.25 / height, bottom=0.6 / height)

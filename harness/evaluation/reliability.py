@@ -320,9 +320,9 @@ def caption_of(panels: list[Panel]) -> str:
     return " ".join(text)
 
 
-def draw(p, y, which="overall", config=None, **options):
+def draw(p, y, which="overall", settings=None, **options):
     """The diagram as a matplotlib Figure. options as in `panels`."""
-    return figure(panels(p, y, which, **options), config)
+    return figure(panels(p, y, which, **options), settings)
 
 
 def table(p, y, which="overall", **options):
@@ -335,8 +335,11 @@ def caption(p, y, which="overall", **options) -> str:
     return caption_of(panels(p, y, which, **options))
 
 
-def figure(panels: list[Panel], config=None):
+def figure(panels: list[Panel], settings=None):
     """One diagram per drawn panel, a histogram of the scores below each (`harness.figures.reliability_plot`)."""
     from harness.figures import reliability_plot
 
-    return reliability_plot.figure([one for one in panels if one.drawn], config)
+    drawn = [one for one in panels if one.drawn]
+    if settings is None:
+        return reliability_plot.figure(drawn)
+    return reliability_plot.figure(drawn, settings.figure.panels_per_row, settings.figure.size)

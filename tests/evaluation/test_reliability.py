@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from harness import BadInputError
+from harness.configure.settings import Settings
 from harness.evaluation import reliability
 from harness.evaluation.reliability import band_of, caption_of, corp, panels, table_of
 
@@ -147,8 +148,8 @@ def test_table_and_figure_of_one_file():
     assert (band["low"] <= band["high"]).all() and band["fit"].between(0, 1).all()
     summary = rows.iloc[0]
     assert summary["brier"] == pytest.approx(summary["mcb"] - summary["dsc"] + summary["unc"])
-    config = {"figure": {"panels_per_row": 2, "size": [5.0, 6.0]}}
-    figure = reliability.draw(p, y, "classes", config, title="a file", resamples=20)
+    settings = Settings.from_dict({"figure": {"panels_per_row": 2, "size": [5.0, 6.0]}})
+    figure = reliability.draw(p, y, "classes", settings, title="a file", resamples=20)
     figure.draw_without_rendering()
     assert figure.get_size_inches().tolist() == [5.0, 6.0]
     assert sum(ax.get_visible() for ax in figure.axes) == 8  # four diagrams, four histograms
