@@ -154,12 +154,12 @@ class CatBoost(BoostedTrees):
     subsample: float | None = 0.5
 
     def features(self, p):
-        import catboost
+        import catboost  # slow to import
 
         return catboost.Pool(in_columns(p), thread_count=1)
 
     def models(self, p, y, z, fold, seed):
-        import catboost
+        import catboost  # slow to import
 
         columns, k = in_columns(p), 2 if p.ndim == 1 else p.shape[1]
         settings = {
@@ -263,7 +263,7 @@ class LightGBM(BoostedTrees):
         return in_columns(p)
 
     def models(self, p, y, z, fold, seed):
-        import lightgbm
+        import lightgbm  # slow to import
 
         columns, k = in_columns(p), 2 if p.ndim == 1 else p.shape[1]
         settings = {

@@ -49,7 +49,7 @@ class RandomForest:
     null_bias = 1.5  # of kl: leaves say 0 and 1, which held-out samples punish, by 0.7 with 300 trees, by 1.5 with 10
 
     def fit(self, p, y, rng):
-        from sklearn.ensemble import RandomForestClassifier
+        from sklearn.ensemble import RandomForestClassifier  # slow to import
 
         return _grown(RandomForestClassifier, self, p, y, rng)
 
@@ -91,7 +91,7 @@ class ExtraTrees:
     null_bias = 2.6  # of kl, as for RandomForest; without bootstrap more trees hardly soften it
 
     def fit(self, p, y, rng):
-        from sklearn.ensemble import ExtraTreesClassifier
+        from sklearn.ensemble import ExtraTreesClassifier  # slow to import
 
         return _grown(ExtraTreesClassifier, self, p, y, rng)
 

@@ -61,7 +61,7 @@ def _one_versus_rest(columns, seen):
 
 def _fitted(p, hit):
     """The map of one probability (n,), in order, for outcomes (n,) in {0, 1}."""
-    from scipy.optimize import isotonic_regression
+    from scipy.optimize import isotonic_regression  # slow to import
 
     places, counts, sums = _pooled(p, hit)
     level = isotonic_regression(sums / counts, weights=counts).x

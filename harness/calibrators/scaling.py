@@ -171,7 +171,7 @@ def powers(logits):
 
 def _quadratic(features, y):
     """Minimiser of mean log-loss + RIDGE/2 |w - (0, 1, 0)|^2."""
-    from scipy.optimize import minimize
+    from scipy.optimize import minimize  # slow to import
 
     n, identity = len(y), np.array([0.0, 1.0, 0.0])
     scale = np.maximum(np.abs(features).max(axis=0), 1.0)  # the trust region is a ball: coordinates of one size

@@ -10,6 +10,7 @@ Hessian there is nearly the identity.
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from harness.calibrators.newton import newton
 from harness.math.softmax import softmax
@@ -46,7 +47,7 @@ class SoftmaxFit:
         return self.w
 
     def _quasi_newton(self, value, hessian, scaling, w, dense):
-        from scipy.optimize import minimize
+        from scipy.optimize import minimize  # slow to import
 
         options = QUASI_NEWTON if dense else {**QUASI_NEWTON, "maxiter": 2000, "maxfun": 4000}
         for _ in range(ROUNDS):
@@ -113,8 +114,6 @@ def softmax_hessian(w, x, penalty):
 def _scaling(x, w, penalty, hessian):
     """(down(v) -> a step of w, up(gradient) -> that of v): coordinates v in which the Hessian at w is about the identity; for
     more than DENSE_CLASSES classes but for what couples them."""
-    from scipy.linalg import solve_triangular
-
     k, d = penalty.shape
     if k <= DENSE_CLASSES:
         inverse = solve_triangular(np.linalg.cholesky(hessian(w.ravel())), np.eye(k * d), lower=True, check_finite=False)

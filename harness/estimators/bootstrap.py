@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from harness.errors import BadInputError, UndefinedError
-from harness.estimators.base import Estimate, Wrapper, apply, is_finite
+from harness.estimators.base import Estimate, Wrapper, apply, check_level, is_finite
 from harness.math import estimands
 from harness.math.notions import one_hot
 
@@ -185,8 +186,6 @@ class Bootstrap(Wrapper):
             above, below = np.quantile(change, [tail, 1.0 - tail], method="weibull")
             low, high = e.value - below, e.value - above
         else:
-            from scipy.special import ndtri
-
             fast = float(change.mean())
             reach = float(ndtri((1.0 + self.level) / 2.0) * change.std(ddof=1))
             low, high = (
@@ -246,12 +245,6 @@ def check_count(name, value, least, usual):
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not whole or value < least:
         raise BadInputError(f"{name} is {value!r}; an integer of at least {least} is needed, such as {usual}.")
-
-
-def check_level(level):
-    """Raise BadInputError unless it is a confidence level."""
-    if not (isinstance(level, (int, float)) and 0.0 < level < 1.0):
-        raise BadInputError(f"level is {level!r}; a number between 0 and 1 is needed, such as 0.95.")
 
 
 def is_error(name):

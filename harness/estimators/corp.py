@@ -50,7 +50,7 @@ class Corp:
 
     def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
         """The parts of the scores of predictions p (n,) for outcomes y (n,)."""
-        from scipy.optimize import isotonic_regression
+        from scipy.optimize import isotonic_regression  # slow to import
 
         p, y = checked(p, y)
         at, where, counts = np.unique(p, return_inverse=True, return_counts=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri
 
 from harness.errors import BadInputError
 from harness.estimators.base import Estimate
@@ -73,8 +74,6 @@ class DebiasedInterval:
         return "statistical" if self.rule == "kmeans" else "rounding"
 
     def __call__(self, p, y, rng=None):
-        from scipy.special import ndtri
-
         p, y = checked(p, y)
         n = len(p)
         bin_of, count = partition(p, self.bins, self.rule, rng)

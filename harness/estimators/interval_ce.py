@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.errors import BadInputError
+from harness.estimators import dyadic_kernels
 from harness.estimators.base import Estimate, is_positive
 from harness.math.notions import checked
 
@@ -73,6 +74,4 @@ def shifted_error(p, sums, width):
     """E over a uniform shift of sum_bins |sum of residuals in the bin|, from sorted p (n,) and the sums (n + 1,) of the first
     residuals: the integral over t of |sum over p in [t, t + width)|, constant between the places p and p - width of t, divided by
     the width."""
-    from harness.estimators import dyadic_kernels
-
     return dyadic_kernels.shifted_error(p, sums, width) / width

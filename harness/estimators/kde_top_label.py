@@ -78,7 +78,7 @@ class KDETopLabel:
 
 def mass(p, width):
     """len(p) times the mirrored kernel density of p on GRID, to which [0, 1] is to be cut."""
-    from scipy.signal import convolve
+    from scipy.signal import convolve  # slow to import
 
     both = np.concatenate([-p[p < 0.5], p, 2.0 - p[p >= 0.5]])
     at = (both - GRID[0]) / STEP

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import erf
 
 from harness.estimators.base import Estimate
 from harness.estimators.binned import Binned, bin_means
@@ -64,8 +65,6 @@ class NormalDebiased:
 
 def folded_mean(mean, deviation):
     """E|N(mean, deviation^2)|, elementwise; a deviation of 0 is allowed."""
-    from scipy.special import erf
-
     ratio = np.divide(mean, deviation, out=np.zeros_like(mean), where=deviation > 0.0)
     normal = deviation * np.sqrt(2.0 / np.pi) * np.exp(-(ratio**2) / 2.0) + mean * erf(ratio / np.sqrt(2.0))
     return np.where(deviation > 0.0, normal, np.abs(mean))

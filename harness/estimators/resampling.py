@@ -9,13 +9,12 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from harness.errors import BadInputError
-from harness.estimators.base import Wrapper, apply
+from harness.estimators.base import Wrapper, apply, check_level
 from harness.estimators.bootstrap import (
     MAX_UNDEFINED_SHARE,
     MIN_ROWS,
     check_callable,
     check_count,
-    check_level,
     finite_values,
     is_error,
     notion_of,

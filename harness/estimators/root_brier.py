@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from harness.estimators.base import Estimate
-from harness.estimators.certified.base import check_level
+from harness.estimators.base import Estimate, check_level
 from harness.math.concentration import kl_upper
 from harness.math.notions import checked, one_hot
 

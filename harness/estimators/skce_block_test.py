@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from scipy.special import ndtr
+
 from harness.errors import UndefinedError
 from harness.estimators.base import Estimate
 from harness.estimators.kernel_errors import SKCE, check_gamma, check_integer
@@ -56,8 +58,6 @@ class SKCEBlockTest:
         check_integer("blocksize", self.blocksize, 2)
 
     def __call__(self, p, y, rng=None):
-        from scipy.special import ndtr
-
         p, y = checked(p, y)
         if len(p) < 2 * self.blocksize:
             raise UndefinedError(f"{2 * self.blocksize} samples are needed for two blocks, and there are {len(p)}")

@@ -79,7 +79,7 @@ class SmoothECE:
 
 def _cosines(p, residual, grid):
     """sum_i residual_i cos(pi m p_i) for m = 0 to grid, p_i split linearly between the points 0, 1/grid, ..., 1."""
-    from scipy.fft import dct
+    from scipy.fft import dct  # slow to import
 
     left = np.minimum((p * grid).astype(np.int64), grid - 1)
     share = p * grid - left
@@ -90,7 +90,7 @@ def _cosines(p, residual, grid):
 
 def _smoothed(spectrum, sigma):
     """The L1 norm over [0, 1] of the residual after smoothing with this bandwidth."""
-    from scipy.fft import dct
+    from scipy.fft import dct  # slow to import
 
     some = spectrum if sigma == 0.0 else spectrum[: int(VANISHES / (np.pi * sigma)) + 1]  # the other factors are 0
     smooth = np.zeros(len(spectrum))
@@ -100,7 +100,7 @@ def _smoothed(spectrum, sigma):
 
 
 def _fixed_point(spectrum):
-    from scipy.optimize import brentq
+    from scipy.optimize import brentq  # slow to import
 
     whole = _smoothed(spectrum, 0.0)
     if whole == 0.0:

@@ -59,7 +59,7 @@ def convex_weights(p, outcome, q):
     >>> convex_weights(np.full(4, 0.5), np.array([1, 1, 1, 0]), np.full((1, 4), 1.0)).round(6)
     array([0.5])
     """
-    from scipy.optimize import nnls
+    from scipy.optimize import nnls  # slow to import
 
     moves = (q - p).reshape(len(q), -1)
     gram = moves @ moves.T / len(p)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from harness.errors import BadInputError
-from harness.estimators.bootstrap import MIN_ROWS, check_callable, check_count, check_level
+from harness.estimators.base import check_level
+from harness.estimators.bootstrap import MIN_ROWS, check_callable, check_count
 from harness.estimators.resampling import ResampledInterval
 
 

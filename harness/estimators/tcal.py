@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.errors import BadInputError
+from harness.estimators import dyadic_kernels
 from harness.estimators.base import Estimate
 from harness.estimators.binned import check_bins
 from harness.estimators.debiased_interval import null_deviation
@@ -170,8 +171,6 @@ class _Levels:
     def statistics(self, r):
         """t_m of residuals r (rows, n), which are overwritten, (rows, levels): the squares of the bins' sums, without those of
         single residuals."""
-        from harness.estimators import dyadic_kernels
-
         single = (r * r) @ self.of_sample
         found = np.empty(single.shape)
         dyadic_kernels.squared_sums(r, self.starts, self.ends, self.weights, self.places, found)

@@ -92,7 +92,7 @@ def half_width(contributions, fold, level):
     (1 + level) / 2: whatever the dependence, the mean of variables exceeds their common expected shortfall at most that often.
     Asymptotic in the size of a fold; NaN for folds of fewer than 3 samples.
     """
-    from scipy.stats import t
+    from scipy.stats import t  # slow to import
 
     counts = np.bincount(fold).astype(float)
     if counts.min() < 3:

@@ -159,7 +159,7 @@ def rbf(x, z, gamma):
     if x.ndim == 1:
         distance = (x[:, None] - z) ** 2
     elif gamma >= SHARP_GAMMA:
-        from scipy.spatial.distance import cdist
+        from scipy.spatial.distance import cdist  # slow to import
 
         distance = cdist(x, z, "sqeuclidean")
     else:
@@ -238,7 +238,7 @@ def median_distance(p, rule="median") -> float:
     >>> round(median_distance(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])), 4)
     1.4142
     """
-    from scipy.spatial.distance import pdist
+    from scipy.spatial.distance import pdist  # slow to import
 
     if rule not in MEDIAN_RULES:
         raise BadInputError(f"gamma is {rule!r}; allowed are a positive number and the rules {', '.join(MEDIAN_RULES)}.")

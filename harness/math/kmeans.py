@@ -16,7 +16,7 @@ def fitted(points, bins, seed):
     """The function from points (m, d) to the numbers (m,) of their nearest centre, and the number of centres.
 
     points: (n, d). With fewer points than `bins` there is one centre, with fewer distinct points there are as many as these."""
-    from harness.math import kmeans_kernels
+    from harness.math import kmeans_kernels  # numba: slow to import
 
     x = np.array(points, dtype=np.float64, order="C")  # a copy, for read-only arrays would have to be compiled for anew
     bins = kmeans_kernels.distinct(x, bins) if len(x) >= bins > 1 else 1
@@ -34,7 +34,7 @@ def fitted(points, bins, seed):
 
 def _centres(points, bins, seed):
     """The centres (bins, d)."""
-    from harness.math import kmeans_kernels
+    from harness.math import kmeans_kernels  # numba: slow to import
 
     n, mean = len(points), points.mean(axis=0)
     x = points - mean
@@ -48,14 +48,14 @@ def _centres(points, bins, seed):
     if centres is not None:
         return centres + mean
     # a centre without points is moved to the point that is farthest from its own: rare enough to be left to the library
-    from sklearn.cluster import KMeans
+    from sklearn.cluster import KMeans  # slow to import
 
     return KMeans(n_clusters=bins, random_state=seed, n_init=1).fit(points).cluster_centers_
 
 
 def _lloyd(x, centres, tolerance):
     """The centres after Lloyd's iterations, until no label changes or the centres hardly move; None where one has no points."""
-    from harness.math import kmeans_kernels
+    from harness.math import kmeans_kernels  # numba: slow to import
 
     labels, sizes = np.full(len(x), -1, dtype=np.int32), np.empty(len(centres), dtype=np.int64)
     for _ in range(MOST):

@@ -94,7 +94,7 @@ class Beta(TwoClasses):
         return integral(estimand, notion, p, rest, c, c_rest, weights)
 
     def _supremum(self):
-        from scipy.optimize import minimize_scalar
+        from scipy.optimize import minimize_scalar  # slow to import
 
         p = np.unique(np.concatenate([np.linspace(0.0, 1.0, 20001), _nodes(self, 16)[0]]))
         gap = np.abs(p - self.curve(p))
@@ -130,7 +130,7 @@ def _nodes(problem: Beta, order: int):
 
 def _crossings(problem):
     """Interior points where g*(p) = p, between which |p - g*(p)| is smooth."""
-    from scipy.optimize import brentq
+    from scipy.optimize import brentq  # slow to import
 
     t = np.linspace(0.0, np.pi / 2, 4003)[1:-1]
     p = np.sin(t) ** 2

@@ -258,7 +258,7 @@ def integrated(estimand, notion, coarse, fine):
 @lru_cache(maxsize=64)
 def _crossings(g):
     """Points where g(s) = s or g is not smooth, between which |s - g(s)| is smooth."""
-    from scipy.optimize import brentq
+    from scipy.optimize import brentq  # slow to import
 
     found = []
     for low, high in _pieces(g):
@@ -288,7 +288,7 @@ def _variation(g):
 
 def _least(g, sign, low, high):
     """The minimum of sign * g between low and high."""
-    from scipy.optimize import minimize_scalar
+    from scipy.optimize import minimize_scalar  # slow to import
 
     options = {"xatol": 1e-12}
     return minimize_scalar(lambda t: sign * g(np.array([t]))[0], bounds=(low, high), method="bounded", options=options).fun

@@ -145,7 +145,7 @@ def _one_coordinate_nodes(alpha, k, order):
 
 def _dirichlet_points(k, alpha, log2_points, r):
     """2^log2_points scrambled Sobol points carried to Dir(alpha 1_k) through gamma quantiles."""
-    from scipy.stats.qmc import Sobol
+    from scipy.stats.qmc import Sobol  # slow to import
 
     u = Sobol(k, scramble=True, rng=np.random.default_rng([r, k])).random_base2(log2_points)
     g = ndtri((1.0 + u) / 2.0) ** 2 if alpha == 0.5 else gammaincinv(alpha, u)  # chi-square with one degree of freedom

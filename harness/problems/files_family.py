@@ -10,6 +10,7 @@ from typing import Any
 
 from harness.errors import BadInputError
 from harness.problems.predictions import Predictions
+from harness.sources.tabrepo import CACHE
 
 PARTS = ("train", "val", "test")
 
@@ -93,8 +94,6 @@ class PredictionFiles:
         return not name.startswith(".") and fnmatch.fnmatchcase(name, self.pattern)
 
     def _places(self):
-        from harness.sources.tabrepo import CACHE
-
         given, data = Path(self.folder).expanduser(), os.environ.get("CALHARNESS_DATA")
         if given.is_absolute():
             return [given]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from harness.calibrators import Isotonic, StructuredMatrixScaling, Temperature
 from harness.errors import BadInputError
 from harness.math import estimands
 from harness.math.notions import one_hot
@@ -280,29 +281,23 @@ def _logs(p):
 
 
 def _temperature(p, y):
-    from harness.calibrators import Temperature
-
     q = Temperature().fit(np.maximum(p, LEAST), y)
     return lambda x: q(np.maximum(x, LEAST))
 
 
 def _matrix(p, y):
-    from harness.calibrators import StructuredMatrixScaling
-
     q = StructuredMatrixScaling().fit(np.maximum(p, LEAST), y)
     return lambda x: q(np.maximum(x, LEAST))
 
 
 def _isotonic(p, y):
-    from harness.calibrators import Isotonic
-
     one, other = Isotonic().fit(p, y), _temperature(p, y)
     return lambda x: (one(x) + other(x)) / 2.0
 
 
 def _vector(p, y):
     """softmax(w_j log p_j + b_j) of least mean log-loss, with a ridge to w = 1, b = 0."""
-    from scipy.optimize import minimize
+    from scipy.optimize import minimize  # slow to import
 
     z, (n, k) = _logs(p), p.shape
     rows, hit = np.arange(n), one_hot(y, k)

@@ -376,7 +376,7 @@ class MovedMass(Generated):
 @lru_cache(maxsize=256)
 def _splits(problem):
     """Largest probabilities at which a map is not smooth, or it or their mean crosses the diagonal."""
-    from scipy.optimize import brentq
+    from scipy.optimize import brentq  # slow to import
 
     k = problem.classes
     kinks = [at for g in problem.maps for at in getattr(g, "kinks", ()) if 1.0 / k < at < 1.0]

@@ -11,6 +11,8 @@ import numpy as np
 
 from harness.common import data_files
 from harness.errors import BadInputError
+from harness.math.notions import checked
+from harness.sources import files, forms, packs
 
 
 @dataclass(frozen=True)
@@ -141,15 +143,11 @@ class Predictions:
 
     @property
     def _packs(self):
-        from harness.sources import packs
-
         return packs.of(self.path)
 
     @property
     def _published(self) -> bool:
         """Whether the file is one of data/packs.yaml, wherever it lies."""
-        from harness.sources import packs
-
         return bool(self._packs) or self._load().sha256 in packs.checksums()
 
     @property
@@ -173,8 +171,6 @@ class Predictions:
         return None
 
     def _load(self):
-        from harness.sources import forms
-
         if not self.path:
             raise BadInputError(
                 "problem.predictions.path is missing; give the npz, csv or parquet file with probabilities and labels."
@@ -270,9 +266,6 @@ class Loaded(NamedTuple):
 
 @lru_cache(maxsize=8)
 def _read(path, split, asked, stamp):
-    from harness.math.notions import checked
-    from harness.sources import files
-
     p, y, described, names = files.read(path, split, **asked._asdict())
     p, y = checked(p, y)
     return Loaded(p, y, data_files.sha256(path), _content(p, y, asked.top_label), described, names)

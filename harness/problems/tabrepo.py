@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from harness.common.paths import EXPERIMENTS
 from harness.errors import BadInputError
+from harness.sources import tabrepo
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,6 @@ class TabRepoTask:
 
     @cached_property
     def _held(self):
-        from harness.sources import tabrepo
-
         return tabrepo.find(self.repository)
 
     @property
@@ -76,8 +76,6 @@ class TabRepoTask:
     @property
     def unavailable(self) -> str | None:
         """Why the task cannot be run from this repository, or None."""
-        from harness.sources import tabrepo
-
         if not tabrepo.is_there(self.repository):
             return tabrepo.absent(self.repository)
         held = self._held
@@ -160,8 +158,6 @@ class TabRepoTasks:
     def members(self) -> dict[str, TabRepoTask]:
         """{id: TabRepoTask}. Raises BadInputError if nothing is chosen, or the repository is absent and no list says what it
         holds."""
-        from harness.sources import tabrepo
-
         listed = self._listed() if self.tasks else None
         known = listed is not None and all(None not in task for task in listed)
         held = None if known and not tabrepo.is_there(self.repository) else tabrepo.find(self.repository)
@@ -174,7 +170,7 @@ class TabRepoTasks:
 
     def _listed(self):
         """[(dataset, fold, config, n, classes)] of the csv, in its order."""
-        import pandas as pd
+        import pandas as pd  # slow to import
 
         path = task_list(self.tasks)
         frame = pd.read_csv(path)
@@ -223,8 +219,6 @@ class TabRepoTasks:
 
 def task_list(name: str) -> Path:
     """A list of tasks: the path as given, else below experiments/."""
-    from harness.common.paths import EXPERIMENTS
-
     for path in (Path(name).expanduser(), EXPERIMENTS / name):
         if path.is_file():
             return path

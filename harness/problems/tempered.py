@@ -198,7 +198,7 @@ def _two_class_nodes(problem, order):
 
 
 def _supremum(a, b):
-    from scipy.optimize import minimize_scalar
+    from scipy.optimize import minimize_scalar  # slow to import
 
     if a == b:
         return Truth(0.0, 0.0, "calibrated by construction")
@@ -273,7 +273,7 @@ def sums_over_classes(problem):
 
 def _conditional_values(problem, notion, wanted, r, log2_points=CONDITIONAL_POINTS, order=8):
     """d(t, E[Y given t]) integrated over the law of t = f_1 (classwise) or t = max f (top_label)."""
-    from scipy.optimize import brentq
+    from scipy.optimize import brentq  # slow to import
 
     rest = _Rest.of(problem, log2_points, r)
     edges = _logit_edges(problem, notion, 1.5)
@@ -351,7 +351,7 @@ def _logit_edges(problem, notion, width):
 
 def _log_gammas(k, alpha, log2_points, r):
     """Logarithms of gamma variates of shape alpha, (2^log2_points, k), at scrambled Sobol points."""
-    from scipy.stats.qmc import Sobol
+    from scipy.stats.qmc import Sobol  # slow to import
 
     u = Sobol(k, scramble=True, rng=np.random.default_rng([r, k])).random_base2(log2_points)
     u = np.maximum(u, 2.0**-64)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from harness.errors import BadInputError
+from harness.math import estimands
 from harness.problems.base import ProblemSpec, Truth, Wrapper, members_of, truth_of
 
 
@@ -100,8 +101,6 @@ class Uniform(Wrapper):
 
     def truth(self, estimand, notion=None):
         """0 for every calibration error of balanced classes, whatever the notion; canonical scores by closed form."""
-        from harness.math import estimands
-
         if not self.balanced:
             return None
         notion, k = notion or self.default_notions[0], self.classes

@@ -189,7 +189,7 @@ def _curves(problem, h, order):
 @lru_cache(maxsize=32)
 def _nodes(problem, h, order_law, order):
     """Perturbed scores, weights and posteriors of a quadrature; panels end where eta(s) = s and shrink towards 0 and 1."""
-    from scipy.optimize import brentq
+    from scipy.optimize import brentq  # slow to import
 
     curves = _curves(problem, h, order_law)
     edges = np.linspace(0.0, 1.0, curves.panels + 1)
