@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 from numba import njit
@@ -346,6 +347,16 @@ def _median(values: np.ndarray) -> float:
         return np.median(values)
     between.partition([first, second])
     return 0.5 * (between[first] + between[second])
+
+
+@overload
+def pivoted_cholesky(x: np.ndarray, gamma: float, tolerance: float = ..., max_rank: int = ..., spread: bool = ...) -> LowRank: ...
+
+
+@overload
+def pivoted_cholesky(
+    x: np.ndarray, gamma: float, tolerance: float, max_rank: int, spread: bool, complete: bool
+) -> LowRank | None: ...
 
 
 def pivoted_cholesky(

@@ -95,8 +95,8 @@ class CertifiedInterval(CertifiedBound):
                 f"latter is refuted at level {self.level:g}"
             )
         diagnostics = {
-            **{f"lower_{k}": v for k, v in lower.diagnostics.items()},
-            **least.diagnostics,
+            **{f"lower_{k}": v for k, v in (lower.diagnostics or {}).items()},
+            **(least.diagnostics or {}),
             "lower": low,
             "upper": high,
         }

@@ -194,7 +194,7 @@ class NWJensen(PerturbationBound):
         h = self.assumed_perturbation(problem)
         n, half_delta = len(p), (1.0 - self.level) / 2.0
         slope, curvature = slope_bound(h), CURVATURE[self.second](h)
-        smoothed = self._exact if self.histogram is None else self._binned
+        smoothed = self._exact if self.histogram is None else partial(self._binned, int(self.histogram))
         empirical, bias, squares, bandwidth = smoothed(p, y, slope, curvature)
         deviation = deviation_width(squares, half_delta)
         more = {"h": h, "slope": slope, "curvature": curvature, "bandwidth": bandwidth}
@@ -211,8 +211,9 @@ class NWJensen(PerturbationBound):
         empirical, bias = windows.smooth_self(scores, labels, float(b), slope, curvature, reach)
         return empirical, bias, float(reach @ reach) / len(scores) ** 2, float(b)
 
-    def _binned(self, p: np.ndarray, y: np.ndarray, slope: float, curvature: float) -> tuple[float, float, float, float]:
-        bits = int(self.histogram)
+    def _binned(
+        self, bits: int, p: np.ndarray, y: np.ndarray, slope: float, curvature: float
+    ) -> tuple[float, float, float, float]:
         bins = 1 << bits
         sums = histogram.bin_sums(p, y, bits)
         b = self.bandwidth
