@@ -108,8 +108,10 @@ def parts_of(group: str, name: str) -> list[Part]:
 
 def _parts(title: str, part: Any, node: Any, comments: dict[str, str], path: str = "") -> Iterator[Part]:
     doc = inspect.getdoc(part if inspect.isroutine(part) else type(part)) or ""
+    bases = [base.__doc__ for base in type(part).__mro__ if dataclasses.is_dataclass(base)][1:]
+    docs = "\n\n".join([doc, *(inspect.cleandoc(text or "") for text in bases)])  # fields of a base are documented there
     given = node if isinstance(node, dict) else {}
-    yield Part(path, title, doc, [(*row, comments.get(row[0]) or _meaning(row[0], doc)) for row in _parameters(part, given)])
+    yield Part(path, title, doc, [(*row, comments.get(row[0]) or _meaning(row[0], docs)) for row in _parameters(part, given)])
     for field in dataclasses.fields(part) if dataclasses.is_dataclass(part) else ():
         value = getattr(part, field.name)
         if dataclasses.is_dataclass(value) and ours(type(value).__module__):

@@ -21,11 +21,11 @@ from experiments.ciosek2026 import (
     study,
     tighter,
 )
+from experiments.ciosek2026.terms import EMPIRICAL, FULL, ablated
 from harness.configure.compose import compose
 from harness.configure.options import ids
 from harness.estimators import MeanShift
 from harness.estimators.base import apply
-from harness.estimators.certified.base import EMPIRICAL, FULL, ablated
 from harness.evaluation import items, rates, reproduction
 from harness.plan.plan import plan
 from harness.records.schema import COLUMNS as RECORD_COLUMNS
