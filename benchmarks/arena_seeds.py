@@ -14,7 +14,7 @@ import pandas as pd
 from harness.commands.experiment import Experiment
 from harness.configure.compose import compose
 from harness.evaluate import arena, arena_seeds
-from harness.pages.arena_tables import near
+from harness.evaluate.arena_content import near
 from harness.records import baseline
 
 ESTIMATORS = (

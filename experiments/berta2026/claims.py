@@ -15,6 +15,7 @@ import pandas as pd
 from experiments.berta2026 import aggregation, table1
 from harness.evaluate import claims, items
 from harness.evaluate.claims import Statistic, absolute
+from harness.figures import claims_plot
 
 CV, IN_SAMPLE, TREES = "variational_isotonic_berta2026", "variational_isotonic_insample", "variational_catboost_ws_berta2026"
 ECE, CELLS_15, CELLS_30 = "binned15_mass", "kmeans15", "kmeans30"
@@ -40,7 +41,7 @@ def statistics(records, config) -> dict[str, Statistic]:
 
 
 def render(records, config):
-    return claims.figure(statistics(records, config), config)
+    return claims_plot.figure(statistics(records, config), config)
 
 
 def table(records, config):

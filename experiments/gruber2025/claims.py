@@ -13,6 +13,7 @@ from experiments.gruber2025 import fig1
 from experiments.gruber2025.risk_curve_plot import curves
 from experiments.gruber2025.tuned import BASES
 from harness.evaluate import claims, items, reproduction
+from harness.figures import claims_plot
 
 IDS = ("binned15", "tuned_binned", "tuned_kde", "tuned_kkr", "tuned_ukkr")  # as BASES
 PUBLISHED = {f"{name}_gruber2025": base for name, base in zip(IDS, BASES)}
@@ -57,7 +58,7 @@ def statistics(records, config) -> dict[str, claims.Statistic]:
 
 
 def render(records, config):
-    return claims.figure(statistics(records, config), config)
+    return claims_plot.figure(statistics(records, config), config)
 
 
 def table(records, config):

@@ -13,6 +13,7 @@ from experiments.popordanoska2024 import bias_rate, curves, fig3, fig5, fig6, ne
 from experiments.popordanoska2024.fig2 import BINNED, DIRECT, RISK
 from harness.evaluate import claims, items, rates, reproduction
 from harness.evaluate.claims import OURS, PAPER
+from harness.figures import claims_plot
 
 PAPER_ID = "popordanoska2024"
 SETS = {"digits": "digits/", "CIFAR-10": "cifar10_"}  # how the ids of networks at hand begin
@@ -27,7 +28,7 @@ def statistics(records, config):
 
 
 def render(records, config):
-    return claims.figure(statistics(records, config), config)
+    return claims_plot.figure(statistics(records, config), config)
 
 
 def table(records, config):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from harness.evaluate.evaluation import are_of
-from harness.evaluate.selection import OWN_RANDOMNESS
-from harness.figures.marks import has_bounds
+from harness.evaluate.selection import OWN_RANDOMNESS, has_bounds
 
 
 def of_figure(table, config, drawn: str) -> str:

@@ -25,6 +25,7 @@ import pandas as pd
 from harness.configure.compose import out_folder
 from harness.evaluate import reproduction
 from harness.evaluate.evaluation import GROUP, evaluate
+from harness.evaluate.missing import why_without
 from harness.evaluate.selection import label
 from harness.records import provenance
 from harness.records.schema import has_number
@@ -237,7 +238,7 @@ def without_number(records: pd.DataFrame, config: Config, row: str, columns: str
     are over the columns of the records and the labels `model` and `column`. A list of columns stands for what each cell would
     have given."""
     lost = labelled(records[~has_number(records)], config)
-    whys = [reproduction.why_without(r) for r in lost.itertuples()]
+    whys = [why_without(r) for r in lost.itertuples()]
     frames = [
         pd.DataFrame({"row": formatted(lost, row), "column": formatted(lost, column), "why": whys, "key": list(lost["key"])})
         for column in ([columns] if isinstance(columns, str) else columns)
@@ -253,7 +254,7 @@ def whys(records: pd.DataFrame, config: Config, *groups: str) -> dict[Any, str]:
     tuple of labels."""
     lost = records[~has_number(records)].drop_duplicates(list(groups))
     names = [tuple(label(config, group, getattr(r, group)) for group in groups) for r in lost.itertuples()]
-    return {name if len(groups) > 1 else name[0]: reproduction.why_without(r) for name, r in zip(names, lost.itertuples())}
+    return {name if len(groups) > 1 else name[0]: why_without(r) for name, r in zip(names, lost.itertuples())}
 
 
 def together(*frames: pd.DataFrame) -> pd.DataFrame:
@@ -334,7 +335,7 @@ def joined(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
 def first_reason(records: pd.DataFrame) -> str | None:
     """Why the first cell without a number has none; None where all have one."""
     lost = records[~has_number(records)]
-    return reproduction.why_without(lost.iloc[0]) if len(lost) else None
+    return why_without(lost.iloc[0]) if len(lost) else None
 
 
 def answers_or_reason(ours: pd.DataFrame, records: pd.DataFrame, config: Config, otherwise: str | None = None) -> pd.DataFrame:

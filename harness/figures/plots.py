@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from harness.common.wording import AXIS_NAMES
 from harness.configure.settings import as_list
 from harness.evaluate import captions
 from harness.evaluate.evaluation import evaluated_once
 from harness.evaluate.reproduction import TRUTH
 from harness.evaluate.selection import figure_estimands, label
-from harness.figures import papers_points, style
+from harness.figures import papers_points
 from harness.figures.marks import KIND_NAMES, arrow, fit_texts, legend, marks, sample_ticks, say_no_estimate, spacing, truth_line
-from harness.figures.style import COLOURS, ESTIMAND_NAMES, MARKERS, WIDTH, figure_size, grid_shape, nothing, pale, pyplot  # noqa: F401
+from harness.figures.style import COLOURS, figure_size, grid_shape, nothing, pale, pyplot
 from harness.math.notions import NOTIONS
 from harness.records.schema import has_number
 
@@ -68,7 +69,7 @@ def convergence(records, config):
         sample_ticks(ax, sizes)
         ax.set_title(_panel_title(panel, panels, config))
         if place[1] == 0:
-            ax.set_ylabel(ESTIMAND_NAMES.get(panel[0], panel[0]))
+            ax.set_ylabel(AXIS_NAMES.get(panel[0], panel[0]))
     _hide_unused(axes, places)
     for row, column in places:
         if (row + 1, column) not in places:
@@ -124,7 +125,7 @@ def side_by_side(records, config):
         ax.set_title(_panel_title(panel, panels, config))
         below = panels[places.index((place[0] + 1, place[1]))] if (place[0] + 1, place[1]) in places else None
         if below is None or below[0] != panel[0]:
-            ax.set_xlabel(ESTIMAND_NAMES.get(panel[0], panel[0]))
+            ax.set_xlabel(AXIS_NAMES.get(panel[0], panel[0]))
     _hide_unused(axes, places)
     legend(figure, [axes[place] for place in places], [], config, table, upright=False)
     fit_texts(figure, axes, config, named=len(series))
@@ -178,7 +179,7 @@ def across_problems(records, config):
                 for end in ends if len(means) else ():
                     ax.plot([means[end].median()] * 2, [at - 0.35, at + 0.35], color="0.1", linewidth=1.4, zorder=3)
         ax.set_title(f"{notions[column].replace('_', '-')}: {part['problem'].nunique():,} problems")
-        ax.set_xlabel(ESTIMAND_NAMES.get(estimands[row], estimands[row]))
+        ax.set_xlabel(AXIS_NAMES.get(estimands[row], estimands[row]))
     axes[0, 0].set_yticks(range(len(series)), [label(config, "estimator", e) for e in reversed(series)])
     axes[0, 0].set_ylim(-0.6, len(series) - 0.4)
     if set(table["kind"]) != {"point"}:
@@ -186,15 +187,6 @@ def across_problems(records, config):
     fit_texts(figure, axes, config, named=len(series))
     figure.set_label(captions.of_figure(table[table["estimator"].isin(series)], config, "across_problems"))
     return figure
-
-
-def for_phones(draw, records, config):
-    """The figure of one of the functions above drawn anew for a narrow screen; None of any other, or of a size that was asked."""
-    if draw not in (overview, convergence, side_by_side) or config["figure"].get("size"):
-        return None
-    if draw is overview and _view(records) is across_problems:  # a row per estimand already, however wide
-        return None
-    return draw(records, style.narrow(config))
 
 
 def caption(records, config) -> str:

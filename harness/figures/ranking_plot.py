@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from matplotlib.ticker import FixedLocator, NullFormatter
 
 from harness.evaluate.rankings import POLICY, of_config, one_estimand
 from harness.evaluate.selection import label
@@ -85,8 +86,6 @@ def shares(table, config, orders=None, per_row=None):
 
 def _sizes(ax, sizes):
     """The sample sizes as ticks, those labelled that are twice the last labelled one or nearly so."""
-    from matplotlib.ticker import FixedLocator, NullFormatter
-
     shown = [sizes[0]]
     for n in sizes:
         if n >= 1.9 * shown[-1]:

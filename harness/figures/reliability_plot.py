@@ -15,8 +15,9 @@ ALONE = 3.4  # inches, the width of a single panel
 
 
 def figure(panels, config=None):
-    """A matplotlib Figure of these panels (`reliability.Panel`), each with the histogram of its scores below."""
+    """Draw those of these panels (`reliability.Panel`) that are to be drawn, each with the histogram of its scores below."""
     plt = pyplot()
+    panels = [one for one in panels if one.drawn]
     settings = (config or {}).get("figure") or {}
     columns = max(1, min(len(panels), settings.get("panels_per_row") or 3))
     rows = -(-len(panels) // columns)

@@ -18,20 +18,17 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from harness.common.writing import write_text
 from harness.errors import BadInputError
 from harness.math import columns
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import ArrayLike, NDArray
 
 FORMAT, VERSION = "calharness recalibration map", 1
 LOG_FLOOR = -87.336544750553108986  # as harness.calibrators.logits: p = 0 has a finite logit

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.configure import catalogue, options
 from harness.errors import BadInputError
 
 SETTING = ["family", "problem", "k", "notion", "n", "estimand"]
@@ -105,8 +106,6 @@ def development_of(config: Mapping[str, Any]) -> list[str]:
 
 def _arena_of(config):
     """The key `arena` of a configuration, or of the experiment that its `arena.families` names."""
-    from harness.configure import catalogue, options
-
     given = config["arena"] or {}
     named = given.get("families") or {}
     if not isinstance(named, str):
