@@ -13,7 +13,7 @@ from matplotlib.text import Text
 
 from harness.common.writing import whole_file
 from harness.errors import BadInputError
-from harness.figures.style import STYLE, figure_settings, font_scale
+from harness.figures.style import STYLE, figure_settings, font_scale, pyplot
 
 ALWAYS_WRITTEN = ("png", "svg")  # what the terminal names and what the page shows
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.evaluate.reliability import Panel
+if TYPE_CHECKING:
+    from harness.evaluate.reliability import Panel
 
 
 @dataclass(frozen=True)
