@@ -13,8 +13,8 @@ import pandas as pd
 
 from harness.commands.experiment import Experiment
 from harness.configure.compose import compose
-from harness.evaluate import arena, arena_seeds
-from harness.evaluate.arena_content import near
+from harness.evaluation import arena, arena_seeds
+from harness.evaluation.arena_content import near
 from harness.records import baseline
 
 ESTIMATORS = (

@@ -165,7 +165,7 @@ def _text(number: float | None) -> str:
 
 def verdicts() -> dict:
     """{paper: {source: {verdict: number of rows}}} of the stored results."""
-    from harness.evaluate.reproduction import counts_by_source
+    from harness.evaluation.reproduction import counts_by_source
 
     stored = sorted((ROOT / "results").glob("*/reproduction.csv"))
     return {path.parent.name: counts_by_source(pd.read_csv(path)) for path in stored}

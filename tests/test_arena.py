@@ -12,7 +12,7 @@ from harness.commands.experiment import Experiment
 from harness.configure import settings as configured
 from harness.configure.compose import compose
 from harness.errors import BadInputError
-from harness.evaluate import arena
+from harness.evaluation import arena
 
 FAMILIES = {"power": ["p"], "wavy": ["q"]}
 CLASSES = {"p": 2, "q": 2}

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.evaluate import arena_memory
+from harness.evaluation import arena_memory
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "benchmarks"))
 import peak_memory  # noqa: E402

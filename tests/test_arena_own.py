@@ -6,7 +6,7 @@ import pytest
 
 from harness.configure.settings import checked_arena
 from harness.errors import BadInputError
-from harness.evaluate import arena, arena_own
+from harness.evaluation import arena, arena_own
 from tests.test_arena import CLASSES, FAMILIES, rows
 
 SQUARES = {"level": 0.95, "low": 0.0, "high": 1.0}

@@ -6,7 +6,7 @@ import pytest
 
 from harness import load_problem
 from harness.configure.compose import compose
-from harness.evaluate import arena_pairs
+from harness.evaluation import arena_pairs
 from harness.figures import arena_pairs_plot
 from harness.pages import arena_pairs_page
 from harness.problems.base import ProblemSpec

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from harness.errors import BadInputError
-from harness.evaluate import arena, arena_seeds
+from harness.evaluation import arena, arena_seeds
 
 
 def run(seed, scales, problems=8, reps=12):

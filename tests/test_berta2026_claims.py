@@ -8,8 +8,8 @@ import pytest
 
 from experiments.berta2026 import aggregation, claims, legacy
 from harness.configure.compose import compose
-from harness.evaluate import reproduction
-from harness.evaluate.claims import OURS, PAPER, of_difference, of_mean
+from harness.evaluation import reproduction
+from harness.evaluation.claims import OURS, PAPER, of_difference, of_mean
 from harness.records.schema import COLUMNS as RECORD_COLUMNS
 
 CLAIMS = reproduction.reported("berta2026", ["claims"])

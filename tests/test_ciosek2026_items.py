@@ -25,7 +25,7 @@ from harness.configure.options import ids
 from harness.estimators import MeanShift
 from harness.estimators.base import apply
 from harness.estimators.certified.base import EMPIRICAL, FULL, ablated
-from harness.evaluate import items, rates, reproduction
+from harness.evaluation import items, rates, reproduction
 from harness.plan.plan import plan
 from harness.records.schema import COLUMNS as RECORD_COLUMNS
 

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from harness.errors import BadInputError
-from harness.evaluate import claims, reproduction, tables
+from harness.evaluation import claims, reproduction, tables
 from harness.figures import claims_plot, figure_files
 
 HEAD = "item,row,column,value,unit,plus_minus,reps,precision,source,place,quote\n"

@@ -9,7 +9,7 @@ import pytest
 
 import harness
 from harness import BadInputError
-from harness.evaluate import comparison
+from harness.evaluation import comparison
 from harness.records import baseline, schema
 
 ARENA = (

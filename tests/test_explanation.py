@@ -13,7 +13,7 @@ import harness
 from harness.calibrators import Isotonic
 from harness.estimators import Binned
 from harness.estimators.base import KINDS
-from harness.evaluate import reproduction
+from harness.evaluation import reproduction
 from harness.math import estimands, notions
 from harness.records import schema
 

@@ -9,7 +9,7 @@ from experiments.berta2026 import fig2, table2
 from harness.commands.experiment import Experiment
 from harness.common.seeds import data_rng
 from harness.configure.compose import compose
-from harness.evaluate import reproduction
+from harness.evaluation import reproduction
 from harness.records.schema import COLUMNS as RECORD_COLUMNS
 
 FAITHFUL, PLAIN = "variational_catboost_ws_berta2026", "variational_catboost_ws"

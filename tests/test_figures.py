@@ -12,8 +12,8 @@ from harness.common.paths import CHECKOUT
 from harness.common.wording import AXIS_NAMES
 from harness.configure import settings
 from harness.errors import BadInputError
-from harness.evaluate import latex, missing, tables
-from harness.evaluate.selection import figure_estimands, shown_estimands
+from harness.evaluation import latex, missing, tables
+from harness.evaluation.selection import figure_estimands, shown_estimands
 from harness.figures import figure_files, plots
 from harness.figures.marks import BOUNDS_OF_ESTIMATES, KIND_NAMES
 from harness.figures.style import COLOURS, series_style

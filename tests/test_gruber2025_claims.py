@@ -9,7 +9,7 @@ import pytest
 from experiments.gruber2025 import claims as own
 from experiments.gruber2025 import conventions, risk_table
 from harness.configure.compose import compose
-from harness.evaluate import claims, reproduction
+from harness.evaluation import claims, reproduction
 
 
 def cells(*rows, experiment="gruber2025_table1"):

@@ -15,7 +15,7 @@ from harness.common.paths import EXPERIMENTS
 from harness.configure.compose import compose
 from harness.estimators import SaturatedShare
 from harness.estimators.risk_curve import candidate, risk_name
-from harness.evaluate import reproduction
+from harness.evaluation import reproduction
 from harness.records.schema import COLUMNS as RECORD_COLUMNS
 
 REPORTED = pd.read_csv(EXPERIMENTS / "gruber2025" / "reported.csv")

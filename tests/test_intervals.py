@@ -12,7 +12,7 @@ from harness.commands.check import check, report
 from harness.estimators import Binned, Brier, Consistency, Debiased, Estimate, HulC, RowBootstrap, Subsampling, Variational
 from harness.estimators.base import EstimatorSpec, apply
 from harness.estimators.resampling import acceleration_of, bca_levels
-from harness.evaluate import intervals
+from harness.evaluation import intervals
 from harness.figures import interval_plot
 from harness.math.notions import reduce
 from harness.plan.components import configured

@@ -12,7 +12,7 @@ import pytest
 from matplotlib.text import Text
 
 from harness import BadInputError
-from harness.evaluate import reliability
+from harness.evaluation import reliability
 from harness.figures import reliability_plot
 from harness.judging import as_json, glossary, page, pictures, terminal, thresholds
 from harness.judging.findings import Interval

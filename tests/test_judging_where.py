@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import harness
-from harness.evaluate.reliability import corp
+from harness.evaluation.reliability import corp
 from harness.judging.findings import Judged
 from harness.judging.gaps import LEAST, count_p_value, folded_quantile, gap_of, holm
 from harness.judging.groups import groups_of, split

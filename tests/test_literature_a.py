@@ -28,7 +28,7 @@ from harness.estimators import (
 from harness.estimators.base import EstimatorSpec, apply
 from harness.estimators.bin_variants import cube_root
 from harness.estimators.cumulative import largest_tail, range_tail
-from harness.evaluate import reliability
+from harness.evaluation import reliability
 from harness.math import estimands
 
 GOLDEN = FOLDER.parent / "literature_a"

@@ -18,7 +18,7 @@ from harness.commands.experiment import Experiment
 from harness.common.paths import EXPERIMENTS
 from harness.configure.compose import compose
 from harness.estimators import FirstClassBins, PopulationMetrics, population_metrics
-from harness.evaluate import reproduction
+from harness.evaluation import reproduction
 from harness.math import two_class_laws
 from harness.problems import CovariateShift, Points, UniformModel
 

@@ -16,8 +16,8 @@ from harness.commands.experiment import Experiment
 from harness.common.paths import EXPERIMENTS
 from harness.configure.compose import compose
 from harness.errors import BadInputError
-from harness.evaluate import missing, reproduction, tables
-from harness.evaluate.latex import latex
+from harness.evaluation import missing, reproduction, tables
+from harness.evaluation.latex import latex
 from harness.figures import plots
 from harness.pages.page import sections_of as sections
 from harness.pages.templating import breakable, inline

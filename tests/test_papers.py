@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from harness.errors import BadInputError
-from harness.evaluate import counted, papers, reproduction
+from harness.evaluation import counted, papers, reproduction
 from harness.pages import index
 
 YAML = """

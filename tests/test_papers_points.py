@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from test_figures import config_of, rows
 
-from harness.evaluate import reproduction
+from harness.evaluation import reproduction
 from harness.figures import papers_points, plots
 
 HEAD = {"unit": "fraction", "plus_minus": 0.01, "reps": 10, "precision": 0.0, "source": "authors' data"}

@@ -10,7 +10,7 @@ from experiments.ciosek2026 import perturbation as item
 from harness import BadInputError, load_estimator, load_problem
 from harness.configure.compose import compose
 from harness.errors import UndefinedError
-from harness.evaluate import rates
+from harness.evaluation import rates
 from harness.math import estimands
 from harness.problems import Beta, Perturbations, PerturbedNetworks, Relabelled
 from harness.problems.perturbations import width_name

@@ -16,7 +16,7 @@ from harness.configure.compose import compose
 from harness.estimators import TruthOfVector
 from harness.estimators.base import apply
 from harness.estimators.kernel_limit import limits
-from harness.evaluate import rates, reproduction
+from harness.evaluation import rates, reproduction
 from harness.plan.plan import plan
 from harness.problems import AbsentFiles, Dirichlet, EachClass, OneClass, Predictions, RecalibratedFiles, Relabelled
 from harness.records.schema import COLUMNS as RECORD_COLUMNS

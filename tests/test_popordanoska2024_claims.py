@@ -7,7 +7,7 @@ import pytest
 from experiments.popordanoska2024 import claims as paper_claims
 from experiments.popordanoska2024 import fig6, networks
 from harness.configure.compose import compose
-from harness.evaluate import claims, reproduction
+from harness.evaluation import claims, reproduction
 
 
 @pytest.fixture(scope="module")

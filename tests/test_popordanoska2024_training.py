@@ -12,7 +12,7 @@ from harness import BadInputError
 from harness.commands.experiment import Experiment
 from harness.configure.compose import compose
 from harness.estimators import NeighbourSharpness, ReliabilityBins
-from harness.evaluate import items, rates, reproduction
+from harness.evaluation import items, rates, reproduction
 from harness.records.schema import COLUMNS as RECORD_COLUMNS
 
 SPLIT, BOUND = "kde_popordanoska2024", "variational_temperature"

@@ -11,7 +11,7 @@ from harness.common.seeds import data_rng, problem_rng
 from harness.configure import settings
 from harness.configure.compose import compose
 from harness.errors import BadInputError
-from harness.evaluate import rankings
+from harness.evaluation import rankings
 from harness.plan.plan import plan
 from harness.problems import Beta, CovariateShift, CovariateShifts, Paired, Points, TemperedDirichlet, Uniform
 from harness.problems.base import ProblemSpec

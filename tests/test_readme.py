@@ -36,7 +36,7 @@ def test_pages_say_how_many_problems_the_arena_has():
 @pytest.mark.slow
 def test_the_notes_say_what_the_stored_records_give():
     """Regrets of the half of the families that `best` was not designed on: geometric mean over (notion, family, n, k)."""
-    from harness.evaluate import arena
+    from harness.evaluation import arena
     from harness.pages import arena_data
 
     found = arena_data.read().settings

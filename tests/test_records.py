@@ -274,7 +274,7 @@ def test_doctor_finds_what_is_wrong(out):
 
 def test_doctor_finds_mistakes_in_what_is_said_of_papers(tmp_path, monkeypatch):
     """One sentence for each file: paper.yaml and reported.csv."""
-    from harness.evaluate import papers, reproduction
+    from harness.evaluation import papers, reproduction
 
     folder = tmp_path / "experiments" / "doe2027"
     folder.mkdir(parents=True)

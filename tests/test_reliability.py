@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from harness import BadInputError
-from harness.evaluate import reliability
-from harness.evaluate.reliability import band_of, caption_of, corp, panels, table_of
+from harness.evaluation import reliability
+from harness.evaluation.reliability import band_of, caption_of, corp, panels, table_of
 from harness.figures import reliability_plot
 
 EDGE_CASES = {

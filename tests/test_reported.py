@@ -8,7 +8,7 @@ from scipy.stats import norm
 from harness.common.paths import EXPERIMENTS
 from harness.common.wording import format_tolerance
 from harness.errors import BadInputError
-from harness.evaluate import missing, reproduction
+from harness.evaluation import missing, reproduction
 
 HEAD = "item,row,column,value,unit,plus_minus,reps,precision,source\n"
 CLAIMS = HEAD.replace("source", "source,place,quote")

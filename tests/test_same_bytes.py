@@ -6,7 +6,7 @@ import pytest
 
 from harness.commands.experiment import Experiment
 from harness.common.writing import difference, write_csv
-from harness.evaluate import tables
+from harness.evaluation import tables
 from harness.problems.base import Truth, truth_of
 
 RUN = ["problem=beta_overconfident", "estimator=[binned15,variational_platt]", "n=[50,100]", "reps=4", "jobs=1"]

@@ -13,7 +13,7 @@ import yaml
 from browser import chromium
 
 from harness.common.paths import CHECKOUT
-from harness.evaluate import arena
+from harness.evaluation import arena
 from harness.pages import arena_data, assets, costs, docstrings, estimator_cards, failures, leaderboard, problem_pages
 from harness.pages.sources import Sources
 

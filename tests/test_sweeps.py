@@ -13,7 +13,7 @@ from harness.common.progress import Progress
 from harness.configure import sweeps
 from harness.configure.compose import compose
 from harness.errors import BadInputError
-from harness.evaluate.sweep_tables import SweepResults
+from harness.evaluation.sweep_tables import SweepResults
 from harness.figures import sweep_plots
 from harness.plan.plan import plan
 
@@ -61,7 +61,8 @@ def test_seeds_are_of_the_cell():
 
 def test_a_table_of_many_points_is_evaluated_once(out, monkeypatch):
     """Not once per point: 2,000 points took ten minutes."""
-    from harness.evaluate import evaluation, sweep_tables
+    from harness.evaluation import summary as evaluation
+    from harness.evaluation import sweep_tables
 
     found = Experiment.of([*BASE, f"sweep.estimator.binned15.bins={list(range(2, 32))}", f"out={out}", "problem=[beta_wavy]"])
     found.compute(quiet=True)

@@ -12,7 +12,7 @@ from experiments.berta2026 import aggregation, table1
 from experiments.berta2026.aggregation import group_means, mean_and_errors, shares_of_largest
 from harness.common.paths import CONF, EXPERIMENTS
 from harness.errors import BadInputError
-from harness.evaluate import reproduction
+from harness.evaluation import reproduction
 from harness.records.schema import COLUMNS as RECORD_COLUMNS
 
 TS, ISO = "variational_temperature_berta2026", "variational_isotonic_berta2026"

@@ -10,7 +10,7 @@ from harness.commands.experiment import Experiment
 from harness.configure import variations
 from harness.configure.compose import compose
 from harness.errors import BadInputError
-from harness.evaluate import papers
+from harness.evaluation import papers
 
 FIG1 = ("experiment=berta2026_fig1", "jobs=1")
 SMALL = (*FIG1, "n=[200]", "reps=2")
@@ -140,7 +140,7 @@ def test_one_name_for_two_configurations_loses_neither(cli, out):
 
 def test_two_runs_of_one_name_at_once_are_told(out, monkeypatch):
     """The later takes the folder while the earlier is drawing."""
-    from harness.evaluate import tables
+    from harness.evaluation import tables
 
     first, second = (Experiment.of([*SMALL, "name=mine", f"seed={seed}", f"out={out}"]) for seed in (1, 2))
     first.compute(quiet=True)

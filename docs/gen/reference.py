@@ -8,7 +8,7 @@ from marks import table
 
 from harness.commands import help as texts
 from harness.common.paths import CONF
-from harness.evaluate import reproduction
+from harness.evaluation import reproduction
 
 
 def commands() -> str:

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from harness.errors import BadInputError
-from harness.evaluate import items, text_tables
-from harness.evaluate.selection import label
+from harness.evaluation import items, text_tables
+from harness.evaluation.selection import label
 from harness.records.schema import has_number
 
 CELL = ["sample", "estimator"]

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from experiments.berta2026 import aggregation, table1
-from harness.evaluate import claims, items
-from harness.evaluate.claims import Statistic, absolute
+from harness.evaluation import claims, items
+from harness.evaluation.claims import Statistic, absolute
 from harness.figures import claims_plot
 
 CV, IN_SAMPLE, TREES = "variational_isotonic_berta2026", "variational_isotonic_insample", "variational_catboost_ws_berta2026"

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from harness.evaluate import items, reproduction
-from harness.evaluate.selection import label
+from harness.evaluation import items, reproduction
+from harness.evaluation.selection import label
 
 NOT_COMPUTED = "not computed: running the experiment computes what is missing (NOTES.md has the commands, cheap ones first)"
 WEIGHTS = "not computed: it needs weights that no package has"

@@ -7,7 +7,7 @@ import pandas as pd
 from experiments.berta2026 import aggregation, table1
 from experiments.berta2026.published_runs import PARTITIONS
 from experiments.berta2026.table1 import APART, BY, COLUMNS, LEAST, MEANS, PAPER, PRIMARY, TIME
-from harness.evaluate import items, reproduction, text_tables
+from harness.evaluation import items, reproduction, text_tables
 from harness.figures import panels
 
 FILTERS = {"groups above 0": 0.0, "groups above 0.01": 0.01, "groups above 0.05": 0.05}

@@ -10,8 +10,8 @@ import pandas as pd
 
 from experiments.berta2026 import aggregation
 from harness.errors import BadInputError
-from harness.evaluate import items, reproduction
-from harness.evaluate.selection import label
+from harness.evaluation import items, reproduction
+from harness.evaluation.selection import label
 from harness.figures import panels
 from harness.figures.style import COLOURS
 

@@ -1,7 +1,7 @@
 """Table 2: over- and under-confidence (L1 and its two parts) of three simulated problems, n = 5,000."""
 
-from harness.evaluate import items, reproduction, text_tables
-from harness.evaluate.selection import label
+from harness.evaluation import items, reproduction, text_tables
+from harness.evaluation.selection import label
 from harness.figures import panels
 
 PAPER, N = "WS CatBoost", 5000  # the printed numbers' column in reported.csv, and their sample size

@@ -5,7 +5,7 @@ without it covers less than 1 - delta - 3 standard errors."""
 
 from experiments.ciosek2026 import bounds, coverage_plot
 from harness.estimators.certified.base import VARIANTS
-from harness.evaluate import items, text_tables
+from harness.evaluation import items, text_tables
 from harness.figures import panels
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from harness.evaluate import items, rates
-from harness.evaluate.selection import label
+from harness.evaluation import items, rates
+from harness.evaluation.selection import label
 from harness.figures.style import COLOURS
 
 # By estimator: its name in figures; colour by family, line and marker (the paper's form is solid, full); the exponent of n in

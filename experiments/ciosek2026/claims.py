@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from experiments.ciosek2026 import bound, convergence, ece, perturbation
-from harness.evaluate import claims, items, rates
+from harness.evaluation import claims, items, rates
 from harness.figures import claims_plot
 
 NW, TV, LIP = PAPERS = ("nw_kfold_first_order", "tv_kfold", "lip_bkt")

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.ciosek2026 import bounds
-from harness.evaluate import items, rates, reproduction, text_tables
+from harness.evaluation import items, rates, reproduction, text_tables
 from harness.figures import panels
 
 THE_FOUR = ("score_sine", "score_sigmoid", "score_steps", "score_waves")

@@ -2,7 +2,7 @@
 terms: what this can and cannot tell is in `ablations`."""
 
 from experiments.ciosek2026 import bounds, coverage_plot
-from harness.evaluate import items, rates, text_tables
+from harness.evaluation import items, rates, text_tables
 from harness.records.schema import has_number
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from experiments.ciosek2026 import perturbations
-from harness.evaluate import items, rates, text_tables
-from harness.evaluate.selection import label
+from harness.evaluation import items, rates, text_tables
+from harness.evaluation.selection import label
 from harness.math.sech_noise import width_of
 
 LIMIT = 0.001  # "< 0.001" at h = 2^-6

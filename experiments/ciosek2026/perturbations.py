@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from harness.evaluate import items
-from harness.evaluate.selection import label
+from harness.evaluation import items
+from harness.evaluation.selection import label
 from harness.figures import panels
 from harness.problems.perturbations import parts_of_id
 

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from experiments.ciosek2026 import bounds
-from harness.evaluate import items, rates, text_tables
+from harness.evaluation import items, rates, text_tables
 from harness.figures import panels
 from harness.figures.style import COLOURS
 

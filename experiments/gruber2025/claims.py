@@ -12,7 +12,7 @@ import pandas as pd
 from experiments.gruber2025 import fig1
 from experiments.gruber2025.risk_curve_plot import curves
 from experiments.gruber2025.tuned import BASES
-from harness.evaluate import claims, items, reproduction
+from harness.evaluation import claims, items, reproduction
 from harness.figures import claims_plot
 
 IDS = ("binned15", "tuned_binned", "tuned_kde", "tuned_kkr", "tuned_ukkr")  # as BASES

@@ -3,7 +3,7 @@
 The paper prints none of it.
 """
 
-from harness.evaluate import items, tables
+from harness.evaluation import items, tables
 from harness.figures import panels
 
 __all__ = ["render", "summary", "table"]

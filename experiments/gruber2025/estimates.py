@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments.gruber2025 import tuned
 from experiments.gruber2025.tuned import BASES, OURS, PAPER, PLACE, PUBLISHED, TWIN, beside, models_of, summary
-from harness.evaluate import items, text_tables
+from harness.evaluation import items, text_tables
 from harness.figures import panels
 
 __all__ = ["render", "reproduced", "summary", "table"]

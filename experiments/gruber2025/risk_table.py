@@ -6,7 +6,7 @@
 
 from experiments.gruber2025 import tuned
 from experiments.gruber2025.tuned import LOST, OURS, PAPER, PLACE, PUBLISHED, STYLES, TWIN, beside, models_of, summary
-from harness.evaluate import items, text_tables
+from harness.evaluation import items, text_tables
 from harness.figures import panels
 
 __all__ = ["render", "reproduced", "summary", "table"]

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from experiments.gruber2025 import tuned_numbers
-from harness.evaluate import items
+from harness.evaluation import items
 from harness.figures.style import COLOURS
 
 BASES = ("15 bins", "bins", "kde", "kkr", "ukkr")

@@ -3,7 +3,7 @@ against p, the paper's formulas (that of ECE has p and 1 - p exchanged), and wha
 
 from experiments.moskvichev2025 import metrics
 from harness.estimators.population_metrics import SIZES
-from harness.evaluate import items, text_tables
+from harness.evaluation import items, text_tables
 from harness.figures import panels
 from harness.figures.style import COLOURS
 

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from experiments.moskvichev2025 import appendix_a, fig4a, fig4b
-from harness.evaluate import claims, items, rankings
-from harness.evaluate.claims import OURS, PAPER
+from harness.evaluation import claims, items, rankings
+from harness.evaluation.claims import OURS, PAPER
 from harness.figures import claims_plot
 
 METRICS = {"ckce": "ckce", "skce": "skce", "simplex_ece": "l1"}  # {estimator: its estimand}

@@ -2,7 +2,7 @@
 probabilities, 1/10 for every class) by two that are not (flattened, sharpened)."""
 
 from experiments.moskvichev2025 import metrics
-from harness.evaluate import items, rankings
+from harness.evaluation import items, rankings
 from harness.figures import ranking_plot
 
 summary, table = rankings.summary, rankings.table

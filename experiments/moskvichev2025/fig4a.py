@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from experiments.moskvichev2025 import metrics
 from harness.estimators.population_metrics import GAMMA, RIDGES
-from harness.evaluate import items, text_tables
+from harness.evaluation import items, text_tables
 from harness.figures import panels
 from harness.figures.style import COLOURS
 

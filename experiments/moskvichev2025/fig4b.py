@@ -5,8 +5,8 @@
 
 import numpy as np
 
-from harness.evaluate import items, rankings, text_tables
-from harness.evaluate.selection import label
+from harness.evaluation import items, rankings, text_tables
+from harness.evaluation.selection import label
 from harness.figures import panels
 
 NAME = r"^[^/]+/(?P<network>.+?)(?:_seed(?P<seed>\d+))?_brightness(?P<percent>[+-]\d+)$"

@@ -4,7 +4,7 @@ CKCE, JKCE (the unbiased SKCE of the same kernel) and ECE (three intervals per c
 estimator stands for its value.
 """
 
-from harness.evaluate import items, rankings
+from harness.evaluation import items, rankings
 
 BESIDES = ("bins", "population")  # estimators of what is drawn beside the metrics
 

@@ -5,7 +5,7 @@ bandwidth 0.02 of the tables, via the risk, most of what the tables print. Simul
 """
 
 from experiments.popordanoska2024 import curves
-from harness.evaluate import items, text_tables
+from harness.evaluation import items, text_tables
 from harness.figures import panels
 
 summary = curves.summary

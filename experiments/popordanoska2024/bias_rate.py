@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.popordanoska2024 import curves
-from harness.evaluate import items, text_tables
+from harness.evaluation import items, text_tables
 from harness.figures import panels
 from harness.records.schema import has_number
 

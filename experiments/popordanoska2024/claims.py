@@ -11,8 +11,8 @@ import pandas as pd
 
 from experiments.popordanoska2024 import bias_rate, curves, fig3, fig5, fig6, networks, table2, table5
 from experiments.popordanoska2024.fig2 import BINNED, DIRECT, RISK
-from harness.evaluate import claims, items, rates, reproduction
-from harness.evaluate.claims import OURS, PAPER
+from harness.evaluation import claims, items, rates, reproduction
+from harness.evaluation.claims import OURS, PAPER
 from harness.figures import claims_plot
 
 PAPER_ID = "popordanoska2024"

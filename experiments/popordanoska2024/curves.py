@@ -7,9 +7,9 @@ same on one column and on two. Everything in this folder is shown in their unit.
 
 import numpy as np
 
-from harness.evaluate import items
-from harness.evaluate.evaluation import evaluate
-from harness.evaluate.selection import label
+from harness.evaluation import items
+from harness.evaluation.selection import label
+from harness.evaluation.summary import evaluate
 from harness.figures import panels
 
 VECTOR = "vector_truth_popordanoska2024"  # what the authors take for the truth: an estimator of no figure

@@ -5,8 +5,8 @@ well, where from 3,000 samples on bins do better than the kernel.
 """
 
 from experiments.popordanoska2024 import curves
-from harness.evaluate import items, rates, text_tables
-from harness.evaluate.selection import label
+from harness.evaluation import items, rates, text_tables
+from harness.evaluation.selection import label
 from harness.figures import panels
 
 summary = curves.summary

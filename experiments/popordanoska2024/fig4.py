@@ -9,7 +9,7 @@ import numpy as np
 from experiments.popordanoska2024 import curves
 from experiments.popordanoska2024.curves import THEIRS
 from experiments.popordanoska2024.fig2 import DIRECT, RISK
-from harness.evaluate import items, text_tables
+from harness.evaluation import items, text_tables
 from harness.figures import panels
 
 summary = curves.summary

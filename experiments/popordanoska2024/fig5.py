@@ -7,7 +7,7 @@ data, whose truth is known, the bias against the estimator's own last value vani
 import pandas as pd
 
 from experiments.popordanoska2024 import curves, networks
-from harness.evaluate import items, text_tables
+from harness.evaluation import items, text_tables
 from harness.figures import panels
 
 summary = curves.summary

@@ -8,7 +8,7 @@ import pandas as pd
 
 from experiments.popordanoska2024 import networks
 from experiments.popordanoska2024.networks import of
-from harness.evaluate import items, text_tables
+from harness.evaluation import items, text_tables
 from harness.figures import panels
 
 PARTS = {"train": "training", "val": "validation"}

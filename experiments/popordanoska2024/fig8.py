@@ -3,8 +3,8 @@
 import numpy as np
 
 from experiments.popordanoska2024 import class_diagrams, networks
-from harness.evaluate import items
-from harness.evaluate.selection import label
+from harness.evaluation import items
+from harness.evaluation.selection import label
 from harness.figures import panels
 
 BINS, DIAGRAM = 10, "reliability10"

@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 
 from harness.errors import BadInputError
-from harness.evaluate import items, text_tables
-from harness.evaluate.selection import label
+from harness.evaluation import items, text_tables
+from harness.evaluation.selection import label
 from harness.figures import panels
 
 METHODS = ("none", "isotonic", "temperature", "relabelled")

@@ -8,7 +8,7 @@ has 1 to 2 by that as well (experiment popordanoska2024_as_published), so that o
 import numpy as np
 
 from experiments.popordanoska2024 import curves, networks
-from harness.evaluate import items, text_tables
+from harness.evaluation import items, text_tables
 from harness.figures import panels
 
 summary = curves.summary

@@ -4,7 +4,7 @@ NLL and Brier score are of the whole vector (canonical notion), so the mean of -
 """
 
 from experiments.popordanoska2024 import networks
-from harness.evaluate import items, text_tables
+from harness.evaluation import items, text_tables
 from harness.figures import panels
 
 COLUMNS = {"accuracy": "Accuracy", "logloss": "NLL", "brier": "Brier"}

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.popordanoska2024 import curves, networks
-from harness.evaluate import items, rates, text_tables
+from harness.evaluation import items, rates, text_tables
 from harness.figures import panels
 
 summary = curves.summary

@@ -76,7 +76,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of it: the rows of `harness.evaluate.arena.settings`, sentences, files (the page last), counts of cells, and
+    """What came of it: the rows of `harness.evaluation.arena.settings`, sentences, files (the page last), counts of cells, and
     findings of the contract test that are no success."""
 
     name: str
@@ -436,7 +436,7 @@ def _by_reason(absent: dict[str, str]) -> dict[str, list[str]]:
 
 def _against_all(name, frame, held, asked, folder, plan, broken, notes) -> Verdict:
     """The verdict on an estimator."""
-    from harness.evaluate import arena, comparison
+    from harness.evaluation import arena, comparison
     from harness.figures import comparison_plot
     from harness.pages import comparison as words
 
@@ -477,7 +477,7 @@ def _estimands_by_kind(settings: pd.DataFrame) -> dict[str, str]:
 
 def _on_a_problem(name, frame, held, asked, folder, plan, broken, notes) -> Verdict:
     """The verdict on a problem: which estimators are right there."""
-    from harness.evaluate import arena, comparison
+    from harness.evaluation import arena, comparison
     from harness.figures import comparison_plot
     from harness.pages import comparison as words
     from harness.problems.base import ProblemSpec

@@ -290,7 +290,7 @@ class Experiment:
     def render(self, frame) -> tuple[list[Path], dict[str, dict[str, int]], list[str]]:
         """Draw and write everything people look at; returns the files, the page last, the number of rows by source and verdict,
         and sentences on what the reader should know. Nothing is drawn, and nothing overwritten, where there is no number."""
-        from harness.evaluate import reproduction, tables
+        from harness.evaluation import reproduction, tables
         from harness.figures import figure_files
         from harness.pages import arena_page
         from harness.pages import page as report
@@ -346,9 +346,9 @@ class Experiment:
     def _drawn(self, frame, shown, config, notes):
         """(figure, summary, wide table, paper against ours or None). A paper's item draws its own experiment, and variations in
         sampling alone; other variations are drawn in the general way, and compared with nothing."""
-        from harness.evaluate import rankings, reproduction, tables
-        from harness.evaluate.selection import label
-        from harness.evaluate.sweep_tables import SweepResults
+        from harness.evaluation import rankings, reproduction, tables
+        from harness.evaluation.selection import label
+        from harness.evaluation.sweep_tables import SweepResults
         from harness.figures import plots, sweep_plots
 
         if self.is_sweep:
@@ -393,8 +393,8 @@ class Experiment:
 
     def wide(self, frame):
         """The table for people: rows by problem and n (and swept values), a column per estimator."""
-        from harness.evaluate import rankings, tables
-        from harness.evaluate.sweep_tables import SweepResults
+        from harness.evaluation import rankings, tables
+        from harness.evaluation.sweep_tables import SweepResults
         from harness.pages import arena_page
 
         if self.config["arena"] and not self.is_sweep:
@@ -408,8 +408,8 @@ class Experiment:
         """Mean over problems, notions, n and estimators of the root mean squared error of the figure's estimand: what a sweeper
         that searches minimises. Infinite where a cell failed or is undefined, or the mean would be over the easier ones; None
         where no truth is known."""
-        from harness.evaluate.evaluation import evaluate
-        from harness.evaluate.selection import figure_estimands
+        from harness.evaluation.selection import figure_estimands
+        from harness.evaluation.summary import evaluate
 
         frame = self._shown(self.records())
         shown = frame["estimand"].eq(figure_estimands(frame, self.config)[0])
@@ -423,8 +423,8 @@ class Experiment:
         import numpy as np
 
         from harness.common.writing import whole_file
-        from harness.evaluate import reliability
-        from harness.evaluate.selection import label
+        from harness.evaluation import reliability
+        from harness.evaluation.selection import label
         from harness.figures import figure_files, reliability_plot
 
         which, config = self.config["reliability"], self.shown_config()

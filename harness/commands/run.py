@@ -229,7 +229,7 @@ def _end(reason):
 
 def _finish(experiment, frame, fresh: bool) -> int:
     """Draw a result unless it is drawn already, and print its table. Returns the exit status: 1 where no cell has a number."""
-    from harness.evaluate import missing
+    from harness.evaluation import missing
 
     if not experiment.has_numbers(frame):
         for line in missing.reasons(frame, experiment.shown_config()):
@@ -252,7 +252,7 @@ def _finish(experiment, frame, fresh: bool) -> int:
 def _print_table(experiment, frame):
     """Print the wide table of a run that fits on a screen, and the reasons of what it lacks. Of a paper's item print only the
     reasons of cells without a number: its page has the table."""
-    from harness.evaluate import missing
+    from harness.evaluation import missing
 
     if not experiment.has_numbers(frame):
         return
@@ -282,7 +282,7 @@ def _print_files(experiment, frame):
         others = f" ({', '.join(path.suffix for path in same[1:])})" if len(same) > 1 else ""
         print(f"  {what:<14}{_short(same[0])}{others}")
         if what == "table" and verdicts:
-            from harness.evaluate.reproduction import said
+            from harness.evaluation.reproduction import said
 
             compared = [_short(path) for path in files if path.stem.startswith("reproduction")]
             found = "; ".join(f"{source}: {said(held)}" for source, held in verdicts.items())

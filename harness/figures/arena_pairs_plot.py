@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.evaluate import arena_pairs
+from harness.evaluation import arena_pairs
 from harness.figures.arena_plot import NOTIONS, short
 from harness.figures.style import WIDTH, nothing, pyplot
 

@@ -9,7 +9,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from harness.common.wording import notion_name
-from harness.evaluate import arena
+from harness.evaluation import arena
 from harness.figures.style import COLOURS, WIDTH, nothing, pale, pyplot
 from harness.math.estimands import OF_OUTCOMES
 

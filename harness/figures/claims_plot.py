@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from harness.common.wording import format_significant
-from harness.evaluate import claims, reproduction
+from harness.evaluation import claims, reproduction
 from harness.figures.style import COLOURS, WIDTH, figure_settings, font_scale, nothing, pale, pyplot
 
 LOOKS = {

@@ -11,8 +11,8 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
 from harness.common.wording import AXIS_NAMES, NOTIONS
-from harness.evaluate import arena
-from harness.evaluate.comparison import RATE
+from harness.evaluation import arena
+from harness.evaluation.comparison import RATE
 from harness.figures.style import COLOURS, WIDTH, grid_shape, pyplot, series_style
 
 

@@ -10,9 +10,9 @@ import pandas as pd
 from matplotlib.lines import Line2D
 
 from harness.common.wording import AXIS_NAMES
-from harness.evaluate import rates
-from harness.evaluate.intervals import LEAST_WIDTH, LEVEL, SETTING, Families, coverage_table, intervals, power_table
-from harness.evaluate.selection import figure_estimands, label
+from harness.evaluation import rates
+from harness.evaluation.intervals import LEAST_WIDTH, LEVEL, SETTING, Families, coverage_table, intervals, power_table
+from harness.evaluation.selection import figure_estimands, label
 from harness.figures import panels
 from harness.figures.style import COLOURS, MARKERS, WIDTH, nothing, pale, series_style
 from harness.records.schema import has_number

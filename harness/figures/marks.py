@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.path import Path as Curve
 from matplotlib.ticker import NullFormatter
 
-from harness.evaluate.selection import has_bounds
+from harness.evaluation.selection import has_bounds
 from harness.figures.style import COLOURS, STYLE, figure_settings, font_scale, pale, series_style
 
 KIND_NAMES = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from harness.configure.settings import as_list
-from harness.evaluate import items, reproduction
-from harness.evaluate.selection import label
+from harness.evaluation import items, reproduction
+from harness.evaluation.selection import label
 from harness.figures.panels import look
 
 TEXT = "open: the paper"  # in the legend

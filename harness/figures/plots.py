@@ -6,10 +6,10 @@ import numpy as np
 
 from harness.common.wording import AXIS_NAMES
 from harness.configure.settings import as_list
-from harness.evaluate import captions
-from harness.evaluate.evaluation import evaluated_once
-from harness.evaluate.reproduction import TRUTH
-from harness.evaluate.selection import figure_estimands, label
+from harness.evaluation import captions
+from harness.evaluation.reproduction import TRUTH
+from harness.evaluation.selection import figure_estimands, label
+from harness.evaluation.summary import evaluated_once
 from harness.figures import papers_points
 from harness.figures.marks import KIND_NAMES, arrow, fit_texts, legend, marks, sample_ticks, say_no_estimate, spacing, truth_line
 from harness.figures.style import COLOURS, figure_size, grid_shape, nothing, pale, pyplot

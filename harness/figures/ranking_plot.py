@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.ticker import FixedLocator, NullFormatter
 
-from harness.evaluate.rankings import POLICY, of_config, one_estimand
-from harness.evaluate.selection import label
+from harness.evaluation.rankings import POLICY, of_config, one_estimand
+from harness.evaluation.selection import label
 from harness.figures.marks import legend, say_no_estimate
 from harness.figures.style import COLOURS, STYLE, figure_size, grid_shape, nothing, pyplot, series_style
 
@@ -23,7 +23,7 @@ def shares(table, config, orders=None, per_row=None):
     Parameters
     ----------
     table : DataFrame
-        `harness.evaluate.rankings.score`, one estimand per estimator.
+        `harness.evaluation.rankings.score`, one estimand per estimator.
     config : mapping
         The configuration.
     orders : list of str, optional

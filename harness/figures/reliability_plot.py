@@ -1,4 +1,4 @@
-"""Drawing of reliability diagrams (`harness.evaluate.reliability` says what is drawn)."""
+"""Drawing of reliability diagrams (`harness.evaluation.reliability` says what is drawn)."""
 
 from __future__ import annotations
 

@@ -10,10 +10,10 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from harness.common.wording import AXIS_NAMES
 from harness.configure import sweeps
-from harness.evaluate import captions
-from harness.evaluate.evaluation import are_of
-from harness.evaluate.selection import figure_estimands, has_bounds, label
-from harness.evaluate.sweep_tables import are_numbers, comparable
+from harness.evaluation import captions
+from harness.evaluation.selection import figure_estimands, has_bounds, label
+from harness.evaluation.summary import are_of
+from harness.evaluation.sweep_tables import are_numbers, comparable
 from harness.figures import plots
 from harness.figures.marks import legend, marks
 from harness.figures.style import COLOURS, WIDTH, pyplot, series_style

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from harness.evaluate.reliability import Panel
+    from harness.evaluation.reliability import Panel
 
 
 @dataclass(frozen=True)

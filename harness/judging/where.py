@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.common.wording import format_percent
-from harness.evaluate.reliability import Curve, Panel, band_of, corp
+from harness.evaluation.reliability import Curve, Panel, band_of, corp
 from harness.judging.findings import ClassFinding, GroupFinding, Interval, Judged, Region, Where
 from harness.judging.gaps import LEAST, Gap, clopper_pearson, count_p_value, gap_of, holm, worst_first
 from harness.judging.groups import groups_of

@@ -9,7 +9,7 @@ import pandas as pd
 
 from harness.common.version import VERSION
 from harness.common.writing import whole_file
-from harness.evaluate import arena, arena_content, arena_memory, arena_own, arena_pairs, arena_seeds
+from harness.evaluation import arena, arena_content, arena_memory, arena_own, arena_pairs, arena_seeds
 from harness.figures import arena_pairs_plot, arena_plot, figure_files, interval_plot
 from harness.pages import arena_pairs_page, arena_tables, leaderboard_rows, problem_cards
 from harness.pages.templating import environment

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from harness.common.wording import NOTIONS, estimand_name, format_number, format_whole_percent
-from harness.evaluate import arena, arena_pairs
+from harness.evaluation import arena, arena_pairs
 
 
 def section(models: pd.DataFrame | None, cards: Mapping[str, Path]) -> dict[str, Any] | None:

@@ -17,8 +17,8 @@ from harness.common.wording import (
     format_number,
     format_seconds,
 )
-from harness.evaluate import arena, arena_memory, arena_own, intervals
-from harness.evaluate.arena_content import APART, RESAMPLES, Content, near, ranked_rows
+from harness.evaluation import arena, arena_memory, arena_own, intervals
+from harness.evaluation.arena_content import APART, RESAMPLES, Content, near, ranked_rows
 from harness.pages import leaderboard_rows, problem_cards
 from harness.records import schema
 

@@ -13,9 +13,9 @@ import pandas as pd
 from harness.common.version import VERSION
 from harness.common.wording import DASH, NOTIONS, axis_name, format_count, format_factor, format_seconds, join_numbers
 from harness.common.writing import whole_file
-from harness.evaluate import arena
-from harness.evaluate.comparison import RATE, geometric_mean
-from harness.evaluate.latex import latex
+from harness.evaluation import arena
+from harness.evaluation.comparison import RATE, geometric_mean
+from harness.evaluation.latex import latex
 from harness.figures import figure_files
 from harness.pages.templating import environment, inline
 

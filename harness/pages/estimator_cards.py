@@ -25,7 +25,7 @@ from harness.common.wording import (
 from harness.configure import catalogue
 from harness.configure.options import option
 from harness.estimators.base import EstimatorSpec
-from harness.evaluate import arena
+from harness.evaluation import arena
 from harness.pages import arena_data, costs, docstrings, failures, layout
 from harness.pages.arena_data import ALL, Arena
 from harness.pages.sources import Asset, Page, Sources

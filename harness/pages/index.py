@@ -17,7 +17,7 @@ from harness.common.version import VERSION
 from harness.common.wording import format_number
 from harness.common.writing import whole_file
 from harness.errors import BadInputError
-from harness.evaluate import counted, papers, reproduction
+from harness.evaluation import counted, papers, reproduction
 from harness.pages.templating import environment
 
 MOST = 3_000_000  # bytes of the page

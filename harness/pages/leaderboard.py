@@ -21,7 +21,7 @@ from harness.common.wording import (
     format_whole_percent,
     notion_name,
 )
-from harness.evaluate import arena, arena_content
+from harness.evaluation import arena, arena_content
 from harness.figures import arena_plot
 from harness.figures.style import COLOURS
 from harness.pages import arena_data, layout, leaderboard_rows

@@ -14,7 +14,7 @@ from harness.common.version import VERSION
 from harness.common.wording import axis_name, format_number, format_printed, format_tolerance
 from harness.common.writing import whole_file
 from harness.configure import variations
-from harness.evaluate import missing, papers, reproduction
+from harness.evaluation import missing, papers, reproduction
 from harness.pages import glossary
 from harness.pages.templating import environment, inline
 from harness.records.schema import has_number

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from harness.evaluate import counted, papers, reproduction
+from harness.evaluation import counted, papers, reproduction
 from harness.pages import index, layout
 from harness.pages.sources import Sources, files_of
 

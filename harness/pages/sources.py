@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from harness.configure.options import ids
-from harness.evaluate import counted, papers
+from harness.evaluation import counted, papers
 from harness.pages import index
 
 Content = str | bytes | Path | None  # of a page, of a picture; the file that is copied; None: what is there stays
@@ -29,7 +29,7 @@ class Sources:
         The folder of results.
     out : Path
         The folder that the site goes to.
-    papers : tuple of harness.evaluate.papers.Paper
+    papers : tuple of harness.evaluation.papers.Paper
         All that have a paper.yaml.
     held : dict
         {paper: rows of its reproduction.csv, or None}.

@@ -1,6 +1,6 @@
 """A template of a paper's item: experiments/<paper>/fig1.py. It draws and compares; records alone say what the numbers are."""
 
-from harness.evaluate import items
+from harness.evaluation import items
 from harness.figures.plots import convergence
 
 

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from harness.evaluate import arena
-from harness.evaluate.rankings import wilson
+from harness.evaluation import arena
+from harness.evaluation.rankings import wilson
 from harness.math.estimands import OF_OUTCOMES
 
 EXPERIMENT = "arena_pairs"

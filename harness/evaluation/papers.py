@@ -101,7 +101,7 @@ def read(name: str) -> Paper:
     try:
         held = options.read(path)
     except FileNotFoundError:
-        raise BadInputError(f"{where} is not there; harness/evaluate/papers.py says what it holds.") from None
+        raise BadInputError(f"{where} is not there; harness/evaluation/papers.py says what it holds.") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f" (line {mark.line + 1})" if mark else ""

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.evaluate import rates
-from harness.evaluate.evaluation import ROUNDING
+from harness.evaluation import rates
+from harness.evaluation.summary import ROUNDING
 from harness.math import estimands
 from harness.records.schema import has_number
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from harness.evaluate.evaluation import are_of, evaluated_once
-from harness.evaluate.selection import DASH, estimators, label, shown_estimands
-from harness.evaluate.tables import entries_of
+from harness.evaluation.selection import DASH, estimators, label, shown_estimands
+from harness.evaluation.summary import are_of, evaluated_once
+from harness.evaluation.tables import entries_of
 from harness.records.schema import WITH_NUMBER, has_number
 
 

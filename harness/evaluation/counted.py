@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from harness.configure import options
-from harness.evaluate import reproduction
+from harness.evaluation import reproduction
 
 UNJUDGED = "not reproducible here"
 OUTCOMES = {

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from harness.errors import BadInputError
-from harness.evaluate.arena.rules import OTHER, SETTING, family_of, floors, is_published, largest
-from harness.evaluate.evaluation import ROUNDING
+from harness.evaluation.arena.rules import OTHER, SETTING, family_of, floors, is_published, largest
+from harness.evaluation.summary import ROUNDING
 from harness.records.schema import has_number
 
 

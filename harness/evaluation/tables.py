@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from harness.common.writing import whole_file, write_csv
-from harness.evaluate.evaluation import are_of, evaluated_once
-from harness.evaluate.latex import latex
-from harness.evaluate.selection import DASH, OWN_RANDOMNESS, estimators, label, shown_estimands
+from harness.evaluation.latex import latex
+from harness.evaluation.selection import DASH, OWN_RANDOMNESS, estimators, label, shown_estimands
+from harness.evaluation.summary import are_of, evaluated_once
 from harness.records.schema import WITH_NUMBER, has_number
 
 BOUNDS = {"upper": "≤ ", "lower": "≥ "}

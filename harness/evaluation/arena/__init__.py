@@ -15,10 +15,10 @@ more for having more problems. Intervals are of a bootstrap that draws problems,
 estimators; the best estimator of a setting stays the one of the sample. (Of a group with one problem reps alone vary.)
 """
 
-from harness.evaluate.arena.boards import COLUMNS, frontier, leaderboard
-from harness.evaluate.arena.orders import BY_DEFAULT, LEAST_APART, POINTS, ordered_pairs
-from harness.evaluate.arena.regrets import settings
-from harness.evaluate.arena.rules import (
+from harness.evaluation.arena.boards import COLUMNS, frontier, leaderboard
+from harness.evaluation.arena.orders import BY_DEFAULT, LEAST_APART, POINTS, ordered_pairs
+from harness.evaluation.arena.regrets import settings
+from harness.evaluation.arena.rules import (
     ANCHORS,
     LEAST_SHARE,
     MAIN,
@@ -34,7 +34,7 @@ from harness.evaluate.arena.rules import (
     is_square,
     largest,
 )
-from harness.evaluate.arena.statements import MIN_PROBLEMS, Statement, against, better, choices
+from harness.evaluation.arena.statements import MIN_PROBLEMS, Statement, against, better, choices
 
 __all__ = [
     "ANCHORS",

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import pandas as pd
 
 from harness.configure import sweeps
-from harness.evaluate import tables
-from harness.evaluate.evaluation import evaluate
-from harness.evaluate.selection import label
+from harness.evaluation import tables
+from harness.evaluation.selection import label
+from harness.evaluation.summary import evaluate
 from harness.plan.plan import Plan
 
 
@@ -20,7 +20,7 @@ class SweepResults:
     plan: Plan
 
     def rows(self, records, config):
-        """harness.evaluate for every point of the sweep: its columns behind one column for each swept parameter, which is empty
+        """harness.evaluation for every point of the sweep: its columns behind one column for each swept parameter, which is empty
         in the rows that the parameter does not change."""
 
         long, combinations = self._by_point(records)
@@ -75,7 +75,7 @@ class SweepResults:
         return frame
 
     def table(self, records, config):
-        """The wide table (harness.evaluate.tables.wide) with a level for each swept parameter behind problem, notion and n.
+        """The wide table (harness.evaluation.tables.wide) with a level for each swept parameter behind problem, notion and n.
 
         An estimator that a parameter does not change has the same entry at each of the parameter's values; a problem on which the
         parameter has no influence at all has one row, whose value is 'all'.

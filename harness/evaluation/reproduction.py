@@ -7,7 +7,7 @@ where a number follows from a formula or a known truth, so that no estimate is b
 
 A column '<column> (standard error)' is the printed standard error of that column's number, and answered by the error of ours.
 A row of source `claim` is something that the paper concludes: its value is a threshold, its unit above or below, and ours is a
-statistic with an interval (harness.evaluate.claims).
+statistic with an interval (harness.evaluation.claims).
 
 power is half the width of what would have been accepted as agreement, relative to the reported number: 0.02 is a test to 2 %. It
 has three digits, is there where a number was judged, and is infinite where the reported number is 0.
@@ -157,11 +157,11 @@ def compare(ours, paper: str, items, reasons=None, computed=(), same_draws_as_pa
     Parameters
     ----------
     ours : DataFrame
-        Columns item, row, column, value, error, reps, and, where needed, why and keys (harness.evaluate.items makes them). `why`
+        Columns item, row, column, value, error, reps, and, where needed, why and keys (harness.evaluation.items makes them). `why`
         in a row without a value is the reason that there is none. In a row with a value it says that our number is of something
         else than the reported one (other data, other hardware), for which reason it is shown without a verdict. `keys` are those
         of the cells that the number is made of. Answers to claims have low, high and where besides, and `why` says what was
-        compared (harness.evaluate.claims makes them). A reported standard error that has no number here is answered by the error
+        compared (harness.evaluation.claims makes them). A reported standard error that has no number here is answered by the error
         of our number, with error / sqrt(2 (reps - 1)) as its own error.
     paper : str
         The paper's id.

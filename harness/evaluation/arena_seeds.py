@@ -13,7 +13,7 @@ import pandas as pd
 
 from harness.common.paths import CHECKOUT
 from harness.errors import BadInputError
-from harness.evaluate import arena
+from harness.evaluation import arena
 
 FILE = "seeds.csv"
 GROUPS = (("n", "k"), ("n",), ("family", "n", "k"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from harness.evaluate.arena.resampling import quantiles
+from harness.evaluation.arena.resampling import quantiles
 
 POINTS = ("point", "interval", "")  # kinds of estimates whose value is an estimate
 BY_DEFAULT = "l1"  # whose truths order problems for a quantity that has no truth of its own

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from harness.evaluate import arena, intervals, rates
+from harness.evaluation import arena, intervals, rates
 
 OWN = ("best", "best_fast", "best_lower")
 HALVES = ("development", "test")

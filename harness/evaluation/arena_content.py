@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.evaluate import arena, arena_pairs
+from harness.evaluation import arena, arena_pairs
 
 APART = ("arena_intervals", "arena_tests")  # experiments whose estimators are wrappers: of intervals and tests, not of the ranks
 RESAMPLES = 1000

@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from harness.evaluate import arena
+from harness.evaluation import arena
 
 RATE = 0.05  # of false statements among those that are made
 LEAST_REPS = 4  # that two estimators must have in common in a setting
@@ -47,7 +47,7 @@ def groups(settings: pd.DataFrame, own: str, by: Sequence[str] = CELL, rate: flo
     Parameters
     ----------
     settings : DataFrame
-        As of `harness.evaluate.arena.settings`, of which the own estimator is none of the published.
+        As of `harness.evaluation.arena.settings`, of which the own estimator is none of the published.
     own : str
         Its id.
     by : sequence of str

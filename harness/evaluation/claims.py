@@ -4,7 +4,7 @@ A claim is a row of reported.csv of source `claim`: its row is a short name, its
 threshold and its unit the side, above or below, on which the statistic has to be. experiments/<paper>/claims.py says what the
 statistics are, by the names of the claims, and is an item of the functions here:
 
-    from harness.evaluate import claims
+    from harness.evaluation import claims
 
     def statistics(records, config):
         found = records[records["estimator"].eq("binned15")]
@@ -15,7 +15,7 @@ statistics are, by the names of the claims, and is an item of the functions here
         return claims_plot.figure(statistics(records, config), config)
 
 and in the same way claims.table, claims.summary and claims.reproduced; harness.figures.claims_plot draws.
-The verdicts are those of harness.evaluate.reproduction: a claim holds where the whole interval is on the claimed side, fails
+The verdicts are those of harness.evaluation.reproduction: a claim holds where the whole interval is on the claimed side, fails
 where it is on the other, and is undecided otherwise. The interval is as good as what it is made of: values that share draws
 or rows are no independent values, and are averaged before they come here.
 """
@@ -32,8 +32,8 @@ from scipy.stats import beta, norm, t
 
 from harness.common.wording import format_significant
 from harness.errors import BadInputError, guess
-from harness.evaluate import reproduction
-from harness.evaluate.selection import DASH
+from harness.evaluation import reproduction
+from harness.evaluation.selection import DASH
 
 Config = Mapping[str, Any]
 LEVEL = 0.99  # of all intervals, two-sided

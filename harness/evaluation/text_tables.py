@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.evaluate.items import formatted
-from harness.evaluate.selection import DASH
+from harness.evaluation.items import formatted
+from harness.evaluation.selection import DASH
 
 Rows = dict[tuple, dict[str, str]]
 

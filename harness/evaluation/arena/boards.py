@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from harness.errors import BadInputError
-from harness.evaluate.arena.resampling import block_of, cell_means, nanmean, quantiles, resampled
-from harness.evaluate.arena.rules import LEAST_SHARE, SETTING, is_anchor
+from harness.evaluation.arena.resampling import block_of, cell_means, nanmean, quantiles, resampled
+from harness.evaluation.arena.rules import LEAST_SHARE, SETTING, is_anchor
 
 
 def leaderboard(

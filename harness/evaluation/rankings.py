@@ -17,7 +17,7 @@ import pandas as pd
 from harness.configure.compose import out_folder
 from harness.configure.settings import as_list, checked_ranking, levels
 from harness.errors import BadInputError
-from harness.evaluate.selection import label
+from harness.evaluation.selection import label
 from harness.records.schema import WITH_NUMBER, has_number, read_truths
 
 POLICY = (
@@ -183,7 +183,7 @@ def one_estimand(table, config):
 
 
 def numbers(scored, records, config):
-    """`score` with what `harness.evaluate.items.numbers` takes: `column`, the estimator's label, the `keys` of all cells of the
+    """`score` with what `harness.evaluation.items.numbers` takes: `column`, the estimator's label, the `keys` of all cells of the
     estimator in `records`, and `error`, the half width of the Wilson interval in standard errors, which is never 0."""
     cells = records.drop_duplicates("key").groupby(["notion", "n", "estimator"])["key"].agg(tuple)
     keys = [cells[r.notion, r.n, r.estimator] for r in scored.itertuples()]

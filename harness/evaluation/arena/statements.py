@@ -12,8 +12,8 @@ import pandas as pd
 from scipy import stats
 
 from harness.errors import BadInputError
-from harness.evaluate.arena.boards import leaderboard
-from harness.evaluate.arena.resampling import Block, block_of, cell_means, nanmean, resampled
+from harness.evaluation.arena.boards import leaderboard
+from harness.evaluation.arena.resampling import Block, block_of, cell_means, nanmean, resampled
 
 
 class Statement(NamedTuple):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.evaluate.evaluation import are_of
-from harness.evaluate.selection import OWN_RANDOMNESS, has_bounds
+from harness.evaluation.selection import OWN_RANDOMNESS, has_bounds
+from harness.evaluation.summary import are_of
 
 
 def of_figure(table, config, drawn: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.evaluate.arena.rules import SETTING, floors
+from harness.evaluation.arena.rules import SETTING, floors
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ summary(records, config). It samples, fits and estimates nothing. Most items are
     return items.answers(ours, config)
 
 Frames carry the keys of the cells that a number is made of in the column `keys`, from `means` and `evaluated` to
-reproduction.csv, so that every number leads to its records. Tables of texts are in harness.evaluate.text_tables, and what
+reproduction.csv, so that every number leads to its records. Tables of texts are in harness.evaluation.text_tables, and what
 is drawn again and again in harness.figures.panels.
 """
 
@@ -23,10 +23,10 @@ import numpy as np
 import pandas as pd
 
 from harness.configure.compose import out_folder
-from harness.evaluate import reproduction
-from harness.evaluate.evaluation import GROUP, evaluate
-from harness.evaluate.missing import why_without
-from harness.evaluate.selection import label
+from harness.evaluation import reproduction
+from harness.evaluation.missing import why_without
+from harness.evaluation.selection import label
+from harness.evaluation.summary import GROUP, evaluate
 from harness.records import provenance
 from harness.records.schema import has_number
 
