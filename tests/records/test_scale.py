@@ -8,6 +8,7 @@ from itertools import islice
 import numpy as np
 import pandas as pd
 import pytest
+from test_records import row, write
 
 import harness
 from harness.configure.compose import compose
@@ -17,7 +18,6 @@ from harness.plan.pending import Costs, chunks_of, of_shard, pending
 from harness.plan.plan import plan
 from harness.records import compaction, parts, schema, states
 from harness.records.states import States
-from tests.test_records import row, write
 
 RUN = ["problem=[beta_wavy,beta_mixed]", "estimator=[binned15,simplex_ece]", "n=[20,30]"]
 
@@ -59,7 +59,7 @@ def test_cells_are_those_of_a_list():
     assert [made.cells[at] for at in range(-24, 24)] == cells * 2 and made.cells == cells and made.cells[5:7] == cells[5:7]
     with pytest.raises(IndexError):
         made.cells[24]
-    # the key of a cell is a pure function of its identity (tests/test_frozen.py has more of them)
+    # the key of a cell is a pure function of its identity (tests/golden/test_frozen.py has more of them)
     assert (cells[0].key, cells[-1].key) == ("fe31a6899cf675ac", "77bd4e8b1b556f8e")
     assert {cell.estimator for cell in cells if made.skip(cell)} == {"simplex_ece"}
     assert dict(made.skips) == {cell.key: made.skip(cell) for cell in cells if made.skip(cell)} and len(made.skips) == 12

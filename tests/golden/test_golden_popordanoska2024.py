@@ -14,7 +14,7 @@ from harness.estimators.base import apply
 from harness.math.kernels import dirichlet_sums
 from harness.math.notions import one_hot
 
-FOLDER = Path(__file__).parent / "golden" / "popordanoska2024"
+FOLDER = Path(__file__).parents[1] / "golden" / "popordanoska2024"
 CASES = ("K2", "K3", "K10", "K30", "missing_class")
 ESTIMAND = {"l2": "l2_squared", "kl": "kl"}
 

@@ -17,7 +17,7 @@ from harness.evaluation import arena
 from harness.pages import arena_data, assets, costs, docstrings, estimator_cards, failures, leaderboard, problem_pages
 from harness.pages.sources import Sources
 
-QUESTIONS = yaml.safe_load((Path(__file__).parent / "site_questions.yaml").read_text())
+QUESTIONS = yaml.safe_load((Path(__file__).parents[1] / "site_questions.yaml").read_text())
 PROBLEMS = {"beta_calibrated": ("power", 0.0), "beta_overconfident": ("power", 0.14), "beta_wavy": ("wavy", 0.04)}
 BIASES = {"binned15": 0.05, "variational_isotonic": -0.01, "best": 0.002, "oracle": 0.0}
 SECONDS = {"binned15": 1e-4, "variational_isotonic": 1e-2, "best": 3e-2, "oracle": 1e-3}

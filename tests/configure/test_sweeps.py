@@ -61,13 +61,12 @@ def test_seeds_are_of_the_cell():
 
 def test_a_table_of_many_points_is_evaluated_once(out, monkeypatch):
     """Not once per point: 2,000 points took ten minutes."""
-    from harness.evaluation import summary as evaluation
-    from harness.evaluation import sweep_tables
+    from harness.evaluation import summary, sweep_tables
 
     found = Experiment.of([*BASE, f"sweep.estimator.binned15.bins={list(range(2, 32))}", f"out={out}", "problem=[beta_wavy]"])
     found.compute(quiet=True)
-    frame, calls, plain = found.records(), [], evaluation.evaluate
-    for module in (evaluation, sweep_tables):
+    frame, calls, plain = found.records(), [], summary.evaluate
+    for module in (summary, sweep_tables):
         monkeypatch.setattr(module, "evaluate", lambda *a, **k: calls.append(a) or plain(*a, **k))
     assert len(found.wide(frame)) == 30 and len(calls) == 1
     rows = SweepResults(found.plan).rows(frame, found.shown_config())

@@ -17,7 +17,7 @@ from harness.evaluation import reproduction
 from harness.math import estimands, notions
 from harness.records import schema
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 DOCS, RESULTS = ROOT / "docs", ROOT / "results"
 P, Y = np.array([0.1, 0.4, 0.7, 0.8]), np.array([0, 1, 0, 1])
 PAGES = sorted([*(DOCS / "reference").glob("*.md"), *(DOCS / "explanation").glob("*.md")])

@@ -18,7 +18,7 @@ from harness.estimators.certified.lower import epoch_ends
 from harness.estimators.certified.rank_window_kernels import rank_windows
 from harness.math.concentration import dkw, empirical_bernstein, kl_lower, kl_upper
 
-FOLDER = Path(__file__).parent / "golden" / "ciosek2026"
+FOLDER = Path(__file__).parents[1] / "golden" / "ciosek2026"
 RAW = ("F1_smooth raw", "F3_step raw")
 PERTURBED = ("F1_smooth pert", "F3_step pert")
 CLOSE = {"rel": 0.0, "abs": 1e-9}

@@ -82,7 +82,7 @@ def slow_if_again(name):
 
 
 def of_many_calls(name):
-    """Wrappers that call another estimator a hundred times: tests/test_intervals.py examines each around a cheap one."""
+    """Wrappers that call another estimator a hundred times; tests/estimators/test_intervals.py examines each."""
     return name.startswith(("bootstrap_", "half_", "subsampling_", "hulc_", "consistency_"))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "docs" / "how-to" / f"add-{piece}.md" for piece in ("an-estimator", "a-problem", "a-calibrator", "a-paper")]
 DIFFS = [diff for page in PAGES for diff in re.findall(r"^```diff\n(.*?)^```", page.read_text(), flags=re.M | re.S)]
 

@@ -22,7 +22,7 @@ from harness.evaluation import reproduction
 from harness.math import two_class_laws
 from harness.problems import CovariateShift, Points, UniformModel
 
-GOLDEN = Path(__file__).parent / "golden" / "moskvichev2025"
+GOLDEN = Path(__file__).parents[1] / "golden" / "moskvichev2025"
 
 
 def rows(name):

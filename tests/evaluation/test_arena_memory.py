@@ -10,7 +10,7 @@ import pytest
 
 from harness.evaluation import arena_memory
 
-sys.path.append(str(Path(__file__).resolve().parent.parent / "benchmarks"))
+sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 import peak_memory  # noqa: E402
 from peak_memory import peak_of  # noqa: E402
 

@@ -31,7 +31,7 @@ from harness.estimators.variational import cross_fit
 from harness.math import estimands
 from harness.math.folds import fold_of
 
-GOLDEN = Path(__file__).parent / "golden" / "literature"
+GOLDEN = Path(__file__).parents[1] / "golden" / "literature"
 NUMBERS = json.loads((GOLDEN / "b_numbers.json").read_text())
 CONTINUOUS = ("over", "flat")
 ALL = (*CONTINUOUS, "lattice")

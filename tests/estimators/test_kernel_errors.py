@@ -348,7 +348,9 @@ def test_low_rank_and_tiles_give_one_sum(monkeypatch):
     q, y = sample(300, 2, alpha=0.5)
     found = SKCE(0.5)(q, y)["skce"]
     assert found.diagnostics["rank"] < 30
-    monkeypatch.setattr("harness.estimators.kernel_errors.COMPLETE_TRACE", 1e-300)
+    monkeypatch.setattr(
+        "harness.estimators.kernel_errors.pivoted_cholesky", lambda *_, **__: None
+    )  # as where the rank is too high
     tiles = SKCE(0.5)(q, y)["skce"]
     assert "rank" not in tiles.diagnostics and tiles.value == pytest.approx(found.value, rel=1e-9)
 

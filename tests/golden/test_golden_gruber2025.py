@@ -15,7 +15,7 @@ from harness.math.kernels import dirichlet_sums
 from harness.math.notions import one_hot
 from harness.math.risk import ResidualGram, residuals, risk
 
-FOLDER = Path(__file__).parent / "golden" / "gruber2025"
+FOLDER = Path(__file__).parents[1] / "golden" / "gruber2025"
 NOTION = {"TCE": "top_label", "CCE": "canonical"}
 PIPELINES = {
     "bins TCE": authors.Binned(),

@@ -13,7 +13,7 @@ from harness.estimators import CKCE, SKCE, SimplexECE
 from harness.estimators.ckce import System
 from harness.math.kernels import median_distance
 
-FOLDER = Path(__file__).parent / "golden" / "moskvichev2025"
+FOLDER = Path(__file__).parents[1] / "golden" / "moskvichev2025"
 METHODS = ("cholesky", "low_rank", "auto")
 REAL = {
     "lenet-5-cifar-10": "cifar10_lenet5",

@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from tests.test_arena import CLASSES, FAMILIES, rows
 
 from harness.configure.settings import checked_arena
 from harness.errors import BadInputError
 from harness.evaluation import arena, arena_own
-from tests.test_arena import CLASSES, FAMILIES, rows
 
 SQUARES = {"level": 0.95, "low": 0.0, "high": 1.0}
 

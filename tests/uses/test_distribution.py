@@ -14,7 +14,7 @@ import yaml
 
 from harness.common.version import VERSION
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 MINE = '''
 import numpy as np
 
