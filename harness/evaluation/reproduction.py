@@ -157,12 +157,12 @@ def compare(ours, paper: str, items, reasons=None, computed=(), same_draws_as_pa
     Parameters
     ----------
     ours : DataFrame
-        Columns item, row, column, value, error, reps, and, where needed, why and keys (harness.evaluation.items makes them). `why`
-        in a row without a value is the reason that there is none. In a row with a value it says that our number is of something
-        else than the reported one (other data, other hardware), for which reason it is shown without a verdict. `keys` are those
-        of the cells that the number is made of. Answers to claims have low, high and where besides, and `why` says what was
-        compared (harness.evaluation.claims makes them). A reported standard error that has no number here is answered by the error
-        of our number, with error / sqrt(2 (reps - 1)) as its own error.
+        Columns item, row, column, value, error, reps, and, where needed, why and keys (harness.evaluation.items makes them).
+        `why` in a row without a value is the reason that there is none. In a row with a value it says that our number is of
+        something else than the reported one (other data, other hardware), for which reason it is shown without a verdict. `keys`
+        are those of the cells that the number is made of. Answers to claims have low, high and where besides, and `why` says
+        what was compared (harness.evaluation.claims makes them). A reported standard error that has no number here is answered
+        by the error of our number, with error / sqrt(2 (reps - 1)) as its own error.
     paper : str
         The paper's id.
     items : list of str

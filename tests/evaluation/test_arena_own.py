@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from tests.test_arena import CLASSES, FAMILIES, rows
+from test_arena import CLASSES, FAMILIES, rows
 
 from harness.configure.settings import checked_arena
 from harness.errors import BadInputError
