@@ -31,7 +31,7 @@ def computed(out: str) -> pd.DataFrame:
     """The records of seed 1."""
     frames = []
     for name in ("arena_hundred", "arena"):
-        problems = ",".join(compose([f"experiment={name}"])["problem"])
+        problems = ",".join(compose([f"experiment={name}"]).problem)
         chosen = [f"experiment={name}", f"seed={SEED}", f"problem=[{problems}]", f"estimator=[{ESTIMATORS}]", "jobs=1"]
         run = Experiment.of([*chosen, f"out={out}"])
         run.compute()

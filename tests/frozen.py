@@ -115,7 +115,7 @@ def experiment_keys(names: list[str] | None = None) -> list[dict]:
         if any(_is_without_file(part.origin, [part]) for part in made.problems.values()):
             continue
         parts = [*made.problems.items(), *made.estimators.items()]
-        content = [len(made.cells), made.config["seed"], sorted((name, part.key) for name, part in parts)]
+        content = [len(made.cells), made.settings.seed, sorted((name, part.key) for name, part in parts)]
         rows.append({"experiment": name, "cells": len(made.cells), "components": len(parts), "digest": _digest(content)})
     return rows
 

@@ -20,7 +20,7 @@ ANY_LAW = ("ciosek2026_coverage_adversarial", "ciosek2026_coverage_waves")
 SMALL, LARGE = 1000, 1_000_000
 
 
-def statistics(records, config) -> dict[str, claims.Statistic]:
+def statistics(records, settings) -> dict[str, claims.Statistic]:
     """By the name of a claim, what it is judged by."""
     fine = items.with_number(records)
 
@@ -55,20 +55,20 @@ def statistics(records, config) -> dict[str, claims.Statistic]:
     }
 
 
-def render(records, config):
-    return claims_plot.figure(statistics(records, config), config)
+def render(records, settings):
+    return claims_plot.figure(statistics(records, settings), settings)
 
 
-def table(records, config):
-    return claims.table(statistics(records, config), config)
+def table(records, settings):
+    return claims.table(statistics(records, settings), settings)
 
 
-def summary(records, config):
-    return claims.summary(statistics(records, config), config)
+def summary(records, settings):
+    return claims.summary(statistics(records, settings), settings)
 
 
-def reproduced(records, config):
-    return claims.reproduced(statistics(records, config), config)
+def reproduced(records, settings):
+    return claims.reproduced(statistics(records, settings), settings)
 
 
 def lowest_coverage(found, estimators):

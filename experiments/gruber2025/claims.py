@@ -30,7 +30,7 @@ ON_VECTORS = BASES[2:]  # binning is of scalars
 MISALIGNED, ALIGNED = "tuned_kkr_gruber2025", "tuned_kkr_aligned_gruber2025"
 
 
-def statistics(records, config) -> dict[str, claims.Statistic]:
+def statistics(records, settings) -> dict[str, claims.Statistic]:
     """By the name of a claim, what it is judged by."""
     right, code = of_variant(records, CORRECTED), of_variant(records, PUBLISHED)
     top, canonical = right[right["experiment"].isin(TOP_LABEL)], right[right["experiment"].isin(CANONICAL)]
@@ -57,20 +57,20 @@ def statistics(records, config) -> dict[str, claims.Statistic]:
     return {name: one if np.isfinite(one.value) else claims.untested(NOT_RUN) for name, one in found.items()}
 
 
-def render(records, config):
-    return claims_plot.figure(statistics(records, config), config)
+def render(records, settings):
+    return claims_plot.figure(statistics(records, settings), settings)
 
 
-def table(records, config):
-    return claims.table(statistics(records, config), config)
+def table(records, settings):
+    return claims.table(statistics(records, settings), settings)
 
 
-def summary(records, config):
-    return claims.summary(statistics(records, config), config)
+def summary(records, settings):
+    return claims.summary(statistics(records, settings), settings)
 
 
-def reproduced(records, config):
-    return claims.reproduced(statistics(records, config), config)
+def reproduced(records, settings):
+    return claims.reproduced(statistics(records, settings), settings)
 
 
 # Records and reported numbers as frames

@@ -43,7 +43,7 @@ def wide(records, estimators=METRICS):
     return fine.pivot_table(index=["n", "rep"], columns=["estimator", "problem"], values="value"), fine
 
 
-def statistics(records, config):
+def statistics(records, settings):
     """{claim: claims.Statistic}; a claim whose records are not there has none."""
     parts = {
         "fig2": synthetic_pairs,
@@ -230,17 +230,17 @@ def own_cells(records):
     return found
 
 
-def render(records, config):
-    return claims_plot.figure(statistics(records, config), config)
+def render(records, settings):
+    return claims_plot.figure(statistics(records, settings), settings)
 
 
-def table(records, config):
-    return claims.table(statistics(records, config), config)
+def table(records, settings):
+    return claims.table(statistics(records, settings), settings)
 
 
-def summary(records, config):
-    return claims.summary(statistics(records, config), config)
+def summary(records, settings):
+    return claims.summary(statistics(records, settings), settings)
 
 
-def reproduced(records, config):
-    return claims.reproduced(statistics(records, config), config)
+def reproduced(records, settings):
+    return claims.reproduced(statistics(records, settings), settings)

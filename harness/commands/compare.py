@@ -201,11 +201,11 @@ def verdict(asked: Asked, say: Callable[[str], None]) -> Verdict:
         for estimand in asked.estimand:
             estimands.check_name(str(estimand))
         held = baseline.read(asked.baseline)
-        settings = {"out": str(store), "jobs": asked.jobs, "engine": "loky" if recordable else "serial", "seed": 0}
+        of_run = {"out": str(store), "jobs": asked.jobs, "engine": "loky" if recordable else "serial", "seed": 0}
         if group == "estimator":
-            plan, absent = baseline.estimator_plan(held, own, settings)
+            plan, absent = baseline.estimator_plan(held, own, of_run)
         else:
-            plan, absent = baseline.problem_plan(held, own.id, config, CHEAP, settings), {}
+            plan, absent = baseline.problem_plan(held, own.id, config, CHEAP, of_run), {}
         plan = _restricted(plan, asked, held)
         findings: list[Finding] = []
         say(f"{len(plan.cells) - len(plan.skips):,} cells on the arena's draws; the first ones, then the contract test, then all")

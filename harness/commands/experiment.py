@@ -7,7 +7,7 @@ import importlib
 import json
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from harness.common.version import VERSION
 from harness.configure import record_sources as others
 from harness.configure import sweeps, variations
 from harness.configure.compose import compose, out_folder
-from harness.configure.settings import as_list
+from harness.configure.settings import Settings, as_list
 from harness.errors import BadInputError
 from harness.estimators.base import EstimatorSpec
 from harness.estimators.bootstrap import Bootstrap
@@ -48,7 +48,7 @@ class Experiment:
     in its experiment, {path: (as configured, here)}; `configured_points` are those of a sweep that the experiment itself is;
     `others` are the experiments whose records it uses, as they are configured."""
 
-    config: dict
+    settings: Settings
     plan: planning.Plan
     out: Path
     differs: dict = field(default_factory=dict)
@@ -57,41 +57,42 @@ class Experiment:
 
     @classmethod
     def of(cls, overrides: list[str], stored_in: Path | None = None) -> Experiment:
-        """Compose overrides (as on the command line) and plan, as `of_config`."""
-        return cls.of_config(compose(list(overrides)), stored_in=stored_in)
+        """Compose overrides (as on the command line) and plan, as `of_settings`."""
+        return cls.of_settings(compose(list(overrides)), stored_in=stored_in)
 
     @classmethod
-    def of_config(cls, config: dict, points: list | None = None, stored_in: Path | None = None) -> Experiment:
+    def of_settings(cls, settings: Settings, points: list | None = None, stored_in: Path | None = None) -> Experiment:
         """Plan a composed configuration; or the points of a sweep over it, pairs (values by path, configuration). Plans that
         depend on data are those of the records stored in the folder `stored_in`, where it has them."""
-        here = {name: config[name] for name in variations.OPERATIONAL if name in config and name != "experiment"}
-        configs = [
-            {**variations.as_configured({"experiment": name, "trust": config.get("trust")}), **here}
-            for name in others.experiments(config)
-        ]
-        return cls._planned(config, points, tuple(cls._planned(one, stored_in=stored_in) for one in configs), stored_in)
+        here = {name: getattr(settings, name) for name in variations.OPERATIONAL if name != "experiment"}
+        configs = [replace(variations.as_configured(name, settings.trust), **here) for name in others.experiments(settings)]
+        return cls._planned(settings, points, tuple(cls._planned(one, stored_in=stored_in) for one in configs), stored_in)
 
     @classmethod
-    def _planned(cls, config: dict, points: list | None = None, named: tuple = (), stored_in: Path | None = None) -> Experiment:
-        reference = variations.as_configured(config)
+    def _planned(
+        cls, settings: Settings, points: list | None = None, named: tuple = (), stored_in: Path | None = None
+    ) -> Experiment:
+        reference = variations.as_configured(settings.experiment, settings.trust)
         swept = {path for values, _ in points or () for path in values}
-        differs = {path: pair for path, pair in variations.differences(config, reference).items() if path not in swept}
+        differs = {path: pair for path, pair in variations.differences(settings, reference).items() if path not in swept}
         if differs:
-            config = {**config, "labels": variations.labels(config, differs)}
-        chosen, configured = (set((c.get("estimator") or {}) if c else ()) for c in (config, reference or config))
+            settings = replace(settings, labels=variations.labels(settings, differs))
+        chosen, configured = (set(one.estimator) for one in (settings, reference or settings))
         if chosen != configured and "figure.estimators" not in differs:
-            config = {**config, "figure": {**config["figure"], "estimators": None}}  # those of the run, not the experiment's
-        points = sweeps.points(config) if points is None and config["sweep"] else points
+            settings = replace(
+                settings, figure=replace(settings.figure, estimators=None)
+            )  # those of the run, not the experiment's
+        points = sweeps.points(settings) if points is None and settings.sweep else points
         if points is not None:
-            plan = planning.union(config, points)
-        elif stored_in is not None and config["name"]:
-            plan = stored.plan_of(stored.path_of(stored_in, config["name"]), config, lambda: planning.plan(config))
+            plan = planning.union(settings, points)
+        elif stored_in is not None and settings.name:
+            plan = stored.plan_of(stored.path_of(stored_in, settings.name), settings, lambda: planning.plan(settings))
         else:
-            plan = planning.plan(config)
+            plan = planning.plan(settings)
         if plan.estimators and (not reference or "figure.estimand" in differs):  # of an experiment it is a wish: its variations
-            planning.check_estimands("figure.estimand", config["figure"]["estimand"], plan.estimators)  # show what they have
-        own = sweeps.points(reference) if reference and reference["sweep"] else []
-        return cls(config, plan, out_folder(config["out"]), differs, [values for values, _ in own], named)
+            planning.check_estimands("figure.estimand", settings.figure.estimand, plan.estimators)  # show what they have
+        own = sweeps.points(reference) if reference and reference.sweep else []
+        return cls(settings, plan, out_folder(settings.out), differs, [values for values, _ in own], named)
 
     @property
     def family(self) -> tuple[Experiment, ...]:
@@ -106,12 +107,12 @@ class Experiment:
     @property
     def name(self) -> str:
         """The run's name, `adhoc` for a run without one."""
-        return self.config["name"] or "adhoc"
+        return self.settings.name or "adhoc"
 
     @property
     def paper(self) -> str | None:
         """The paper that the experiment reproduces, None for others."""
-        return self.config["paper"]
+        return self.settings.paper
 
     @property
     def is_sweep(self) -> bool:
@@ -121,35 +122,35 @@ class Experiment:
     @property
     def is_variation(self) -> bool:
         """Whether it is something else than an experiment as configured: its results are its own."""
-        return self.is_sweep or not self.config["experiment"] or bool(self.differs)
+        return self.is_sweep or not self.settings.experiment or bool(self.differs)
 
     @property
     def sentence(self) -> str:
         """What it is, in words: 'a sweep over bins of a variation of smoke (n)'."""
-        base = variations.sentence(self.config, self.differs) if self.differs or not self.config["experiment"] else None
+        base = variations.sentence(self.settings, self.differs) if self.differs or not self.settings.experiment else None
         if not self.is_sweep:
-            return base or self.config["experiment"]
+            return base or self.settings.experiment
         over = f"a sweep over {', '.join(self.plan.swept.values())}"
-        return f"{over} of {base or self.config['experiment']}" if self.config["experiment"] else over
+        return f"{over} of {base or self.settings.experiment}" if self.settings.experiment else over
 
     @property
     def title(self) -> str:
         """The title of its page. That of a variation or sweep says what it changes, and does not bear the experiment's."""
-        experiment = self.config["experiment"]
+        experiment = self.settings.experiment
         if not self.is_variation or not experiment:
-            return self.config["title"] or self.name
+            return self.settings.title or self.name
         over = f" swept over {', '.join(self.plan.swept.values())}" if self.is_sweep else ""
-        changes = variations.changes(self.config, {p: pair for p, pair in self.differs.items() if p not in ("title", "name")})
+        changes = variations.changes(self.settings, {p: pair for p, pair in self.differs.items() if p not in ("title", "name")})
         title = f"{experiment}{over}" if over and not changes else f"A variation of {experiment}{over}"
         title = f"{title}: {changes}" if changes else title
-        return f"{self.config['title']}. {title}" if "title" in self.differs else title
+        return f"{self.settings.title}. {title}" if "title" in self.differs else title
 
     @property
     def stem(self) -> str:
         """File name of the results: the experiment's name without the paper's; a variation's own."""
         if self.is_variation:
             return self._own_name()
-        if self.config["arena"]:
+        if self.settings.arena:
             return self.name.removeprefix("arena_")
         return self.name.removeprefix(f"{self.paper}_") if self.paper else self.name
 
@@ -159,20 +160,20 @@ class Experiment:
         name>."""
         if self.is_variation:
             return self.out / ("sweeps" if self.is_sweep else "variations") / self._own_name()
-        return self.out / (self.paper or ("arena" if self.config["arena"] else self.name))
+        return self.out / (self.paper or ("arena" if self.settings.arena else self.name))
 
     def _own_name(self):
-        given = self.config["name"]
+        given = self.settings.name
         as_configured = self.is_sweep and not self.differs and self.plan.points == self.configured_points
-        if given and (not self.config["experiment"] or "name" in self.differs or as_configured):
+        if given and (not self.settings.experiment or "name" in self.differs or as_configured):
             return given
         words = "".join(f"-{word.replace('.', '_')}" for word in self.plan.swept.values())
-        return f"{self.config['experiment'] or 'adhoc'}{words}-{self.identity}"
+        return f"{self.settings.experiment or 'adhoc'}{words}-{self.identity}"
 
     @property
     def identity(self) -> str:
         """Eight digits that identify what is run and drawn, its name aside."""
-        own = variations.identity(self.config)
+        own = variations.identity(self.settings)
         if not self.is_sweep:
             return own
         return digest(json.dumps([own, self.plan.points], sort_keys=True, default=str))[:8]
@@ -195,7 +196,7 @@ class Experiment:
             return 0.0
         tally = pending.pending(self.plan, self.out, states, without).tally
         costs = pending.Costs(self.plan, self.out, past)
-        return pending.expected_seconds(tally.kinds, tally.draws, costs, pending.worker_count(self.plan.config))
+        return pending.expected_seconds(tally.kinds, tally.draws, costs, pending.worker_count(self.plan.settings))
 
     def _compute(self, quiet, later):
         for source in self.sources:
@@ -221,7 +222,7 @@ class Experiment:
     @property
     def sources(self) -> list[imported.Source]:
         """Where its records from outside come from."""
-        return [imported.Source(**one) for one in self.config["records_from"]]
+        return [imported.Source(**one) for one in self.settings.records_from]
 
     def computed(self, loaded: pd.DataFrame | None = None, to_draw: bool = False) -> pd.DataFrame:
         """The records of its own cells, as of `records`; from `loaded`, what `load_records` gave of many experiments at once."""
@@ -259,7 +260,7 @@ class Experiment:
 
     @property
     def _is_long(self):
-        own = any(self.config[name] for name in ("item", "arena", "ranking", "records_of", "records_from"))
+        own = any(getattr(self.settings, name) for name in ("item", "arena", "ranking", "records_of", "records_from"))
         return len(self.plan.cells) > MANY_CELLS and not own and not self.is_sweep
 
     def missing_truths(self, frame) -> dict[str, list[tuple[str, str]]]:
@@ -277,7 +278,7 @@ class Experiment:
         """[(notion, estimand)] whose truths are wanted of a problem, by `given`, what was estimated: [(problem key, notion,
         estimand)]. A ranking by the truths of an estimand wants these as well."""
         wanted = [(notion, estimand) for key, notion, estimand in given if key == problem.key]
-        reference = (self.config["ranking"] or {}).get("reference")
+        reference = self.settings.ranking.reference if self.settings.ranking else None
         if reference and reference != "full":
             wanted += [(notion, reference) for notion in dict.fromkeys(notion for notion, _ in wanted)]
         return wanted
@@ -303,23 +304,23 @@ class Experiment:
             raise BadInputError(f"no cell of {self.name} has a number; nothing is drawn and nothing overwritten.")
         notes = []
         if self.is_variation:
-            content = {"identity": self.identity, "experiment": self.config["experiment"], "differs": self.differs}
-            content["title"] = self.config["title"] or self.name
+            content = {"identity": self.identity, "experiment": self.settings.experiment, "differs": self.differs}
+            content["title"] = self.settings.title or self.name
             content |= {"swept": self.swept()} if self.is_sweep else {}
             moved = variations.keep_other(self.folder, self.stem, json.loads(json.dumps(content, default=str)))
             if moved:
                 notes.append(f"{self.folder} held the results of another configuration; they are kept in {moved}")
-        if self.config["arena"] and not self.is_sweep:
+        if self.settings.arena and not self.is_sweep:
             with variations.undisturbed(self.folder, self.stem, self.identity) if self.is_variation else contextlib.nullcontext():
                 return arena_page.save(self, frame), {}, notes
-        shown, config = self._shown(frame), self.shown_config()
+        shown, settings = self._shown(frame), self.shown_settings()
 
-        figure, summary, wide, compared = self._drawn(frame, shown, config, notes)
+        figure, summary, wide, compared = self._drawn(frame, shown, settings, notes)
         if not self.is_sweep:  # the figure of a sweep has the times, other results are the same on every machine
             summary = summary.drop(columns="cpu_seconds", errors="ignore")
         stem = self.folder / self.stem
         with variations.undisturbed(self.folder, self.stem, self.identity) if self.is_variation else contextlib.nullcontext():
-            files = figure_files.save(figure, stem, config)
+            files = figure_files.save(figure, stem, settings)
             files += tables.save(summary, wide, stem)
             if compared is not None:
                 files += reproduction.save(compared, self.name, self.folder)
@@ -340,10 +341,10 @@ class Experiment:
 
     def _caption(self, figure) -> str:
         """What the figure says of itself, or the experiment's own words where they are of it, or all that there are."""
-        own = self.config["figure"].get("caption")
+        own = self.settings.figure.caption
         return own if own and (not self.differs or "figure.caption" in self.differs) else figure.get_label() or own or ""
 
-    def _drawn(self, frame, shown, config, notes):
+    def _drawn(self, frame, shown, settings, notes):
         """(figure, summary, wide table, paper against ours or None). A paper's item draws its own experiment, and variations in
         sampling alone; other variations are drawn in the general way, and compared with nothing."""
         from harness.evaluation import rankings, reproduction, tables
@@ -353,26 +354,26 @@ class Experiment:
 
         if self.is_sweep:
             results = SweepResults(self.plan)
-            figure = sweep_plots.render(results, shown, config)
-            return figure, results.summary(shown, config), results.table(shown, config), None
+            figure = sweep_plots.render(results, shown, settings)
+            return figure, results.summary(shown, settings), results.table(shown, settings), None
         item = self._item()
-        view = item or (rankings if config["ranking"] else None)
+        view = item or (rankings if settings.ranking else None)
         compared = None
         try:
-            figure = self._draws()(shown, config)
-            summary = getattr(view, "summary", tables.summary)(shown, config)
-            wide = getattr(view, "table", tables.wide)(shown, config)
-            if item and config["compare"]:
+            figure = self._draws()(shown, settings)
+            summary = getattr(view, "summary", tables.summary)(shown, settings)
+            wide = getattr(view, "table", tables.wide)(shown, settings)
+            if item and settings.compare:
                 have = {*self.plan.estimators, *frame["estimator"], *(e for one in self.others for e in one.plan.estimators)}
-                computed = {label(config, "estimator", e) for e in have} | {reproduction.TRUTH}
-                asked = (config["compare"], config["reasons"], computed, config["same_draws_as_paper"])
-                compared = reproduction.compare(item.reproduced(frame, config), self.paper, *asked, records=frame)
+                computed = {label(settings, "estimator", e) for e in have} | {reproduction.TRUTH}
+                asked = (settings.compare, settings.reasons, computed, settings.same_draws_as_paper)
+                compared = reproduction.compare(item.reproduced(frame, settings), self.paper, *asked, records=frame)
         except Exception as error:
             if not (item and self.differs):
                 raise
             kind = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-            notes.append(f"the drawing of {self.config['experiment']} does not fit this variation ({kind}); drawn in general")
-            return plots.overview(shown, config), tables.summary(shown, config), tables.wide(shown, config), None
+            notes.append(f"the drawing of {self.settings.experiment} does not fit this variation ({kind}); drawn in general")
+            return plots.overview(shown, settings), tables.summary(shown, settings), tables.wide(shown, settings), None
         if compared is not None and self.differs:
             compared = variations.comparable(compared, self.differs)
             why = compared.loc[compared["verdict"].eq("not reproducible here"), "reason"].unique()
@@ -381,15 +382,15 @@ class Experiment:
 
     def _item(self):
         """The paper's item that draws this experiment; None where it is drawn in a general way."""
-        own = self.config["item"] and variations.same_quantities(self.differs)
-        return load_item(self.paper, self.config["item"]) if own else None
+        own = self.settings.item and variations.same_quantities(self.differs)
+        return load_item(self.paper, self.settings.item) if own else None
 
     def _draws(self):
-        """What draws the figure, (records, config) -> Figure, of all but a sweep."""
+        """What draws the figure, (records, settings) -> Figure, of all but a sweep."""
         from harness.figures import plots, ranking_plot
 
         item = self._item()
-        return item.render if item else ranking_plot.render if self.config["ranking"] else plots.overview
+        return item.render if item else ranking_plot.render if self.settings.ranking else plots.overview
 
     def wide(self, frame):
         """The table for people: rows by problem and n (and swept values), a column per estimator."""
@@ -397,12 +398,12 @@ class Experiment:
         from harness.evaluation.sweep_tables import SweepResults
         from harness.pages import arena_page
 
-        if self.config["arena"] and not self.is_sweep:
+        if self.settings.arena and not self.is_sweep:
             return arena_page.table(self, frame)
-        shown, config = self._shown(frame), self.shown_config()
+        shown, settings = self._shown(frame), self.shown_settings()
         if self.is_sweep:
-            return SweepResults(self.plan).table(shown, config)
-        return (rankings.table if config["ranking"] else tables.wide)(shown, config)
+            return SweepResults(self.plan).table(shown, settings)
+        return (rankings.table if settings.ranking else tables.wide)(shown, settings)
 
     def rmse(self) -> float | None:
         """Mean over problems, notions, n and estimators of the root mean squared error of the figure's estimand: what a sweeper
@@ -412,7 +413,7 @@ class Experiment:
         from harness.evaluation.summary import evaluate
 
         frame = self._shown(self.records())
-        shown = frame["estimand"].eq(figure_estimands(frame, self.config)[0])
+        shown = frame["estimand"].eq(figure_estimands(frame, self.settings)[0])
         if (frame["status"].isin(["failed", "undefined"]) & (shown | frame["estimand"].isna())).any():
             return math.inf
         errors = evaluate(frame[shown])["rmse"].dropna()
@@ -427,8 +428,8 @@ class Experiment:
         from harness.evaluation.selection import label
         from harness.figures import figure_files, reliability_plot
 
-        which, config = self.config["reliability"], self.shown_config()
-        if which == "none" or self.paper or config["ranking"]:
+        which, settings = self.settings.reliability, self.shown_settings()
+        if which == "none" or self.paper or settings.ranking:
             return
         held = {name: p for name, p in self.plan.problems.items() if ProblemSpec.of(p.object).rows_of_a_file}
         for name, problem in held.items():
@@ -437,11 +438,13 @@ class Experiment:
                 continue
             p, y = problem.object.sample(problem.object.n_max, np.random.default_rng(0))
             notion = "top_label" if spec.top_label else None
-            title = label(config, "problem", name)
+            title = label(settings, "problem", name)
             panels = reliability.panels(p, y, which, notion=notion, classes=spec.names)
             own = f"_{re.sub('[^A-Za-z0-9.=-]+', '_', name).strip('_')}" if len(held) > 1 else ""
             stem = self.folder / f"{self.stem}_reliability{own}"
-            files = figure_files.save(reliability_plot.figure(panels, config), stem, config)
+            files = figure_files.save(
+                reliability_plot.figure(panels, settings.figure.panels_per_row, settings.figure.size), stem, settings
+            )
             table = stem.with_name(f"{stem.name}.csv")
             with whole_file(table) as temporary:
                 reliability.table_of(panels).to_csv(temporary, index=False)
@@ -449,7 +452,7 @@ class Experiment:
 
     def notes(self) -> list[str]:
         """What to know of the files of a run: how each was read, and what its intervals are or why an estimator has none."""
-        if self.paper and not self.is_variation or self.config["ranking"]:
+        if self.paper and not self.is_variation or self.settings.ranking:
             return []
         files = [p for p in self.plan.problems.values() if ProblemSpec.of(p.object).rows_of_a_file]
         found = [problem.object.described for problem in files[:20]]
@@ -465,22 +468,22 @@ class Experiment:
                 "n grows"
             )
         costly = [name for name, e in self.plan.estimators.items() if e.id not in with_intervals]
-        if files and costly and self.config["bootstrap"] is None:
+        if files and costly and self.settings.bootstrap is None:
             found.append(f"no bootstrap of {', '.join(costly)} by default, which would take minutes; bootstrap=200 asks for it")
         return found
 
-    def shown_config(self) -> dict:
+    def shown_settings(self) -> dict:
         """The configuration for what draws: also with `files`, [(problem, n)] whose replications are no samples, as they share
         rows of a file, and `subsets`, those of them with fewer rows than the file has. To a paper or a ranking its files are the
         population, and only all rows are no sample."""
-        population = self.paper or self.config["ranking"]
+        population = self.paper or self.settings.ranking
         ids = {True: set(), False: set()}
         for plan in (one.plan for one in self.family):
             held = {name for name, problem in plan.problems.items() if ProblemSpec.of(problem.object).rows_of_a_file}
             drawn = {(c.problem, c.n) for c in plan.cells if c.problem in held} if held and not population else set()
             for name, n in drawn | plan.all_rows:
                 ids[(name, n) in plan.all_rows].add((plan.problems[name].id, n))
-        return {**self.config, "files": sorted(ids[True] | ids[False]), "subsets": sorted(ids[False])}
+        return replace(self.settings, files=sorted(ids[True] | ids[False]), subsets=sorted(ids[False]))
 
     @staticmethod
     def has_numbers(frame) -> bool:
@@ -496,13 +499,13 @@ class Experiment:
         the package. The same numbers drawn at another time or on another machine have the same stamp."""
         whose = ["experiment"] if self.others else []
         rows = frames.digest_of(frame, ["key", "estimand", "status", "kind", *whose], NUMBERS)
-        content = [rows, self.page_config(), self.plan.points, VERSION]
+        content = [rows, self.page_settings(), self.plan.points, VERSION]
         return digest(json.dumps(content, sort_keys=True, default=str))
 
-    def page_config(self) -> dict:
+    def page_settings(self) -> dict:
         """The configuration without what says where and on how many processes it runs, and without an arena where it is none."""
-        silent = {*variations.OPERATIONAL, *(["arena"] if self.config["arena"] is None else [])} - {"experiment"}
-        return {k: v for k, v in self.config.items() if k not in silent}
+        silent = {*variations.OPERATIONAL, *(["arena"] if self.settings.arena is None else [])} - {"experiment"}
+        return {k: v for k, v in self.settings.to_dict().items() if k not in silent}
 
     def is_drawn(self, frame) -> bool:
         """Whether figure, table and page are there, and the page, which is written last, has the stamp of these records and is
@@ -515,7 +518,7 @@ class Experiment:
         return page.stat().st_mtime_ns >= newest and f'content="{self.stamp(frame)}"' in page.read_text()[:2000]
 
     def _shown(self, frame):
-        chosen = [str(name) for name in as_list(self.config["estimand"])]
+        chosen = [str(name) for name in as_list(self.settings.estimand)]
         if not chosen:
             return frame
         have = set(frame["estimand"].dropna())
@@ -528,8 +531,9 @@ class Experiment:
 
 
 def load_item(paper: str, item: str):
-    """The module experiments/<paper>/<item>.py: render(records, config) -> Figure and reproduced(records, config) -> frame; where
-    it is a table of its own kind also table(records, config), for page and LaTeX, and summary(records, config), for the CSV."""
+    """The module experiments/<paper>/<item>.py: render(records, settings) -> Figure and
+    reproduced(records, settings) -> frame. Where it is a table of its own kind also table(records, settings),
+    for page and LaTeX, and summary(records, settings), for the CSV."""
     try:
         return importlib.import_module(f"experiments.{paper}.{item}")
     except ModuleNotFoundError as error:

@@ -148,7 +148,7 @@ def _compute_one(experiment: Experiment, later: float, failed: list[str]) -> boo
     if not drawn:
         from harness.evaluation import missing
 
-        for line in missing.reasons(experiment.records(), experiment.shown_config(), of_table=False):
+        for line in missing.reasons(experiment.records(), experiment.shown_settings(), of_table=False):
             print(f"  {experiment.name}: {line}")
     return drawn
 

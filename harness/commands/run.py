@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from harness.common.escaping import EscapedStream, escape
+from harness.configure.settings import Settings
 from harness.execute import supervise
 
 COMMANDS = (
@@ -139,17 +140,17 @@ def run(overrides: list[str]) -> int:
         return _through_hydra(overrides)
     from harness.configure.compose import compose
 
-    return _run_config(compose(overrides))
+    return _run_settings(compose(overrides))
 
 
-def _run_config(config: dict) -> int:
-    if not config["profile"]:
-        return _run_whole(config)[1]
+def _run_settings(settings: Settings) -> int:
+    if not settings.profile:
+        return _run_whole(settings)[1]
     from harness.configure.compose import out_folder
     from harness.execute import profile
 
-    with profile.of_run(out_folder(config["out"])) as made:
-        experiment, status = _run_whole(config)
+    with profile.of_run(out_folder(settings.out)) as made:
+        experiment, status = _run_whole(settings)
     _print_profile(experiment, made)
     return status
 
@@ -163,12 +164,12 @@ def _print_profile(experiment, made):
     print(f"\n{profile.text(rows)}\n  {'profile':<14}{_short(table)}")
 
 
-def _run_whole(config: dict) -> tuple:
+def _run_whole(settings: Settings) -> tuple:
     from harness.commands.experiment import Experiment
     from harness.execute import profile
 
     with profile.stage("plan"):
-        experiment = Experiment.of_config(config)
+        experiment = Experiment.of_settings(settings)
     if experiment.is_variation:
         print(f"{experiment.sentence}; its results go to {_short(experiment.folder)}")
     for line in experiment.notes():
@@ -196,7 +197,7 @@ def _compute(experiment, finish: bool, later: float = 0.0, name: str | None = No
     missing = experiment.missing(frame) - frame.loc[frame["status"].eq("failed"), "key"].nunique()
     if missing > 0:
         print(f"  {missing:,} cells of other shards or runs are missing; `calharness report ...` draws once they are there")
-        if experiment.config["shards"] > 1:
+        if experiment.settings.shards > 1:
             return int(counts["failed"] > 0)
     with profile.stage("figures"):
         return max(status, _finish(experiment, frame, fresh=counts["todo"] > 0))
@@ -232,7 +233,7 @@ def _finish(experiment, frame, fresh: bool) -> int:
     from harness.evaluation import missing
 
     if not experiment.has_numbers(frame):
-        for line in missing.reasons(frame, experiment.shown_config()):
+        for line in missing.reasons(frame, experiment.shown_settings()):
             print(f"  {line}", file=sys.stderr)
         told = experiment.paper and not experiment.is_variation and len(frame) and not experiment.is_drawn_at_all()
         what = "its page says what is missing" if told else "no picture is drawn or overwritten"
@@ -263,20 +264,20 @@ def _print_table(experiment, frame):
             print(f"\n{wide.columns.name}\n{wide.rename_axis(columns=None).to_string()}\n")
         else:
             print(f"  {len(wide):,} rows and {len(wide.columns)} columns are too many to be shown here; table and page have them")
-    for line in missing.reasons(frame, experiment.shown_config(), of_table=not of_paper):
+    for line in missing.reasons(frame, experiment.shown_settings(), of_table=not of_paper):
         print(f"  {line}")
 
 
 def _print_files(experiment, frame):
     """Draw and write everything, and say where it is."""
-    from harness.configure.settings import FIGURE_FORMATS
+    from harness.configure.figure import FORMATS
     from harness.pages import index
 
     _print_table(experiment, frame)
     files, verdicts, notes = experiment.render(frame)
     for note in notes:
         print(f"  note: {note}")
-    pictures = [f".{kind}" for kind in FIGURE_FORMATS]
+    pictures = [f".{kind}" for kind in FORMATS]
     for what, ends in (("figure", pictures), ("table", (".csv", ".parquet", ".tex")), ("page", (".html",))):
         same = [path for path in files if path.suffix in ends and path.stem == experiment.stem]
         others = f" ({', '.join(path.suffix for path in same[1:])})" if len(same) > 1 else ""
@@ -303,15 +304,15 @@ def _through_hydra(arguments):
 
     from harness.commands import multirun
     from harness.common.paths import CONF
-    from harness.configure import hydra_source, trust
+    from harness.configure import hydra_source
     from harness.configure.compose import (
         check_flags,
         check_hydra_choices,
-        check_known,
         compose,
         free_paths,
         hydra_mistakes,
         plain,
+        settings_of,
     )
     from harness.errors import BadInputError
 
@@ -336,11 +337,11 @@ def _through_hydra(arguments):
         from hydra.core.hydra_config import HydraConfig
 
         own = HydraConfig.get()
-        config = trust.checked(check_known(plain(cfg, own.runtime.choices.get("experiment"))), given.overrides)
+        settings = settings_of(plain(cfg, own.runtime.choices.get("experiment")), given.overrides)
         if not given.multirun:
-            failed.append(_run_config(config))
+            failed.append(_run_settings(settings))
         else:
-            return _job(config, list(own.overrides.task), own.job.num)
+            return _job(settings, list(own.overrides.task), own.job.num)
 
     sys.argv = [sys.argv[0], *free_paths(arguments)]
     logging.getLogger("hydra").setLevel(logging.WARNING)  # a job says itself that it has run
@@ -353,13 +354,13 @@ def _through_hydra(arguments):
         multirun.current = None
 
 
-def _job(config, overrides, number):
+def _job(settings, overrides, number):
     """One job of a multirun: compute its cells; what several jobs add up to is drawn by the process that was called."""
     from harness.commands import multirun
     from harness.commands.experiment import Experiment
     from harness.execute.run import RunInterruptedError
 
-    experiment = Experiment.of_config(config)
+    experiment = Experiment.of_settings(settings)
     going = multirun.current
     name = going.name(number, overrides) if going else f"job {number + 1} ({', '.join(overrides)})"
     try:
@@ -473,7 +474,7 @@ def doctor(arguments: list[str]) -> int:
     unknown = [a for a in overrides if a.startswith("-")]
     if unknown:
         raise BadInputError(f"doctor has no option {unknown[0]!r}; it takes --compact, --repair and overrides NAME=VALUE.")
-    out = _out(overrides) if only_out else out_folder(compose(overrides)["out"])
+    out = _out(overrides) if only_out else out_folder(compose(overrides).out)
     text, problems = examine(
         out, None if only_out else overrides, compact="--compact" in arguments, repair="--repair" in arguments
     )
@@ -494,7 +495,7 @@ def _out(overrides) -> Path:
     wrong = [text for text in overrides if not text.startswith("out=")]
     if wrong:
         raise BadInputError(f"{wrong[0]!r} is no option here; only out=DIR is.")
-    folder = out_folder(compose(overrides)["out"] if overrides else None)
+    folder = out_folder(compose(overrides).out if overrides else None)
     if overrides and not folder.is_dir():
         raise BadInputError(f"out is {str(folder)!r}, where there is no folder; give one that a run wrote to.")
     return folder

@@ -8,26 +8,26 @@ from harness.evaluation.selection import OWN_RANDOMNESS, has_bounds
 from harness.evaluation.summary import are_of
 
 
-def of_figure(table, config, drawn: str) -> str:
+def of_figure(table, settings, drawn: str) -> str:
     """The caption of a figure.
 
     Parameters
     ----------
     table : DataFrame
         `harness.evaluate` of what is drawn.
-    config : mapping
+    settings : Settings
         The configuration, with `files` and `subsets`: the pairs (problem, n) whose replications are no samples.
     drawn : str
         Which figure it is: convergence, side_by_side or across_problems (the functions of harness.figures.plots).
     """
     if not len(table):
         return "No cell gave a number to draw."
-    files, subsets = (np.array(are_of(table, config.get(name, ())), dtype=bool) for name in ("files", "subsets"))
+    files, subsets = (np.array(are_of(table, getattr(settings, name)), dtype=bool) for name in ("files", "subsets"))
     whole = files & ~subsets
     if drawn == "across_problems":
         return of_distribution(table, whole)
     sentences = of_means(table[~files], table[whole], table[subsets], dots=drawn == "side_by_side")
-    bounds = table[has_bounds(table, config)]
+    bounds = table[has_bounds(table, settings)]
     if len(bounds):
         sentences.append(of_bounds_of_estimates(bounds))
     sentences += of_bounds(table, upright=drawn == "convergence")

@@ -6,13 +6,13 @@ statistics are, by the names of the claims, and is an item of the functions here
 
     from harness.evaluation import claims
 
-    def statistics(records, config):
+    def statistics(records, settings):
         found = records[records["estimator"].eq("binned15")]
         over = found["value"] - found["truth"]
         return {"ECE overestimates": claims.of_mean(over, found["key"], claims.OURS, "one problem, 40 replications")}
 
-    def render(records, config):
-        return claims_plot.figure(statistics(records, config), config)
+    def render(records, settings):
+        return claims_plot.figure(statistics(records, settings), settings)
 
 and in the same way claims.table, claims.summary and claims.reproduced; harness.figures.claims_plot draws.
 The verdicts are those of harness.evaluation.reproduction: a claim holds where the whole interval is on the claimed side, fails
@@ -24,18 +24,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.stats import beta, norm, t
 
 from harness.common.wording import format_significant
+from harness.configure.settings import Settings
 from harness.errors import BadInputError, guess
 from harness.evaluation import reproduction
 from harness.evaluation.selection import DASH
 
-Config = Mapping[str, Any]
 LEVEL = 0.99  # of all intervals, two-sided
 PAPER, OURS = "the paper's data", "ours"
 SAID_SIDES = {"above": ">", "below": "<"}
@@ -244,13 +243,13 @@ def untested(why: str, keys: Iterable = ()) -> Statistic:
 # Statistics -> what people look at
 
 
-def reproduced(statistics: Mapping[str, Statistic], config: Config) -> pd.DataFrame:
+def reproduced(statistics: Mapping[str, Statistic], settings: Settings) -> pd.DataFrame:
     """The statistics as rows that reproduction.compare takes."""
-    claims = _claims(config)
+    claims = _claims(settings)
     unknown = [name for name in statistics if name not in set(claims["row"])]
     if unknown:
         hint = guess(unknown[0], claims["row"].to_list())
-        raise BadInputError(f"{unknown[0]!r} is no claim of {config['paper']}'s reported numbers{hint}.")
+        raise BadInputError(f"{unknown[0]!r} is no claim of {settings.paper}'s reported numbers{hint}.")
     rows = []
     for claim in claims.itertuples():
         if claim.row in statistics:
@@ -260,32 +259,32 @@ def reproduced(statistics: Mapping[str, Statistic], config: Config) -> pd.DataFr
     return pd.DataFrame(rows, columns=ANSWER)
 
 
-def judged(statistics: Mapping[str, Statistic], config: Config) -> pd.DataFrame:
+def judged(statistics: Mapping[str, Statistic], settings: Settings) -> pd.DataFrame:
     """reproduction.compare of the claims, in the paper's order, with its words (`quote`) and their `place`."""
-    claims = _claims(config)
-    found = reproduction.compare(reproduced(statistics, config), config["paper"], config["compare"], config.get("reasons"))
+    claims = _claims(settings)
+    found = reproduction.compare(reproduced(statistics, settings), settings.paper, settings.compare, settings.reasons)
     found = found[found["source"].eq(reproduction.CLAIM)]
     return found.merge(claims[[*reproduction.KEY, "place", "quote"]], on=reproduction.KEY, validate="one_to_one")
 
 
-def _claims(config):
-    asked = reproduction.reported(config["paper"], config["compare"])
+def _claims(settings):
+    asked = reproduction.reported(settings.paper, settings.compare)
     return asked[asked["source"].eq(reproduction.CLAIM)]
 
 
-def summary(statistics: Mapping[str, Statistic], config: Config) -> pd.DataFrame:
+def summary(statistics: Mapping[str, Statistic], settings: Settings) -> pd.DataFrame:
     """One row per claim, every number of its own column."""
-    found = judged(statistics, config)
+    found = judged(statistics, settings)
     names = {"row": "claim", "column": "statistic", "unit": "side", "reported": "threshold", "ours": "value", "reps": "values"}
     found = found.rename(columns=names).rename(columns={"reason": "compared"})
     wanted = ["claim", "quote", "place", "where", "statistic", "side", "threshold", "value", "low", "high", "values", "verdict"]
     return found[[*wanted, "compared"]]
 
 
-def table(statistics: Mapping[str, Statistic], config: Config) -> pd.DataFrame:
+def table(statistics: Mapping[str, Statistic], settings: Settings) -> pd.DataFrame:
     """The claims for people: the paper's words, what was computed of what, the interval and the verdict."""
     rows = {}
-    for r in judged(statistics, config).itertuples():
+    for r in judged(statistics, settings).itertuples():
         rows[r.row] = {
             "the paper says": f"“{r.quote}”" + (f" ({r.place})" if isinstance(r.place, str) else ""),
             "statistic": r.column,

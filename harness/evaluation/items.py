@@ -1,12 +1,12 @@
 """What an item of a paper is made of: numbers out of records, and our numbers beside the reported ones.
 
-An item is a module experiments/<paper>/<item>.py with the functions render(records, config) -> Figure and
-reproduced(records, config) -> DataFrame, and where its table is one of its own kind also table(records, config) and
-summary(records, config). It samples, fits and estimates nothing. Most items are a chain of the functions here,
+An item is a module experiments/<paper>/<item>.py with the functions render(records, settings) -> Figure and
+reproduced(records, settings) -> DataFrame, and where its table is one of its own kind also table(records, settings) and
+summary(records, settings). It samples, fits and estimates nothing. Most items are a chain of the functions here,
 
-    found = items.means(items.values(records, config), ["model", "n", "column"])
+    found = items.means(items.values(records, settings), ["model", "n", "column"])
     ours = items.numbers(found, "{model}, n = {n}", "{column}")
-    return items.answers(ours, config)
+    return items.answers(ours, settings)
 
 Frames carry the keys of the cells that a number is made of in the column `keys`, from `means` and `evaluated` to
 reproduction.csv, so that every number leads to its records. Tables of texts are in harness.evaluation.text_tables, and what
@@ -23,6 +23,7 @@ import numpy as np
 import pandas as pd
 
 from harness.configure.compose import out_folder
+from harness.configure.settings import Settings
 from harness.evaluation import reproduction
 from harness.evaluation.missing import why_without
 from harness.evaluation.selection import label
@@ -30,7 +31,6 @@ from harness.evaluation.summary import GROUP, evaluate
 from harness.records import provenance
 from harness.records.schema import has_number
 
-Config = Mapping[str, Any]
 ANSWER = ["item", "row", "column", "value", "error", "reps", "why", "keys"]
 
 
@@ -61,15 +61,15 @@ def with_number(
     return fine
 
 
-def labelled(frame: pd.DataFrame, config: Config) -> pd.DataFrame:
+def labelled(frame: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """The frame with the labels of the configuration beside the ids: `model` of the problem, `column` of the estimator."""
-    found = frame.assign(model=[label(config, "problem", name) for name in frame["problem"]])
-    return found.assign(column=[label(config, "estimator", name) for name in found["estimator"]])
+    found = frame.assign(model=[label(settings, "problem", name) for name in frame["problem"]])
+    return found.assign(column=[label(settings, "estimator", name) for name in found["estimator"]])
 
 
-def values(records: pd.DataFrame, config: Config, estimands: Iterable[str] | None = None, notion: str | None = None):
+def values(records: pd.DataFrame, settings: Settings, estimands: Iterable[str] | None = None, notion: str | None = None):
     """The rows that hold a number, with the labels `model` and `column`: `labelled` of `with_number`."""
-    return labelled(with_number(records, estimands, notion), config)
+    return labelled(with_number(records, estimands, notion), settings)
 
 
 def diagnostics(records: pd.DataFrame) -> pd.DataFrame:
@@ -146,36 +146,43 @@ def _is_some(keys) -> bool:
     return isinstance(keys, (tuple, list))
 
 
-def evaluated(records: pd.DataFrame, config: Config, estimands=None, notion: str | None = None) -> pd.DataFrame:
+def evaluated(records: pd.DataFrame, settings: Settings, estimands=None, notion: str | None = None) -> pd.DataFrame:
     """`harness.evaluate` of the rows that hold a number, with the labels `model` and `column` and the `keys` of the cells."""
     fine = with_number(records, estimands, notion)
-    table = labelled(evaluate(fine), config)
+    table = labelled(evaluate(fine), settings)
     keys = fine.groupby([*GROUP], sort=False)["key"].agg(_together) if len(fine) else pd.Series(dtype=object)
     return table.assign(keys=[keys.get(place, ()) for place in zip(*(table[name] for name in GROUP))])
 
 
-def labels(config: Config, group: str, among: Iterable[str] | None = None) -> list[str]:
+def labels(settings: Settings, group: str, among: Iterable[str] | None = None) -> list[str]:
     """The labels of the configuration's problems or estimators (`group`) in its order, each once; of `among` (labels) alone, if
     that is given."""
     have = None if among is None else set(among)
-    named = dict.fromkeys(label(config, group, name) for name in config[group])
+    named = dict.fromkeys(label(settings, group, name) for name in settings.chosen(group))
     return [name for name in named if have is None or name in have]
 
 
-def chosen(config: Config, frame: pd.DataFrame, group: str = "estimator") -> list[str]:
+def chosen(settings: Settings, frame: pd.DataFrame, group: str = "estimator") -> list[str]:
     """The ids of the configuration, in its order, that occur in the frame. Of the estimators those of `figure.estimators` alone,
     where the configuration has them."""
-    wanted = (config["figure"]["estimators"] if group == "estimator" else None) or list(config[group])
+    wanted = (settings.figure.estimators if group == "estimator" else None) or list(settings.chosen(group))
     have = set(frame[group])
     return [name for name in wanted if name in have]
 
 
-def in_order(frame: pd.DataFrame, config: Config, *groups: str) -> pd.DataFrame:
+def in_order(frame: pd.DataFrame, settings: Settings, *groups: str) -> pd.DataFrame:
     """The rows in the order of the configuration's ids in the columns `groups` (default problem, estimator), otherwise as they
     were; ids that it does not have come last."""
-    groups = groups or ("problem", "estimator")
-    ranks = [{name: i for i, name in enumerate(config[group])} for group in groups]
-    keys = [[rank.get(name, len(rank)) for name in frame[group]] for rank, group in zip(ranks, groups)]
+    return in_orders(frame, {group: settings.chosen(group) for group in groups or ("problem", "estimator")})
+
+
+def in_orders(frame: pd.DataFrame, orders: Mapping[str, Iterable[Any]]) -> pd.DataFrame:
+    """Sort the rows by the columns that `orders` names, each by the place of its values in the list given. Rows that are alike
+    stay as they were; values that a list lacks come last."""
+    keys = []
+    for column, values in orders.items():
+        ranks = {value: i for i, value in enumerate(values)}
+        keys.append([ranks.get(value, len(ranks)) for value in frame[column]])
     return frame.iloc[np.lexsort(keys[::-1])].reset_index(drop=True)
 
 
@@ -233,11 +240,11 @@ def formatted(frame: pd.DataFrame, text: str) -> list[str]:
     return [text.format_map(row) for row in frame.to_dict("records")]
 
 
-def without_number(records: pd.DataFrame, config: Config, row: str, columns: str | Iterable[str]) -> pd.DataFrame:
+def without_number(records: pd.DataFrame, settings: Settings, row: str, columns: str | Iterable[str]) -> pd.DataFrame:
     """Why cells gave no number: rows (row, column, why, keys), one per place in the table, named as in `numbers`; the formats
     are over the columns of the records and the labels `model` and `column`. A list of columns stands for what each cell would
     have given."""
-    lost = labelled(records[~has_number(records)], config)
+    lost = labelled(records[~has_number(records)], settings)
     whys = [why_without(r) for r in lost.itertuples()]
     frames = [
         pd.DataFrame({"row": formatted(lost, row), "column": formatted(lost, column), "why": whys, "key": list(lost["key"])})
@@ -249,11 +256,11 @@ def without_number(records: pd.DataFrame, config: Config, row: str, columns: str
     return grouped.agg(why=("why", "first"), keys=("key", _together)).reset_index()
 
 
-def whys(records: pd.DataFrame, config: Config, *groups: str) -> dict[Any, str]:
+def whys(records: pd.DataFrame, settings: Settings, *groups: str) -> dict[Any, str]:
     """{label: why cells of it gave no number}, the first of its reasons; of several groups, as problem and estimator, by the
     tuple of labels."""
     lost = records[~has_number(records)].drop_duplicates(list(groups))
-    names = [tuple(label(config, group, getattr(r, group)) for group in groups) for r in lost.itertuples()]
+    names = [tuple(label(settings, group, getattr(r, group)) for group in groups) for r in lost.itertuples()]
     return {name if len(groups) > 1 else name[0]: why_without(r) for name, r in zip(names, lost.itertuples())}
 
 
@@ -266,7 +273,7 @@ def together(*frames: pd.DataFrame) -> pd.DataFrame:
 
 def answers(
     ours: pd.DataFrame,
-    config: Config,
+    settings: Settings,
     otherwise: str | Mapping[str, str] | Callable[[str, str], str | None] | None = None,
     items: Iterable[str] | None = None,
 ) -> pd.DataFrame:
@@ -280,13 +287,13 @@ def answers(
         Why there is no number of ours for a reported one that `ours` lacks: one sentence for all, by the row, or a function of
         row and column. None leaves it to the experiment's `reasons` by column.
     items : iterable of str, optional
-        The reported items; default all of config["compare"].
+        The reported items; default all of settings.compare.
     """
     frames = []
-    for item in config["compare"] if items is None else items:
+    for item in settings.compare if items is None else items:
         frames.append(ours.assign(item=item))
         if otherwise is not None:
-            asked = reproduction.reported(config["paper"], [item])
+            asked = reproduction.reported(settings.paper, [item])
             mine = set(zip(ours["row"], ours["column"]))
             absent = asked[[place not in mine for place in zip(asked["row"], asked["column"])]][["row", "column"]]
             whys = [_why(otherwise, *place) for place in zip(absent["row"], absent["column"])]
@@ -300,8 +307,8 @@ def _why(otherwise, row, column):
     return otherwise.get(row) if isinstance(otherwise, Mapping) else otherwise(row, column)
 
 
-def convergence_numbers(records: pd.DataFrame, config: Config, estimand: str) -> pd.DataFrame:
-    """Our numbers for a figure of estimates against n, one answer to each item of config["compare"].
+def convergence_numbers(records: pd.DataFrame, settings: Settings, estimand: str) -> pd.DataFrame:
+    """Our numbers for a figure of estimates against n, one answer to each item of settings.compare.
 
     The row is '<problem label>, n = <n>' and the column the estimator's label; the error is the standard error over the
     replications. The column 'True value' is the problem's truth with its error, unless an estimator bears that label. An item
@@ -309,20 +316,20 @@ def convergence_numbers(records: pd.DataFrame, config: Config, estimand: str) ->
     estimand.
     """
     frames = []
-    for item in config["compare"]:
+    for item in settings.compare:
         figure, _, named = item.partition("_runs")
         wanted = named.removeprefix("_") or estimand
         row = "{model}, n = {n}" if item == figure else "{model}, n = {n}, seed = {rep}"
         if item == figure:
-            found = evaluated(records, config, wanted)
+            found = evaluated(records, settings, wanted)
             ours = numbers(found, row, "{column}")
         else:
-            found = values(records, config, wanted)
+            found = values(records, settings, wanted)
             ours = numbers(found, row, "{column}", value="value", error=0.0, reps=1)
         exact = numbers(found, row, reproduction.TRUTH, value="truth", error="truth_error", reps=np.inf)
-        if reproduction.TRUTH in config["labels"]["estimator"].values():
+        if reproduction.TRUTH in settings.labels.estimator.values():
             exact = exact.head(0)
-        frames.append(together(ours, exact, without_number(records, config, row, "{column}")).assign(item=item))
+        frames.append(together(ours, exact, without_number(records, settings, row, "{column}")).assign(item=item))
     return joined(frames)
 
 
@@ -338,35 +345,37 @@ def first_reason(records: pd.DataFrame) -> str | None:
     return why_without(lost.iloc[0]) if len(lost) else None
 
 
-def answers_or_reason(ours: pd.DataFrame, records: pd.DataFrame, config: Config, otherwise: str | None = None) -> pd.DataFrame:
+def answers_or_reason(
+    ours: pd.DataFrame, records: pd.DataFrame, settings: Settings, otherwise: str | None = None
+) -> pd.DataFrame:
     """`answers` of numbers that are computed from files: reported ones that `ours` lacks are answered by `otherwise`, where there
-    are none of ours by the first reason; config["reasons"]["data"] says why ours are of something else. Without `otherwise` it is
-    config["reasons"]["absent"], or a sentence on what is at hand and the command that says what is missing."""
-    reasons = config["reasons"]
+    are none of ours by the first reason; settings.reasons["data"] says why ours are of something else. Without `otherwise` it is
+    settings.reasons["absent"], or a sentence on what is at hand and the command that says what is missing."""
+    reasons = settings.reasons
     reason = None if len(ours) else first_reason(records)
     of_others = f"{reasons['data']}; none of them stands for this one" if reasons.get("data") else None
-    unheld = f"the files at hand do not hold it; `calharness info {config['name']}` lists those that it needs"
+    unheld = f"the files at hand do not hold it; `calharness info {settings.name}` lists those that it needs"
     return answers(
-        ours.assign(why=reasons.get("data")), config, reason or otherwise or reasons.get("absent") or of_others or unheld
+        ours.assign(why=reasons.get("data")), settings, reason or otherwise or reasons.get("absent") or of_others or unheld
     )
 
 
-def printed(config: Config, *items: str, alike: bool = True) -> pd.DataFrame:
-    """The reported numbers of these items (default all of config["compare"]): item, row, column, value, plus_minus, ... With
-    alike=False none where the experiment is on other data than the paper's (config["reasons"]["data"] says so)."""
-    found = reproduction.reported(config["paper"], items or config["compare"])
-    return found if alike or not config["reasons"].get("data") else found[:0]
+def printed(settings: Settings, *items: str, alike: bool = True) -> pd.DataFrame:
+    """The reported numbers of these items (default all of settings.compare): item, row, column, value, plus_minus, ... With
+    alike=False none where the experiment is on other data than the paper's (settings.reasons["data"] says so)."""
+    found = reproduction.reported(settings.paper, items or settings.compare)
+    return found if alike or not settings.reasons.get("data") else found[:0]
 
 
-def wall_clock(records: pd.DataFrame, config: Config) -> float:
+def wall_clock(records: pd.DataFrame, settings: Settings) -> float:
     """Wall-clock seconds of the runs that left these records, drawing the samples included, from their provenance; NaN unless all
     of them were runs of this very experiment that came to an end."""
-    found = [provenance.read(out_folder(config["out"]), run_id) for run_id in records["run_id"].dropna().unique()]
-    own = all(run.get("config", {}).get("name") == config["name"] and run.get("state") == "finished" for run in found)
+    found = [provenance.read(out_folder(settings.out), run_id) for run_id in records["run_id"].dropna().unique()]
+    own = all(run.get("config", {}).get("name") == settings.name and run.get("state") == "finished" for run in found)
     return float(sum(run["seconds"] for run in found)) if found and own else float("nan")
 
 
-def numbers_by_id(records: pd.DataFrame, config: Config, estimand: str) -> pd.DataFrame:
+def numbers_by_id(records: pd.DataFrame, settings: Settings, estimand: str) -> pd.DataFrame:
     """Our means in rows '<problem id>, n = <n>' and columns '<estimator id>'; cells that gave none leave their reason."""
     of_it = ("{problem}, n = {n}", "{estimator}")
-    return together(numbers(evaluated(records, config, estimand), *of_it), without_number(records, config, *of_it))
+    return together(numbers(evaluated(records, settings, estimand), *of_it), without_number(records, settings, *of_it))

@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 
 from harness.configure.compose import out_folder
-from harness.configure.settings import as_list, checked_ranking, levels
+from harness.configure.ranking import levels
+from harness.configure.settings import as_list
 from harness.errors import BadInputError
 from harness.evaluation.selection import label
 from harness.records.schema import WITH_NUMBER, has_number, read_truths
@@ -135,37 +136,38 @@ def own_orders(records) -> dict:
     return found
 
 
-def split(records, config):
+def split(records, settings):
     """(records of the trials, records of all rows), the latter empty unless the reference is `full`: the one replication of all
     rows, which `harness.plan.plan` adds to the run, is the largest n."""
-    if config["ranking"]["reference"] != "full":
+    if settings.ranking.reference != "full":
         return records, records.iloc[:0]
     full = records["n"].eq(records["n"].max())
     return records[~full], records[full]
 
 
-def of_config(records, config):
-    """`score` of the trials in `records`, by the orders that config["ranking"] gives or refers to."""
-    ranking, (trials, full) = checked_ranking(config["ranking"], set(records["problem"])), split(records, config)
-    orders = {name: levels(order) for name, order in (ranking["orders"] or {}).items()}
-    reference = ranking["reference"]
-    for name, models in (sets_of(records, config) if reference else {}).items():
+def of_settings(records, settings):
+    """`score` of the trials in `records`, by the orders that settings.ranking gives or refers to."""
+    ranking, (trials, full) = settings.ranking, split(records, settings)
+    ranking.check_models(set(records["problem"]))
+    orders = {name: levels(order) for name, order in (ranking.orders or {}).items()}
+    reference = ranking.reference
+    for name, models in (sets_of(records, settings) if reference else {}).items():
         if reference == "full":
             orders[f"{name} as on all rows"] = own_orders(full[full["problem"].isin(models)])
         else:
-            orders[f"{name} by true {reference}"] = by_truth(trials[trials["problem"].isin(models)], config)
+            orders[f"{name} by true {reference}"] = by_truth(trials[trials["problem"].isin(models)], settings)
     return score(trials, orders)
 
 
-def sets_of(records, config) -> dict[str, tuple[str, ...]]:
+def sets_of(records, settings) -> dict[str, tuple[str, ...]]:
     """{name: problem ids} of the sets within which the reference orders models; one set of all problems where none is given."""
-    sets = config["ranking"].get("sets") or {ALL_MODELS: dict.fromkeys(records["problem"])}
+    sets = settings.ranking.sets or {ALL_MODELS: dict.fromkeys(records["problem"])}
     return {name: tuple(models) for name, models in sets.items()}
 
 
-def by_truth(records, config) -> dict:
-    """{notion: the models' order by the stored truths of config["ranking"]["reference"]}."""
-    estimand, out, values = config["ranking"]["reference"], out_folder(config["out"]), {}
+def by_truth(records, settings) -> dict:
+    """{notion: the models' order by the stored truths of settings.ranking.reference}."""
+    estimand, out, values = settings.ranking.reference, out_folder(settings.out), {}
     seen = records.loc[records["estimand"].notna(), ["problem", "problem_key", "notion"]].drop_duplicates()
     for problem, key, notion in seen.itertuples(index=False):
         truth = read_truths(out, key).get(f"{notion}|{estimand}")
@@ -175,19 +177,19 @@ def by_truth(records, config) -> dict:
     return {notion: by_value(of_notion) for notion, of_notion in values.items()}
 
 
-def one_estimand(table, config):
+def one_estimand(table, settings):
     """The rows of `table` with one estimand per estimator: the figure's, else the first that it gave."""
-    wanted = (as_list(config["figure"]["estimand"]) or ["l1"])[0]
+    wanted = (as_list(settings.figure.estimand) or ["l1"])[0]
     chosen = {name: wanted if (part == wanted).any() else part.iloc[0] for name, part in table.groupby("estimator")["estimand"]}
     return table[table["estimand"].eq(table["estimator"].map(chosen))]
 
 
-def numbers(scored, records, config):
+def numbers(scored, records, settings):
     """`score` with what `harness.evaluation.items.numbers` takes: `column`, the estimator's label, the `keys` of all cells of the
     estimator in `records`, and `error`, the half width of the Wilson interval in standard errors, which is never 0."""
     cells = records.drop_duplicates("key").groupby(["notion", "n", "estimator"])["key"].agg(tuple)
     keys = [cells[r.notion, r.n, r.estimator] for r in scored.itertuples()]
-    columns = [label(config, "estimator", name) for name in scored["estimator"]]
+    columns = [label(settings, "estimator", name) for name in scored["estimator"]]
     return scored.assign(column=columns, keys=keys, error=(scored["high"] - scored["low"]) / (2.0 * Z95))
 
 
@@ -198,25 +200,25 @@ def times_smallest(frame, of, by: str, at: str, value: str = "mean") -> int:
     return int((wide[of] < wide.drop(columns=of).min(axis=1)).sum()) if wide.shape[1] > 1 else 0
 
 
-def summary(records, config):
+def summary(records, settings):
     """The scores with the labels beside the ids."""
-    frame = of_config(records, config).drop(columns="keys")
-    frame.insert(0, "estimator_label", [label(config, "estimator", e) for e in frame["estimator"]])
+    frame = of_settings(records, settings).drop(columns="keys")
+    frame.insert(0, "estimator_label", [label(settings, "estimator", e) for e in frame["estimator"]])
     return frame
 
 
-def table(records, config):
+def table(records, settings):
     """Rows (order, notion if several, n), one column per estimator: share [Wilson bounds], trials without a number."""
-    frame = one_estimand(of_config(records, config), config)
+    frame = one_estimand(of_settings(records, settings), settings)
     several = frame["notion"].nunique() > 1
     rows = {}
     for r in frame.itertuples():
         key = (r.order, *((r.notion,) if several else ()), int(r.n))
         lost = f", {r.incomplete} of {r.trials} without a number" if r.incomplete else ""
-        rows.setdefault(key, {})[label(config, "estimator", r.estimator)] = entry(r) + lost
+        rows.setdefault(key, {})[label(settings, "estimator", r.estimator)] = entry(r) + lost
     orders, notions = list(dict.fromkeys(frame["order"])), list(dict.fromkeys(frame["notion"]))
     rows = dict(sorted(rows.items(), key=lambda row: (orders.index(row[0][0]), *map(notions.index, row[0][1:-1]), row[0][-1])))
-    columns = [label(config, "estimator", e) for e in config["estimator"]]
+    columns = [label(settings, "estimator", e) for e in settings.estimator]
     names = ["order", *(["notion"] if several else []), "n"]
     index = (
         pd.MultiIndex.from_tuples(list(rows), names=names) if rows else pd.MultiIndex.from_arrays([[]] * len(names), names=names)

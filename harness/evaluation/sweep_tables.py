@@ -19,18 +19,18 @@ class SweepResults:
 
     plan: Plan
 
-    def rows(self, records, config):
-        """harness.evaluation for every point of the sweep: its columns behind one column for each swept parameter, which is empty
+    def rows(self, records, settings):
+        """harness.evaluate for every point of the sweep: its columns behind one column for each swept parameter, which is empty
         in the rows that the parameter does not change."""
 
         long, combinations = self._by_point(records)
         cells = long.groupby(["point", "problem_key", "notion", "n", "estimator_key"])["cpu_seconds"]
         long["cpu_seconds"] = cells.transform("median")  # the first cell of a process also loads what it needs
-        found = evaluate(long, config.get("files", ()), apart=["point"])
+        found = evaluate(long, settings.files, apart=["point"])
         points = [combinations[i] for i in found.pop("point")]
         for position, name in enumerate(self.plan.swept.values()):
             found.insert(position, name, pd.Series([point.get(name) for point in points], dtype=object, index=found.index))
-        order = {name: i for i, name in enumerate(config["problem"])}
+        order = {name: i for i, name in enumerate(settings.problem)}
         found["_rank"] = self._ranked(points)
         found["_problem"] = found["problem"].map(lambda name: order.get(name, len(order)))
         found = found.sort_values(["_problem", "notion", "n", "estimator", "_rank"], kind="stable", ignore_index=True)
@@ -60,9 +60,9 @@ class SweepResults:
         values = list({comparable(point[path]): point[path] for point in self.plan.points if path in point}.values())
         return sorted(values) if are_numbers(values) else values
 
-    def summary(self, records, config):
+    def summary(self, records, settings):
         """The rows with labels beside the ids; lists and mappings as text."""
-        frame = self.rows(records, config)
+        frame = self.rows(records, settings)
         for name in self.plan.swept.values():
             if name in frame:
                 values = [None if v is None else v if isinstance(v, (int, float)) else sweeps.said(v) for v in frame[name]]
@@ -71,10 +71,10 @@ class SweepResults:
                 if plain:
                     frame[name] = frame[name].astype(float).convert_dtypes()
         for group in ("estimator", "problem"):
-            frame.insert(len(self.plan.swept), f"{group}_label", [label(config, group, name) for name in frame[group]])
+            frame.insert(len(self.plan.swept), f"{group}_label", [label(settings, group, name) for name in frame[group]])
         return frame
 
-    def table(self, records, config):
+    def table(self, records, settings):
         """The wide table (harness.evaluation.tables.wide) with a level for each swept parameter behind problem, notion and n.
 
         An estimator that a parameter does not change has the same entry at each of the parameter's values; a problem on which the
@@ -82,7 +82,7 @@ class SweepResults:
         """
 
         long, points = self._at_every_point(records)
-        table = tables.wide(long, config, apart=["point"])
+        table = tables.wide(long, settings, apart=["point"])
         if not len(table):
             return table
         rows = table.index.to_frame(index=False)

@@ -19,22 +19,22 @@ MIDDLE = 5e-5  # how far a value may be from the middle of its interval, which t
 SUBSETS = "spread over random subsets of the rows"  # which share rows, and so are no samples
 
 
-def summary(records, config):
+def summary(records, settings):
     """`harness.evaluate` of the records with the labels beside the ids."""
-    frame = evaluated_once(records, config.get("files", ()))
+    frame = evaluated_once(records, settings.files)
     for group in ("estimator", "problem"):
-        frame.insert(0, f"{group}_label", [label(config, group, name) for name in frame[group]])
+        frame.insert(0, f"{group}_label", [label(settings, group, name) for name in frame[group]])
     return frame
 
 
-def wide(records, config, apart=()):
+def wide(records, settings, apart=()):
     """The table for people: one row per problem and n, one column per estimator, and the truth.
 
     Parameters
     ----------
     records : DataFrame
         As of `harness.load_records`.
-    config : mapping
+    settings : Settings
         The configuration; with `files`, the pairs (problem, n) of rows of a file, where replications are no samples, and
         `subsets`, those of them with some of the rows only.
     apart : sequence of str
@@ -54,34 +54,34 @@ def wide(records, config, apart=()):
           on the same rows, or that over subsets of the rows;
         * the status of a cell that has no number, and a dash for what is not estimated.
     """
-    shown = shown_estimands(records, config)
-    files = set(map(tuple, config.get("files", ())))
+    shown = shown_estimands(records, settings)
+    files = set(map(tuple, settings.files))
     frame = evaluated_once(records, files, apart)
     levels = [*apart, *_levels(frame, shown)]
     rows: dict[tuple, dict] = {}
-    for key, estimator, r in entries_of(frame, shown, levels, config):
+    for key, estimator, r in entries_of(frame, shown, levels, settings):
         entry = rows.setdefault(key, {})
         if r is not None and r["status"] in WITH_NUMBER:
-            entry[label(config, "estimator", estimator)] = _entry(r, (r["problem"], r["n"]) in files)
+            entry[label(settings, "estimator", estimator)] = _entry(r, (r["problem"], r["n"]) in files)
             if r["truth"] == r["truth"]:
                 entry["truth"] = f"{r['truth']:.4f}"
         elif r is not None:
-            entry.setdefault(label(config, "estimator", estimator), r["status"])
-    columns = ["truth", *(label(config, "estimator", e) for e in estimators(records, config))]
+            entry.setdefault(label(settings, "estimator", estimator), r["status"])
+    columns = ["truth", *(label(settings, "estimator", e) for e in estimators(records, settings))]
     index = pd.MultiIndex.from_arrays([list(part) for part in zip(*rows)] or [[]] * len(levels), names=levels)
     table = pd.DataFrame([[entry.get(c, DASH) for c in columns] for entry in rows.values()], index, columns, dtype=object)
     if (table["truth"] == DASH).all():
         table = table.drop(columns="truth")
-    problems = dict.fromkeys([*config["problem"], *records["problem"].unique()])
+    problems = dict.fromkeys([*settings.problem, *records["problem"].unique()])
     ranks = {
-        "problem": {label(config, "problem", p): i for i, p in enumerate(problems)},
+        "problem": {label(settings, "problem", p): i for i, p in enumerate(problems)},
         "estimand": {name: i for i, name in enumerate(shown)},
     }
     table = table.sort_index(
         level=list(range(len(levels))), key=lambda level: level.map(ranks[level.name]) if level.name in ranks else level
     )
     of = frame[has_number(frame) & frame["estimand"].isin(shown)]
-    name = ("" if len(shown) > 1 else f"{shown[0]}: ") + _entries_are(of, files, config.get("subsets", ()))
+    name = ("" if len(shown) > 1 else f"{shown[0]}: ") + _entries_are(of, files, settings.subsets)
     table.columns.name = name.replace("[interval]", f"[{_level(records, shown)}interval]")
     return table
 
@@ -98,11 +98,11 @@ def _levels(frame, shown):
     return ["problem", *(["notion"] if several else []), *(["estimand"] if len(shown) > 1 else []), "n"]
 
 
-def entries_of(frame, shown, levels, config):
+def entries_of(frame, shown, levels, settings):
     """(row of the wide table, estimator, row of `frame` or None) of all that the wide table has a place for: a number where there
     is one, else the reason of a cell as a whole."""
     for r in frame.to_dict("records"):
-        problem = label(config, "problem", r["problem"])
+        problem = label(settings, "problem", r["problem"])
         for estimand in [r["estimand"]] if r["estimand"] in shown else shown:
             place = {**r, "problem": problem, "estimand": estimand, "n": int(r["n"])}
             of_it = r["estimand"] in ("", estimand)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from harness.common.wording import format_significant
+from harness.configure.settings import Settings
 from harness.evaluation import claims, reproduction
 from harness.figures.style import COLOURS, WIDTH, figure_settings, font_scale, nothing, pale, pyplot
 
@@ -20,20 +20,20 @@ LOOKS = {
 SYMBOLS = {"holds": "●", "fails": "✖", "undecided": "◇"}  # the markers as texts
 
 
-def figure(statistics: Mapping[str, claims.Statistic], config: Mapping[str, Any]):
+def figure(statistics: Mapping[str, claims.Statistic], settings: Settings):
     """One line per claim: the statistic and its interval, by the distance from the threshold towards the claimed side, in units
     of the row's largest, since the scales differ widely; shaded: where the claim holds. The numbers stand at the right."""
-    found = claims.judged(statistics, config)
+    found = claims.judged(statistics, settings)
     if not found["ours"].notna().any():
         return nothing("no claim could be tested; the page says why")
-    scale = font_scale(config)
+    scale = font_scale(settings)
     texts = [(_wrapped(r.row, 43 / scale), _wrapped(r.column, 50 / scale)) for r in found.itertuples()]
     numbers = [_right_words(r, scale) for r in found.itertuples()]
     lines = [max(2.6 + 0.9 * said.count("\n"), len(name) + len(words) + 0.6) for (name, words), said in zip(texts, numbers)]
     edges = np.concatenate([[0.0], np.cumsum(lines)])
     inch = 0.125 * scale  # of a line of text
     height = inch * edges[-1] + 0.85
-    size = figure_settings(config).get("size") or (WIDTH, height)
+    size = figure_settings(settings).size or (WIDTH, height)
     height = size[1]
     made, ax = pyplot().subplots(figsize=tuple(size))
     made.subplots_adjust(left=0.355, right=0.655, top=1 - 0.25 / height, bottom=0.6 / height)

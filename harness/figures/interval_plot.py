@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
 
 from harness.common.wording import AXIS_NAMES
+from harness.configure.settings import Settings
 from harness.evaluation import rates
 from harness.evaluation.intervals import LEAST_WIDTH, LEVEL, SETTING, Families, coverage_table, intervals, power_table
 from harness.evaluation.selection import figure_estimands, label
@@ -18,7 +16,7 @@ from harness.figures.style import COLOURS, MARKERS, WIDTH, nothing, pale, series
 from harness.records.schema import has_number
 
 
-def coverage_width(records: pd.DataFrame, families: Families, config: Mapping[str, Any]):
+def coverage_width(records: pd.DataFrame, families: Families, settings: Settings):
     """Coverage against width, a panel per notion, estimand (rows) and n (columns).
 
     A method is one colour and marker with its number in the legend: the large mark is its coverage over all samples with the
@@ -30,20 +28,20 @@ def coverage_width(records: pd.DataFrame, families: Families, config: Mapping[st
     ----------
     records, families
         As for `coverage_table`.
-    config : mapping
+    settings : Settings
         Of the run: labels, and which estimands are drawn.
 
     Returns
     -------
     Figure
     """
-    shown = set(figure_estimands(records, config))
+    shown = set(figure_estimands(records, settings))
     fine = intervals(records[records["estimand"].isin(shown) | ~has_number(records)], families)
     if not len(fine):
         return nothing("no estimate with an interval and a known truth")
     table = coverage_table(records[records["estimand"].isin(shown) | ~has_number(records)], families)
     rows = list(table[["notion", "estimand"]].drop_duplicates().itertuples(index=False, name=None))
-    sizes, methods = sorted(table["n"].unique()), _ordered(table["estimator"], config)
+    sizes, methods = sorted(table["n"].unique()), _ordered(table["estimator"], settings)
     height = max(0.5 + 2.25 * len(rows), 0.6 + 0.145 * len(methods))
     figure, axes = panels.grid(len(rows), len(sizes), height, sharex="row", sharey=True, figsize=(WIDTH + 1.3, height))
     for (notion, estimand), of_row in zip(rows, axes):
@@ -56,7 +54,7 @@ def coverage_width(records: pd.DataFrame, families: Families, config: Mapping[st
         of_row[0].set_ylabel("coverage of the truth")
         for ax in of_row:
             ax.set_xlabel(f"relative width ({AXIS_NAMES.get(estimand, estimand)})")
-    _method_legend(figure, table, methods, config)
+    _method_legend(figure, table, methods, settings)
     level = table["level"].iloc[0]
     figure.set_label(
         "Coverage of the truth against mean width over max(truth, floor), the floor 0.1 / sqrt(n), of squared errors 0.1 / n. "
@@ -67,10 +65,10 @@ def coverage_width(records: pd.DataFrame, families: Families, config: Mapping[st
     return figure
 
 
-def _ordered(found, config):
+def _ordered(found, settings):
     """Ids of estimators: as configured, then the others."""
     have = list(dict.fromkeys(found))
-    wanted = [name for name in (config.get("estimator") or ()) if name in have]
+    wanted = [name for name in (settings.estimator) if name in have]
     return [*wanted, *(name for name in have if name not in wanted)]
 
 
@@ -115,12 +113,12 @@ def _unstretched(at):
     return 1.03 - np.exp(-np.asarray(at, float))
 
 
-def _method_legend(figure, table, methods, config):
+def _method_legend(figure, table, methods, settings):
     both = set(table.loc[table["sides"].eq("both"), "estimator"])
     handles = []
     for i, name in enumerate(methods):
         style = series_style(i) | {"linestyle": "none"} | ({} if name in both else {"markerfacecolor": "white"})
-        handles.append(Line2D([], [], markersize=5, label=f"{i + 1}  {label(config, 'estimator', name)}", **style))
+        handles.append(Line2D([], [], markersize=5, label=f"{i + 1}  {label(settings, 'estimator', name)}", **style))
     handles.append(Line2D([], [], color="0.6", linestyle="none", marker="o", markersize=2.2, label="small: a family"))
     most = table.groupby(SETTING)["problems"].transform("max")
     if (table["problems"] < most).any():
@@ -128,7 +126,7 @@ def _method_legend(figure, table, methods, config):
     figure.legend(handles=handles, loc="outside right upper", fontsize=6.5, handlelength=1.0, labelspacing=0.35)
 
 
-def power(records: pd.DataFrame, families: Families, config: Mapping[str, Any]):
+def power(records: pd.DataFrame, families: Families, settings: Settings):
     """Shares of p-values of at most 0.05, a panel per notion (rows) and n (columns), a line per test.
 
     The open diamond is the share on calibrated problems, the size, that belongs on the dashed line; the large dot that on
@@ -138,7 +136,7 @@ def power(records: pd.DataFrame, families: Families, config: Mapping[str, Any]):
     ----------
     records, families
         As for `power_table`.
-    config : mapping
+    settings : Settings
         Of the run: labels.
 
     Returns
@@ -149,7 +147,7 @@ def power(records: pd.DataFrame, families: Families, config: Mapping[str, Any]):
     if not len(table):
         return nothing("no p-value")
     notions, sizes = list(dict.fromkeys(table["notion"])), sorted(table["n"].unique())
-    methods = _ordered(table["estimator"], config)
+    methods = _ordered(table["estimator"], settings)
     of_families = list(table.columns[table.columns.get_loc("without") + 1 :])
     figure, axes = panels.grid(
         len(notions), len(sizes), 0.9 + (0.45 + 0.2 * len(methods)) * len(notions), sharex=True, sharey=True
@@ -176,7 +174,7 @@ def power(records: pd.DataFrame, families: Families, config: Mapping[str, Any]):
                         ax.errorbar(r[what], at + shift, xerr=ends, linestyle="none", elinewidth=0.7, label=text, **look)
             ax.set_title(f"{notion.replace('_', '-')}, $n$ = {n:,}")
             ax.set_xlim(-0.02, 1.02)
-            panels.name_rows(ax, [label(config, "estimator", name) for name in methods])
+            panels.name_rows(ax, [label(settings, "estimator", name) for name in methods])
     for ax in axes[-1]:
         ax.set_xlabel("share of p-values $\\leq$ 0.05")
     first = ["calibrated: size", "0.05, with three standard errors", "miscalibrated: power"]

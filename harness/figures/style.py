@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from harness.configure.catalogue import defaults
+from harness.configure.figure import Figure
+from harness.configure.settings import Settings
+
 COLOURS = (
     "#0072B2",
     "#D55E00",
@@ -62,15 +66,16 @@ def grid_shape(panels, per_row):
     return -(-panels // columns), columns
 
 
-def figure_settings(config):
-    return (config or {}).get("figure") or {}
+def figure_settings(settings: Settings | None) -> Figure:
+    """How a figure is drawn; without settings as conf/config.yaml has it."""
+    return settings.figure if settings else Figure.from_dict(defaults()["figure"])
 
 
-def font_scale(config):
-    return (figure_settings(config).get("font") or STYLE["font.size"]) / STYLE["font.size"]
+def font_scale(settings):
+    return (figure_settings(settings).font or STYLE["font.size"]) / STYLE["font.size"]
 
 
-def figure_size(config, height):
+def figure_size(settings, height):
     """Inches: what the configuration says, else the usual width and the height that the content needs."""
-    asked = config["figure"].get("size")
-    return tuple(asked) if asked else (WIDTH, height * max(1.0, font_scale(config)))
+    asked = settings.figure.size
+    return tuple(asked) if asked else (WIDTH, height * max(1.0, font_scale(settings)))

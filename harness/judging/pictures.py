@@ -162,9 +162,7 @@ def _cleaned(panel: Any) -> Any:
 
 def _diagrams(panels: Sequence[Any], per_row: int, size: tuple[float, float], whole: bool = False) -> str:
     """`harness.figures.reliability_plot` in this size; with `whole` the parts of the Brier score are told, else MCB alone."""
-    figure = reliability_plot.figure(  # type: ignore[no-untyped-call]
-        list(panels), {"figure": {"panels_per_row": per_row, "size": size}}
-    )
+    figure = reliability_plot.figure(list(panels), per_row, size)
     for drawn in figure.legends if not whole else ():
         drawn.remove()  # the first diagram has it
     for text in figure.findobj(pyplot().Text):

@@ -173,7 +173,7 @@ def unranked(found: Content) -> list[tuple[str, str, str]]:
     return told
 
 
-def interval_tables(frame, families, config) -> list[tuple[str, Any]]:
+def interval_tables(frame, families, settings) -> list[tuple[str, Any]]:
     """[(title, columns and rows)] of the intervals and the tests, where they were run."""
     apart = frame[frame["experiment"].isin(APART)] if "experiment" in frame else frame.iloc[:0]
     if not len(apart):

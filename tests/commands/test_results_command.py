@@ -147,7 +147,9 @@ def test_data_that_are_not_here_are_not_needed(nets, tmp_path, monkeypatch):
         out = tmp_path / f"from_{here}"
         assert stored.plan_digest(Experiment.of([*given, f"out={out}"]).plan) != stored.plan_digest(experiment.plan)
         again = Experiment.of([*given, f"out={out}"], stored_in=folder)
-        assert again.plan.cells == experiment.plan.cells and again.shown_config()["files"] == experiment.shown_config()["files"]
+        assert (
+            again.plan.cells == experiment.plan.cells and again.shown_settings()["files"] == experiment.shown_settings()["files"]
+        )
         stored.unpack(stored.path_of(folder, "nets"), again.plan, out)
         back = again.computed()
         left = ["peak_mb", "written", "seconds", "cpu_seconds"]
@@ -158,9 +160,9 @@ def test_data_that_are_not_here_are_not_needed(nets, tmp_path, monkeypatch):
         raise BadInputError("no such data")
 
     path = stored.path_of(folder, "nets")
-    assert stored.plan_of(path, experiment.config, raises).cells == experiment.plan.cells
+    assert stored.plan_of(path, experiment.settings, raises).cells == experiment.plan.cells
     with pytest.raises(BadInputError, match="no such data"):
-        stored.plan_of(tmp_path / "nothing.parquet", experiment.config, raises)
+        stored.plan_of(tmp_path / "nothing.parquet", experiment.settings, raises)
 
 
 @pytest.mark.parametrize("changed", ["n=[20]", "reps=2", "estimator=[binned15,debiased15]", "+problem.nets.part=test", "seed=5"])
@@ -184,10 +186,10 @@ def test_a_changed_estimator_or_problem_is_refused(nets, monkeypatch, group):
     for name in named:
         changed = named[name]._replace(key="0" * 16)
         plan = experiment.plan if group == "estimators" else replace(experiment.plan, problems={**named, name: changed})
-        one = lambda kind, config, c=changed: {n: c if n == c.id else m for n, m in plain(kind, config).items()}  # noqa: E731
+        one = lambda kind, nodes, c=changed: {n: c if n == c.id else m for n, m in plain(kind, nodes).items()}  # noqa: E731
         monkeypatch.setattr(stored, "chosen", one)
         with pytest.raises(BadInputError, match="is another one"):
-            stored.plan_of(path, experiment.config, lambda plan=plan: plan)
+            stored.plan_of(path, experiment.settings, lambda plan=plan: plan)
 
 
 # ---------------------------------------------------------------- the command

@@ -56,23 +56,23 @@ def slow_twin(name):
 
 @pytest.mark.parametrize("name", [slow_twin(name) for name in list_experiments()])
 def test_experiment_composes_and_plans(name):
-    config = compose([f"experiment={name}"])
-    assert config["name"] == name
+    settings = compose([f"experiment={name}"])
+    assert settings.name == name
     if name == "cifar10" and not os.environ.get("CALHARNESS_DATA"):
         pytest.skip("CALHARNESS_DATA is not set")
     try:
-        planned = plan(config)
+        planned = plan(settings)
     except BadInputError as reason:
         assert name.startswith("berta2026_table1") and "calharness data" in str(reason)
         pytest.skip(str(reason))
-    assert planned.cells or without_cells(config)
+    assert planned.cells or without_cells(settings)
     assert len({c.key for c in planned.cells}) == len(planned.cells)
 
 
 def test_overrides_of_an_experiment_win():
-    config = compose(["experiment=smoke", "problem=[beta_wavy]", "n=[7]", "estimator.binned15.bins=99"])
-    assert list(config["problem"]) == ["beta_wavy"] and config["n"] == [7]
-    assert build("estimator", "binned15", config["estimator"]["binned15"]).bins == 99
+    settings = compose(["experiment=smoke", "problem=[beta_wavy]", "n=[7]", "estimator.binned15.bins=99"])
+    assert list(settings.problem) == ["beta_wavy"] and settings.n == [7]
+    assert build("estimator", "binned15", settings.estimator["binned15"]).bins == 99
 
 
 def test_python_overrides():
@@ -87,7 +87,7 @@ def test_globs_expand_without_a_sweep():
     insample = [name for name in list_estimators() if name.startswith("variational_") and name.endswith("_insample")]
     assert chosen == f"estimator=[{','.join(insample)}]"
     assert expand_globs(["estimator=[oracle,glob(binned15_m*)]"]) == ["estimator=[oracle,binned15_mass]"]
-    assert set(compose(["problem=beta_wavy", "estimator=glob(*)"])["estimator"]) == set(list_estimators())
+    assert set(compose(["problem=beta_wavy", "estimator=glob(*)"]).estimator) == set(list_estimators())
 
 
 @pytest.mark.parametrize(
@@ -195,26 +195,26 @@ KEYS_BEFORE = {
 
 @pytest.mark.parametrize(("group", "name"), KEYS_BEFORE)
 def test_keys_and_streams_of_the_first_version_stand(group, name):
-    config = compose([f"{group}={name}", *(["problem=beta_wavy"] if group == "estimator" else [])])[group][name]
-    made = configured(group, name, config)
+    settings = compose([f"{group}={name}", *(["problem=beta_wavy"] if group == "estimator" else [])])
+    made = configured(group, name, settings.chosen(group)[name])
     assert made.key == made.stream == KEYS_BEFORE[group, name]
 
 
 def test_an_experiment_is_composed_again_when_a_file_changes(tmp_path, monkeypatch):
     """What is kept of a composition is told by the names, times and sizes of all its files."""
-    from harness.configure import compose as config
+    from harness.configure import compose as composing
 
-    monkeypatch.setattr(config, "CONF", tmp_path)
-    stamps = [config._stamp()]
+    monkeypatch.setattr(composing, "CONF", tmp_path)
+    stamps = [composing._stamp()]
     (tmp_path / "a.yaml").write_text("x: 1\n")
-    stamps.append(config._stamp())
+    stamps.append(composing._stamp())
     (tmp_path / "a.yaml").write_text("x: 10\n")
-    stamps += [config._stamp(), config._stamp()]
+    stamps += [composing._stamp(), composing._stamp()]
     assert len(set(stamps[:3])) == 3 and stamps[2] == stamps[3]
 
 
 def test_a_kept_composition_is_nobodys_to_change():
     from harness.configure.compose import compose
 
-    compose(["experiment=smoke"])["problem"].clear()
-    assert compose(["experiment=smoke"])["problem"]
+    compose(["experiment=smoke"]).problem.clear()
+    assert compose(["experiment=smoke"]).problem

@@ -72,16 +72,16 @@ def test_an_id_is_given_once(conf, twice):
 
 
 def test_options_of_tables_and_files_are_chosen_together():
-    config = compose(["problem=[score_sine,predictions]", "estimator=[variational_isotonic,binned15]",
+    settings = compose(["problem=[score_sine,predictions]", "estimator=[variational_isotonic,binned15]",
                       "estimator.variational_isotonic.calibrator._target_=m.Mine", "problem.score_sine.map.amplitude=0.3",
                       "+estimator.variational_isotonic.folds=2"])  # fmt: skip
-    assert list(config["estimator"]) == ["variational_isotonic", "binned15"]
-    assert config["estimator"]["variational_isotonic"] == {
+    assert list(settings.estimator) == ["variational_isotonic", "binned15"]
+    assert settings.estimator["variational_isotonic"] == {
         "_target_": options.option("estimator", "variational_isotonic").config["_target_"],
         "calibrator": {"_target_": "m.Mine"},
         "folds": 2,
     }
-    assert config["problem"]["score_sine"]["map"]["amplitude"] == 0.3
+    assert settings.problem["score_sine"]["map"]["amplitude"] == 0.3
     assert options.option("problem", "score_sine").config["map"]["amplitude"] == 0.1  # the table is as it was
 
 
@@ -125,12 +125,12 @@ def test_an_experiment_is_read_with_what_it_inherits(name):
 
 def test_an_inherited_experiment_is_what_hydra_makes_of_it():
     for name in ("gruber2025_table6_offline", "moskvichev2025_fig2_sqhalf", "popordanoska2024_fig4"):
-        read, config = options.option("experiment", name).config, compose([f"experiment={name}"])
+        read, settings = options.option("experiment", name).config, compose([f"experiment={name}"])
         for key in ("paper", "item", "title", "compare", "notion", "n", "reps", "labels", "reasons"):
-            assert read.get(key, config[key]) == config[key], key
+            assert read.get(key, settings.to_dict()[key]) == settings.to_dict()[key], key
         chosen = {key: ids for entry in read["defaults"] for key, ids in entry.items()}
-        assert chosen["override /problem"] == list(config["problem"])
-        assert {*chosen["override /estimator"], *read.get("estimator", {})} == set(config["estimator"])
+        assert chosen["override /problem"] == list(settings.problem)
+        assert {*chosen["override /estimator"], *read.get("estimator", {})} == set(settings.estimator)
 
 
 def test_commands_see_what_the_tables_make(cli):

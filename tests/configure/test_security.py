@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +44,7 @@ def test_what_a_file_names_is_refused_unless_the_command_line_names_it_too(folde
     given = [f"hydra.searchpath=['file://{folder / 'conf'}']", "estimator=[evil]", *RUN]
     with pytest.raises(BadInputError, match=r"estimator.evil._target_ is 'evil_module.Evil' in a .* file.*trust=\[evil_module\]"):
         compose(given)
-    assert compose([*given, "trust=[evil_module]"])["trust"] == ["evil_module"] and not (folder / "RAN").exists()
+    assert compose([*given, "trust=[evil_module]"]).trust == ["evil_module"] and not (folder / "RAN").exists()
 
 
 @pytest.mark.slow
@@ -81,10 +82,10 @@ def test_no_corner_of_a_configuration_names_code(config):
 
 
 def test_neither_does_a_sweep_nor_hydra_s_own_node():
-    config = compose(["estimator=[variational_isotonic]", *RUN])
+    settings = compose(["estimator=[variational_isotonic]", *RUN])
     for parameter in ({"calibrator": {"_target_": ["os.system"]}}, {"calibrator": [{"_target_": "os.system"}]}):
         with pytest.raises(BadInputError, match="_target_ is 'os.system' in a configuration file"):
-            sweeps.points({**config, "sweep": {"estimator": {"variational_isotonic": parameter}}})
+            sweeps.points(replace(settings, sweep={"estimator": {"variational_isotonic": parameter}}))
     for node in (
         {"callbacks": {"x": {"_target_": "subprocess.Popen"}}},
         {"job_logging": {"handlers": {"x": {"class": "subprocess.Popen"}}}},

@@ -27,11 +27,11 @@ def test_paths_and_points():
     assert sweeps.flatten(tree) == {
         "estimator.binned15.bins": [5, 10], "seed": [0, 1], "problem.x.map": [{"_target_": "a.B"}], "problem.x.a": [1],
     }  # fmt: skip
-    config = compose([*BASE, BINS, "sweep.seed=[0,1]"])
-    found = sweeps.points(config)
+    settings = compose([*BASE, BINS, "sweep.seed=[0,1]"])
+    found = sweeps.points(settings)
     assert [values["estimator.binned15.bins"] for values, _ in found] == [5, 5, 10, 10]
-    assert [c["estimator"]["binned15"]["bins"] for _, c in found] == [5, 5, 10, 10]
-    assert config["estimator"]["binned15"]["bins"] == 15
+    assert [c.estimator["binned15"]["bins"] for _, c in found] == [5, 5, 10, 10]
+    assert settings.estimator["binned15"]["bins"] == 15
 
 
 def test_words_are_as_short_as_they_can_be():
@@ -69,7 +69,7 @@ def test_a_table_of_many_points_is_evaluated_once(out, monkeypatch):
     for module in (summary, sweep_tables):
         monkeypatch.setattr(module, "evaluate", lambda *a, **k: calls.append(a) or plain(*a, **k))
     assert len(found.wide(frame)) == 30 and len(calls) == 1
-    rows = SweepResults(found.plan).rows(frame, found.shown_config())
+    rows = SweepResults(found.plan).rows(frame, found.shown_settings())
     assert rows["bins"].nunique() == 30 and len(calls) == 2
 
 
@@ -150,7 +150,7 @@ def test_experiments_and_sizes_by_multirun_are_results_not_sweeps(out):
     one, other = multirun.results(["experiment=smoke,ranking_dirichlet10", "seed=0"])
     assert not one.is_sweep and not other.is_sweep and [one.name, other.name] == ["smoke", "ranking_dirichlet10"]
     (sizes,) = multirun.results([*BASE, "n=50,[60,70]", "reps=2,4"])
-    assert sizes.config["n"] == [50, 60, 70] and sizes.config["reps"] == 4 and not sizes.is_sweep
+    assert sizes.settings.n == [50, 60, 70] and sizes.settings.reps == 4 and not sizes.is_sweep
     (groups,) = multirun.results(["experiment=smoke", "problem=beta_calibrated,beta_wavy", "estimator=binned15"])
     assert set(groups.plan.problems) == {"beta_calibrated", "beta_wavy"}
 
@@ -218,7 +218,7 @@ def test_a_logarithmic_axis_where_values_span_decades():
 def figure_of(out, *overrides):
     experiment = Experiment.of([*BASE, *overrides])
     experiment.compute(quiet=True)
-    return sweep_plots.render(SweepResults(experiment.plan), experiment.records(), experiment.shown_config())
+    return sweep_plots.render(SweepResults(experiment.plan), experiment.records(), experiment.shown_settings())
 
 
 def test_the_figure_has_the_parameter_on_its_axis(out):
@@ -329,7 +329,7 @@ def test_jobs_in_other_processes_add_up_to_the_same(out, tmp_path):
     (far,) = (tmp_path / "far" / "sweeps").glob("*/*.csv")
     here = Experiment.of([*BASE, BINS])
     here.compute(quiet=True)
-    near = SweepResults(here.plan).summary(here.records(), here.shown_config())
+    near = SweepResults(here.plan).summary(here.records(), here.shown_settings())
     columns = ["bins", "problem", "estimator", "estimand", "mean"]
     a, b = (frame[columns].sort_values(columns[:4]).reset_index(drop=True) for frame in (pd.read_csv(far), near))
     assert far.parent.name == here.stem

@@ -81,7 +81,7 @@ def test_a_variation_writes_nothing_of_the_papers(cli, out, ledger):
 )
 def test_a_title_says_what_was_changed(changed, title):
     experiment = Experiment.of([*FIG1, *changed])
-    assert experiment.title == (title or experiment.config["title"])
+    assert experiment.title == (title or experiment.settings.title)
 
 
 def test_a_name_alone_keeps_the_ledger_too(cli, out, ledger):
@@ -158,8 +158,8 @@ def test_a_run_without_experiment_is_its_own_result_too(cli, out):
 
 
 def test_differences_name_paths_and_both_values():
-    config = compose(["experiment=smoke", "reps=9", "estimator.binned15.bins=3", "problem=[beta_calibrated]"])
-    found = variations.differences(config, variations.as_configured(config))
+    settings = compose(["experiment=smoke", "reps=9", "estimator.binned15.bins=3", "problem=[beta_calibrated]"])
+    found = variations.differences(settings, variations.as_configured(settings.experiment))
     assert found["reps"] == (3, 9) and found["estimator.binned15.bins"] == (15, 3)
     assert found["problem.beta_overconfident"][1] is None and "jobs" not in found
     assert variations.changed_components(found, "estimator") == {"binned15"}

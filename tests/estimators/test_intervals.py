@@ -9,6 +9,7 @@ import pytest
 import harness
 from harness import BadInputError, UndefinedError, list_estimators, load_estimator, run
 from harness.commands.check import check, report
+from harness.configure.settings import Settings
 from harness.estimators import Binned, Brier, Consistency, Debiased, Estimate, HulC, RowBootstrap, Subsampling, Variational
 from harness.estimators.base import EstimatorSpec, apply
 from harness.estimators.resampling import acceleration_of, bca_levels
@@ -294,7 +295,7 @@ def rows(estimator, problem, covered, misses=0, n=1000, truth=0.1, **more):
 
 
 FAMILIES = {"power": ["a"], "wavy": ["b"]}
-CONFIG = {"estimator": {"one": {}, "two": {}}, "estimand": None, "figure": {"estimand": "l1"}, "labels": {"estimator": {}}}
+SETTINGS = Settings.from_dict({"estimator": {"one": {}, "two": {}}, "figure": {"estimand": "l1"}})
 
 
 def test_coverage_table_by_hand():
@@ -347,7 +348,7 @@ def test_power_table_by_hand():
 
 def test_figures_show_every_method_and_say_what_they_draw():
     records = pd.concat([rows("one", "a", 95, 5), rows("one", "b", 60, 40), rows("two", "a", 10, high=np.nan)])
-    figure = interval_plot.coverage_width(records, FAMILIES, CONFIG)
+    figure = interval_plot.coverage_width(records, FAMILIES, SETTINGS)
     figure.draw_without_rendering()
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [
         "1  one",
@@ -356,16 +357,16 @@ def test_figures_show_every_method_and_say_what_they_draw():
         "* not on all problems",
     ]
     assert "Wilson" in figure.get_label() and "no estimate" in str(
-        [text.get_text() for text in interval_plot.coverage_width(records.assign(truth=np.nan), {}, CONFIG).axes[0].texts]
+        [text.get_text() for text in interval_plot.coverage_width(records.assign(truth=np.nan), {}, SETTINGS).axes[0].texts]
     )
     tests = pd.concat(
         [rows("one", "a", 1, truth=0.0), rows("one", "b", 1), p_values("two", "a", [0.5]), p_values("two", "b", [0.01])]
     )
-    figure = interval_plot.power(tests, FAMILIES, CONFIG)
+    figure = interval_plot.power(tests, FAMILIES, SETTINGS)
     figure.draw_without_rendering()
     shown = [text.get_text() for text in figure.legends[0].get_texts()]
     assert shown == ["calibrated: size", "0.05, with three standard errors", "miscalibrated: power", "family wavy"]
-    assert interval_plot.power(records, FAMILIES, CONFIG).get_label()
+    assert interval_plot.power(records, FAMILIES, SETTINGS).get_label()
 
 
 def test_configured_wrappers_run_and_are_judged(out):

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from harness.commands.experiment import Experiment
-from harness.configure import settings as configured
+from harness.configure.arena import Arena
 from harness.configure.compose import compose
 from harness.errors import BadInputError
 from harness.evaluation import arena
@@ -231,8 +231,8 @@ def test_coverage_and_width():
 def test_families_are_checked():
     for wrong in ([], {"families": []}, {"families": {"a": "p"}}, {"other": {}}, {"families": {"a": ["p"], "b": ["p"]}}):
         with pytest.raises(BadInputError, match="arena"):
-            configured.checked_arena(wrong)
-    assert configured.checked_arena({"families": "arena"}) and configured.checked_arena(None) is None
+            Arena.from_value(wrong)
+    assert Arena.from_value({"families": "arena"}) and Arena.from_value(None) is None
     with pytest.raises(BadInputError, match="in power and in wavy"):
         arena.family_of({"power": ["p"], "wavy": ["p"]})
 
@@ -240,9 +240,9 @@ def test_families_are_checked():
 def test_every_problem_of_the_arena_has_one_family_and_is_in_one_part():
     """The parts name their problems, the families all of them."""
     parts = [compose([f"experiment={name}"]) for name in ("arena", "arena_hundred")]
-    named = [problem for part in parts for problem in part["problem"]]
-    assert sorted(arena.family_of(parts[0]["arena"]["families"])) == sorted(named)
-    assert arena.families_of(parts[1]) == parts[0]["arena"]["families"]
+    named = [problem for part in parts for problem in part.problem]
+    assert sorted(arena.family_of(parts[0].arena.families)) == sorted(named)
+    assert arena.families_of(parts[1].arena) == parts[0].arena.families
 
 
 @pytest.mark.slow

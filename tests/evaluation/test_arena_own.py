@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from test_arena import CLASSES, FAMILIES, rows
 
-from harness.configure.settings import checked_arena
+from harness.configure.arena import Arena
 from harness.errors import BadInputError
 from harness.evaluation import arena, arena_own
 
@@ -56,8 +56,8 @@ def test_the_development_half_is_said_once():
     """By the hash of the names, the first six of twelve."""
     import hashlib
 
-    config = {"arena": {"families": "arena"}}
-    names = sorted(arena.families_of(config), key=lambda name: hashlib.sha256(name.encode()).hexdigest())
-    assert sorted(arena.development_of(config)) == sorted(names[:6])
+    whole = Arena("arena")
+    names = sorted(arena.families_of(whole), key=lambda name: hashlib.sha256(name.encode()).hexdigest())
+    assert sorted(arena.development_of(whole)) == sorted(names[:6])
     with pytest.raises(BadInputError, match="arena.development"):
-        checked_arena({"families": {"power": ["p"]}, "development": ["wavy"]})
+        Arena.from_value({"families": {"power": ["p"]}, "development": ["wavy"]})

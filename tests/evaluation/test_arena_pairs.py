@@ -74,7 +74,7 @@ def test_intervals_hold_what_they_say():
 
 
 def test_the_arenas_models_share_rows_and_labels():
-    names = compose(["experiment=arena_pairs"])["problem"]
+    names = compose(["experiment=arena_pairs"]).problem
     streams = {name: ProblemSpec.of(load_problem(name)).stream for name in names}
     assert set(streams.values()) == {"pairs_k2", "pairs_k10"} and len(names) == 12
     for stream in set(streams.values()):

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from harness.configure.settings import Settings
 from harness.errors import BadInputError
 from harness.evaluation import claims, reproduction, tables
 from harness.figures import claims_plot, figure_files
@@ -15,7 +16,7 @@ claims,the area falls little,decrease of the AUROC,0.001,below,,,,claim,Figure 3
 claims,two orders are alike,share of equal orders,0.5,above,,,,claim,,They agree.
 claims,networks differ,difference on ImageNet,0,above,,,,claim,Table 9,They differ.
 """
-CONFIG = {"paper": "paper", "compare": ["claims"], "reasons": {}, "figure": {"size": None, "font": None}}
+SETTINGS = Settings.from_dict({"paper": "paper", "compare": ["claims"]})
 
 
 @pytest.fixture
@@ -96,7 +97,7 @@ def test_the_worst_of_many_has_an_interval_of_its_own():
 def test_enough_digits_are_shown_to_see_the_side(paper):
     """0.0009996 is below 0.001, which three digits would hide."""
     name = "the area falls little"
-    found = claims.table({name: claims.exact(0.0009996, 0.0, (), claims.OURS)}, CONFIG).loc[name]
+    found = claims.table({name: claims.exact(0.0009996, 0.0, (), claims.OURS)}, SETTINGS).loc[name]
     assert found["found, with its 99 % interval"] == "0.0009996" and found["verdict"] == "holds"
 
 
@@ -114,7 +115,7 @@ def test_a_statistic_is_checked(given, says):
 
 
 def test_claims_are_judged_in_the_papers_order(statistics):
-    found = claims.judged(statistics, CONFIG)
+    found = claims.judged(statistics, SETTINGS)
     assert found["row"].to_list()[0] == "kde is an outlier"
     assert found["verdict"].to_list() == ["holds", "fails", "undecided", "not reproducible here"]
     assert found["where"].to_list()[:3] == ["the paper's data", "ours", "the paper's data"]
@@ -127,16 +128,16 @@ def test_claims_are_judged_in_the_papers_order(statistics):
 
 def test_a_claim_that_nobody_made_is_refused(statistics):
     with pytest.raises(BadInputError, match=r"'kde is an outlyer' is no claim .*did you mean 'kde is an outlier'"):
-        claims.reproduced({"kde is an outlyer": statistics["kde is an outlier"]}, CONFIG)
+        claims.reproduced({"kde is an outlyer": statistics["kde is an outlier"]}, SETTINGS)
 
 
 def test_a_claim_without_a_statistic_is_left_to_the_comparison(paper):
-    found = claims.judged({}, CONFIG)
+    found = claims.judged({}, SETTINGS)
     assert set(found["verdict"]) == {"not reproducible here"} and found["reason"].notna().all()
 
 
 def test_the_table_says_what_the_paper_says_and_what_was_found(statistics):
-    found = claims.table(statistics, CONFIG)
+    found = claims.table(statistics, SETTINGS)
     row = found.loc["the area falls little"]
     assert row["the paper says"] == "“Below .001.” (Figure 3)" and row["claimed"] == "< 0.001" and row["verdict"] == "fails"
     assert row["found, with its 99 % interval"] == "0.004 [0.00271, 0.00529]" and row["on"] == "ours"
@@ -145,8 +146,8 @@ def test_the_table_says_what_the_paper_says_and_what_was_found(statistics):
 
 
 def test_figure_and_tables_are_written(statistics, tmp_path):
-    files = figure_files.save(claims_plot.figure(statistics, CONFIG), tmp_path / "claims", CONFIG)
-    files += tables.save(claims.summary(statistics, CONFIG), claims.table(statistics, CONFIG), tmp_path / "claims")
+    files = figure_files.save(claims_plot.figure(statistics, SETTINGS), tmp_path / "claims", SETTINGS)
+    files += tables.save(claims.summary(statistics, SETTINGS), claims.table(statistics, SETTINGS), tmp_path / "claims")
     assert all(path.stat().st_size for path in files)
     written = pd.read_csv(tmp_path / "claims.csv")
     assert written["verdict"].to_list()[:2] == ["holds", "fails"] and written["quote"].str.len().gt(0).all()
@@ -156,7 +157,7 @@ def test_the_figure_names_every_claim_within_its_margins(statistics):
     """Shaded is the claimed side, to the right in every row; the marks of the verdicts differ in form and colour."""
     statistics["the area falls little"] = claims.of_quantity(0.00251, 0.001000558, 0.00346123, ["b"])
     statistics["kde is an outlier"] = claims.exact(0.00123, 0.0001234, (), claims.PAPER)
-    figure = claims_plot.figure(statistics, CONFIG)
+    figure = claims_plot.figure(statistics, SETTINGS)
     assert "1 holds, 1 fails, 1 undecided, 1 not reproducible here" in figure.get_label()
     (ax,) = figure.axes
     marks = {line.get_marker(): line.get_xdata()[0] for line in ax.lines if line.get_marker() in ("o", "X", "D")}
@@ -171,4 +172,4 @@ def test_the_figure_names_every_claim_within_its_margins(statistics):
 
 
 def test_a_figure_of_nothing_says_so(paper):
-    assert "No cell" in claims_plot.figure({}, CONFIG).get_label()
+    assert "No cell" in claims_plot.figure({}, SETTINGS).get_label()

@@ -8,8 +8,9 @@ import harness
 from experiments.berta2026.authors import LegacyStream
 from harness.commands.experiment import Experiment
 from harness.common.seeds import data_rng, problem_rng
-from harness.configure import settings
 from harness.configure.compose import compose
+from harness.configure.ranking import Ranking
+from harness.configure.settings import Settings
 from harness.errors import BadInputError
 from harness.evaluation import rankings
 from harness.plan.plan import plan
@@ -87,9 +88,9 @@ def test_every_estimand_is_ranked_by_itself():
     both = pd.concat([records({"a": [1], "b": [2]}), records({"a": [2], "b": [1]}, estimand="kl")], ignore_index=True)
     found = rankings.score(both, {"it": (("a",), ("b",))}).set_index("estimand")["successes"].to_dict()
     assert found == {"l1": 1, "kl": 0}
-    config = {"figure": {"estimand": "kl"}}
-    assert set(rankings.one_estimand(both, config)["estimand"]) == {"kl"}
-    assert set(rankings.one_estimand(both, {"figure": {"estimand": "rms"}})["estimand"]) == {"l1"}
+    settings = Settings.from_dict({"figure": {"estimand": "kl"}})
+    assert set(rankings.one_estimand(both, settings)["estimand"]) == {"kl"}
+    assert set(rankings.one_estimand(both, Settings.from_dict({"figure": {"estimand": "rms"}}))["estimand"]) == {"l1"}
 
 
 def test_the_order_of_values_and_an_estimators_own_order():
@@ -104,8 +105,9 @@ def test_the_order_of_values_and_an_estimators_own_order():
 def test_the_models_of_a_set_have_an_order_of_their_own():
     """By its values on all rows e has b < a and a < c; a trial is a success of one set and a failure of the other."""
     frame = records({"a": [2.0, 2.0], "b": [1.0, 1.0], "c": [1.5, 3.0]})
-    config = {"ranking": {"stream": None, "orders": None, "reference": "full", "sets": {"x": ["a", "b"], "y": ["a", "c"]}}}
-    found = rankings.of_config(frame.assign(n=frame["rep"].map({0: 10, 1: 20})), config).set_index("order")
+    ranking = {"stream": None, "orders": None, "reference": "full", "sets": {"x": ["a", "b"], "y": ["a", "c"]}}
+    settings = Settings.from_dict({"ranking": ranking})
+    found = rankings.of_settings(frame.assign(n=frame["rep"].map({0: 10, 1: 20})), settings).set_index("order")
     assert found["models"].tolist() == ["b < a", "a < c"] and found["successes"].tolist() == [1, 0]
     assert found.index.tolist() == ["x as on all rows", "y as on all rows"]
 
@@ -133,9 +135,9 @@ def test_the_models_of_a_set_have_an_order_of_their_own():
 )
 def test_a_wrong_ranking_is_one_sentence(ranking, says):
     with pytest.raises(BadInputError, match=says):
-        settings.checked_ranking(ranking, {"a", "b"})
+        Ranking.from_value(ranking).check_models({"a", "b"})
     with pytest.raises(BadInputError, match="at least two are needed"):
-        settings.checked_ranking({"reference": "l1"}, {"a"})
+        Ranking(reference="l1").check_models({"a"})
 
 
 def draw(problem, n=50, rep=3):
@@ -288,7 +290,7 @@ def test_the_order_on_all_rows_is_the_estimators_own(out, tmp_path):
     )
     assert sorted({(c.n, c.rep) for c in experiment.plan.cells if c.n == 400}) == [(400, 0)]
     experiment.compute(quiet=True)
-    (row,) = rankings.one_estimand(rankings.of_config(experiment.records(), experiment.config), experiment.config).to_dict(
+    (row,) = rankings.one_estimand(rankings.of_settings(experiment.records(), experiment.settings), experiment.settings).to_dict(
         "records"
     )
     assert row["models"] == "good < bad" and row["trials"] == 10 and row["successes"] >= 8 and row["n"] == 100

@@ -148,8 +148,7 @@ def test_table_and_figure_of_one_file():
     assert (band["low"] <= band["high"]).all() and band["fit"].between(0, 1).all()
     summary = rows.iloc[0]
     assert summary["brier"] == pytest.approx(summary["mcb"] - summary["dsc"] + summary["unc"])
-    config = {"figure": {"panels_per_row": 2, "size": [5.0, 6.0]}}
-    figure = reliability_plot.figure(panels(p, y, "classes", title="a file", resamples=20), config)
+    figure = reliability_plot.figure(panels(p, y, "classes", title="a file", resamples=20), 2, [5.0, 6.0])
     figure.draw_without_rendering()
     assert figure.get_size_inches().tolist() == [5.0, 6.0]
     assert sum(ax.get_visible() for ax in figure.axes) == 8  # four diagrams, four histograms

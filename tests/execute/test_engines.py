@@ -20,6 +20,7 @@ import pytest
 
 import harness
 from harness.commands.experiment import Experiment
+from harness.configure.addresses import check_address
 from harness.errors import BadInputError
 from harness.execute import engines
 from harness.records import schema
@@ -420,10 +421,10 @@ def test_addresses_are_checked():
         ("ray", [1, 2], "with engine=ray it is"),
     ):
         with pytest.raises(BadInputError) as refused:
-            engines.check({"engine": engine, "address": address})
+            check_address(engine, address)
         assert said in str(refused.value)
     for engine, address in (("dask", "head:8786"), ("dask", "tls://[::1]:1"), ("ray", "auto"), ("ray", "ray://a.b:10001")):
-        engines.check({"engine": engine, "address": address})
+        check_address(engine, address)
     with pytest.raises(BadInputError, match="engine=loky has none"):
         Experiment.of([*SMALL, "engine=loky", "address=head:8786"])
 

@@ -30,7 +30,7 @@ def test_tables_and_stamps_do_not_depend_on_the_processor(experiment, tmp_path):
     assert (frame["truth_error"].dropna() == 0.0).any()  # of truths by quadrature, about 1e-14
     contents, stamps = set(), set()
     for one in (frame, as_elsewhere(frame, rng), as_elsewhere(frame, rng)):
-        write_csv(tables.summary(one, experiment.shown_config()).drop(columns="cpu_seconds"), tmp_path / "a.csv")
+        write_csv(tables.summary(one, experiment.shown_settings()).drop(columns="cpu_seconds"), tmp_path / "a.csv")
         contents.add((tmp_path / "a.csv").read_bytes())
         stamps.add(experiment.stamp(one))
     assert len(contents) == len(stamps) == 1

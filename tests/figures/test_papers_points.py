@@ -1,10 +1,13 @@
 """The paper's own points in figures against n: which they are, where they stand, and what is said of them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
-from test_figures import config_of, rows
+from test_figures import rows, settings_of
 
+from harness.configure.figure import Labels
 from harness.evaluation import reproduction
 from harness.figures import papers_points, plots
 
@@ -26,8 +29,9 @@ def found():
 
 def of_paper(found, *compare, **more):
     labels = {"problem": {"p": "Sine"}, "estimator": {"a": "A", "b": "B"}}
-    config = config_of(found, estimand="l1")
-    return {**config, "item": "fig1", "paper": "somebody2026", "compare": list(compare), "labels": labels, "reasons": {}, **more}
+    settings = settings_of(found, estimand="l1")
+    given = {"item": "fig1", "paper": "somebody2026", "compare": list(compare), **more}
+    return replace(settings, labels=Labels(**labels), **given)
 
 
 def test_points_are_read_by_our_labels(found, tmp_path, monkeypatch):
@@ -37,7 +41,7 @@ def test_points_are_read_by_our_labels(found, tmp_path, monkeypatch):
     points = papers_points.against_n(found, of_paper(found, "fig1"), "l1")
     assert points[["problem", "n", "estimator", "value"]].values.tolist() == [["p", 100, "a", 0.05], ["p", 1000, "b", 0.04]]
     assert not len(papers_points.against_n(found, of_paper(found, "fig1"), "l2"))
-    assert not len(papers_points.against_n(found, of_paper(found, "fig1") | {"item": None}, "l1"))
+    assert not len(papers_points.against_n(found, of_paper(found, "fig1", item=None), "l1"))
 
 
 def test_single_runs_are_averaged_over_the_replications_that_we_have(found, tmp_path, monkeypatch):
@@ -67,9 +71,9 @@ def test_open_marks_in_the_colour_of_ours(found, tmp_path, monkeypatch, same):
 
 def test_the_true_value_is_drawn_once(found):
     """An estimator that bears the name of the truth is no series beside the line of the truth."""
-    config = config_of(found)
-    config["labels"]["estimator"] = {"b": reproduction.TRUTH}
-    texts = [text.get_text() for text in plots.convergence(found, config).legends[0].get_texts()]
+    settings = settings_of(found)
+    settings = replace(settings, labels=replace(settings.labels, estimator={"b": reproduction.TRUTH}))
+    texts = [text.get_text() for text in plots.convergence(found, settings).legends[0].get_texts()]
     assert texts == ["true value", "a"]
-    unknown = plots.convergence(found.assign(truth=np.nan), config)
+    unknown = plots.convergence(found.assign(truth=np.nan), settings)
     assert [text.get_text() for text in unknown.legends[0].get_texts()] == ["a", reproduction.TRUTH]

@@ -15,6 +15,8 @@ import harness
 from harness.commands.experiment import Experiment
 from harness.common.paths import EXPERIMENTS
 from harness.configure.compose import compose
+from harness.configure.figure import Labels
+from harness.configure.settings import Settings
 from harness.errors import BadInputError
 from harness.evaluation import missing, reproduction, tables
 from harness.evaluation.latex import latex
@@ -196,15 +198,13 @@ def test_reported_numbers_are_typed_and_unique():
 def test_every_reported_row_is_asked_of_an_experiment_that_can_answer():
     """The labels of experiment and reported numbers meet: no label of ours is missing from the paper's table, or the reverse."""
     for name in ("berta2026_fig1", "berta2026_fig3", "berta2026_fig1_legacy", "berta2026_fig3_legacy"):
-        config = compose([f"experiment={name}"])
-        reported = reproduction.reported(config["paper"], config["compare"])
-        ours = set(config["labels"]["estimator"].values()) | {reproduction.TRUTH} | set(config["reasons"])
+        settings = compose([f"experiment={name}"])
+        reported = reproduction.reported(settings.paper, settings.compare)
+        ours = set(settings.labels.estimator.values()) | {reproduction.TRUTH} | set(settings.reasons)
         assert set(reported["column"]) <= ours
         panels = set(reported["row"].str.replace(r", n = .*", "", regex=True))
-        assert panels == set(config["labels"]["problem"].values())
-        assert set(config["labels"]["problem"]) == set(config["problem"]) and set(config["labels"]["estimator"]) == set(
-            config["estimator"]
-        )
+        assert panels == set(settings.labels.problem.values())
+        assert set(settings.labels.problem) == set(settings.problem) and set(settings.labels.estimator) == set(settings.estimator)
 
 
 def test_paper_experiment_end_to_end_on_few_reps(out, cli):
@@ -236,8 +236,8 @@ def test_wide_table_has_the_papers_labels_and_says_what_is_missing(out):
     experiment = Experiment.of(["experiment=smoke", "n=[50,100]", "reps=2", "jobs=1"])
     experiment.compute(quiet=True)
     records = experiment.records()
-    config = {**experiment.config, "labels": {"problem": {"beta_calibrated": "Calibrated"}, "estimator": {"binned15": "ECE"}}}
-    wide = tables.wide(records, config)
+    settings = replace(experiment.settings, labels=Labels({"beta_calibrated": "Calibrated"}, {"binned15": "ECE"}))
+    wide = tables.wide(records, settings)
     assert list(wide.index.names) == ["problem", "notion", "n"]
     assert ("Calibrated", "binary", 50) in wide.index and "ECE" in wide.columns
     assert wide.loc[("dirichlet3_overconfident", "canonical", 100), "ECE"] == "skipped"
@@ -256,7 +256,7 @@ def test_wide_table_shows_bounds_as_bounds_and_intervals_by_their_ends(out):
     experiment = Experiment.of(["problem=[score_sine]", chosen, "n=[2000]", "reps=2", "jobs=1", "name=ends"])
     experiment.compute(quiet=True)
     records = experiment.records()
-    row = tables.wide(records, experiment.config).iloc[0]
+    row = tables.wide(records, experiment.settings).iloc[0]
     ends = records[records["estimator"].eq("certified_interval")][["low", "high"]].mean()
     assert row["certified_interval"] == f"[{ends['low']:.4f}, {ends['high']:.4f}]"
     assert row["bv_window"].startswith("≤ ") and row["lower_preq"].startswith("≥ ")
@@ -265,7 +265,7 @@ def test_wide_table_shows_bounds_as_bounds_and_intervals_by_their_ends(out):
 def test_convergence_figure_shows_estimates_errors_truth_and_labels(out):
     experiment = Experiment.of(["experiment=smoke", "problem=[beta_overconfident]", "reps=3", "jobs=1"])
     experiment.compute(quiet=True)
-    figure = plots.convergence(experiment.records(), experiment.config)
+    figure = plots.convergence(experiment.records(), experiment.settings)
     (ax,) = [a for a in figure.axes if a.get_visible()]
     assert ax.get_xscale() == "log" and "calibration error" in ax.get_ylabel() and "samples" in ax.get_xlabel()
     dashed = [line for line in ax.lines if line.get_linestyle() == "--"]
@@ -280,7 +280,7 @@ def test_convergence_figure_shows_estimates_errors_truth_and_labels(out):
 def test_single_n_gives_estimates_side_by_side(out):
     experiment = Experiment.of(["experiment=smoke", "n=100", "reps=3", "jobs=1"])
     experiment.compute(quiet=True)
-    figure = plots.overview(experiment.records(), experiment.config)
+    figure = plots.overview(experiment.records(), experiment.settings)
     first = figure.axes[0]
     assert [t.get_text() for t in first.get_yticklabels()][-1] == "binned15"
     assert first.get_xscale() == "linear"
@@ -332,7 +332,7 @@ def test_what_undefined_cells_say_is_whole_and_never_nan():
     long = "x" * 500
     assert missing.why_without(pd.Series({"status": "skipped", "reason": f"first\n{long}"})) == f"skipped: {long}"
     found = frame([np.nan] * 3, status="skipped").assign(reason=[long, long, None], estimator=["a", "b", "c"])
-    lines = missing.causes(missing.without_number(found), {"labels": {"estimator": {"a": "A"}}})
+    lines = missing.causes(missing.without_number(found), Settings.from_dict({"labels": {"estimator": {"a": "A"}}}))
     assert sorted(lines) == [("skipped", ["A", "b"], 2, long), ("skipped", ["c"], 1, "")]
 
 

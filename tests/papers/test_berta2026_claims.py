@@ -146,7 +146,7 @@ def test_counts_of_the_text(table):
 
 def test_every_claim_has_a_statistic_and_no_other(table):
     """Also without any record: then it says what is needed."""
-    config = compose(["experiment=berta2026_claims"])
+    settings = compose(["experiment=berta2026_claims"])
     parts = {"l1": 0.02, "l1_over": 0.0, "l1_under": 0.0}
     trees = [
         estimates({claims.TREES: error}, [claims.CENTRED, claims.MIXED], (5000,), estimand=name, experiment=claims.TABLE2)
@@ -159,12 +159,12 @@ def test_every_claim_has_a_statistic_and_no_other(table):
     three = {e: 0.02 for e in (claims.CV, claims.CELLS_15, claims.CELLS_30)}
     figures = [one, estimates(three, names, estimand="l2", experiment=claims.FIG3)]
     for records in (pd.concat([*figures, *trees, table], ignore_index=True), one.head(0).assign(seconds=np.nan)):
-        found = claims.statistics(records, config)
+        found = claims.statistics(records, settings)
         assert set(found) == set(CLAIMS["row"])
         untested = [name for name, s in found.items() if s.value != s.value]
         assert len(untested) == (0 if len(records) else len(found)) and all(found[name].why for name in untested)
         if len(records):
-            compared = reproduction.compare(claims.reproduced(records, config), "berta2026", config["compare"])
+            compared = reproduction.compare(claims.reproduced(records, settings), "berta2026", settings.compare)
             assert set(compared["verdict"]) <= {"holds", "fails", "undecided", "differs"}
 
 
@@ -174,9 +174,9 @@ def test_quotes_are_of_claims_with_a_place():
 
 def test_a_published_run_without_a_cell_of_ours_is_not_computed():
     """Nothing computed: every classifier of the experiment says so, those that need weights say that."""
-    config = compose(["experiment=berta2026_fig1_heavy_legacy"])
+    settings = compose(["experiment=berta2026_fig1_heavy_legacy"])
     lost = pd.DataFrame(columns=[*RECORD_COLUMNS, "truth", "truth_error"])
-    ours = legacy.reproduced(lost, config, "l1")
+    ours = legacy.reproduced(lost, settings, "l1")
     whys = ours.groupby("column")["why"].unique().map(list)
     assert whys["WS LGBM (CV)"] == [legacy.NOT_COMPUTED] and whys["TabICLv2 (CV)"] == [legacy.WEIGHTS]
     assert "Isotonic (CV)" not in whys

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -85,9 +86,9 @@ def test_every_experiment_composes_and_finds_its_reported_items():
     names = [name for name in ids("experiment") if name.startswith("ciosek2026_")]
     assert len(names) >= 16
     for name in names:
-        config = compose([f"experiment={name}"])
-        assert config["name"] == name and set(config["compare"]) <= set(REPORTED["item"]), name
-        assert importlib.import_module(f"experiments.{PAPER}.{config['item']}").render
+        settings = compose([f"experiment={name}"])
+        assert settings.name == name and set(settings.compare) <= set(REPORTED["item"]), name
+        assert importlib.import_module(f"experiments.{PAPER}.{settings.item}").render
 
 
 def test_items_on_the_same_numbers_share_their_cells():
@@ -144,19 +145,19 @@ def test_a_lower_bound_is_as_far_below_as_an_upper_one_above():
 
 
 def test_slopes_are_shown_beside_the_papers_range_and_not_judged_by_it():
-    config = configured("convergence")
+    settings = configured("convergence")
     assert [convergence.verdict(x, NW) for x in (-0.5, -0.406, -0.3, -0.2)] == ["steeper", "inside", "inside", "flatter"]
     assert convergence.verdict(-0.3, "bv_window") == "–" == convergence.verdict(np.nan, NW)
     frame = records(
         law(NW, -0.3) + law(NW, -0.4, problem="score_waves_perturbed") + law(NW, -0.9, problem="score_saturated_perturbed")
     )
-    found = reproduction.compare(convergence.reproduced(frame, config), PAPER, ["slopes"]).set_index(["row", "column"])
+    found = reproduction.compare(convergence.reproduced(frame, settings), PAPER, ["slopes"]).set_index(["row", "column"])
     assert found.loc[("NW", "slope, steepest"), "ours"] == pytest.approx(-0.4)  # the saturated one is not among the four
     assert found.loc[("NW", "slope, flattest"), "ours"] == pytest.approx(-0.3)
     assert set(found["verdict"]) == {"not reproducible here"} and found["reason"].notna().all()
-    rows = convergence.table(frame, config)
+    rows = convergence.table(frame, settings)
     assert rows.loc[("sine, perturbed", "NW, K folds, 1st order"), "verdict"] == "inside"
-    assert convergence.render(frame, config).axes
+    assert convergence.render(frame, settings).axes
 
 
 # claims
@@ -171,9 +172,9 @@ def test_every_claim_has_a_statistic_and_its_name():
     found = statistics([{"estimator": NW, "status": "undefined", "value": np.nan, "kind": None}], "ciosek2026_ece")
     assert set(found) == set(REPORTED.loc[REPORTED["item"].eq("claims"), "row"]) and len(found) >= 6
     assert sum(s.value == s.value for s in found.values()) == 2  # the derivatives need no records
-    config = configured("claims")
+    settings = configured("claims")
     text = (reproduction.EXPERIMENTS / PAPER / "NOTES.md").read_text()
-    assert "paper itself was not at hand" in text and set(config["compare"]) == {"claims"}
+    assert "paper itself was not at hand" in text and set(settings.compare) == {"claims"}
 
 
 def test_the_constants_of_the_perturbation_are_approached():
@@ -259,13 +260,13 @@ def test_the_decrease_of_the_auroc_is_claimed_of_the_largest():
 
 
 def test_a_derived_bound_is_tighter_only_if_it_is_on_every_sample_of_ten_thousand_or_more():
-    config = configured("tighter")
+    settings = configured("tighter")
 
     def verdict(at_1000, at_10000):
         values = {1000: at_1000, 10_000: at_10000}
         rows = [{"estimator": "bv_window", "n": n, "rep": i, "value": v} for n, vs in values.items() for i, v in enumerate(vs)]
         rows += [{"estimator": TV, "n": n, "rep": i, "value": 0.4} for n in values for i in range(2)]
-        return tighter.table(records(rows), config).loc[("sine, perturbed", "BV window / TV, K folds"), "verdict"]
+        return tighter.table(records(rows), settings).loc[("sine, perturbed", "BV window / TV, K folds"), "verdict"]
 
     assert verdict([0.5, 0.5], [0.2, 0.3]) == "tighter on all 2 samples"
     assert verdict([0.1, 0.1], [0.2, 0.4]) == "not on every sample of n = 10,000"
@@ -295,9 +296,9 @@ def test_the_growing_number_of_bins_is_the_cube_root_of_n():
     found = ece.estimates(frame)
     assert found[found["estimator"].eq(ece.GROWING)].set_index("n")["value"].to_dict() == {1000: 0.01, 100_000: 0.046}
     assert len(found[found["estimator"].eq(ece.FIXED)]) == 2
-    sizes = configured("ece")["n"]
+    sizes = configured("ece").n
     assert {round(n ** (1 / 3)) for n in sizes} == {
-        e["bins"] for k, e in configured("ece")["estimator"].items() if k.startswith("binned") and k != "binned15"
+        e["bins"] for k, e in configured("ece").estimator.items() if k.startswith("binned") and k != "binned15"
     }
 
 
@@ -314,11 +315,11 @@ def test_a_bound_fails_where_too_few_samples_hold_the_truth():
         for n, missed in ((1000, 1), (10_000, 8))
         for i in range(20)
     ]
-    config = configured("coverage")
-    found = coverage.table(records(rows), config).iloc[0]
+    settings = configured("coverage")
+    found = coverage.table(records(rows), settings).iloc[0]
     assert found["n = 1,000"] == "0.9500" and found["n = 10,000"] == "0.6000" and found["verdict"] == "fails at n = 10,000"
     assert found["closest margin"] == "-0.05000"
-    shown = [text.get_text() for text in coverage.render(records(rows), config).axes[1].texts]
+    shown = [text.get_text() for text in coverage.render(records(rows), settings).axes[1].texts]
     assert sorted(shown) == ["0.9500", "fails 0.6000"]
 
 
@@ -362,13 +363,13 @@ def test_a_missing_bias_term_loses_coverage_where_windows_erase_the_waves():
             name = "bv_window_wide" if window else "bv_window"
             row = {"problem": "score_square12", "estimator": name, "n": n, "rep": rep, "value": e.high, "truth": truth}
             rows.append({**row, "diagnostics": json.dumps(e.diagnostics)})
-    frame, config = records(rows), configured("ablations")
+    frame, settings = records(rows), configured("ablations")
     found = coverage_plot.without_terms(frame).set_index(["estimator", "variant"])["coverage"]
     assert found["bv_window_wide", FULL] == found["bv_window", FULL] == 1.0
     assert found["bv_window_wide", "without bias"] == 0.0
-    table = ablations.table(frame, config)
+    table = ablations.table(frame, settings)
     assert table.loc[("square12", "BV window, wide", "3,000", "0.95"), "detected"] == "bias"
-    assert ablations.render(frame, config).axes
+    assert ablations.render(frame, settings).axes
 
 
 def test_the_transfer_alone_is_recomputed_at_both_levels():
@@ -385,41 +386,41 @@ def test_the_transfer_alone_is_recomputed_at_both_levels():
 
 
 def test_the_study_sums_every_cell_once_and_gives_wall_clock_only_of_its_own_runs(tmp_path):
-    config = {**configured("study"), "out": str(tmp_path)}
+    settings = replace(configured("study"), out=str(tmp_path))
     frame = records([{"estimator": e, "n": n, "value": 0.5} for e in (NW, TV) for n in (1000, 10_000)])
-    table = study.table(frame, config)
+    table = study.table(frame, settings)
     assert (
         table.loc[("all of them, CPU seconds",), "all n"] == "4" and table.loc[("TV, K folds, CPU seconds",), "n = 1,000"] == "1"
     )
-    assert np.isnan(items.wall_clock(frame, config))
+    assert np.isnan(items.wall_clock(frame, settings))
     (tmp_path / "runs").mkdir()
     for name, expected in (("ciosek2026_convergence", np.nan), ("ciosek2026_study", 7.0)):
         run = {"config": {"name": name}, "state": "finished", "seconds": 7.0}
         (tmp_path / "runs" / "a.json").write_text(json.dumps(run))
-        assert items.wall_clock(frame, config) == pytest.approx(expected, nan_ok=True)
-    found = reproduction.compare(study.reproduced(frame, config), PAPER, ["study"]).iloc[0]
+        assert items.wall_clock(frame, settings) == pytest.approx(expected, nan_ok=True)
+    found = reproduction.compare(study.reproduced(frame, settings), PAPER, ["study"]).iloc[0]
     assert (found["reported"], found["ours"], found["verdict"]) == (240, 4.0, "not reproducible here")
-    assert study.render(frame, config).axes
+    assert study.render(frame, settings).axes
 
 
 def test_the_bound_stands_beside_the_shift_of_the_scores():
-    config = configured("bound")
+    settings = configured("bound")
     rows = [{"problem": p, "estimator": NW, "n": n, "rep": i, "value": 0.02, "truth": 0.0098}
-            for p in config["problem"] for n in (1000, 10_000_000) for i in range(2)]  # fmt: skip
-    for p in config["problem"]:
+            for p in settings.problem for n in (1000, 10_000_000) for i in range(2)]  # fmt: skip
+    for p in settings.problem:
         shift = MeanShift()(None, None, problem=harness.load_problem(p))["l1"]
         more = {"kind": "point", "diagnostics": json.dumps(shift.diagnostics)}
         rows.append({"problem": p, "estimator": bound.SHIFT, "value": shift.value, **more})
     frame = records(rows)
-    table = bound.table(frame, config)
+    table = bound.table(frame, settings)
     assert table.loc[("saturated, perturbed", "NW, K folds, 1st order"), ["E|S - S0|", "1.166 h"]].to_list() == [
         "0.0169",
         "0.0182",
     ]
-    found = reproduction.compare(bound.reproduced(frame, config), PAPER, ["bound"])
+    found = reproduction.compare(bound.reproduced(frame, settings), PAPER, ["bound"])
     ours = found.set_index("column")["ours"]
     assert ours["bound at h = 2^-6"].eq(0.02).all() and set(found["verdict"]) == {"not reproducible here"}
-    assert bound.render(frame, config).axes
+    assert bound.render(frame, settings).axes
 
 
 def test_the_samples_that_a_bound_needs_are_between_the_sizes_and_unknown_where_none_is_low_enough():
@@ -447,7 +448,7 @@ def test_nothing_to_draw_is_a_figure_that_says_so():
         "bound": bound,
     }
     for name, item in made.items():
-        config = configured(name)
-        assert item.render(empty, config).axes
-        assert len(reproduction.compare(item.reproduced(empty, config), PAPER, config["compare"]))
-        item.table(empty, config)
+        settings = configured(name)
+        assert item.render(empty, settings).axes
+        assert len(reproduction.compare(item.reproduced(empty, settings), PAPER, settings.compare))
+        item.table(empty, settings)

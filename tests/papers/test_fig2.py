@@ -1,5 +1,7 @@
 """Figure 2 and Table 2 of berta2026: over- and under-confidence, in closed form and through a small run."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,7 +19,7 @@ VALUES = {"l1_over": [0.12, 0.14], "l1_under": [-0.003, 0.001], "l1": [0.117, 0.
 
 
 @pytest.fixture(scope="module")
-def config():
+def settings():
     return compose(["experiment=berta2026_table2"])
 
 
@@ -35,9 +37,9 @@ def records(values=VALUES, estimator=FAITHFUL, n=5000, **more):
     return pd.DataFrame(rows, columns=[*RECORD_COLUMNS, "truth", "truth_error"])
 
 
-def test_table_2_clips_the_mean_beside_the_plain_one(config):
+def test_table_2_clips_the_mean_beside_the_plain_one(settings):
     """Under-confidence -0.003 and 0.001: mean -0.001 +- 0.002; the paper prints such means as 0.000."""
-    table = table2.table(records(), config)
+    table = table2.table(records(), settings)
     under = table.loc[("Over-confident", "under")]
     assert under["WS CatBoost"] == "-0.0010 ± 0.0020" and under["WS CatBoost, clipped"] == "0.000" == under["paper"]
     over = table.loc[("Over-confident", "over")]
@@ -45,12 +47,12 @@ def test_table_2_clips_the_mean_beside_the_plain_one(config):
     assert list(table.index) == [("Over-confident", part) for part in ("over", "under", "total")]
 
 
-def test_only_the_printed_table_is_compared_clipped(config):
-    asked = {**config, "compare": ["table2", "over_under"]}
+def test_only_the_printed_table_is_compared_clipped(settings):
+    asked = replace(settings, compare=["table2", "over_under"])
     ours = table2.reproduced(records(), asked).set_index(["item", "row", "column"])["value"]
     row, column = "Over-confident, under", "WS CatBoost"
     assert ours["table2", row, column] == 0.0 and ours["over_under", row, column] == pytest.approx(-0.001)
-    found = reproduction.compare(table2.reproduced(records(), asked), "berta2026", asked["compare"])
+    found = reproduction.compare(table2.reproduced(records(), asked), "berta2026", asked.compare)
     found = found.set_index(["item", "row", "column"])
     assert found.loc[("table2", row, column), ["verdict", "difference"]].to_list() == ["no test", 0.0]  # 0 against a printed 0
     unclipped = found.loc[("over_under", row, column)]
@@ -58,19 +60,19 @@ def test_only_the_printed_table_is_compared_clipped(config):
     assert found.loc[("over_under", "Over-confident, total", "True value"), "ours"] == 0.1287
 
 
-def test_another_estimator_or_sample_size_does_not_answer_for_the_paper(config):
-    ours = table2.reproduced(pd.concat([records(estimator=PLAIN), records(n=500)]), config)
-    found = reproduction.compare(ours, "berta2026", config["compare"])
+def test_another_estimator_or_sample_size_does_not_answer_for_the_paper(settings):
+    ours = table2.reproduced(pd.concat([records(estimator=PLAIN), records(n=500)]), settings)
+    found = reproduction.compare(ours, "berta2026", settings.compare)
     assert found.loc[found["column"].eq("WS CatBoost"), "ours"].isna().all()
     assert "WS CatBoost (our default)" in set(ours["column"])
 
 
-def test_a_cell_without_a_number_leaves_its_reason(config):
+def test_a_cell_without_a_number_leaves_its_reason(settings):
     lost = records({"l1": [np.nan]}, status="failed", reason="Traceback\nMemoryError: no").assign(estimand=None)
-    found = reproduction.compare(table2.reproduced(lost, config), "berta2026", config["compare"])
+    found = reproduction.compare(table2.reproduced(lost, settings), "berta2026", settings.compare)
     assert set(found.loc[found["row"].str.startswith("Over-conf"), "reason"].dropna()) >= {"failed: MemoryError: no"}
-    assert table2.table(lost, config)["WS CatBoost"].to_list() == ["failed"] * 3
-    assert table2.render(lost, config).axes
+    assert table2.table(lost, settings)["WS CatBoost"].to_list() == ["failed"] * 3
+    assert table2.render(lost, settings).axes
 
 
 def test_the_printed_table_is_the_authors_runs_clipped_and_rounded():
@@ -104,18 +106,18 @@ def test_true_parts_of_the_three_problems(name, over, under):
 def test_figure_2_draws_500_points_of_the_true_map_and_every_number_of_table_2(out):
     experiment = Experiment.of(["experiment=berta2026_fig2", "estimator=[variational_isotonic]", "n=500", "reps=3", "jobs=1"])
     experiment.compute(quiet=True)
-    figure = fig2.render(experiment.records(), experiment.config)
+    figure = fig2.render(experiment.records(), experiment.settings)
     above, below = figure.axes[:3], figure.axes[3:]
     assert [ax.get_title() for ax in above] == ["Over-confident", "Under-confident", "Both"]
     identity, points = above[1].lines
     f, c = points.get_data()
     problem = harness.load_problem("beta_underconfident_centred")
     key = experiment.plan.problems["beta_underconfident_centred"].key
-    assert list(f) == list(problem.sample(500, data_rng(experiment.config["seed"], key, 0))[0])  # those of replication 0
+    assert list(f) == list(problem.sample(500, data_rng(experiment.settings.seed, key, 0))[0])  # those of replication 0
     assert len(f) == 500 and list(identity.get_xdata()) == list(identity.get_ydata()) == [0, 1]
     np.testing.assert_allclose(c, f**4 / (f**4 + (1 - f) ** 4), atol=1e-12)  # sigma(4 logit f)
-    table = table2.numbers(experiment.records(), experiment.config)
-    for ax, problem in zip(below, experiment.config["problem"]):
+    table = table2.numbers(experiment.records(), experiment.settings)
+    for ax, problem in zip(below, experiment.settings.problem):
         drawn = [x for c in ax.containers if c.get_label() == "variational_isotonic" for x in c[0].get_xdata()]
         assert drawn == table.loc[table["problem"] == problem, "mean"].to_list()
     assert [t.get_text() for t in below[0].get_yticklabels()] == ["over", "under", "total"]

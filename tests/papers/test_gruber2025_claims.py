@@ -78,10 +78,10 @@ def test_misaligned_labels_show_in_the_ratio_to_aligned_ones():
 
 
 def test_every_claim_has_a_statistic_and_without_records_a_reason():
-    config = compose(["experiment=gruber2025_claims"])
+    settings = compose(["experiment=gruber2025_claims"])
     nothing = cells(("a", "none", 0.1, 0.1, {}))
-    made = own.statistics(nothing, config)
-    found = own.reproduced(nothing, config)
+    made = own.statistics(nothing, settings)
+    found = own.reproduced(nothing, settings)
     assert list(made) == found["row"].to_list() and len(made) >= 6
     judged = reproduction.compare(found, "gruber2025", ["claims"]).set_index("row")["verdict"]
     assert judged["kde is worst beyond the error bars"] == "fails" and judged["ukkr beats kkr in all results"] == "undecided"
@@ -89,16 +89,16 @@ def test_every_claim_has_a_statistic_and_without_records_a_reason():
 
 
 def test_conventions_are_read_from_the_ids():
-    names = compose(["experiment=gruber2025_as_published"])["estimator"]
+    names = compose(["experiment=gruber2025_as_published"]).estimator
     both = {conventions.base_and_step(name) for name in names}
     assert {base for base, _ in both} == set(conventions.BASES) and {step for _, step in both} == set(conventions.ORDER)
 
 
 def test_a_twin_shows_the_papers_networks_beside_its_own():
-    config = compose(["experiment=gruber2025_table6_offline"])
+    settings = compose(["experiment=gruber2025_table6_offline"])
     records = cells(*network("snacks_toplabel", ROOTS, ESTIMATES, own.PUBLISHED))
     records = records.assign(problem_key="snacks", estimator_parameters=json.dumps({"folds": 10}), truth=np.nan)
-    titles = [ax.get_title().splitlines()[0] for ax in risk_table.render(records, config).axes if ax.get_visible()]
+    titles = [ax.get_title().splitlines()[0] for ax in risk_table.render(records, settings).axes if ax.get_visible()]
     assert titles == ["Blood", "Derma", "OCT", "Snacks"]
-    made = risk_table.table(records, config)
+    made = risk_table.table(records, settings)
     assert made.loc[("Blood", "kde"), "paper"] == "0.96 ± 0.23" and made.loc[("Snacks", "kde"), "as published"] == "6.09 ± 0.10"

@@ -13,6 +13,7 @@ from harness import BadInputError
 from harness.commands.experiment import Experiment
 from harness.common.paths import EXPERIMENTS
 from harness.configure.compose import compose
+from harness.configure.settings import Settings
 from harness.estimators import SaturatedShare
 from harness.estimators.risk_curve import candidate, risk_name
 from harness.evaluation import reproduction
@@ -124,7 +125,9 @@ def test_figure_1_reads_between_the_candidates():
     """Linear in log theta: half way between two candidates the mean of their risks."""
     parts = [{"theta": 1.0, "risk": 1.0, "risk at 0.01": a, "risk at 100": 3.0} for a in (1.0, 2.0)]
     rows = {"status": "ok", "estimand": "l2_squared", "rep": [0, 1], "diagnostics": [json.dumps(p) for p in parts]}
-    found = fig1.reproduced(pd.DataFrame(rows), {"paper": "gruber2025", "compare": ["fig1_authors_code"]}).set_index("row")
+    found = fig1.reproduced(
+        pd.DataFrame(rows), Settings.from_dict({"paper": "gruber2025", "compare": ["fig1_authors_code"]})
+    ).set_index("row")
     at_one = found.loc["theta = 1"]
     assert at_one["value"] == pytest.approx((2.0 + 2.5) / 2) and at_one["error"] == pytest.approx(0.25) and at_one["reps"] == 2
 
@@ -137,7 +140,7 @@ NETWORK, ABSENT = "cifar10_densenet40_toplabel_gruber2025", "cifar10_lenet5_kull
 
 
 @pytest.fixture(scope="module")
-def config():
+def settings():
     return compose(["experiment=gruber2025_table1"])
 
 
@@ -156,17 +159,17 @@ def frame(*records):
     return made.astype({"truth": float, "truth_error": float})
 
 
-def test_the_labels_end_says_which_variant(config):
+def test_the_labels_end_says_which_variant(settings):
     assert tuned.base_and_kind("kde") == ("kde", "as published")
     assert tuned.base_and_kind("15 bins, corrected") == ("15 bins", "corrected")
     assert tuned.base_and_kind("kkr, own split") == ("kkr", "corrected, own split")
-    kinds = [tuned.base_and_kind(text) for text in config["labels"]["estimator"].values()]
+    kinds = [tuned.base_and_kind(text) for text in settings.labels.estimator.values()]
     assert {base for base, _ in kinds} == set(tuned.BASES) and len(set(kinds)) == len(kinds) == 15
 
 
-def test_only_the_published_variant_answers_for_the_paper_and_in_units_of_a_hundredth(config):
-    ours = risk_table.reproduced(frame(record(PUBLISHED), record(SAME, root_risk=0.06), record(OWN, root_risk=0.05)), config)
-    found = reproduction.compare(ours, "gruber2025", ["table1"], config["reasons"], (), same_draws_as_paper=True).set_index(
+def test_only_the_published_variant_answers_for_the_paper_and_in_units_of_a_hundredth(settings):
+    ours = risk_table.reproduced(frame(record(PUBLISHED), record(SAME, root_risk=0.06), record(OWN, root_risk=0.05)), settings)
+    found = reproduction.compare(ours, "gruber2025", ["table1"], settings.reasons, (), same_draws_as_paper=True).set_index(
         ["row", "column"]
     )
     kde = found.loc[("DenseNet-40", "kde")]
@@ -175,34 +178,34 @@ def test_only_the_published_variant_answers_for_the_paper_and_in_units_of_a_hund
     assert found["ours"].notna().sum() == 2
 
 
-def test_a_paired_number_that_differs_says_why(config):
-    ours = risk_table.reproduced(frame(record(PUBLISHED, root_risk=0.1374)), config)
-    found = reproduction.compare(ours, "gruber2025", ["table1"], config["reasons"], (), same_draws_as_paper=True).set_index(
+def test_a_paired_number_that_differs_says_why(settings):
+    ours = risk_table.reproduced(frame(record(PUBLISHED, root_risk=0.1374)), settings)
+    found = reproduction.compare(ours, "gruber2025", ["table1"], settings.reasons, (), same_draws_as_paper=True).set_index(
         ["row", "column"]
     )
-    assert found.loc[("DenseNet-40", "kde"), ["verdict", "reason"]].to_list() == ["differs", config["reasons"]["kde"]]
+    assert found.loc[("DenseNet-40", "kde"), ["verdict", "reason"]].to_list() == ["differs", settings.reasons["kde"]]
 
 
-def test_an_absent_file_is_the_reason_of_all_its_rows(config):
+def test_an_absent_file_is_the_reason_of_all_its_rows(settings):
     lost = record(PUBLISHED, problem=ABSENT, status="skipped", reason="no file x; fetch y")
-    found = reproduction.compare(risk_table.reproduced(frame(record(PUBLISHED), lost), config), "gruber2025", ["table1"])
+    found = reproduction.compare(risk_table.reproduced(frame(record(PUBLISHED), lost), settings), "gruber2025", ["table1"])
     lenet = found[found["row"].eq("LeNet-5") & found["column"].isin(["kde", "kde (standard error)"])]
     assert lenet["reason"].to_list() == ["skipped: no file x; fetch y"] * 2
     assert set(found.loc[found["ours"].isna(), "verdict"]) == {"not reproducible here"}
-    assert len(risk_table.render(frame(record(PUBLISHED), lost), config).axes) == 5
+    assert len(risk_table.render(frame(record(PUBLISHED), lost), settings).axes) == 5
 
 
 @pytest.mark.parametrize("module", [risk_table, estimates], ids=["risk_table", "estimates"])
 def test_without_any_file_the_papers_numbers_stand_alone(module):
-    config = compose([f"experiment=gruber2025_{'table2' if module is risk_table else 'fig2b'}"])
+    settings = compose([f"experiment=gruber2025_{'table2' if module is risk_table else 'fig2b'}"])
     nothing = frame(record(PUBLISHED, problem="cifar100_lenet5_kull_gruber2025", status="skipped", reason="no file x"))
     found = reproduction.compare(
-        module.reproduced(nothing, config), "gruber2025", config["compare"], {}, (), config["same_draws_as_paper"]
+        module.reproduced(nothing, settings), "gruber2025", settings.compare, {}, (), settings.same_draws_as_paper
     )
     assert len(found) and set(found["verdict"]) == {"not reproducible here"}
     assert "skipped: no file x" in set(found["reason"])
-    assert module.render(nothing, config).axes and list(module.table(nothing, config).columns) == ["paper"]
-    assert len(module.summary(nothing, config)) == 0
+    assert module.render(nothing, settings).axes and list(module.table(nothing, settings).columns) == ["paper"]
+    assert len(module.summary(nothing, settings)) == 0
 
 
 @pytest.mark.slow
@@ -214,18 +217,18 @@ def test_other_networks_are_shown_and_never_judged():
     assert set(found["reason"]) == {offline["reasons"]["other networks"]}
     names = set(REPORTED["row"])
     for experiment in (e for e in harness.list_experiments() if e.startswith("gruber2025_") and e.endswith("_offline")):
-        assert not names & set(compose([f"experiment={experiment}"])["labels"]["problem"].values()), experiment
+        assert not names & set(compose([f"experiment={experiment}"]).labels.problem.values()), experiment
 
 
 @pytest.mark.skipif(not os.environ.get("CALHARNESS_DATA"), reason="CALHARNESS_DATA, the folder of data files, is not set")
-def test_table_1_says_what_saturation_costs(config):
+def test_table_1_says_what_saturation_costs(settings):
     """5,599 of DenseNet-40's 10,000 confidences are exactly 1: the root risk without that factor is 13.70 (1 - 0.5599) = 6.03."""
     problem = harness.load_problem(NETWORK)
     p, y = harness.reduce(*problem.sample(10_000, np.random.default_rng(0)), "top_label")
     share = SaturatedShare()(p, y)["accuracy"]
     assert (share.value, share.diagnostics["saturated_share"]) == (pytest.approx(0.9242), 0.5599)
     saturated = {**record("saturated_share", **share.diagnostics), "estimand": "accuracy", "value": share.value}
-    table = risk_table.table(frame(record(PUBLISHED), record(SAME, root_risk=0.0609, root_risk_se=0.0012), saturated), config)
+    table = risk_table.table(frame(record(PUBLISHED), record(SAME, root_risk=0.0609, root_risk_se=0.0012), saturated), settings)
     kde = table.loc[("DenseNet-40", "kde")]
     assert (kde["paper"], kde["as published"], kde["corrected"]) == ("13.70 ± 0.27", "13.70 ± 0.27", "6.09 ± 0.12")
     assert (kde["q"], kde["1 / (1 - q)"], kde["as published × (1 - q)"]) == ("0.5599", "2.272", "6.03")
@@ -239,7 +242,7 @@ def test_table_1_digit_by_digit_on_the_published_files(out):
     asked = ["experiment=gruber2025_table1", networks, "estimator=[binned15_gruber2025,tuned_binned_gruber2025]", "jobs=1"]
     experiment = Experiment.of(asked)
     experiment.compute(quiet=True)
-    ours = risk_table.reproduced(experiment.records(), experiment.config)
+    ours = risk_table.reproduced(experiment.records(), experiment.settings)
     found = reproduction.compare(ours, "gruber2025", ["table1"], {}, (), same_draws_as_paper=True)
     mine = found[found["ours"].notna()]
     assert len(mine) == 8 and mine["verdict"].eq("identical").all()
@@ -258,34 +261,34 @@ def test_the_figures_read_the_same_cells_as_the_tables():
 
 def test_estimates_are_compared_in_their_own_unit_with_the_reading_error_alone():
     """kde of DenseNet-40 reads 0.14605 +- 0.00026: 0.146 is within error, and so are its folds no Monte Carlo error."""
-    config = compose(["experiment=gruber2025_fig2a"])
+    settings = compose(["experiment=gruber2025_fig2a"])
     records = frame(record(PUBLISHED))
-    found = reproduction.compare(estimates.reproduced(records, config), "gruber2025", ["fig2a"]).set_index(["row", "column"])
+    found = reproduction.compare(estimates.reproduced(records, settings), "gruber2025", ["fig2a"]).set_index(["row", "column"])
     kde = found.loc[("DenseNet-40", "kde")]
     assert (kde["verdict"], kde["error"], kde["plus_minus"]) == ("within error", 0.0, 0.00026)
     far = frame({**record(PUBLISHED), "value": 0.149})
-    found = reproduction.compare(estimates.reproduced(far, config), "gruber2025", ["fig2a"]).set_index(["row", "column"])
+    found = reproduction.compare(estimates.reproduced(far, settings), "gruber2025", ["fig2a"]).set_index(["row", "column"])
     assert found.loc[("DenseNet-40", "kde"), "verdict"] == "differs"
-    entry = estimates.table(records, config).loc[("DenseNet-40", "kde")]
+    entry = estimates.table(records, settings).loc[("DenseNet-40", "kde")]
     assert entry["as published"] == "0.1460 ± 0.0100" and entry["as published × √(1 - q)"] == f"{0.146 * 0.5**0.5:.4f}"
     higher = {**record(SAME), "value": 0.3}
-    axes = estimates.render(frame(record(PUBLISHED), higher), config).axes
+    axes = estimates.render(frame(record(PUBLISHED), higher), settings).axes
     assert len(axes) == 2 and axes[1].get_ylim()[0] == 0.0 and axes[1].get_ylim()[1] > 0.3  # no point of either panel is cut off
 
 
 def test_seconds_are_means_over_networks_and_never_judged():
-    config = compose(["experiment=gruber2025_fig3"])
+    settings = compose(["experiment=gruber2025_fig3"])
     names = ["tuned_binned_gruber2025", PUBLISHED, "tuned_kkr_gruber2025", "tuned_ukkr_gruber2025"]
     rows = [
         record(name, cpu=cpu, problem=p)
         for name in names
         for p, cpu in ((NETWORK, 2.0), ("cifar10_resnet110_toplabel_gruber2025", 4.0))
     ]
-    found = reproduction.compare(runtime.reproduced(frame(*rows), config), "gruber2025", ["fig3"]).set_index("row")
+    found = reproduction.compare(runtime.reproduced(frame(*rows), settings), "gruber2025", ["fig3"]).set_index("row")
     assert found.loc["kkr", "ours"] == 3.0 and found.loc["all of them", "ours"] == 12.0
-    assert set(found["verdict"]) == {"not reproducible here"} and config["reasons"]["seconds"] in set(found["reason"])
-    assert runtime.table(frame(*rows), config).loc["kde", "as published"].item() == "3"
-    assert runtime.render(frame(*rows), config).axes
+    assert set(found["verdict"]) == {"not reproducible here"} and settings.reasons["seconds"] in set(found["reason"])
+    assert runtime.table(frame(*rows), settings).loc["kde", "as published"].item() == "3"
+    assert runtime.render(frame(*rows), settings).axes
 
 
 # the reported numbers

@@ -64,8 +64,8 @@ def test_appendix_a_by_hand(p):
 
 def test_the_papers_line_for_ece_has_its_weights_exchanged():
     """Right at p = 1/2 alone; CKCE and JKCE are right everywhere."""
-    config = compose(["experiment=moskvichev2025_appendix_a"])
-    found = appendix_a.printed(config)
+    settings = compose(["experiment=moskvichev2025_appendix_a"])
+    found = appendix_a.printed(settings)
     for metric, right in (("CKCE", True), ("JKCE", True), ("ECE", False)):
         p, values = (found.loc[found["column"].eq(metric), name].to_numpy() for name in ("p", "value"))
         agree = np.isclose(values, [exact(at)[metric] for at in p])
@@ -123,11 +123,11 @@ LABELLED = ["fig1", "fig2", "fig2_sqhalf", "fig3", "fig3_offline", "fig4a"]
 
 @pytest.mark.parametrize("name", LABELLED)
 def test_every_column_is_asked_of_an_estimator_of_the_experiment(name):
-    config = compose([f"experiment=moskvichev2025_{name}"])
-    assert set(config["labels"]["estimator"]) == set(config["estimator"])
-    asked = set(reproduction.reported("moskvichev2025", config["compare"])["column"])
+    settings = compose([f"experiment=moskvichev2025_{name}"])
+    assert set(settings.labels.estimator) == set(settings.estimator)
+    asked = set(reproduction.reported("moskvichev2025", settings.compare)["column"])
     exact = {column for column in asked if column.startswith("CKCE, ridge ")} if name == "fig4a" else set()
-    assert asked <= set(config["labels"]["estimator"].values()) | set(config["reasons"]) | exact
+    assert asked <= set(settings.labels.estimator.values()) | set(settings.reasons) | exact
 
 
 def test_recomputed_numbers_say_that_they_are_not_the_papers():
@@ -166,7 +166,7 @@ def test_claims_on_trials_by_hand():
         for models in claims.SETS:
             rows += [record("fig3_offline", p, estimator, float(i), 10_000, 0) for i, p in enumerate(models)]
     records = pd.DataFrame(rows).drop_duplicates("key")
-    config = compose(["experiment=moskvichev2025_claims"])
+    settings = compose(["experiment=moskvichev2025_claims"])
     trials = claims.networks(records[records["experiment"].str.endswith("fig3_offline")])
     assert trials["CKCE ranks networks more consistently than JKCE"].value == 1.0
     assert trials["CKCE ranks networks more consistently than ECE"].value == 0.5
@@ -177,7 +177,7 @@ def test_claims_on_trials_by_hand():
     assert pairs["CKCE is more reliable than JKCE at small n"].value == 1.0
     assert pairs["CKCE is more reliable than ECE at small n"].value == 0.5
     assert pairs["All three metrics tell the pairs apart at large n"].value == 0.0  # the least of the metrics: JKCE
-    verdicts = claims.summary(records[records["experiment"].str.endswith("fig3_offline")], config).set_index("claim")["verdict"]
+    verdicts = claims.summary(records[records["experiment"].str.endswith("fig3_offline")], settings).set_index("claim")["verdict"]
     assert verdicts["CKCE ranks networks more consistently than JKCE"] == "holds"
     assert verdicts["CKCE ranks networks more consistently than ECE"] == "undecided"
     assert verdicts["CKCE stays constant under covariate shift"] == "not reproducible here"
@@ -243,8 +243,8 @@ def ask(name, *overrides):
     """What the item itself answers, also where a variation changes what its numbers are of, so that rows are not compared."""
     experiment = Experiment.of([f"experiment=moskvichev2025_{name}", "jobs=1", "engine=serial", *overrides])
     experiment.compute(quiet=True)
-    ours = importlib.import_module(f"experiments.moskvichev2025.{name}").reproduced(experiment.records(), experiment.config)
-    table = reproduction.compare(ours, "moskvichev2025", experiment.config["compare"], experiment.config["reasons"])
+    ours = importlib.import_module(f"experiments.moskvichev2025.{name}").reproduced(experiment.records(), experiment.settings)
+    table = reproduction.compare(ours, "moskvichev2025", experiment.settings.compare, experiment.settings.reasons)
     return table, reproduction.counts(table)
 
 

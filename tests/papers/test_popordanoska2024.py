@@ -1,6 +1,7 @@
 """Items of popordanoska2024: the reported numbers among themselves, the authors' unit, limits, single classes, and small runs."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from experiments.popordanoska2024.authors import IsotonicScaled
 from harness import BadInputError
 from harness.commands.experiment import Experiment
 from harness.configure.compose import compose
+from harness.configure.settings import Settings
 from harness.estimators import TruthOfVector
 from harness.estimators.base import apply
 from harness.estimators.kernel_limit import limits
@@ -207,17 +209,17 @@ def test_limits_close_in_on_the_truth_from_both_sides_as_the_bandwidth_falls():
 
 def test_the_law_is_c_over_n_about_the_limit():
     """Rows (n, mean) with mean = limit + 5 / n make n (mean - limit) = 5."""
-    config = compose([f"experiment={PAPER}_bias_rate"])
+    settings = compose([f"experiment={PAPER}_bias_rate"])
     name = "kde_direct_b01_popordanoska2024"
     problem = "simplex2_popordanoska2024"
     of = harness.load_problem(problem)
     limit = limits(of.truth_power, of.prediction_power, 0.01)["direct", "kl"]
     rows = [(problem, name, "kl", limit + 5 / n + d, n, r) for n in (100, 400) for r, d in enumerate((-0.001, 0.001))]
     rows += [(problem, "limit_direct_b01_popordanoska2024", "kl", limit, n, r) for n in (100, 400) for r in (0, 1)]
-    found = bias_rate.measured(records(rows), config)
+    found = bias_rate.measured(records(rows), settings)
     assert found["rate"].to_numpy() == pytest.approx([5.0, 5.0])
     assert found["rate_se"].to_numpy() == pytest.approx([0.1, 0.4])
-    ours = bias_rate.reproduced(records(rows), config).set_index(["row", "column"])["value"]
+    ours = bias_rate.reproduced(records(rows), settings).set_index(["row", "column"])["value"]
     assert ours["h = 0.01, n = 400", "Direct, KL"] == pytest.approx(limit + 5 / 400)
 
 
@@ -315,10 +317,10 @@ def test_absent_files_are_one_problem_with_a_reason():
 
 
 def test_ids_name_network_method_and_class():
-    config = {"labels": {"problem": {"cifar10/preresnet20": "CIFAR-10, PreResNet20"}, "estimator": {}}}
+    settings = Settings.from_dict({"labels": {"problem": {"cifar10/preresnet20": "CIFAR-10, PreResNet20"}}})
     ids = ["cifar10/preresnet20_seed5", "cifar10/preresnet20_seed5/isotonic_popordanoska2024", "cifar10_resnet50_temperature",
            "cifar10/preresnet20_seed5/test/class7"]  # fmt: skip
-    found = networks.recalibrated(pd.DataFrame({"problem": ids}), config).drop(columns="problem").to_numpy().tolist()
+    found = networks.recalibrated(pd.DataFrame({"problem": ids}), settings).drop(columns="problem").to_numpy().tolist()
     assert found == [
         ["CIFAR-10, PreResNet20", "none", "", -1], ["CIFAR-10, PreResNet20", "isotonic", networks.THEIRS, -1],
         ["cifar10_resnet50", "temperature", networks.OURS, -1], ["CIFAR-10, PreResNet20", "none", "", 7],
@@ -334,10 +336,10 @@ def paper_net(estimand, values, suffix="", estimator=RISK):
 
 def test_table_2_is_the_mean_over_seeds_and_its_change():
     """KL 0.02 and 0.04 before, 0.01 and 0.02 after: 3.00 +- 1.00 and 1.50 +- 0.50, minus 50 per cent."""
-    config = compose([f"experiment={PAPER}_table2"])
+    settings = compose([f"experiment={PAPER}_table2"])
     rows = paper_net("kl", (0.02, 0.04)) + paper_net("kl", (0.01, 0.02), "/temperature_popordanoska2024")
     rows += paper_net("kl", (0.5, 0.5), "/temperature") + paper_net("l2_squared", (0.01, 0.01))
-    table = table2.table(records(rows), config)
+    table = table2.table(records(rows), settings)
     name = "CE_KL, KDE via risk, h = 0.02"
     assert table.loc[("CIFAR-10, PreResNet20", "none", ""), name] == "3.00 ± 1.00"
     after = table.loc[("CIFAR-10, PreResNet20", "temperature", networks.THEIRS)]
@@ -346,7 +348,7 @@ def test_table_2_is_the_mean_over_seeds_and_its_change():
         and after["CE_KL, paper"] == "1.26 ± 0.02"
         and after["CE_KL change, paper"] == "-54 %"
     )
-    ours = table2.reproduced(records(rows), config)
+    ours = table2.reproduced(records(rows), settings)
     found = reproduction.compare(ours, PAPER, ["table2"]).set_index(["row", "column"])
     assert found.loc[("CIFAR-10, PreResNet20, none", "CE_KL"), "ours"] == pytest.approx(3.0)
     assert found.loc[("CIFAR-10, PreResNet20, temperature", "CE_KL change"), "ours"] == pytest.approx(-50.0)
@@ -355,48 +357,48 @@ def test_table_2_is_the_mean_over_seeds_and_its_change():
 
 
 def test_absent_networks_leave_the_printed_table_and_the_reason():
-    config = compose([f"experiment={PAPER}_table2"])
+    settings = compose([f"experiment={PAPER}_table2"])
     lost = records([("cifar10/absent", RISK, None, np.nan)], status="skipped", reason="there are no files", estimand=None)
-    table = table2.table(lost, config)
+    table = table2.table(lost, settings)
     assert len(table) == 36 and table.loc[("CIFAR-100, VGG16BN", "isotonic", networks.THEIRS), "CE_KL, paper"].startswith("0.9")
-    found = reproduction.compare(table2.reproduced(lost, config), PAPER, ["table2"])
+    found = reproduction.compare(table2.reproduced(lost, settings), PAPER, ["table2"])
     assert set(found["verdict"]) == {"not reproducible here"} and set(found["reason"]) == {"skipped: there are no files"}
-    assert table2.render(lost, config).axes
+    assert table2.render(lost, settings).axes
 
 
 def test_a_score_that_one_seed_lacks_is_no_mean():
-    config = compose([f"experiment={PAPER}_table4"])
+    settings = compose([f"experiment={PAPER}_table4"])
     fine = records(paper_net("logloss", (0.3, 0.3), "/isotonic_popordanoska2024", "logloss")[:1], notion="canonical")
     bad = paper_net("logloss", (0.3, np.inf), "/isotonic_popordanoska2024", "logloss")[1:]
     bad = records(bad, status="undefined", notion="canonical")
     row = ("CIFAR-10, PreResNet20", "isotonic", networks.THEIRS)
-    assert table4.table(pd.concat([fine, bad]), config).loc[row, "NLL"] == "undefined (1)"
+    assert table4.table(pd.concat([fine, bad]), settings).loc[row, "NLL"] == "undefined (1)"
     whole = pd.concat([fine, bad.assign(status="ok", value=0.5)])
-    assert table4.table(whole, config).loc[row, "NLL"] == "40.00 ± 10.00"
+    assert table4.table(whole, settings).loc[row, "NLL"] == "40.00 ± 10.00"
 
 
 def test_table_5_ranks_classes_and_measures_their_agreement():
     """KL 0.01, 0.03, 0.02 and L1 0.1, 0.3, 0.2 put the classes alike; squares 0.3, 0.1, 0.2 put them the other way round."""
-    config = compose([f"experiment={PAPER}_table5"])
+    settings = compose([f"experiment={PAPER}_table5"])
     values = {"kl": (0.01, 0.03, 0.02), "l2_squared": (0.3, 0.1, 0.2), "l1": (0.1, 0.3, 0.2)}
     of = {"kl": table5.KERNEL, "l2_squared": table5.KERNEL, "l1": table5.BINS}
     rows = [(f"cifar10/preresnet56_seed5/test/class{j}", of[s], s, v) for s, found in values.items() for j, v in enumerate(found)]
-    found = table5.measured(records(rows, notion="binary"), config)
+    found = table5.measured(records(rows, notion="binary"), settings)
     assert found[found["metric"].eq("CE_KL")]["mean"].to_list() == pytest.approx([1.0, 3.0, 2.0])
     assert found[found["metric"].eq("CE_2^2")]["mean"].to_list() == pytest.approx([300.0, 100.0, 200.0])  # x 1000, as published
     assert found[found["metric"].eq("CE_1")]["rank"].to_list() == [1, 3, 2]
     alike = rates.rank_agreement(found, "network", ["label_of_class"], "metric", "CE_KL").loc["PreResNet56"]
     assert alike["CE_1"] == pytest.approx(1.0) and alike["CE_2^2"] == pytest.approx(-1.0)
-    table = table5.table(records(rows, notion="binary"), config)
+    table = table5.table(records(rows, notion="binary"), settings)
     assert table.loc[("PreResNet56", "CE_KL"), "class 1"] == "3.00 (3)"
     assert table.loc[("PreResNet56", "CE_KL, paper"), "class 3"] == "4.28 (10)"
 
 
 def test_the_printed_orders_of_the_classes_are_alike():
     """The paper's claim, as rank correlations of its own numbers with CE_KL."""
-    config = compose([f"experiment={PAPER}_table5"])
+    settings = compose([f"experiment={PAPER}_table5"])
     nothing = records([("cifar10/absent/class0", RISK, None, np.nan)], status="skipped", reason="none", estimand=None)
-    table = table5.table(nothing, config)["ranks as CE_KL"].astype(float)
+    table = table5.table(nothing, settings)["ranks as CE_KL"].astype(float)
     assert len(table) == 6 and (table >= 0.94).all()
 
 
@@ -405,10 +407,10 @@ def test_the_printed_orders_of_the_classes_are_alike():
 
 def test_a_truth_that_is_the_last_estimate_leaves_no_bias():
     rows = [("net", RISK, s, v, n) for s in ("kl", "l2_squared") for n, v in ((100, 0.03), (10000, 0.02))]
-    config = {**compose([f"experiment={PAPER}_fig5"]), "reasons": {}}
-    found = fig5.measured(records(rows).assign(truth=np.nan), config).set_index(["estimand", "n"])["drift"]
+    settings = replace(compose([f"experiment={PAPER}_fig5"]), reasons={})
+    found = fig5.measured(records(rows).assign(truth=np.nan), settings).set_index(["estimand", "n"])["drift"]
     assert found["kl", 10000] == 0.0 and found["kl", 100] == pytest.approx(50.0)
-    ours = reproduction.compare(fig5.reproduced(records(rows).assign(truth=np.nan), config), PAPER, ["fig5"])
+    ours = reproduction.compare(fig5.reproduced(records(rows).assign(truth=np.nan), settings), PAPER, ["fig5"])
     assert ours["verdict"].to_list() == ["no test", "no test"]  # 0 against 0
 
 

@@ -7,11 +7,12 @@ import pytest
 from experiments.popordanoska2024 import claims as paper_claims
 from experiments.popordanoska2024 import fig6, networks
 from harness.configure.compose import compose
+from harness.configure.settings import Settings
 from harness.evaluation import claims, reproduction
 
 
 @pytest.fixture(scope="module")
-def config():
+def settings():
     return compose(["experiment=popordanoska2024_claims"])
 
 
@@ -22,18 +23,18 @@ def empty():
     )})  # fmt: skip
 
 
-def test_every_claim_has_a_statistic_and_none_without_records_a_number_of_ours(config):
-    found = paper_claims.statistics(empty(), config)
+def test_every_claim_has_a_statistic_and_none_without_records_a_number_of_ours(settings):
+    found = paper_claims.statistics(empty(), settings)
     rows = reproduction.reported("popordanoska2024", ["claims"])
     assert list(found) != [] and set(found) == set(rows["row"]) and len(rows) >= 6
     assert all(one.where == claims.PAPER or (np.isnan(one.value) and "has to run first" in one.why) for one in found.values())
-    judged = claims.judged(found, config).set_index("row")["verdict"]
+    judged = claims.judged(found, settings).set_index("row")["verdict"]
     assert judged["temperature is better in KL, printed"] == "fails" and judged["isotonic may harm KL"] == "holds"
 
 
-def test_statistics_of_the_printed_tables_by_hand(config):
+def test_statistics_of_the_printed_tables_by_hand(settings):
     """Eleven and twelve networks of twelve, five of six; losses .01, .04, .03, .10, .03, .01; the output .839 against .689."""
-    found = paper_claims.of_printed_tables(None, config) | paper_claims.of_printed_curves(None, config)
+    found = paper_claims.of_printed_tables(None, settings) | paper_claims.of_printed_curves(None, settings)
     assert found["temperature is better in KL, printed"].value == 11
     assert found["isotonic is better in squared L2, printed"].value == 12
     assert found["isotonic may harm KL"].value == 5
@@ -62,12 +63,12 @@ def test_a_change_is_a_mean_over_seeds_of_means_over_networks():
         base = f"digits/{net}_seed{seed}"
         rows += [(base, 0.10), (f"{base}/isotonic_popordanoska2024", 0.10 - by / 100), (f"{base}/isotonic", 0.0)]
     fine = pd.DataFrame(rows, columns=["problem", "value"]).assign(estimand="kl", key=lambda f: f["problem"])
-    fine = paper_claims.recalibrated(fine, {"labels": {}}, 100)
+    fine = paper_claims.recalibrated(fine, Settings.from_dict({}), 100)
     assert networks.OURS not in set(fine["variant"])
     found = paper_claims.change(fine, "kl", "digits", "none", "isotonic", "seed", "why", "table2_offline")
     assert (found.value, found.cells) == (pytest.approx(2.0), 2) and len(found.keys) == 8
 
 
-def test_changes_of_no_training_are_none(config):
-    mine, own = paper_claims.part(empty(), config, "fig6_offline")
+def test_changes_of_no_training_are_none(settings):
+    mine, own = paper_claims.part(empty(), settings, "fig6_offline")
     assert not len(fig6.changes(mine, own))

@@ -71,7 +71,7 @@ def test_accuracy_is_the_share_of_right_rows(nets, out):
     run = Experiment.of(["problem=[digits_snapshots_val]", "estimator=[accuracy]", "notion=[canonical,classwise]", "jobs=1"])
     run.compute(quiet=True)
     for notion in ("canonical", "classwise"):
-        found = networks.estimates(run.records(), run.config, notion)
+        found = networks.estimates(run.records(), run.settings, notion)
         assert found["value"].to_list() == [75.0] and found["epoch"].to_list() == [10.0]
 
 
@@ -85,16 +85,16 @@ def layers(values, seed=0, epoch=1, estimator=SPLIT):
 
 
 def test_sharpness_falls_if_no_layer_has_more_than_the_one_before():
-    config = compose(["experiment=popordanoska2024_fig3_offline"])
+    settings = compose(["experiment=popordanoska2024_fig3_offline"])
     rows = [*layers([0.8, 0.7, 0.7, 0.1]), *layers([0.8, 0.7, 0.71, 0.1], seed=1), *layers([0.1, 0.2, 0.1, 0.0], epoch=2)]
-    found = fig3.falling(networks.estimates(records(rows), config, "canonical"))
+    found = fig3.falling(networks.estimates(records(rows), settings, "canonical"))
     assert found.set_index(["seed", "epoch"])["falls"].to_dict() == {(0, 1): True, (1, 1): False, (0, 2): False}
 
 
 def test_the_output_does_not_count_and_a_network_without_a_layer_is_left_out():
-    config = compose(["experiment=popordanoska2024_fig3_offline"])
+    settings = compose(["experiment=popordanoska2024_fig3_offline"])
     rows = [*layers([0.4, 0.3, 0.2, 0.1, 0.9]), *layers([0.4, 0.3], seed=1)]
-    assert fig3.falling(networks.estimates(records(rows), config, "canonical"))["falls"].to_list() == [True]
+    assert fig3.falling(networks.estimates(records(rows), settings, "canonical"))["falls"].to_list() == [True]
 
 
 def lower_bound(p, y):
@@ -139,15 +139,15 @@ def test_figure_3_end_to_end(nets, out):
     )
     experiment.compute(quiet=True)
     found = experiment.records()
-    table = fig3.table(found, experiment.config)
+    table = fig3.table(found, experiment.settings)
     assert table.loc[("Dirichlet kernel (h = 0.005)", "5"), "accuracy"] == "62.5 ± 0.0"
     assert {column for column, _ in table.index} == {"Dirichlet kernel (h = 0.005)", BOUND_BY_NEIGHBOURS}
-    figure = fig3.render(found, experiment.config)
+    figure = fig3.render(found, experiment.settings)
     drawn = [ax for ax in figure.axes if ax.get_visible()]
     assert [ax.get_title() for ax in drawn] == ["test accuracy", "Dirichlet kernel (h = 0.005)", BOUND_BY_NEIGHBOURS]
     theirs = [line.get_linestyle() == ":" for line in drawn[1].lines]  # the paper's curves beside ours
     assert any(theirs) and not all(theirs)
-    compared = reproduction.compare(fig3.reproduced(found, experiment.config), "popordanoska2024", ["fig3"])
+    compared = reproduction.compare(fig3.reproduced(found, experiment.settings), "popordanoska2024", ["fig3"])
     mine = compared.set_index(["row", "column"]).loc[("L2 sharpness of layer 1, epoch 5", "Dirichlet kernel (h = 0.005)")]
     assert mine["ours"] > 0 and mine["verdict"] == "not reproducible here" and mine["reason"].startswith("other data")
     assert not compared["verdict"].isin(["differs", "identical"]).any()
@@ -158,11 +158,11 @@ def test_on_mnist_the_papers_curves_are_drawn_and_judged(nets, out):
     experiment = Experiment.of(["experiment=popordanoska2024_fig3", "jobs=1"])
     experiment.compute(quiet=True)
     found = experiment.records()
-    accuracy, sharpness, *_ = fig3.render(found, experiment.config).axes
+    accuracy, sharpness, *_ = fig3.render(found, experiment.settings).axes
     paper = [line for line in sharpness.lines if line.get_linestyle() == ":"]
     assert len(paper) == 4 and sum(line.get_linestyle() == ":" for line in accuracy.lines) == 1
     assert paper[0].get_ydata()[-1] == pytest.approx(0.786, abs=0.01)  # layer 1 at epoch 30
-    compared = reproduction.compare(fig3.reproduced(found, experiment.config), "popordanoska2024", ["fig3", "fig3_printed"])
+    compared = reproduction.compare(fig3.reproduced(found, experiment.settings), "popordanoska2024", ["fig3", "fig3_printed"])
     judged = compared[compared["ours"].notna() & compared["reported"].notna()]
     assert (
         set(judged["verdict"]) <= {"identical", "within error", "differs", "no test"} and len(judged) == 2 + 6 + 9
@@ -176,9 +176,9 @@ def test_on_mnist_the_papers_curves_are_drawn_and_judged(nets, out):
 
 def test_the_papers_one_run_is_judged_by_the_spread_of_runs():
     """Three networks with 0.2, 0.3 and 0.4: sd 0.1, one more run differs from their mean by 0.1 sqrt(1 + 1/3) or so."""
-    config = compose(["experiment=popordanoska2024_fig3"])
+    settings = compose(["experiment=popordanoska2024_fig3"])
     rows = [r for seed, v in enumerate((0.2, 0.3, 0.4)) for r in layers([v], seed)]
-    ours = fig3.reproduced(records(rows), config).set_index(["item", "row"])
+    ours = fig3.reproduced(records(rows), settings).set_index(["item", "row"])
     mine = ours.loc[("fig3", "L2 sharpness of layer 1, epoch 1")]
     assert mine["value"] == pytest.approx(0.3) and mine["error"] == pytest.approx(0.1 * np.sqrt(4 / 3)) and mine["reps"] == 3
     assert ours.loc[("fig3", "accuracy, epoch 3"), "why"].startswith("the files at hand do not hold it")
@@ -198,8 +198,8 @@ def over_training(seed, losses, errors):
 
 def test_changes_from_the_least_loss_to_the_end():
     """Losses .5 .3 .4 with errors .1 .2 .35: from epoch 2 on the loss rises by .1, the error by .15, the refinement by -.05."""
-    config = compose(["experiment=popordanoska2024_fig6_offline"])
-    found = fig6.changes(records(over_training(0, [0.5, 0.3, 0.4], [0.1, 0.2, 0.35])), config)
+    settings = compose(["experiment=popordanoska2024_fig6_offline"])
+    found = fig6.changes(records(over_training(0, [0.5, 0.3, 0.4], [0.1, 0.2, 0.35])), settings)
     assert all(len(keys) == len(set(keys)) > 0 for keys in found["keys"])
     found = found.drop(columns="keys").set_index("column")
     assert list(found.index) == ["Dirichlet kernel (as published)", "lower bound (temperature)"]
@@ -208,7 +208,7 @@ def test_changes_from_the_least_loss_to_the_end():
         np.testing.assert_allclose(found.loc[row].to_numpy(float), expected, atol=1e-12)
     table = fig6.table(
         records([*over_training(0, [0.5, 0.3, 0.4], [0.1, 0.2, 0.35]), *over_training(1, [0.5, 0.3, 0.6], [0.1, 0.2, 0.35])]),
-        config,
+        settings,
     )
     assert table.loc["Dirichlet kernel (as published)", "log-loss rises by"] == "0.2000 ± 0.1000"
 
@@ -231,8 +231,8 @@ def test_figure_6_end_to_end(nets, out):
     values = found.pivot_table(index="problem", columns=["estimator", "estimand"], values="value")
     split = values[SPLIT]["kl"] + values[SPLIT]["refinement_kl"]
     np.testing.assert_allclose(split, values["logloss"]["logloss"], atol=1e-10)
-    assert [ax.get_xscale() for ax in fig6.render(found, experiment.config).axes] == ["log"] * 4
-    ours = fig6.reproduced(found, experiment.config)
+    assert [ax.get_xscale() for ax in fig6.render(found, experiment.settings).axes] == ["log"] * 4
+    ours = fig6.reproduced(found, experiment.settings)
     assert len(ours.dropna(subset="value")) == 3 * 3 + 2 and ours["why"].str.startswith("other data").all()
 
 
@@ -246,7 +246,7 @@ def test_pareto_front_in_the_plane():
 
 
 def test_the_front_is_of_means_over_the_seeds():
-    config = compose(["experiment=popordanoska2024_fig7_offline"])
+    settings = compose(["experiment=popordanoska2024_fig7_offline"])
     errors = {10: (0.2, 0.4), 20: (0.1, 0.1), 30: (0.1, 0.3)}
     rows = [
         (f"digits_snapshots/net_seed{s}_epoch{e:04d}/val", "classwise", SPLIT, "kl", errors[e][s]) for e in errors for s in (0, 1)
@@ -256,15 +256,15 @@ def test_the_front_is_of_means_over_the_seeds():
         for e, right in ((10, 10), (20, 16), (30, 18))
         for s in (0, 1)
     ]
-    found = fig7.snapshots(records(rows), config).set_index("epoch")
+    found = fig7.snapshots(records(rows), settings).set_index("epoch")
     assert found["error"].to_dict() == {10: 47.5, 20: 17.5, 30: 7.5}
     np.testing.assert_allclose(found["ce"], [0.3, 0.1, 0.2])
     np.testing.assert_allclose(found["ce_se"], [0.1, 0.0, 0.1], atol=1e-12)
     assert found["front"].to_dict() == {10: False, 20: True, 30: True}
-    (ax,) = fig7.render(records(rows), config).axes
+    (ax,) = fig7.render(records(rows), settings).axes
     assert {t.get_text() for t in ax.texts} == {"20", "30", "outside: epoch 10"}
-    assert fig7.table(records(rows), config)["Pareto optimal"].to_list() == ["–", "yes", "yes"]
-    ours = fig7.reproduced(records(rows), config)
+    assert fig7.table(records(rows), settings)["Pareto optimal"].to_list() == ["–", "yes", "yes"]
+    ours = fig7.reproduced(records(rows), settings)
     assert ours["value"].to_list() == [2]
 
 
@@ -282,9 +282,9 @@ def test_wilson_interval(successes, n, low, high):
 def test_bins_are_open_below_and_closed_above():
     """0 and 0.1 in the first bin, just above 0.1 in the second, 1 in the last."""
     made = ReliabilityBins(bins=10)(np.array([0.0, 0.1, 0.1 + 1e-12, 1.0]), np.array([0, 1, 1, 1]))["l1"]
-    config = compose(["experiment=popordanoska2024_fig8_offline"])
+    settings = compose(["experiment=popordanoska2024_fig8_offline"])
     rows = [("digits/net_seed0/test", "classwise", fig8.DIAGRAM, "l1", made.value)]
-    found = fig8.bins(records(rows).assign(diagnostics=json.dumps(made.diagnostics)), config)
+    found = fig8.bins(records(rows).assign(diagnostics=json.dumps(made.diagnostics)), settings)
     assert found["bin"].to_list() == [0, 1, 9] and found["count"].to_list() == [2, 1, 1]
     assert found["share"].to_list() == [0.5, 1.0, 1.0] and found["mean"][0] == pytest.approx(0.05)
 
@@ -296,12 +296,12 @@ def test_l1_over_bins_is_that_of_the_binned_estimator(nets, out):
     experiment = Experiment.of(["experiment=popordanoska2024_fig8_offline", "jobs=1"])
     experiment.compute(quiet=True)
     found = experiment.records()
-    table = fig8.table(found, experiment.config)
+    table = fig8.table(found, experiment.settings)
     assert list(table.index.get_level_values("network")) == ["MLP 16"] * 10
     recorded = found.loc[found["estimand"].eq("l1") & found["estimator"].eq("binned15"), "value"].item()
     assert found.loc[found["estimator"].eq(fig8.DIAGRAM), "value"].item() == pytest.approx(recorded, abs=1e-12)
     assert np.mean(table["L1 error"].astype(float)) == pytest.approx(recorded, abs=1e-4)
-    figure = fig8.render(found, experiment.config)
+    figure = fig8.render(found, experiment.settings)
     assert [ax.get_title() for ax in figure.axes] == [f"MLP 16, class {j}" for j in range(10)]
 
 

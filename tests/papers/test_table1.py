@@ -1,6 +1,7 @@
 """Table 1 of berta2026: the aggregation in closed form, on frames of a few groups."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,16 +12,18 @@ from matplotlib.text import Text
 from experiments.berta2026 import aggregation, table1
 from experiments.berta2026.aggregation import group_means, mean_and_errors, shares_of_largest
 from harness.common.paths import CONF, EXPERIMENTS
+from harness.configure.figure import Labels
+from harness.configure.settings import Settings
 from harness.errors import BadInputError
 from harness.evaluation import reproduction
 from harness.records.schema import COLUMNS as RECORD_COLUMNS
 
 TS, ISO = "variational_temperature_berta2026", "variational_isotonic_berta2026"
 LABELS = {TS: "TS", ISO: "Isotonic", "variational_tabicl_berta2026": "TabICLv2", "mine": "Mine"}
-CONFIG = {
+SETTINGS = Settings.from_dict({
     "estimator": dict.fromkeys([TS, ISO]), "labels": {"problem": {}, "estimator": LABELS},
     "compare": ["table1", "table1_sensitivity"], "reasons": {table1.TIME: "other hardware"},
-}  # fmt: skip
+})  # fmt: skip
 
 
 def cell(task, estimator, status="ok", rep=0, n=1000, notion="binary", seconds=2.0, reason=None, **values):
@@ -146,7 +149,7 @@ def two_groups():
 
 def test_folds_and_replications_of_a_group_are_merged_and_then_divided_by_the_largest():
     """CatBoost_1 (two folds): TS 0.2, isotonic 0.1; LightGBM_1: 0.04 and 0.08. TS: (100 + 50) / 2, isotonic: (50 + 100) / 2."""
-    found = table1.summary(two_groups(), CONFIG)
+    found = table1.summary(two_groups(), SETTINGS)
     for name in ("TS", "Isotonic"):
         r = entry(found, name, "binary L1 (%)")
         assert (r["mean"], r["se"], r["groups"], r["clusters"]) == (pytest.approx(75), pytest.approx(25), 2, 1)
@@ -154,45 +157,45 @@ def test_folds_and_replications_of_a_group_are_merged_and_then_divided_by_the_la
     assert entry(found, "TS", "binary squared (%)")[["mean", "groups"]].to_list() == [100, 1]
     assert entry(found, "Isotonic", "binary squared (%)")["mean"] == pytest.approx(20)
     reps = records(*pair("a/0/M", (0.1, 0.1), (0.1, 0.1)), *pair("a/0/M", (0.3, 0.1), (0.1, 0.1), rep=1))
-    assert entry(table1.summary(reps, CONFIG), "Isotonic", "binary L1 (%)")["mean"] == pytest.approx(50)
+    assert entry(table1.summary(reps, SETTINGS), "Isotonic", "binary L1 (%)")["mean"] == pytest.approx(50)
 
 
 def test_folds_apart_are_groups_of_their_own():
     """Three groups: TS 100, 100, 50 %."""
-    r = entry(table1.summary(two_groups(), CONFIG), "TS", "binary L1 (%)", table1.APART)
+    r = entry(table1.summary(two_groups(), SETTINGS), "TS", "binary L1 (%)", table1.APART)
     assert r["groups"] == 3 and r["mean"] == pytest.approx(250 / 3)
 
 
 @pytest.mark.parametrize(("largest", "kept"), [(0.0199, 0), (0.02, 0), (0.0201, 1)])
 def test_groups_with_small_errors_are_left_out_of_the_squared_column_too(largest, kept):
     """The filter looks at the largest L1 (multiclass: L2) alone, however large the squared error is."""
-    found = table1.summary(records(*pair("a/0/M", (largest, 0.5), (0.001, 0.4))), CONFIG)
+    found = table1.summary(records(*pair("a/0/M", (largest, 0.5), (0.001, 0.4))), SETTINGS)
     assert entry(found, "TS", "binary L1 (%)")["groups"] == kept == entry(found, "TS", "binary squared (%)")["groups"]
     assert entry(found, "TS", table1.TIME)["groups"] == 1  # the seconds are over all groups
     both = [cell("a/0/M", e, notion="canonical", l1=0.5, l2=largest, l2_squared=0.4) for e in (TS, ISO)]
-    assert entry(table1.summary(records(*both), CONFIG), "TS", "multiclass L2 (%)")["groups"] == kept
+    assert entry(table1.summary(records(*both), SETTINGS), "TS", "multiclass L2 (%)")["groups"] == kept
 
 
 def test_the_mean_is_clipped_not_the_single_runs():
     """-0.1 and 0.2: the mean is 0.05, a quarter of 0.2; clipped runs would give 0.1. And a negative mean is 0 %."""
     task = "a/0/M"
     runs = records(*pair(task, (-0.1, 0.0), (0.2, 0.1)), *pair(task, (0.2, 0.0), (0.2, 0.1), rep=1))
-    assert entry(table1.summary(runs, CONFIG), "TS", "binary L1 (%)")["mean"] == pytest.approx(25)
-    assert entry(table1.summary(records(*pair(task, (-0.1, 0), (0.2, 1))), CONFIG), "TS", "binary L1 (%)")["mean"] == 0
+    assert entry(table1.summary(runs, SETTINGS), "TS", "binary L1 (%)")["mean"] == pytest.approx(25)
+    assert entry(table1.summary(records(*pair(task, (-0.1, 0), (0.2, 1))), SETTINGS), "TS", "binary L1 (%)")["mean"] == 0
 
 
 def test_tasks_of_at_most_300_samples_are_left_out():
     data = records(*pair("a/0/M", (0.1, 0.1), (0.2, 0.1), n=301), *pair("b/0/M", (0.2, 0.1), (0.1, 0.1), n=300))
-    r = entry(table1.summary(data, CONFIG), "TS", "binary L1 (%)")
+    r = entry(table1.summary(data, SETTINGS), "TS", "binary L1 (%)")
     assert r["mean"] == pytest.approx(50) and r["groups"] == 1
     with pytest.raises(BadInputError, match="more than 300"):
-        table1.summary(data[data["n"] == 300], CONFIG)
+        table1.summary(data[data["n"] == 300], SETTINGS)
 
 
 def test_seconds_are_of_a_cell_by_1000_samples():
     """2 s for 500 samples: 4; 9 s for 3,000: 3. One cell counts once, however many estimates it holds."""
     data = records(*pair("a/0/M", (0.1, 0.1), (0.2, 0.1), n=500), *pair("b/0/M", (0.1, 0.1), (0.2, 0.1), n=3000, seconds=9.0))
-    r = entry(table1.summary(data, CONFIG), "TS", table1.TIME)
+    r = entry(table1.summary(data, SETTINGS), "TS", table1.TIME)
     assert r["mean"] == pytest.approx(3.5) and r["se"] == pytest.approx(0.5) and r["groups"] == 2
 
 
@@ -202,68 +205,68 @@ def failed_once():
 
 
 def test_a_failed_cell_costs_its_classifier_that_group_and_the_count_says_so():
-    found = table1.summary(failed_once(), CONFIG)
+    found = table1.summary(failed_once(), SETTINGS)
     ts, iso = (entry(found, name, "binary L1 (%)") for name in ("TS", "Isotonic"))
     assert (ts["groups"], iso["groups"]) == (2, 1)
     assert ts["mean"] == pytest.approx(75) and iso["mean"] == pytest.approx(100)
-    wide = table1.table(failed_once(), CONFIG)
+    wide = table1.table(failed_once(), SETTINGS)
     assert wide.loc[(table1.PAPER, "Isotonic"), "groups"] == "1 / 1 / 0 / 0 / 1"
     assert wide.loc[(table1.PAPER, "TS"), "groups"] == "2 / 2 / 0 / 0 / 2"
 
 
 def test_a_classifier_without_any_number_is_a_row_of_dashes_with_its_reason():
-    config = {**CONFIG, "estimator": {**CONFIG["estimator"], "variational_tabicl_berta2026": None}}
+    settings = replace(SETTINGS, estimator={**SETTINGS.estimator, "variational_tabicl_berta2026": None})
     lost = cell("adult/0/CatBoost_1", "variational_tabicl_berta2026", status="skipped", reason="no weights")
     data = pd.concat([two_groups(), records(lost)], ignore_index=True)
-    wide = table1.table(data, config)
+    wide = table1.table(data, settings)
     row = wide.loc[(table1.PAPER, "TabICLv2")]
     assert row["binary L1 (%)"] == "–" and row["binary L1 (%), paper"] == "71.6 ± 1.7" and row["groups"] == "0 / 0 / 0 / 0 / 0"
     assert list(wide.loc[table1.PAPER].index)[-1] == "TabICLv2"  # after all that have numbers
-    compared = reproduction.compare(table1.reproduced(data, config), "berta2026", ["table1"]).set_index(["row", "column"])
+    compared = reproduction.compare(table1.reproduced(data, settings), "berta2026", ["table1"]).set_index(["row", "column"])
     assert compared.loc[("TabICLv2", "binary L1 (%)"), "reason"] == "skipped: no weights"
     # the others are left as they were: the missing one is not 0 and makes no maximum
-    assert entry(table1.summary(data, config), "TS", "binary L1 (%)")["mean"] == pytest.approx(75)
+    assert entry(table1.summary(data, settings), "TS", "binary L1 (%)")["mean"] == pytest.approx(75)
 
 
 def test_a_run_without_any_number_is_a_table_of_dashes_and_an_empty_figure():
     data = records(*(cell("a/0/M", e, status="skipped", reason="no file") for e in (TS, ISO)))
-    assert table1.table(data, CONFIG)["binary L1 (%)"].eq("–").all() and table1.render(data, CONFIG).axes
+    assert table1.table(data, SETTINGS)["binary L1 (%)"].eq("–").all() and table1.render(data, SETTINGS).axes
     assert compared(data).loc[("TS", "binary L1 (%)"), "reason"] == "skipped: no file"
 
 
 def test_rows_are_in_the_order_of_the_mean_of_the_four_percentages():
     data = records(*pair("a/0/M", (0.1, 0.1), (0.2, 0.3)))
-    assert list(table1.table(data, CONFIG).loc[table1.PAPER].index) == ["Isotonic", "TS"]
+    assert list(table1.table(data, SETTINGS).loc[table1.PAPER].index) == ["Isotonic", "TS"]
     data = records(*pair("a/0/M", (0.2, 0.3), (0.1, 0.1)))
-    assert list(table1.table(data, CONFIG).loc[table1.PAPER].index) == ["TS", "Isotonic"]
+    assert list(table1.table(data, SETTINGS).loc[table1.PAPER].index) == ["TS", "Isotonic"]
 
 
 def test_an_estimator_of_ones_own_takes_no_part_in_the_maximum():
     """Mine finds twice as much as TS: 200 %, and TS keeps its 100 %."""
-    config = {**CONFIG, "estimator": {**CONFIG["estimator"], "mine": None}}
+    settings = replace(SETTINGS, estimator={**SETTINGS.estimator, "mine": None})
     data = records(*pair("a/0/M", (0.2, 0.1), (0.1, 0.1)), cell("a/0/M", "mine", l1=0.4, l2_squared=0.1))
-    found = table1.summary(data, config)
+    found = table1.summary(data, settings)
     assert entry(found, "Mine", "binary L1 (%)")["mean"] == pytest.approx(200)
     assert entry(found, "TS", "binary L1 (%)")["mean"] == pytest.approx(100)
     with pytest.raises(BadInputError, match="no estimator of this run"):
-        table1.summary(records(cell("a/0/M", "mine", l1=0.4, l2_squared=0.1)), config)
+        table1.summary(records(cell("a/0/M", "mine", l1=0.4, l2_squared=0.1)), settings)
 
 
 def test_the_order_of_the_records_changes_nothing():
     data = pd.concat([two_groups(), failed_once().assign(key=lambda d: d["key"] + "x")], ignore_index=True)
     shuffled = data.sample(frac=1, random_state=3)
-    pd.testing.assert_frame_equal(table1.summary(data, CONFIG), table1.summary(shuffled, CONFIG))
+    pd.testing.assert_frame_equal(table1.summary(data, SETTINGS), table1.summary(shuffled, SETTINGS))
 
 
 def test_problems_that_are_no_tasks_are_refused():
     data = two_groups().assign(problem_parameters=json.dumps({"a": 0.5}))
     with pytest.raises(BadInputError, match="has no dataset, fold, config"):
-        table1.summary(data, CONFIG)
+        table1.summary(data, SETTINGS)
 
 
 def test_the_figure_shows_every_share_and_no_text_leaves_it():
     data = records(*two_groups_cells(), *pair("b/0/M", (0.1, 0.1), (0.2, 0.1), n=300))
-    figure = table1.render(data, CONFIG)
+    figure = table1.render(data, SETTINGS)
     figure.draw_without_rendering()
     first = figure.axes[0]
     drawn = {c.get_label(): [] for c in first.containers}
@@ -281,8 +284,8 @@ def test_the_figure_shows_every_share_and_no_text_leaves_it():
 # ---------------------------------------------------------------- paper against ours
 
 
-def compared(data, config=CONFIG):
-    found = reproduction.compare(table1.reproduced(data, config), "berta2026", config["compare"])
+def compared(data, settings=SETTINGS):
+    found = reproduction.compare(table1.reproduced(data, settings), "berta2026", settings.compare)
     return found.set_index(["row", "column"])
 
 
@@ -290,7 +293,7 @@ def test_ours_over_fewer_groups_or_other_data_is_shown_and_not_judged():
     row = compared(two_groups()).loc[("TS", "binary L1 (%)")]
     assert row["ours"] == pytest.approx(75) and row["verdict"] == "not reproducible here" and np.isnan(row["z"])
     assert "ours is over 2 groups, the paper's over 696" in row["reason"]
-    other = {**CONFIG, "reasons": {"binary L1 (%)": "other data"}}
+    other = replace(SETTINGS, reasons={"binary L1 (%)": "other data"})
     assert compared(two_groups(), other).loc[("TS", "binary L1 (%)"), "reason"] == "other data"
     row = compared(two_groups()).loc[("TS", table1.TIME)]
     assert row["ours"] == 2.0 and (row["verdict"], row["reason"]) == ("not reproducible here", "other hardware")
@@ -312,10 +315,15 @@ def test_every_reported_number_has_an_answer_of_ours(name):
     written = yaml.safe_load((CONF / "experiment" / f"{name}.yaml").read_text())
     estimators = written["defaults"][1]["override /estimator"]
     assert set(estimators) == set(written["labels"]["estimator"])
-    config = {**CONFIG, "estimator": dict.fromkeys(estimators), "labels": written["labels"], "reasons": written["reasons"]}
+    settings = replace(
+        SETTINGS,
+        estimator=dict.fromkeys(estimators),
+        labels=Labels({}, written["labels"]["estimator"]),
+        reasons=written["reasons"],
+    )
     lost = [cell("a/0/M", e, status="skipped", reason="no weights") for e in estimators[2:]]
     data = records(*(cell("a/0/M", e, l1=0.1, l2_squared=0.1) for e in estimators[:2]), *lost)
-    ours = table1.reproduced(data, config)
+    ours = table1.reproduced(data, settings)
     reported = reproduction.reported("berta2026", written["compare"])
     asked, answered = (set(zip(f["item"], f["row"], f["column"])) for f in (reported, ours))
     errors = {key for key in asked if key[2].endswith(reproduction.STANDARD_ERROR)}  # answered by the errors of our numbers
@@ -352,7 +360,7 @@ import numpy as np
 @dataclass(frozen=True)
 class Task:
     dataset: str
-    config: str
+    settings: str
     fold: int = 0
     classes: int = 2
 
@@ -442,19 +450,19 @@ def test_a_group_without_a_number_is_left_out_of_its_mean():
 def test_partitions_apart_are_the_tables_of_single_replications():
     """Replication 0: TS 100, isotonic 50 %; replication 1: 50 and 100 %. Mean 75, standard error 50 / sqrt(2) / sqrt(2)."""
     both = records(*pair("a/0/M", (0.2, 0.1), (0.1, 0.1)), *pair("a/0/M", (0.2, 0.1), (0.4, 0.1), rep=1))
-    found = table1.summary(both, CONFIG)
+    found = table1.summary(both, SETTINGS)
     for name in ("TS", "Isotonic"):
         r = entry(found, name, "binary L1 (%)", table1.PARTITIONS)
         assert (r["mean"], r["se"], r["groups"]) == (pytest.approx(75), pytest.approx(25), 2)
     assert entry(found, "TS", "binary L1 (%)")["mean"] == pytest.approx(80)  # 0.2 of the larger mean, 0.25
-    assert (table1.PARTITIONS, "TS") in table1.table(both, CONFIG).index
+    assert (table1.PARTITIONS, "TS") in table1.table(both, SETTINGS).index
 
 
 def test_there_are_none_where_a_task_lacks_a_partition():
-    assert table1.PARTITIONS not in set(table1.summary(two_groups(), CONFIG)["grouping"])
+    assert table1.PARTITIONS not in set(table1.summary(two_groups(), SETTINGS)["grouping"])
     uneven = records(*pair("a/0/M", (0.2, 0.1), (0.1, 0.1)), *pair("a/0/M", (0.2, 0.1), (0.4, 0.1), rep=1),
                      *pair("b/0/M", (0.2, 0.1), (0.1, 0.1)))  # fmt: skip
-    assert table1.PARTITIONS not in set(table1.summary(uneven, CONFIG)["grouping"])
+    assert table1.PARTITIONS not in set(table1.summary(uneven, SETTINGS)["grouping"])
 
 
 # ---------------------------------------------------------------- the authors' published runs
@@ -482,18 +490,18 @@ def test_every_number_of_table_1_comes_out_of_the_published_runs(published_frame
     from experiments.berta2026 import published
 
     experiment, frame = published_frame
-    config = experiment.shown_config()
-    ours = published.reproduced(frame, config)
-    compared = reproduction.compare(ours, "berta2026", config["compare"], same_draws_as_paper=True, records=frame)
+    settings = experiment.shown_settings()
+    ours = published.reproduced(frame, settings)
+    compared = reproduction.compare(ours, "berta2026", settings.compare, same_draws_as_paper=True, records=frame)
     printed = compared[compared["source"].eq("printed")]
     assert len(printed) == 100 and (printed["difference"].abs() <= 0.05 + 1e-9).all()
     no_worth = printed["verdict"].eq("no test")  # seconds of 0.0 and standard errors of 0.0 and 0.1 to one digit
     assert printed.loc[no_worth, "column"].str.startswith(table1.TIME).all() and no_worth.sum() == 6
     assert compared.loc[~compared.index.isin(printed.index[no_worth]), "verdict"].eq("identical").all()
     assert len(compared) == 430
-    ranks = published.summary(frame, config).query("grouping == @table1.PAPER").drop_duplicates("classifier")
+    ranks = published.summary(frame, settings).query("grouping == @table1.PAPER").drop_duplicates("classifier")
     assert ranks["classifier"].to_list() == table1.printed()["row"].drop_duplicates().to_list()  # the paper's order
     assert (ranks["rank_low"] <= ranks["rank"]).all() and (ranks["rank"] <= ranks["rank_high"]).all()
-    wide = published.table(frame, config)
+    wide = published.table(frame, settings)
     assert wide.loc[(table1.PAPER, "TabICLv2"), published.RANK].startswith("1 (1 to ")
-    assert set(published.render(frame, config).axes[-1].get_xticks()) == {1, 4, 7, 10}
+    assert set(published.render(frame, settings).axes[-1].get_xticks()) == {1, 4, 7, 10}

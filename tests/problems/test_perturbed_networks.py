@@ -213,18 +213,18 @@ def test_the_limit_is_judged_beyond_two_standard_errors():
 
 
 def test_table_figure_and_comparison(found):
-    config = compose(["experiment=ciosek2026_perturbation"])
-    table = item.table(found, config)
+    settings = compose(["experiment=ciosek2026_perturbation"])
+    table = item.table(found, settings)
     assert dict(zip(table.index.get_level_values("trained"), table["below 0.001 at 2^-6"]))["with the perturbation"] == "yes"
     assert set(table["below 0.001 at 2^-6"]) == {"–", "no", "yes"}
-    figure = item.render(found, config)
+    figure = item.render(found, settings)
     shown = [ax for ax in figure.axes if ax.get_visible()]
     assert [ax.get_title() for ax in shown] == [item.PANELS["cifar10"], item.PANELS["mlp"]]
     assert (figure.get_supxlabel(), figure.get_supylabel()) == ("width $h$ of the perturbation", "decrease of the AUROC")
     cifar, mlp = ({c.get_label(): c[0].get_xydata().tolist() for c in ax.containers} for ax in shown)
     assert cifar == {"net": [[2.0**-4, pytest.approx(0.1)]]}
     assert mlp["spambase"][0] == [2.0**-6, pytest.approx(0.0003)] and len(shown[1].containers) == 2  # with training and without
-    ours = item.reproduced(found, config)
+    ours = item.reproduced(found, settings)
     assert ours["why"].notna().all()  # nothing of ours is of the paper's own networks
     spam = ours[ours["row"].eq("Spam, BERT, h = 2^-6")].iloc[0]
     assert spam["value"] == pytest.approx(0.0003)
@@ -232,12 +232,12 @@ def test_table_figure_and_comparison(found):
 
 
 def test_an_item_without_predictions_says_so(found):
-    config = compose(["experiment=ciosek2026_perturbation"])
+    settings = compose(["experiment=ciosek2026_perturbation"])
     none = found.assign(status="skipped", reason="no files", value=np.nan, estimand=None)
-    (ax,) = item.render(none, config).axes
+    (ax,) = item.render(none, settings).axes
     assert [text.get_text() for text in ax.texts] == ["there are no predictions to draw; the page says how to get them"]
-    assert item.table(none, config).iloc[0, 0] == "none: there are no predictions"
-    assert item.reproduced(none, config)["value"].isna().all()
+    assert item.table(none, settings).iloc[0, 0] == "none: there are no predictions"
+    assert item.reproduced(none, settings)["value"].isna().all()
 
 
 def test_a_family_without_its_files_is_skipped_with_the_reason(monkeypatch, tmp_path):

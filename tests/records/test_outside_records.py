@@ -22,9 +22,9 @@ def small(monkeypatch):
 
     composed = variations.as_configured
 
-    def smaller(config):
-        found = composed(config)
-        return found | {"n": [100], "reps": 2} if found and config["experiment"] == "smoke" else found
+    def smaller(settings):
+        found = composed(settings)
+        return found | {"n": [100], "reps": 2} if found and settings.experiment == "smoke" else found
 
     monkeypatch.setattr(variations, "as_configured", smaller)
 
@@ -46,7 +46,7 @@ def test_an_experiment_has_the_records_of_others(tmp_path, small):
 def test_without_cells_of_its_own(tmp_path, small, capsys):
     """Neither problem nor estimator is needed, and `plan` counts the cells of the others."""
     only = Experiment.of(["records_of=[smoke]", f"out={tmp_path}"])
-    assert not only.plan.cells and only.plan.estimators == {} and only.config["estimator"] == {}
+    assert not only.plan.cells and only.plan.estimators == {} and only.settings.estimator == {}
     assert only.cells == {cell.key for cell in only.others[0].plan.cells}
     assert commands.main(["plan", "records_of=[smoke]", f"out={tmp_path}"]) == 0
     said = capsys.readouterr().out

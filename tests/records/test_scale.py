@@ -28,9 +28,9 @@ def planned(reps, *more):
 
 def peak_mb(reps, out, recorded_cells):
     """Largest memory of Python objects while a plan is made, its first cells are looked for, and it is cut into chunks."""
-    config = compose([*RUN, f"reps={reps}", "jobs=2"])
+    settings = compose([*RUN, f"reps={reps}", "jobs=2"])
     tracemalloc.start()
-    made = plan(config)
+    made = plan(settings)
     work = pending(made, out, recorded_cells)
     marked = list(islice(work.samples(), 1000))
     chunks = chunks_of(work.samples(), len(made.cells) // 2, Costs(made, out, []), 2)

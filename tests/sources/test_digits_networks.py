@@ -271,13 +271,13 @@ def test_the_working_folder_comes_before_the_data_folder_before_the_cache(tmp_pa
 
 def test_without_files_the_family_is_one_problem_that_is_skipped_with_the_way_to_get_them(tmp_path, monkeypatch, out):
     monkeypatch.chdir(tmp_path)
-    config = compose(["problem=[digits_snapshots_val,digits_snapshots_test]", "problem.digits_snapshots_val.folder=none",
+    settings = compose(["problem=[digits_snapshots_val,digits_snapshots_test]", "problem.digits_snapshots_val.folder=none",
                       "problem.digits_snapshots_test.folder=none", "estimator=[binned15,brier]", "notion=classwise"])  # fmt: skip
-    planned = plan(config)
+    planned = plan(settings)
     assert list(planned.problems) == ["digits_snapshots/absent/val", "digits_snapshots/absent/test"]
     assert len(planned.cells) == 4 == len(planned.skips)
     assert all("none/*.npz" in reason and "calharness data make digits_networks" in reason for reason in planned.skips.values())
-    assert len(plan({**config, "n": [100, 5000]}).skips) == 8
+    assert len(plan(replace(settings, n=[100, 5000])).skips) == 8
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 it."""
 
 import types
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -207,28 +208,28 @@ def test_levels_at_which_a_network_has_the_smaller_value():
             for network, ckce, skce in (("a", 1.0 + i, i), ("b", 2.0 + i, 1.0)):
                 problem = f"family/{network}_seed{seed}_brightness{percent:+d}"
                 values[problem, "ckce"], values[problem, "skce"] = ckce + 0.2 * seed, skce
-    config = compose(["experiment=moskvichev2025_fig4b_offline"])
-    config["labels"]["problem"] = {"a": "A", "b": "B"}
-    lines = item.measured(records(values), config)
+    composed = compose(["experiment=moskvichev2025_fig4b_offline"])
+    settings = replace(composed, labels=replace(composed.labels, problem={"a": "A", "b": "B"}))
+    lines = item.measured(records(values), settings)
     first = lines[lines["title"].eq("CKCE") & lines["network"].eq("A") & lines["percent"].eq(-50)].iloc[0]
     assert (first["mean"], first["reps"]) == (pytest.approx(1.1), 2) and first["se"] == pytest.approx(0.1)
-    table = item.table(records(values), config)
+    table = item.table(records(values), settings)
     assert table.loc[("CKCE", "A"), "smaller than the others at"] == "3 of 3"
     assert table.loc[("JKCE", "A"), "smaller than the others at"] == "1 of 3"
     assert table.loc[("CKCE", "A"), "largest / smallest"] == "2.82"  # 3.1 / 1.1
-    left, right = item.render(records(values), config).axes
+    left, right = item.render(records(values), settings).axes
     assert [ax.get_ylabel() for ax in (left, right)] == ["CKCE", "JKCE"]
     drawn = {c.get_label(): c[0].get_xydata().tolist() for c in left.containers}
     assert drawn["A"] == pytest.approx(np.array([[-50, 1.1], [0, 2.1], [50, 3.1]])) and set(drawn) == {"A", "B"}
-    ours = item.reproduced(records(values), config).set_index("column")["value"]
+    ours = item.reproduced(records(values), settings).set_index("column")["value"]
     assert ours.to_dict() == {"CKCE": 3}  # of JKCE the paper gives no number
 
 
 def test_without_predictions_the_item_says_so():
-    config = compose(["experiment=moskvichev2025_fig4b"])
+    settings = compose(["experiment=moskvichev2025_fig4b"])
     none = records({("imagenet_brightness/absent", "ckce"): np.nan}).assign(status="skipped", reason="no images", estimand=None)
-    assert item.table(none, config).iloc[0, 0] == "none: there are no predictions"
-    (ax,) = item.render(none, config).axes
+    assert item.table(none, settings).iloc[0, 0] == "none: there are no predictions"
+    (ax,) = item.render(none, settings).axes
     assert [text.get_text() for text in ax.texts] == ["there are no predictions to draw; the page says how to get them"]
-    ours = item.reproduced(none, config)
+    ours = item.reproduced(none, settings)
     assert ours["value"].isna().all() and ours["why"].str.contains("no images").all()

@@ -415,10 +415,10 @@ def test_workers_rebuild_members_from_their_configuration(out):
 
 
 def test_two_problems_of_one_id_are_refused(tiny):
-    config = compose(family(tiny))
-    config["problem"]["other"] = dict(config["problem"]["tabular_oof"])
+    settings = compose(family(tiny))
+    settings.problem["other"] = dict(settings.problem["tabular_oof"])
     with pytest.raises(BadInputError, match="problem 'amount/0/A_1' comes from two of tabular_oof, other"):
-        plan(config)
+        plan(settings)
 
 
 def test_without_the_repository_all_but_planning_works(cli, tmp_path, monkeypatch):

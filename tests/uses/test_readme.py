@@ -8,6 +8,7 @@ import pytest
 from printed import ROOT, blocks, run
 
 from harness.commands.run import COMMANDS
+from harness.configure.arena import Arena
 
 TEXT = (ROOT / "README.md").read_text()
 LATER = {} if "judge" in COMMANDS else {"results/readme/judge.png"}  # drawn from the page that `judge` writes
@@ -40,7 +41,7 @@ def test_the_notes_say_what_the_stored_records_give():
     from harness.pages import arena_data
 
     found = arena_data.read().settings
-    found = found[~found["family"].isin(arena.development_of({"arena": {"families": "arena"}})) & found["regret"].notna()]
+    found = found[~found["family"].isin(arena.development_of(Arena("arena"))) & found["regret"].notna()]
     notes = re.sub(r"\s+", " ", (ROOT / "harness/estimators/BEST_NOTES.md").read_text())
     for estimand in ("l1", "l2_squared"):
         part = found[found["estimand"].eq(estimand)]

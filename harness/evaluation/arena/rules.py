@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from harness.configure import catalogue, options
+from harness.configure.arena import Arena
 from harness.errors import BadInputError
 
 SETTING = ["family", "problem", "k", "notion", "n", "estimand"]
@@ -79,37 +80,38 @@ def family_of(families: Mapping[str, Iterable[str]]) -> dict[str, str]:
     return found
 
 
-def families_of(config: Mapping[str, Any]) -> dict[str, list[str]]:
-    """{family: [problem ids]} of a configuration, or of the experiment that its `arena.families` names.
+def families_of(arena: Arena | None) -> dict[str, list[str]]:
+    """{family: [problem ids]} of an arena, or of the experiment that its `families` names.
 
     Examples
     --------
-    >>> "beta_wavy" in families_of({"arena": {"families": "arena"}})["wavy"]
+    >>> "beta_wavy" in families_of(Arena("arena"))["wavy"]
     True
     """
-    given = _arena_of(config).get("families")
-    if not isinstance(given, dict):
+    whole = _whole(arena)
+    if whole is None or isinstance(whole.families, str):
         raise BadInputError("arena.families names an experiment without families; give {NAME: [problem ids]}.")
-    return {family: list(problems) for family, problems in given.items()}
+    return {family: list(problems) for family, problems in whole.families.items()}
 
 
-def development_of(config: Mapping[str, Any]) -> list[str]:
+def development_of(arena: Arena | None) -> list[str]:
     """The families on which this project's own estimators were developed; of the other ones nothing was looked at before.
 
     Examples
     --------
-    >>> development_of({"arena": {"families": "arena"}})[:2]
+    >>> development_of(Arena("arena"))[:2]
     ['power', 'fitted_images']
     """
-    return list(_arena_of(config).get("development") or [])
+    whole = _whole(arena)
+    return list(whole.development or []) if whole else []
 
 
-def _arena_of(config):
-    """The key `arena` of a configuration, or of the experiment that its `arena.families` names."""
-    given = config["arena"] or {}
-    named = given.get("families") or {}
-    if not isinstance(named, str):
-        return given
-    if named not in options.ids("experiment"):
-        raise BadInputError(f"arena.families is {named!r}, which is no experiment; `calharness list experiments` shows all.")
-    return catalogue.config("experiment", named).get("arena") or {}
+def _whole(arena: Arena | None) -> Arena | None:
+    """Return the arena itself, or that of the experiment which its `families` names."""
+    if arena is None or not isinstance(arena.families, str):
+        return arena
+    if arena.families not in options.ids("experiment"):
+        raise BadInputError(
+            f"arena.families is {arena.families!r}, which is no experiment; `calharness list experiments` shows all."
+        )
+    return Arena.from_value(catalogue.config("experiment", arena.families).get("arena"))
