@@ -14,7 +14,7 @@ import pandas as pd
 from harness.commands.experiment import Experiment
 from harness.configure.compose import compose
 from harness.evaluation import arena, arena_seeds
-from harness.pages.arena_tables import near
+from harness.evaluation.arena_content import near
 from harness.records import baseline
 
 ESTIMATORS = (

@@ -21,12 +21,12 @@ from harness.judging.findings import (
     HowFar,
     Interval,
     Judged,
-    Judgement,
     PairedDifference,
     Region,
     Versus,
     Where,
 )
+from harness.judging.judgement import Judgement
 
 NASTY = (
     "<script>alert(1)</script>", "$x_1$", "100 % & more", r"$\frac{1}{", "a very long name of a class " * 6, "مرحبا بالعالم",

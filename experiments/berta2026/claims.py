@@ -16,6 +16,7 @@ from experiments.berta2026 import aggregation, table1
 from harness.configure.settings import Settings
 from harness.evaluation import claims, items
 from harness.evaluation.claims import Statistic, absolute
+from harness.figures import claims_plot
 
 CV, IN_SAMPLE, TREES = "variational_isotonic_berta2026", "variational_isotonic_insample", "variational_catboost_ws_berta2026"
 ECE, CELLS_15, CELLS_30 = "binned15_mass", "kmeans15", "kmeans30"
@@ -41,7 +42,7 @@ def statistics(records, settings) -> dict[str, Statistic]:
 
 
 def render(records, settings):
-    return claims.figure(statistics(records, settings), settings)
+    return claims_plot.figure(statistics(records, settings), settings)
 
 
 def table(records, settings):

@@ -9,6 +9,7 @@ import numpy as np
 
 from experiments.ciosek2026 import bound, convergence, ece, perturbation
 from harness.evaluation import claims, items, rates
+from harness.figures import claims_plot
 
 NW, TV, LIP = PAPERS = ("nw_kfold_first_order", "tv_kfold", "lip_bkt")
 NAMES = {NW: "NW", TV: "TV", LIP: "Lip+Bkt"}
@@ -55,7 +56,7 @@ def statistics(records, settings) -> dict[str, claims.Statistic]:
 
 
 def render(records, settings):
-    return claims.figure(statistics(records, settings), settings)
+    return claims_plot.figure(statistics(records, settings), settings)
 
 
 def table(records, settings):

@@ -13,6 +13,7 @@ from experiments.gruber2025 import fig1
 from experiments.gruber2025.risk_curve_plot import curves
 from experiments.gruber2025.tuned import BASES
 from harness.evaluation import claims, items, reproduction
+from harness.figures import claims_plot
 
 IDS = ("binned15", "tuned_binned", "tuned_kde", "tuned_kkr", "tuned_ukkr")  # as BASES
 PUBLISHED = {f"{name}_gruber2025": base for name, base in zip(IDS, BASES)}
@@ -57,7 +58,7 @@ def statistics(records, settings) -> dict[str, claims.Statistic]:
 
 
 def render(records, settings):
-    return claims.figure(statistics(records, settings), settings)
+    return claims_plot.figure(statistics(records, settings), settings)
 
 
 def table(records, settings):

@@ -12,6 +12,7 @@ import pandas as pd
 from experiments.moskvichev2025 import appendix_a, fig4a, fig4b
 from harness.evaluation import claims, items, rankings
 from harness.evaluation.claims import OURS, PAPER
+from harness.figures import claims_plot
 
 METRICS = {"ckce": "ckce", "skce": "skce", "simplex_ece": "l1"}  # {estimator: its estimand}
 NAMES = {"ckce": "CKCE", "skce": "JKCE", "simplex_ece": "ECE"}
@@ -230,7 +231,7 @@ def own_cells(records):
 
 
 def render(records, settings):
-    return claims.figure(statistics(records, settings), settings)
+    return claims_plot.figure(statistics(records, settings), settings)
 
 
 def table(records, settings):

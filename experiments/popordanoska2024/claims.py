@@ -14,6 +14,7 @@ from experiments.popordanoska2024.fig2 import BINNED, DIRECT, RISK
 from harness.configure.figure import NO_LABELS
 from harness.evaluation import claims, items, rates, reproduction
 from harness.evaluation.claims import OURS, PAPER
+from harness.figures import claims_plot
 
 PAPER_ID = "popordanoska2024"
 SETS = {"digits": "digits/", "CIFAR-10": "cifar10_"}  # how the ids of networks at hand begin
@@ -28,7 +29,7 @@ def statistics(records, settings):
 
 
 def render(records, settings):
-    return claims.figure(statistics(records, settings), settings)
+    return claims_plot.figure(statistics(records, settings), settings)
 
 
 def table(records, settings):

@@ -435,8 +435,9 @@ def _by_reason(absent: dict[str, str]) -> dict[str, list[str]]:
 
 def _against_all(name, frame, held, asked, folder, plan, broken, notes) -> Verdict:
     """The verdict on an estimator."""
-    from harness.evaluation import arena
-    from harness.pages import verdict as words
+    from harness.evaluation import arena, comparison
+    from harness.figures import comparison_plot
+    from harness.pages import comparison as words
 
     others = [one for one in frame["estimator"].unique() if one != name and arena.is_published(one)]
     table = arena.settings(frame, held.families, held.classes, others)
@@ -448,7 +449,7 @@ def _against_all(name, frame, held, asked, folder, plan, broken, notes) -> Verdi
         raise BadInputError(f"{name} gave no point estimate whose truth is known{why}")
     shared = ["problem", "notion", "n", "estimand"]
     table = table.merge(mine[shared], on=shared)
-    cells, families = words.groups(table, name), words.groups(table, name, ["family"])
+    cells, families = comparison.groups(table, name), comparison.groups(table, name, ["family"])
     reps = int(mine["reps"].max())
     said = words.sentences(table, cells, name, reps)
     board = arena.leaderboard(table, resamples=200)
@@ -462,7 +463,8 @@ def _against_all(name, frame, held, asked, folder, plan, broken, notes) -> Verdi
     own = table[table["estimator"].eq(name)].drop(columns=["errors", "lost"])
     frames = {"": families, "_cells": cells, "_settings": own}
     files = words.save(
-        folder / name, f"{name} in the arena", words.figure(cells, board, name), words.family_table(families, cells, name),
+        folder / name, f"{name} in the arena", comparison_plot.figure(cells, board, name),
+        words.family_table(families, cells, name),
         frames, said, notes=notes, lists=lists, rules=words.RULES_OF_GROUPS, contract=broken, limits=asked.limits,
     )  # fmt: skip
     return Verdict(name, table, said, files, {}, broken, notes)
@@ -474,21 +476,23 @@ def _estimands_by_kind(settings: pd.DataFrame) -> dict[str, str]:
 
 def _on_a_problem(name, frame, held, asked, folder, plan, broken, notes) -> Verdict:
     """The verdict on a problem: which estimators are right there."""
-    from harness.evaluation import arena
-    from harness.pages import verdict as words
+    from harness.evaluation import arena, comparison
+    from harness.figures import comparison_plot
+    from harness.pages import comparison as words
     from harness.problems.base import ProblemSpec
 
     classes = {pid: ProblemSpec.of(one.object).classes for pid, one in plan.problems.items()}
     wanted = list(asked.estimand) or [one for one in arena.MAIN if one in set(frame["estimand"])]
     table = arena.settings(frame[frame["estimand"].isin(wanted) | frame["estimand"].isna()], {}, classes)
-    judged = words.best_of(table)
+    judged = comparison.best_of(table)
     if not len(judged):
         raise BadInputError(f"no estimator gave a number of {', '.join(wanted) or 'l1'} on {name} whose truth is known.")
     said = words.problem_sentences(judged, name, int(judged["reps"].max()))
     frames = {"": judged.drop(columns=["errors", "lost"]), "_settings": table.drop(columns=["errors", "lost"])}
     notes = [*notes, f"The estimators are those of the arena whose cells take at most {CHEAP:g} CPU seconds at its largest n."]
     files = words.save(
-        folder / name, f"The arena's estimators on {name}", words.problem_figure(judged, name), words.problem_table(judged, name),
+        folder / name, f"The arena's estimators on {name}", comparison_plot.problem_figure(judged, name),
+        words.problem_table(judged, name),
         frames, said, notes=notes, lists=[], rules=words.RULES_OF_A_PROBLEM, contract=broken, limits=asked.limits,
     )  # fmt: skip
     return Verdict(name, table, said, files, {}, broken, notes)

@@ -292,7 +292,7 @@ class Experiment:
         """Draw and write everything people look at; returns the files, the page last, the number of rows by source and verdict,
         and sentences on what the reader should know. Nothing is drawn, and nothing overwritten, where there is no number."""
         from harness.evaluation import reproduction, tables
-        from harness.figures import figure_files, plots
+        from harness.figures import figure_files
         from harness.pages import arena_page
         from harness.pages import page as report
 
@@ -331,9 +331,7 @@ class Experiment:
             for _, _, drawn in diagrams:
                 files += drawn
             page = self.folder / f"{self.stem}.html"
-            small = None if self.is_sweep else plots.for_phones(self._draws(), shown, settings)
-            narrow = None if small is None else figure_files.svg_of(small)
-            files.append(report.save(self, frame, files, wide, compared, page, self._caption(figure), diagrams, narrow))
+            files.append(report.save(self, frame, files, wide, compared, page, self._caption(figure), diagrams))
         return files, reproduction.counts_by_source(compared) if compared is not None else {}, notes
 
     def swept(self) -> dict[str, list[str]]:
@@ -428,7 +426,7 @@ class Experiment:
         from harness.common.writing import whole_file
         from harness.evaluation import reliability
         from harness.evaluation.selection import label
-        from harness.figures import figure_files
+        from harness.figures import figure_files, reliability_plot
 
         which, settings = self.settings.reliability, self.shown_settings()
         if which == "none" or self.paper or settings.ranking:
@@ -444,7 +442,9 @@ class Experiment:
             panels = reliability.panels(p, y, which, notion=notion, classes=spec.names)
             own = f"_{re.sub('[^A-Za-z0-9.=-]+', '_', name).strip('_')}" if len(held) > 1 else ""
             stem = self.folder / f"{self.stem}_reliability{own}"
-            files = figure_files.save(reliability.figure(panels, settings), stem, settings)
+            files = figure_files.save(
+                reliability_plot.figure(panels, settings.figure.panels_per_row, settings.figure.size), stem, settings
+            )
             table = stem.with_name(f"{stem.name}.csv")
             with whole_file(table) as temporary:
                 reliability.table_of(panels).to_csv(temporary, index=False)

@@ -13,7 +13,8 @@ from harness.common.escaping import unescaped
 from harness.errors import BadInputError, guess
 
 if TYPE_CHECKING:
-    from harness.judging.findings import Judged, Judgement
+    from harness.judging.findings import Judged
+    from harness.judging.judgement import Judgement
     from harness.judging.thresholds import Threshold
 
 READER = (

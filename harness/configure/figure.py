@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from harness.configure import rules
@@ -41,7 +41,6 @@ class Figure:
     )
     dpi: float | None = option(rules.number(30, 1200, "200 is usual"))
     font: float | None = option(rules.number(4, 30, "null is 8 points"))
-    narrow: bool = field(default=False, kw_only=True)  # no option: drawn for a phone
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Figure:

@@ -153,7 +153,7 @@ class Settings:
         values = {name: getattr(self, name) for name in OPTIONS}
         for name in ("labels", "figure", "ranking", "arena"):
             if values[name] is not None:
-                nested = {key: value for key, value in vars(values[name]).items() if key != "narrow"}
+                nested = vars(values[name])
                 values[name] = {key: value for key, value in nested.items() if value is not None or key not in OMITTED_WHEN_NULL}
         return values
 

@@ -109,7 +109,7 @@ def placed(settings: Settings, values: dict[str, Any]) -> Settings:
 
 def words(paths: Iterable[str]) -> dict[str, str]:
     """{path: its last word}, or as many last words as tell the paths apart: bins, or binned15.bins and kmeans15.bins; and from
-    the columns of harness.evaluate, beside which they stand."""
+    the columns of harness.evaluation, beside which they stand."""
     paths = list(dict.fromkeys(paths))
     found = {}
     for path in paths:

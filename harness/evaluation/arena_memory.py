@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from harness.common.paths import CHECKOUT
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FILE = "memory.csv"
 KEYS = ["estimator", "notion", "n", "k"]
@@ -26,8 +24,6 @@ WORDS = (
 def read(folder: Path) -> pd.DataFrame:
     """The measured table of a results folder, else that of the checkout: estimator, notion, n, k, peak_mb, method, reason (why
     there is no value); without rows where there is none."""
-    import pandas as pd
-
     for path in (folder / FILE, *([CHECKOUT / "results" / "arena" / FILE] if CHECKOUT else [])):
         if path.is_file():
             return pd.read_csv(path, keep_default_na=False, na_values={"peak_mb": [""]})

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
-from harness.evaluation import arena, rates
-
-if TYPE_CHECKING:
-    import pandas as pd
+from harness.evaluation import arena, intervals, rates
 
 OWN = ("best", "best_fast", "best_lower")
 HALVES = ("development", "test")
@@ -48,8 +45,6 @@ def halves(settings: pd.DataFrame, development: Sequence[str], **bootstrap) -> p
         regret, low, high, worst, worst_at, share, rank, and meets_mean and meets_worst, whether regret <= 1.15 and worst <= 1.6.
         Halves without any setting have no row; an own estimator that was not run, or gives bounds alone there, has none either.
     """
-    import pandas as pd
-
     rows = []
     for half in HALVES:
         part = settings[settings["family"].isin(development).to_numpy() == (half == "development")]
@@ -84,17 +79,13 @@ def coverage(frame: pd.DataFrame, families: dict, development: Sequence[str]) ->
         its standard error se, least = level - 3 sqrt(level (1 - level) / samples), passes (coverage >= least), and relative,
         the geometric mean over problems of width / max(truth, floor). Where the truth is unknown, nothing counts.
     """
-    import pandas as pd
-
-    from harness.figures import interval_plot
-
     own = frame[frame["estimator"].map(is_own).astype(bool) & frame["estimand"].isin(arena.MAIN)]
     own = own[own["problem"].isin({problem for members in families.values() for problem in members})]  # others are of no half
     columns = [
         "notion", "estimand", "estimator", "family", "half", "level", "sides", "samples", "coverage", "se", "least", "passes",
         "relative",
     ]  # fmt: skip
-    fine = interval_plot.intervals(own, families) if len(own) else own
+    fine = intervals.intervals(own, families) if len(own) else own
     if not len(fine):
         return pd.DataFrame(columns=columns)
     fine = fine.drop_duplicates(["key", "estimand"])
@@ -102,7 +93,7 @@ def coverage(frame: pd.DataFrame, families: dict, development: Sequence[str]) ->
     for (notion, estimand, estimator, family), part in fine.groupby(["notion", "estimand", "estimator", "family"], sort=True):
         level, samples, share = part["level"].iloc[0], len(part), part["covered"].mean()
         least = float(rates.least_coverage(level, samples))
-        wide = part.groupby("problem")["relative"].mean().clip(lower=interval_plot.LEAST_WIDTH)
+        wide = part.groupby("problem")["relative"].mean().clip(lower=intervals.LEAST_WIDTH)
         rows.append({
             "notion": notion, "estimand": estimand, "estimator": estimator, "family": family,
             "half": half_of(family, development), "level": level, "sides": part["sides"].iloc[0], "samples": samples,

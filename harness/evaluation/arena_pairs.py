@@ -9,16 +9,15 @@ as a smooth ECE, is judged by the order of the true l1.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from scipy import stats
 
 from harness.evaluation import arena
 from harness.evaluation.rankings import wilson
 from harness.math.estimands import OF_OUTCOMES
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 EXPERIMENT = "arena_pairs"
 FAMILY = "pairs"
@@ -52,8 +51,6 @@ def trials(settings: pd.DataFrame, streams: Mapping[str, str]) -> pd.DataFrame:
         stream, notion and `by` with the smaller margins, without the middle one; else `far`), the numbers of trials and of those
         won, and of_rep, the array over replications: 1 won, 0 lost, NaN where the pair was not run.
     """
-    import pandas as pd
-
     part = settings[settings["problem"].isin(streams) & settings["kind"].isin(arena.POINTS)]
     part = part[~part["estimand"].isin(("p_value", *OF_OUTCOMES))]  # what depends on the labels alone orders no models
     part = part.assign(stream=[streams[name] for name in part["problem"]])
@@ -106,9 +103,6 @@ def shares(table: pd.DataFrame) -> pd.DataFrame:
         the replications are independent, so that it is share -+ t sd / sqrt(R) of the R shares of the replications; where all of
         these are equal, Wilson's interval of R trials. Also the range of the margins.
     """
-    import pandas as pd
-    from scipy import stats
-
     rows = []
     for key, part in table.groupby([*KEYS, "half"], sort=True):
         of_rep = np.stack(part["of_rep"].to_numpy())

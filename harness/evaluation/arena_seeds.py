@@ -7,14 +7,13 @@ and the best of a leaderboard against every other. The first run makes them; the
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from harness.common.paths import CHECKOUT
 from harness.errors import BadInputError
 from harness.evaluation import arena
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FILE = "seeds.csv"
 GROUPS = (("n", "k"), ("n",), ("family", "n", "k"))
@@ -42,8 +41,6 @@ def statements(first: pd.DataFrame, second: pd.DataFrame, resamples: int = 1000,
         family, n, k, the two estimators, the ratio of their RMSEs and the verdict on the first, and both again in the second run;
         and problems, how many the runs have.
     """
-    import pandas as pd
-
     parts = [dict(list(run[run["regret"].notna()].groupby(["notion", "estimand"]))) for run in (first, second)]
     boards = arena.leaderboard(first, resamples=0)
     leaders = {
@@ -101,8 +98,6 @@ def summary(table: pd.DataFrame) -> dict[str, Any]:
 
 def read(folder: Path) -> dict[str, Any] | None:
     """`summary` of the table of a results folder, else of the checkout's; None where there is none."""
-    import pandas as pd
-
     for path in (folder / FILE, *([CHECKOUT / "results" / "arena" / FILE] if CHECKOUT else [])):
         if path.is_file():
             table = pd.read_csv(path)

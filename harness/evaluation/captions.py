@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.evaluation.selection import OWN_RANDOMNESS
+from harness.evaluation.selection import OWN_RANDOMNESS, has_bounds
 from harness.evaluation.summary import are_of
-from harness.figures.marks import has_bounds
 
 
 def of_figure(table, settings, drawn: str) -> str:

@@ -12,36 +12,31 @@ statistics are, by the names of the claims, and is an item of the functions here
         return {"ECE overestimates": claims.of_mean(over, found["key"], claims.OURS, "one problem, 40 replications")}
 
     def render(records, settings):
-        return claims.figure(statistics(records, settings), settings)
+        return claims_plot.figure(statistics(records, settings), settings)
 
-and in the same way table, summary and reproduced. The verdicts are those of harness.evaluation.reproduction: a claim holds where
-the whole interval is on the claimed side, fails where it is on the other, and is undecided otherwise. The interval is as good
-as what it is made of: values that share draws or rows are no independent values, and are averaged before they come here.
+and in the same way claims.table, claims.summary and claims.reproduced; harness.figures.claims_plot draws.
+The verdicts are those of harness.evaluation.reproduction: a claim holds where the whole interval is on the claimed side, fails
+where it is on the other, and is undecided otherwise. The interval is as good as what it is made of: values that share draws
+or rows are no independent values, and are averaged before they come here.
 """
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+from scipy.stats import beta, norm, t
 
+from harness.common.wording import format_significant
 from harness.configure.settings import Settings
 from harness.errors import BadInputError, guess
 from harness.evaluation import reproduction
 from harness.evaluation.selection import DASH
-from harness.figures.style import COLOURS, WIDTH, figure_settings, font_scale, nothing, pale, pyplot
 
 LEVEL = 0.99  # of all intervals, two-sided
 PAPER, OURS = "the paper's data", "ours"
-LOOKS = {
-    "holds": {"color": COLOURS[2], "marker": "o"},
-    "fails": {"color": COLOURS[1], "marker": "X"},
-    "undecided": {"color": "0.4", "marker": "D", "markerfacecolor": "white"},
-}
-SYMBOLS = {"holds": "●", "fails": "✖", "undecided": "◇"}  # the markers as texts
 SAID_SIDES = {"above": ">", "below": "<"}
 ANSWER = ["item", "row", "column", "value", "error", "reps", "low", "high", "where", "why", "keys"]
 
@@ -118,8 +113,6 @@ def of_mean(values: Iterable[float], keys: Iterable, where: str, why: str | None
     >>> of_mean([1.0, 2.0, 3.0], (), OURS)
     Statistic(value=2.0, low=-3.730..., high=7.730..., where='ours', keys=(), why=None, cells=3)
     """
-    from scipy.stats import t
-
     held = np.asarray(list(values), dtype=float)
     held = held[~np.isnan(held)]
     if not len(held):
@@ -152,8 +145,6 @@ def of_share(successes: int, trials: int, keys: Iterable, where: str, why: str |
     >>> of_share(10, 10, (), OURS)
     Statistic(value=1.0, low=0.5887..., high=1.0, where='ours', keys=(), why=None, cells=10)
     """
-    from scipy.stats import beta
-
     successes, trials = int(successes), int(trials)
     if not 0 <= successes <= trials:
         raise BadInputError(f"successes is {successes} of {trials} trials; 0 to {trials} are possible.")
@@ -167,8 +158,6 @@ def of_share(successes: int, trials: int, keys: Iterable, where: str, why: str |
 
 def exact(value: float, error: float, keys: Iterable, where: str, why: str | None = None, level: float = LEVEL) -> Statistic:
     """A number with a known standard error, and the interval of the normal law; error 0 for an exact number."""
-    from scipy.stats import norm
-
     if not (error >= 0 and value == value):
         raise BadInputError(f"the number is {value} +- {error}; a number and an error of 0 or more are needed.")
     half = norm.ppf((1 + level) / 2) * error
@@ -209,8 +198,6 @@ def of_estimate(
     >>> of_estimate(2.0, 1.0 / 3**0.5, 3, (), OURS)  # as of_mean([1.0, 2.0, 3.0], (), OURS)
     Statistic(value=2.0, low=-3.730..., high=7.730..., where='ours', keys=(), why=None, cells=3)
     """
-    from scipy.stats import norm, t
-
     law = norm if reps is None or reps != reps else t(reps - 1) if reps > 1 else None
     half = np.inf if law is None else law.ppf((1 + level) / 2) * error
     return Statistic(value, value - half, value + half, where, keys, why, None if law is norm else int(reps))
@@ -301,8 +288,8 @@ def table(statistics: Mapping[str, Statistic], settings: Settings) -> pd.DataFra
         rows[r.row] = {
             "the paper says": f"“{r.quote}”" + (f" ({r.place})" if isinstance(r.place, str) else ""),
             "statistic": r.column,
-            "claimed": f"{SAID_SIDES[r.unit]} {_number(r.reported, 6)}",
-            "found, with its 99 % interval": _found(r) or DASH,
+            "claimed": f"{SAID_SIDES[r.unit]} {format_significant(r.reported, 6)}",
+            "found, with its 99 % interval": found_text(r) or DASH,
             "verdict": r.verdict,
             "on": r.where if isinstance(r.where, str) else DASH,
             "compared": r.reason if isinstance(r.reason, str) else DASH,
@@ -311,110 +298,16 @@ def table(statistics: Mapping[str, Statistic], settings: Settings) -> pd.DataFra
     return made.rename_axis(columns="claims: each a statistic and the side of a threshold on which it has to be")
 
 
-def _found(r):
+def found_text(r) -> str:
+    """The statistic of a row with its interval; nothing where there is none."""
     if r.ours != r.ours:
         return ""
     digits = _digits(r)
-    ends = "" if r.low == r.high else f" [{_number(r.low, digits)}, {_number(r.high, digits)}]"
-    return _number(r.ours, digits) + ends
+    ends = "" if r.low == r.high else f" [{format_significant(r.low, digits)}, {format_significant(r.high, digits)}]"
+    return format_significant(r.ours, digits) + ends
 
 
 def _digits(r):
     """Significant digits, three or as many more as it takes to see on which side of the threshold value and interval are."""
     numbers = [x for x in (r.ours, r.low, r.high) if np.isfinite(x) and x != r.reported]
     return next((d for d in range(3, 13) if all(float(f"{x:.{d}g}") != r.reported for x in numbers)), 12)
-
-
-def _number(value, digits=3):
-    """Significant digits, a true minus, and ∞."""
-    if np.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    return f"{value:.{digits}g}".replace("-", "−")
-
-
-def figure(statistics: Mapping[str, Statistic], settings: Settings):
-    """One line per claim: the statistic and its interval, by the distance from the threshold towards the claimed side, in units
-    of the row's largest, since the scales differ widely; shaded: where the claim holds. The numbers stand at the right."""
-    found = judged(statistics, settings)
-    if not found["ours"].notna().any():
-        return nothing("no claim could be tested; the page says why")
-    scale = font_scale(settings)
-    texts = [(_wrapped(r.row, 43 / scale), _wrapped(r.column, 50 / scale)) for r in found.itertuples()]
-    numbers = [_right_words(r, scale) for r in found.itertuples()]
-    lines = [max(2.6 + 0.9 * said.count("\n"), len(name) + len(words) + 0.6) for (name, words), said in zip(texts, numbers)]
-    edges = np.concatenate([[0.0], np.cumsum(lines)])
-    inch = 0.125 * scale  # of a line of text
-    height = inch * edges[-1] + 0.85
-    size = figure_settings(settings).size or (WIDTH, height)
-    height = size[1]
-    made, ax = pyplot().subplots(figsize=tuple(size))
-    made.subplots_adjust(left=0.355, right=0.655, top=1 - 0.25 / height, bottom=0.6 / height)
-    ax.axvspan(0, 1.25, color=pale(COLOURS[2], 0.12), linewidth=0, zorder=0)
-    ax.axvline(0, color="0.2", linewidth=0.9, zorder=1)
-    middles = (edges[:-1] + edges[1:]) / 2
-    for y in edges[1:-1]:
-        ax.axhline(y, xmin=-1.2, xmax=2.2, color="0.88", linewidth=0.6, clip_on=False, zorder=0)
-    for r, y, (name, words), said in zip(found.itertuples(), middles, texts, numbers):
-        _row(ax, r, y)
-        _left(ax, y, name, words)
-        _right(ax, r, y, said)
-    ax.set(xlim=(-1.25, 1.25), ylim=(edges[-1], 0), yticks=[], xticks=[-1, -0.5, 0, 0.5, 1])
-    ax.grid(axis="y", visible=False)
-    ax.spines["left"].set_visible(False)
-    ax.set_xlabel("distance from the threshold to the claimed side\n(in units of the largest in its row)", fontsize=7)
-    for x, said in ((-0.04, "against the claim"), (0.04, "as claimed")):
-        ax.text(x, -0.4, said, ha="right" if x < 0 else "left", va="baseline", fontsize=7, color="0.3")
-    for x, said in ((-1.17, "claim, and statistic"), (1.04, "found [99 % interval], claimed, verdict")):
-        ax.text(x, -0.4, said, transform=ax.get_yaxis_transform(), ha="left", va="baseline", fontsize=7, color="0.3")
-    made.set_label(
-        f"Claims of the paper ({reproduction.said(reproduction.counts(found))}): each statistic with its 99 % interval, "
-        "by the distance from the threshold towards the claimed side, in units of the largest distance in its row; shaded: where "
-        "the claim holds. A claim holds where the whole interval is there, and fails where all of it is on the other side."
-    )
-    return made
-
-
-def _wrapped(text, width):
-    return textwrap.wrap(text, int(width), break_on_hyphens=False)
-
-
-def _row(ax, r, y):
-    """The mark and the interval of a claim; ends beyond the axis, at infinity, are arrows."""
-    if r.ours != r.ours:
-        ax.text(-0.04, y, "not tested here", ha="right", va="center", fontsize=7, color="0.4")
-        return
-    side = 1.0 if r.unit == "above" else -1.0
-    ends = np.array(sorted(side * (x - r.reported) for x in (r.low, r.high)))
-    at = side * (r.ours - r.reported)
-    largest = np.abs([at, *ends[np.isfinite(ends)]]).max() or 1.0
-    look = LOOKS[r.verdict]
-    drawn = np.clip(ends / largest, -1.2, 1.2)
-    ax.plot(drawn, [y, y], color=look["color"], linewidth=1.6, solid_capstyle="butt", zorder=2)
-    for end, x in zip(ends, drawn):
-        mark = "|" if np.isfinite(end) else "<" if end < 0 else ">"
-        ax.plot([x], [y], color=look["color"], marker=mark, markersize=6 if mark == "|" else 4, zorder=2)
-    ax.plot([at / largest], [y], linestyle="none", markersize=6, zorder=3, **look)
-
-
-def _left(ax, y, name, words):
-    transform = ax.get_yaxis_transform()
-    block = {"transform": transform, "ha": "left", "linespacing": 1.15}
-    start = y - (len(name) + len(words)) / 2
-    ax.text(-1.17, start, "\n".join(name), va="top", fontsize=7.5, **block)
-    ax.text(-1.17, start + len(name), "\n".join(words), va="top", fontsize=6.5, color="0.4", **block)
-
-
-def _right_words(r, scale):
-    """'0.02 [0.01, 0.03], claimed > 0', on two lines where it is too long for one."""
-    claimed = f"claimed {SAID_SIDES[r.unit]} {_number(r.reported, 6)}"
-    said = ", ".join(part for part in (_found(r), claimed) if part)
-    return said if len(said) * scale <= 41 else said.replace(", claimed", "\nclaimed")
-
-
-def _right(ax, r, y, said):
-    at = {"transform": ax.get_yaxis_transform(), "ha": "left", "fontsize": 7, "linespacing": 1.15}
-    middle = y + 0.45 * said.count("\n")
-    ax.text(1.04, middle - 0.1, said, va="bottom", **at)
-    verdict = f"{SYMBOLS[r.verdict]} {r.verdict}" if r.verdict in SYMBOLS else r.verdict
-    on = f", on {'our data' if r.where == OURS else r.where}" if isinstance(r.where, str) else ""
-    ax.text(1.04, middle + 0.1, verdict + on, va="top", color=LOOKS.get(r.verdict, {"color": "0.4"})["color"], **at)

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
+
 from harness.configure import options
 from harness.evaluation import reproduction
 
@@ -20,8 +22,6 @@ OUTCOMES = {
 
 def rows(folder: Path, paper: str):
     """The rows of a paper's reproduction.csv, or None where there is none."""
-    import pandas as pd
-
     path = folder / paper / "reproduction.csv"
     if not path.is_file():
         return None
@@ -60,8 +60,6 @@ def outcomes(found, paper: str) -> dict[str, int]:
     `found` is the paper's reproduction.csv, None without one: then nothing is judged. Our number is *given* where reported.csv
     says that a formula gives it, or where the experiment reads the authors' rows (`records_from`) and computes nothing.
     """
-    import pandas as pd
-
     known = pd.read_csv(reproduction.EXPERIMENTS / paper / "reported.csv", dtype=dict.fromkeys(reproduction.KEY, str))
     known = known[known["source"].eq(reproduction.PRINTED)].reindex(columns=[*reproduction.KEY, "given_by"])
     if found is None:

@@ -25,6 +25,7 @@ import pandas as pd
 from harness.configure.compose import out_folder
 from harness.configure.settings import Settings
 from harness.evaluation import reproduction
+from harness.evaluation.missing import why_without
 from harness.evaluation.selection import label
 from harness.evaluation.summary import GROUP, evaluate
 from harness.records import provenance
@@ -244,7 +245,7 @@ def without_number(records: pd.DataFrame, settings: Settings, row: str, columns:
     are over the columns of the records and the labels `model` and `column`. A list of columns stands for what each cell would
     have given."""
     lost = labelled(records[~has_number(records)], settings)
-    whys = [reproduction.why_without(r) for r in lost.itertuples()]
+    whys = [why_without(r) for r in lost.itertuples()]
     frames = [
         pd.DataFrame({"row": formatted(lost, row), "column": formatted(lost, column), "why": whys, "key": list(lost["key"])})
         for column in ([columns] if isinstance(columns, str) else columns)
@@ -260,7 +261,7 @@ def whys(records: pd.DataFrame, settings: Settings, *groups: str) -> dict[Any, s
     tuple of labels."""
     lost = records[~has_number(records)].drop_duplicates(list(groups))
     names = [tuple(label(settings, group, getattr(r, group)) for group in groups) for r in lost.itertuples()]
-    return {name if len(groups) > 1 else name[0]: reproduction.why_without(r) for name, r in zip(names, lost.itertuples())}
+    return {name if len(groups) > 1 else name[0]: why_without(r) for name, r in zip(names, lost.itertuples())}
 
 
 def together(*frames: pd.DataFrame) -> pd.DataFrame:
@@ -341,7 +342,7 @@ def joined(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
 def first_reason(records: pd.DataFrame) -> str | None:
     """Why the first cell without a number has none; None where all have one."""
     lost = records[~has_number(records)]
-    return reproduction.why_without(lost.iloc[0]) if len(lost) else None
+    return why_without(lost.iloc[0]) if len(lost) else None
 
 
 def answers_or_reason(

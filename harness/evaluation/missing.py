@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pandas as pd
+
 from harness.configure.figure import NO_LABELS
-from harness.evaluation.reproduction import last_line
 from harness.evaluation.selection import DASH, estimators, label, shown_estimands
 from harness.evaluation.summary import are_of, evaluated_once
 from harness.evaluation.tables import entries_of
@@ -67,8 +68,6 @@ def reasons(records, settings, of_table: bool = True) -> list[str]:
     """Why the wide table has no number where it has none: a line per status, or dash, and reason, with the estimators that it is
     the reason of and how often, as in 'skipped oracle: the problem's true posterior is not known (6 cells)'. With of_table false
     of all cells without a number, and not of dashes: the table is another one."""
-    import pandas as pd
-
     if not len(records):
         return []
     shown = records["estimand"].isna() | records["estimand"].isin(["", *shown_estimands(records, settings)])
@@ -92,3 +91,15 @@ def reasons(records, settings, of_table: bool = True) -> list[str]:
 def _line(status, names, reason, count):
     of, one, more = (f"{DASH} of", "entry", "entries") if status == DASH else (status, "cell", "cells")
     return f"{of} {', '.join(names)}: {reason or 'no reason is recorded'} ({count:,} {one if count == 1 else more})"
+
+
+def why_without(record) -> str:
+    """Why a record holds no number: its status and the last line of its reason, whole."""
+    said = last_line(record.reason)
+    return f"{record.status}: {said}" if said else record.status
+
+
+def last_line(reason) -> str:
+    """The last line of a record's reason, which of a traceback is the message; nothing where there is none (None, NaN)."""
+    lines = reason.strip().splitlines() if isinstance(reason, str) else []
+    return lines[-1].strip() if lines else ""

@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from harness.common.paths import EXPERIMENTS
 from harness.configure import options
 from harness.errors import BadInputError, guess
@@ -94,8 +96,6 @@ def find(name: str | None) -> Paper | None:
 
 def read(name: str) -> Paper:
     """The paper of this id. Raises BadInputError, one sentence with the place, on what its paper.yaml lacks or has wrong."""
-    import yaml
-
     path = EXPERIMENTS / name / "paper.yaml"
     where = f"experiments/{name}/paper.yaml"
     try:

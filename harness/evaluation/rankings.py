@@ -11,6 +11,9 @@ nothing is asked of their order.
 
 from __future__ import annotations
 
+import numpy as np
+import pandas as pd
+
 from harness.configure.compose import out_folder
 from harness.configure.ranking import levels
 from harness.configure.settings import as_list
@@ -54,8 +57,6 @@ def wilson(successes, trials, z: float = Z95):
     >>> round(float(low), 4), round(float(high), 4)
     (0.5958, 0.9821)
     """
-    import numpy as np
-
     s, n = np.asarray(successes, dtype=float), np.asarray(trials, dtype=float)
     with np.errstate(invalid="ignore", divide="ignore"):
         half = z * np.sqrt(s * (n - s) / n + z * z / 4.0)
@@ -65,8 +66,6 @@ def wilson(successes, trials, z: float = Z95):
 def is_ordered(values, order):
     """For every row of the frame `values` (trials, models): whether the largest value of each level is below the smallest of the
     next. A row that lacks a number is not ordered."""
-    import pandas as pd
-
     levels_of = [values[list(level)].to_numpy(dtype=float) for level in order]
     fine = ~pd.isna(values[[model for level in order for model in level]].to_numpy(dtype=float)).any(axis=1)
     for lower, upper in zip(levels_of, levels_of[1:]):
@@ -92,8 +91,6 @@ def score(records, orders: dict):
         the models), share, its Wilson bounds low and high, and `models`, the order itself; and the `keys` of the cells of the
         trials. An estimator that never gave a number has an empty estimand.
     """
-    import pandas as pd
-
     rows = []
     for (notion, n, estimator), part in records.groupby(["notion", "n", "estimator"], sort=False):
         cells = part.drop_duplicates("key")
@@ -212,8 +209,6 @@ def summary(records, settings):
 
 def table(records, settings):
     """Rows (order, notion if several, n), one column per estimator: share [Wilson bounds], trials without a number."""
-    import pandas as pd
-
     frame = one_estimand(of_settings(records, settings), settings)
     several = frame["notion"].nunique() > 1
     rows = {}

@@ -12,8 +12,7 @@ them negative:
 
 MCB is fitted and judged on the same rows, and so it is biased upwards.
 
-    panels = reliability.panels(p, y)       what is drawn, computed once: figure(panels), table_of(panels), caption_of(panels)
-    reliability.draw(p, y)   reliability.table(p, y)   reliability.caption(p, y)         the same in one step
+    panels = reliability.panels(p, y)       what is drawn: table_of(panels), caption_of(panels), reliability_plot.figure(panels)
 """
 
 from __future__ import annotations
@@ -21,6 +20,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
+from scipy.optimize import isotonic_regression
 
 from harness.errors import BadInputError
 from harness.math.notions import NOTIONS, checked, one_hot, reduce
@@ -139,8 +140,6 @@ def corp(x, y) -> Curve:
 
 def _isotonic(values, weights):
     """Non-decreasing fit (m,), and the starts of its blocks with m at the end; neighbours of equal fit are one block."""
-    from scipy.optimize import isotonic_regression
-
     fit = isotonic_regression(values, weights=weights).x
     return fit, np.concatenate([[0], np.flatnonzero(np.diff(fit) > 0.0) + 1, [len(fit)]])
 
@@ -168,8 +167,6 @@ def band_of(curve: Curve, kind="consistency", level=0.9, resamples=200, seed=0) 
     -----
     The scores are held fixed, where Dimitriadis et al. (2021) resample them too. Cost O(resamples n): at n = 50,000 about 0.5 s.
     """
-    from scipy.optimize import isotonic_regression
-
     if kind not in BANDS[:2]:
         raise BadInputError(f"band is {kind!r}; allowed are {', '.join(BANDS)}.")
     if not 0.0 < level < 1.0:
@@ -266,8 +263,6 @@ def table_of(panels: list[Panel]):
     bin      a block of equal fit: from, to, score (mean), frequency, count
     band     score, fit (the curve there), low, high
     """
-    import pandas as pd
-
     frames = []
     for one in panels:
         c = one.curve
@@ -318,28 +313,3 @@ def caption_of(panels: list[Panel]) -> str:
             f"({', '.join(names[:MAX_DRAWN_CLASSES])}{more}); the table has the numbers of all."
         )
     return " ".join(text)
-
-
-def draw(p, y, which="overall", settings=None, **options):
-    """The diagram as a matplotlib Figure. options as in `panels`."""
-    return figure(panels(p, y, which, **options), settings)
-
-
-def table(p, y, which="overall", **options):
-    """Bins and bands as rows of a DataFrame (`table_of`). options as in `panels`."""
-    return table_of(panels(p, y, which, **options))
-
-
-def caption(p, y, which="overall", **options) -> str:
-    """What `draw` draws, in words. options as in `panels`."""
-    return caption_of(panels(p, y, which, **options))
-
-
-def figure(panels: list[Panel], settings=None):
-    """One diagram per drawn panel, a histogram of the scores below each (`harness.figures.reliability_plot`)."""
-    from harness.figures import reliability_plot
-
-    drawn = [one for one in panels if one.drawn]
-    if settings is None:
-        return reliability_plot.figure(drawn)
-    return reliability_plot.figure(drawn, settings.figure.panels_per_row, settings.figure.size)

@@ -2,7 +2,7 @@
 
 experiments/<paper>/reported.csv (and reported_runs.parquet, for authors' per-run values) are typed data with the columns
 item, row, column, value, unit, plus_minus (standard error), reps, precision (1 unit of the last printed digit; 0 = full), source
-(where the number comes from, one of SOURCES) and, where known, place (in the paper), quote (of a claim) and given_by ("formula"
+(where the number comes from, a key of SOURCES) and, where known, place (in the paper), quote (of a claim) and given_by ("formula"
 where a number follows from a formula or a known truth, so that no estimate is behind it).
 
 A column '<column> (standard error)' is the printed standard error of that column's number, and answered by the error of ours.
@@ -34,6 +34,8 @@ import os
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+from scipy.special import stdtrit
 
 from harness.common.paths import EXPERIMENTS
 from harness.common.writing import difference, whole_file, write_csv
@@ -45,14 +47,15 @@ COLUMNS = [
     "verdict", "reason", "where", "cells", "of",
 ]  # fmt: skip
 PRINTED, CLAIM = "printed", "claim"
-SOURCES = (
-    PRINTED,
-    "authors' data",
-    "read off a figure",
-    "recomputed by authors' code",
-    "recomputed by independent code",
-    CLAIM,
-)
+SOURCES = {
+    PRINTED: "stands in the paper's text or tables",
+    "authors' data": "a file that the authors published",
+    "read off a figure": "measured in the paper's figure, to the precision of the reading",
+    "recomputed by authors' code": "not in the paper: the authors' published code, run again",
+    "recomputed by independent code": "not in the paper: code written from the paper by others than the authors and this project",
+    CLAIM: "a sentence of the paper",
+}
+RECOMPUTED = ("recomputed by authors' code", "recomputed by independent code")
 SIDES = ("above", "below")
 STANDARD_ERROR, STANDARD_DEVIATION = " (standard error)", " (standard deviation)"
 VERDICTS = {
@@ -74,8 +77,6 @@ TRUTH = "True value"
 
 def reported(paper: str, items):
     """The reported numbers of these items."""
-    import pandas as pd
-
     folder = EXPERIMENTS / paper
     frames = [_read(folder / "reported.csv", pd.read_csv)]
     runs = folder / "reported_runs.parquet"
@@ -91,8 +92,6 @@ def reported(paper: str, items):
 
 def examine(paper: str) -> None:
     """Raises BadInputError on a mistake in a paper's reported.csv."""
-    import pandas as pd
-
     _read(EXPERIMENTS / paper / "reported.csv", pd.read_csv)
 
 
@@ -183,8 +182,6 @@ def compare(ours, paper: str, items, reasons=None, computed=(), same_draws_as_pa
         COLUMNS, one row per reported number, and `keys`. low, high and where are those of claims. `cells` is the number of cells
         that ours is made of and `of` names them: problem, notion, n and estimator, with a * for what differs between them.
     """
-    import pandas as pd
-
     frame = reported(paper, items).rename(columns={"value": "reported", "reps": "reported_reps"})
     twice = ours.duplicated(KEY)
     if twice.any():
@@ -216,8 +213,6 @@ def compare(ours, paper: str, items, reasons=None, computed=(), same_draws_as_pa
 def _with_standard_errors(ours, asked):
     """Our answers, and for each reported standard error that has no number among them the error of our number, or why there is
     none."""
-    import pandas as pd
-
     asked = asked[asked["column"].str.endswith(STANDARD_ERROR)]
     numbered = set(ours.loc[ours["value"].notna(), KEY].itertuples(index=False, name=None))
     asked = asked[[key not in numbered for key in asked.itertuples(index=False, name=None)]]
@@ -294,8 +289,6 @@ def _reason(row, reasons, computed, same_draws_as_paper):
 def _accepted(frame, spread):
     """The largest |ours - reported| that agrees; `spread` is the standard error of the difference, 0 where only equality does.
     Without an error of ours it is equality as well."""
-    from scipy.special import stdtrit
-
     a2, b2 = frame["plus_minus"].fillna(0.0) ** 2, frame["error"].fillna(0.0) ** 2
     dof_a, dof_b = frame["reported_reps"].fillna(np.inf) - 1, frame["reps"].fillna(np.inf) - 1
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -374,8 +367,6 @@ def save(compared, experiment: str, folder: Path) -> list[Path]:
 
 def _replace_rows(rows, experiment, path):
     """Put the rows in the place of those that the file has of this experiment."""
-    import pandas as pd
-
     as_csv = path.suffix == ".csv"
     rows = rows[[name for name in rows if name != "keys"]]
     rows = rows.assign(experiment=experiment)[["experiment", *rows]]
@@ -390,15 +381,3 @@ def _replace_rows(rows, experiment, path):
         else:
             rows.to_parquet(temporary, index=False)
     return path
-
-
-def why_without(record) -> str:
-    """Why a record holds no number: its status and the last line of its reason, whole."""
-    said = last_line(record.reason)
-    return f"{record.status}: {said}" if said else record.status
-
-
-def last_line(reason) -> str:
-    """The last line of a record's reason, which of a traceback is the message; nothing where there is none (None, NaN)."""
-    lines = reason.strip().splitlines() if isinstance(reason, str) else []
-    return lines[-1].strip() if lines else ""

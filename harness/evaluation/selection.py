@@ -42,3 +42,8 @@ def estimators(records, settings) -> list[str]:
     seen = list(records["estimator"].unique())
     strange = [e for e in seen if e not in settings.estimator]  # those of a sweep are named with their values
     return [e for e in settings.estimator if e in seen or not strange] + strange
+
+
+def has_bounds(table, settings):
+    """Which points have bounds to draw: a lower bound of 0 says nothing. A paper's figure has no such bars."""
+    return table["kind"].eq("point") & (table["low"].gt(0) | table["high"].notna()) & (not settings.item)

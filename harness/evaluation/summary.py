@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
 from harness.common.writing import difference
 from harness.records.schema import SUMMARY_COLUMNS, has_number
-
-if TYPE_CHECKING:
-    import numpy as np
-    import pandas as pd
-    from numpy.typing import NDArray
 
 GROUP = ["problem", "notion", "n", "estimator", "estimand"]
 KEYS = ["problem_key", "estimator_key"]
@@ -66,9 +65,6 @@ def evaluate(records: pd.DataFrame, files: Iterable[tuple[str, int]] = (), apart
     >>> evaluate(records)[["reps", "mean", "se", "bias", "rmse"]].round(4).values.tolist()
     [[2.0, 0.2, 0.1, 0.1, 0.1414]]
     """
-    import numpy as np
-    import pandas as pd
-
     if len(records) == 0:
         return pd.DataFrame(columns=[*apart, *SUMMARY_COLUMNS])
     by = [*apart, *GROUP, *KEYS]
@@ -139,9 +135,6 @@ _latest: list[Any] = []
 def _places(records: pd.DataFrame, by: Sequence[str]) -> NDArray[np.int64]:
     """A number for every row, equal where all columns of `by` are; -1 where one of them is missing. An estimand that is missing
     is one of its own."""
-    import numpy as np
-    import pandas as pd
-
     place, missing = np.zeros(len(records), dtype=np.int64), np.zeros(len(records), dtype=bool)
     for name in by:
         codes, values = pd.factorize(records[name])

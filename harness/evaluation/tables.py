@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+
 from harness.common.writing import whole_file, write_csv
 from harness.evaluation.latex import latex
 from harness.evaluation.selection import DASH, OWN_RANDOMNESS, estimators, label, shown_estimands
@@ -51,8 +54,6 @@ def wide(records, settings, apart=()):
           on the same rows, or that over subsets of the rows;
         * the status of a cell that has no number, and a dash for what is not estimated.
     """
-    import pandas as pd
-
     shown = shown_estimands(records, settings)
     files = set(map(tuple, settings.files))
     frame = evaluated_once(records, files, apart)
@@ -126,15 +127,11 @@ def _entry(r, of_file):
 
 def _off_middle(r) -> bool:
     """Whether the value of an interval, or of any of a table, is another than the middle of its ends."""
-    import numpy as np
-
     return bool(np.any(np.abs(r["mean"] - (r["low"] + r["high"]) / 2.0) > MIDDLE))
 
 
 def _entries_are(table, files, subsets) -> str:
     """What the entries of the wide table are, composed of what is there."""
-    import pandas as pd
-
     same = pd.Series(are_of(table, files), index=table.index, dtype=bool)
     own, of_file = table[~same], table[same]
     parts = [_means(own)] if len(own) or not len(of_file) else []

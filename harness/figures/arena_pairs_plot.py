@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from harness.evaluation import arena_pairs
 from harness.figures.arena_plot import NOTIONS, short
 from harness.figures.style import WIDTH, nothing, pyplot
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ROWS = 34
 WORDS = {"l1": "L1 calibration errors", "l2_squared": "squared calibration errors"}

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from matplotlib.colors import LogNorm
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from harness.common.wording import notion_name
 from harness.evaluation import arena
 from harness.figures.style import COLOURS, WIDTH, nothing, pale, pyplot
 from harness.math.estimands import OF_OUTCOMES
 
-NOTIONS = {"binary": "binary", "top_label": "top label", "canonical": "canonical"}
+NOTIONS = {name: notion_name(name) for name in ("binary", "top_label", "canonical")}
 ESTIMANDS = {"l1": "$L_1$", "l2_squared": "squared error"}
 KINDS = {  # by the beginning of an id
     "bins": (("binned", "debiased", "kmeans", "kde_binning", "sweep", "tace", "adaptive", "average_binned", "crossfit_binned",
@@ -127,8 +130,6 @@ def _cost_panel(ax, part, limits):
 
 
 def _plain_ticks(axis, low, high):
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-
     wanted = [t for t in (0.1, 0.2, 0.5, 1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 500, 1000) if low <= t <= high]
     axis.set_major_locator(FixedLocator(wanted))
     axis.set_minor_locator(NullLocator())
@@ -215,8 +216,6 @@ def matrix(by_family, board, notion: str):
     estimands = [e for e in ESTIMANDS if _any(board, notion, e)]
     if not estimands:
         return nothing()
-    from matplotlib.colors import LogNorm
-
     plt = pyplot()
     of = board[board["notion"].eq(notion) & board["estimand"].isin(estimands)]
     order = (

@@ -6,26 +6,16 @@ from __future__ import annotations
 import io
 import logging
 import os
+import warnings
 from pathlib import Path
+
+from matplotlib.text import Text
 
 from harness.common.writing import whole_file
 from harness.errors import BadInputError
-from harness.figures.style import STYLE, figure_settings, font_scale
+from harness.figures.style import STYLE, figure_settings, font_scale, pyplot
 
 ALWAYS_WRITTEN = ("png", "svg")  # what the terminal names and what the page shows
-
-
-def svg_of(figure) -> bytes:
-    """A figure as SVG, the same bytes in every run; of one that was drawn anew for phones, which stands in the page alone."""
-    import matplotlib.pyplot as plt
-
-    held = io.BytesIO()
-    with plt.rc_context(STYLE):
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")
-        figure.savefig(held, format="svg", metadata={"Date": None, "Creator": None})
-    plt.close(figure)
-    return held.getvalue()
 
 
 def _say_less() -> None:
@@ -36,11 +26,7 @@ def _say_less() -> None:
 def save(figure, stem: Path, settings=None) -> list[Path]:
     """<stem>.png and .svg and the other formats of settings.figure (pdf where there is no settings), in its size, dpi and font;
     the same bytes in every run."""
-    import warnings
-
-    import matplotlib.pyplot as plt
-    from matplotlib.text import Text
-
+    plt = pyplot()
     _say_less()
     asked = figure_settings(settings)
     formats = asked.format or ["pdf"]

@@ -8,7 +8,12 @@ a pale bar.
 from __future__ import annotations
 
 import numpy as np
+from matplotlib.legend_handler import HandlerLine2D
+from matplotlib.lines import Line2D
+from matplotlib.path import Path as Curve
+from matplotlib.ticker import NullFormatter
 
+from harness.evaluation.selection import has_bounds
 from harness.figures.style import COLOURS, STYLE, figure_settings, font_scale, pale, series_style
 
 KIND_NAMES = {
@@ -61,16 +66,9 @@ def marks(ax, kind, at, table, i, settings, upright, name=None):
 
 def arrow(kind, upright):
     """The mark of a bound: a tick at its value and an arrow towards where the truth is."""
-    from matplotlib.path import Path as Curve
-
     ends = np.array([(-0.5, 0), (0.5, 0), (0, 0), (0, 1), (-0.3, 0.65), (0, 1), (0.3, 0.65)])
     ends = ends if kind == "lower" else -ends
     return Curve(ends if upright else ends[:, ::-1], [1, 2, 1, 2, 1, 2, 2])
-
-
-def has_bounds(table, settings):
-    """Which points have bounds to draw: a lower bound of 0 says nothing. A paper's figure has no such bars."""
-    return table["kind"].eq("point") & (table["low"].gt(0) | table["high"].notna()) & (not settings.item)
 
 
 def spacing(table, series, sizes, settings):
@@ -97,8 +95,6 @@ def truth_line(ax, part, horizontal):
 
 def sample_ticks(ax, sizes):
     """Few sample sizes are labelled each, many by powers of ten (by their ends, should no power of ten lie between)."""
-    from matplotlib.ticker import NullFormatter
-
     ax.xaxis.set_minor_formatter(NullFormatter())
     decades = [10**k for k in range(12) if sizes[0] <= 10**k <= sizes[-1]]
     if len(sizes) <= 4 or not decades:
@@ -118,8 +114,6 @@ def legend(figure, axes, order, settings=None, table=None, upright=True, ends_of
     handles, texts = [*(entries[text] for text in texts), *marks.values()], [*texts, *marks]
     if not texts:
         return
-    from matplotlib.legend_handler import HandlerLine2D
-
     asked, scale = figure_settings(settings).size, font_scale(settings)
     with_caps = (
         {marks[KIND_NAMES["interval"]]: HandlerLine2D(marker_pad=0, numpoints=2)} if KIND_NAMES["interval"] in marks else {}
@@ -145,8 +139,6 @@ def legend(figure, axes, order, settings=None, table=None, upright=True, ends_of
 
 def kind_handles(table, upright, ends_of_points):
     """{text: handle} that explains the marks in `table`, where there are others than points."""
-    from matplotlib.lines import Line2D
-
     points = table["kind"].eq("point")
     found: dict = {}
     for kind, text in KIND_NAMES.items():

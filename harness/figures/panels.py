@@ -10,38 +10,6 @@ import pandas as pd
 
 from harness.figures.style import COLOURS, MARKERS, WIDTH, nothing, pyplot
 
-__all__ = [
-    "COLOURS",
-    "MARKERS",
-    "N_AXIS",
-    "WIDTH",
-    "band",
-    "by_size",
-    "curve",
-    "dodged",
-    "dots_and_mean",
-    "each",
-    "facets",
-    "grid",
-    "guide",
-    "legend",
-    "lines",
-    "look",
-    "marks",
-    "means",
-    "name_columns",
-    "name_rows",
-    "named_marks",
-    "nothing",
-    "panels",
-    "plane",
-    "pyplot",
-    "rule",
-    "true_values",
-    "truth_line",
-    "two_errors",
-    "zoom",
-]
 N_AXIS = "number of samples $n$"
 
 

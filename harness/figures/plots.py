@@ -6,14 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from harness.common.wording import AXIS_NAMES
 from harness.configure.settings import as_list
 from harness.evaluation import captions
 from harness.evaluation.reproduction import TRUTH
 from harness.evaluation.selection import figure_estimands, label
 from harness.evaluation.summary import evaluated_once
-from harness.figures import papers_points, style
+from harness.figures import papers_points
 from harness.figures.marks import KIND_NAMES, arrow, fit_texts, legend, marks, sample_ticks, say_no_estimate, spacing, truth_line
-from harness.figures.style import COLOURS, ESTIMAND_NAMES, MARKERS, WIDTH, figure_size, grid_shape, nothing, pale, pyplot  # noqa: F401
+from harness.figures.style import COLOURS, figure_size, grid_shape, nothing, pale, pyplot
 from harness.math.notions import NOTIONS
 from harness.records.schema import has_number
 
@@ -70,7 +71,7 @@ def convergence(records, settings):
         sample_ticks(ax, sizes)
         ax.set_title(_panel_title(panel, panels, settings))
         if place[1] == 0:
-            ax.set_ylabel(ESTIMAND_NAMES.get(panel[0], panel[0]))
+            ax.set_ylabel(AXIS_NAMES.get(panel[0], panel[0]))
     _hide_unused(axes, places)
     for row, column in places:
         if (row + 1, column) not in places:
@@ -126,7 +127,7 @@ def side_by_side(records, settings):
         ax.set_title(_panel_title(panel, panels, settings))
         below = panels[places.index((place[0] + 1, place[1]))] if (place[0] + 1, place[1]) in places else None
         if below is None or below[0] != panel[0]:
-            ax.set_xlabel(ESTIMAND_NAMES.get(panel[0], panel[0]))
+            ax.set_xlabel(AXIS_NAMES.get(panel[0], panel[0]))
     _hide_unused(axes, places)
     legend(figure, [axes[place] for place in places], [], settings, table, upright=False)
     fit_texts(figure, axes, settings, named=len(series))
@@ -180,7 +181,7 @@ def across_problems(records, settings):
                 for end in ends if len(means) else ():
                     ax.plot([means[end].median()] * 2, [at - 0.35, at + 0.35], color="0.1", linewidth=1.4, zorder=3)
         ax.set_title(f"{notions[column].replace('_', '-')}: {part['problem'].nunique():,} problems")
-        ax.set_xlabel(ESTIMAND_NAMES.get(estimands[row], estimands[row]))
+        ax.set_xlabel(AXIS_NAMES.get(estimands[row], estimands[row]))
     axes[0, 0].set_yticks(range(len(series)), [label(settings, "estimator", e) for e in reversed(series)])
     axes[0, 0].set_ylim(-0.6, len(series) - 0.4)
     if set(table["kind"]) != {"point"}:
@@ -188,15 +189,6 @@ def across_problems(records, settings):
     fit_texts(figure, axes, settings, named=len(series))
     figure.set_label(captions.of_figure(table[table["estimator"].isin(series)], settings, "across_problems"))
     return figure
-
-
-def for_phones(draw, records, settings):
-    """The figure of one of the functions above drawn anew for a narrow screen; None of any other, or of a size that was asked."""
-    if draw not in (overview, convergence, side_by_side) or settings.figure.size:
-        return None
-    if draw is overview and _view(records) is across_problems:  # a row per estimand already, however wide
-        return None
-    return draw(records, style.narrow(settings))
 
 
 def caption(records, settings) -> str:

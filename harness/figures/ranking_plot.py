@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from matplotlib.ticker import FixedLocator, NullFormatter
 
 from harness.evaluation.rankings import POLICY, of_settings, one_estimand
 from harness.evaluation.selection import label
@@ -85,8 +86,6 @@ def shares(table, settings, orders=None, per_row=None):
 
 def _sizes(ax, sizes):
     """The sample sizes as ticks, those labelled that are twice the last labelled one or nearly so."""
-    from matplotlib.ticker import FixedLocator, NullFormatter
-
     shown = [sizes[0]]
     for n in sizes:
         if n >= 1.9 * shown[-1]:

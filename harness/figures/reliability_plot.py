@@ -17,8 +17,9 @@ ALONE = 3.4  # inches, the width of a single panel
 
 
 def figure(panels, per_row: int = 3, size: Sequence[float] | None = None):
-    """A matplotlib Figure of these panels (`reliability.Panel`), each with the histogram of its scores below."""
+    """Draw those of these panels (`reliability.Panel`) that are to be drawn, each with the histogram of its scores below."""
     plt = pyplot()
+    panels = [one for one in panels if one.drawn]
     columns = max(1, min(len(panels), per_row))
     rows = -(-len(panels) // columns)
     width = ALONE if columns == 1 else min(WIDTH, columns * WIDTH / 3)

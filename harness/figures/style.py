@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from harness.configure.catalogue import defaults
@@ -21,18 +20,6 @@ COLOURS = (
 )  # Okabe and Ito, grey for yellow
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 LINES = ("-", "--", ":", "-.")  # one for every eight series
-ESTIMAND_NAMES = {
-    "l1": "$L_1$ calibration error", "l2": "$L_2$ calibration error", "l2_squared": "squared calibration error",
-    "kl": "KL calibration error", "linf": r"$L_\infty$ calibration error", "brier": "Brier score", "logloss": "log-loss",
-    "rms": "root mean squared calibration error", "refinement_l2_squared": "refinement (Brier score)",
-    "refinement_kl": "refinement (log-loss)", "sharpness_l2_squared": "sharpness (Brier score)",
-    "sharpness_kl": "sharpness (log-loss)", "auroc": "area under the ROC curve", "accuracy": "accuracy",
-    "uncertainty_l2_squared": "uncertainty (Brier score)", "uncertainty_kl": "uncertainty (log-loss)",
-    "smooth_ece": "smooth calibration error", "ks": "largest cumulative residual", "kuiper": "range of the cumulative residual",
-    "ace_average": "un-weighted mean gap of bins", "tace": "thresholded adaptive calibration error", "p_value": "p-value",
-    "interval_ce": "interval calibration error", "laplace_kce": "Laplace-kernel calibration error",
-    "laplace_kce_squared": "squared Laplace-kernel calibration error",
-}  # fmt: skip
 STYLE = {
     "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "legend.fontsize": 7.5, "xtick.labelsize": 7, "ytick.labelsize": 7,
     "mathtext.fontset": "cm", "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.25,
@@ -40,7 +27,6 @@ STYLE = {
     "svg.fonttype": "path", "legend.frameon": False,
 }  # fmt: skip
 WIDTH = 6.75  # inches, two columns of a paper
-NARROW = 3.4  # inches: on a phone of 390 pixels letters of 7 points are then about 10 pixels
 
 
 def pyplot() -> Any:
@@ -92,10 +78,4 @@ def font_scale(settings):
 def figure_size(settings, height):
     """Inches: what the configuration says, else the usual width and the height that the content needs."""
     asked = settings.figure.size
-    width = NARROW if settings.figure.narrow else WIDTH
-    return tuple(asked) if asked else (width, height * max(1.0, font_scale(settings)))
-
-
-def narrow(settings):
-    """The configuration of the same figure for a phone: one panel beside the other no more, and as wide as the screen."""
-    return replace(settings, figure=replace(settings.figure, panels_per_row=1, narrow=True))
+    return tuple(asked) if asked else (WIDTH, height * max(1.0, font_scale(settings)))

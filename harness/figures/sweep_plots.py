@@ -6,15 +6,17 @@ import math
 
 import numpy as np
 import pandas as pd
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from harness.common.wording import AXIS_NAMES
 from harness.configure import sweeps
 from harness.evaluation import captions
-from harness.evaluation.selection import figure_estimands, label
+from harness.evaluation.selection import figure_estimands, has_bounds, label
 from harness.evaluation.summary import are_of
 from harness.evaluation.sweep_tables import are_numbers, comparable
 from harness.figures import plots
-from harness.figures.marks import has_bounds, legend, marks
-from harness.figures.style import COLOURS, ESTIMAND_NAMES, WIDTH, pyplot, series_style
+from harness.figures.marks import legend, marks
+from harness.figures.style import COLOURS, WIDTH, pyplot, series_style
 from harness.math.notions import NOTIONS
 from harness.records.schema import has_number
 
@@ -104,7 +106,7 @@ def _lines(results, plt, frame, x, others, estimands, settings):
         grid[-1, j].set(xlabel=x, yscale="log")
         _scale(results, grid[-1, j], x, at)
     for ax, row in zip(grid[:-1, 0], rows):
-        ax.set_ylabel(ESTIMAND_NAMES.get(row[0], row[0]))
+        ax.set_ylabel(AXIS_NAMES.get(row[0], row[0]))
     grid[-1, 0].set_ylabel("CPU time of a cell [ms]")
     _room(grid[-1, 0])
     legend(figure, grid[:-1].flat, list(series), settings, swept)
@@ -231,7 +233,7 @@ def _heat_maps(results, plt, frame, x, y, settings):
         ax.set_title(f"{label(settings, 'estimator', estimator)}\n{label(settings, 'problem', problem)}, {notion}, n = {n:,}")
     for ax in list(grid.flat)[len(panels) :]:
         ax.set_visible(False)
-    name = ESTIMAND_NAMES.get(estimand, estimand)
+    name = AXIS_NAMES.get(estimand, estimand)
     figure.colorbar(image, ax=grid, label=f"RMSE of the {name}" if known else name, shrink=0.8)
     said = f"Root mean squared error of {estimand}" if known else f"Mean of {estimand}, whose truth is not known everywhere,"
     sentences = [f"{said} by {x} and {y}, over {captions.count_range(frame['reps'])} replications."]
@@ -279,8 +281,6 @@ def _folded(words, width):
 
 def _room(ax):
     """A logarithmic axis of at least a decade, so that noise of times does not look like a trend, and with its ticks labelled."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
     low, high = ax.get_ylim()
     middle, reach = math.sqrt(low * high), max(math.sqrt(high / low), math.sqrt(10.0))
     ax.set_ylim(middle / reach, middle * reach)

@@ -47,7 +47,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from harness.common.version import VERSION
-from harness.judging.findings import Gain, Interval, Judged, Judgement
+from harness.judging.findings import Findings, Gain, Interval, Judged
 from harness.judging.words import QUESTIONS
 
 SCHEMA = "calharness.judge"
@@ -57,7 +57,7 @@ NO_INTERVAL = "there is no such end of an interval"
 Numbers = dict[str, dict[str, Any]]
 
 
-def as_json(judgement: Judgement) -> dict[str, Any]:
+def as_json(judgement: Findings) -> dict[str, Any]:
     """The judgement by the schema of this module.
 
     Returns
@@ -89,7 +89,7 @@ def as_json(judgement: Judgement) -> dict[str, Any]:
     }
 
 
-def numbers(judgement: Judgement) -> Numbers:
+def numbers(judgement: Findings) -> Numbers:
     """{short name: {value, level, reason}} of a judgement (the module says which names there are)."""
     found: Numbers = {}
     for name, value, level, reason in _all(judgement):
@@ -103,7 +103,7 @@ def numbers(judgement: Judgement) -> Numbers:
 Row = tuple[str, float | None, float | None, str | None]  # name, value, level, reason
 
 
-def _all(judgement: Judgement) -> Iterator[Row]:
+def _all(judgement: Findings) -> Iterator[Row]:
     yield from _of_file(judgement)
     yield from _of_gains(judgement)
     yield from _of_places(judgement)
@@ -119,7 +119,7 @@ def _interval(name: str, interval: Interval, reason: str | None = None) -> Itera
         yield f"{name}.{end}", getattr(interval, end), interval.level, reason or NO_INTERVAL
 
 
-def _of_file(judgement: Judgement) -> Iterator[Row]:
+def _of_file(judgement: Findings) -> Iterator[Row]:
     """Answers to the first two questions."""
     if judgement.calibrated is not None:
         for test in judgement.calibrated.tests:
@@ -147,7 +147,7 @@ def _of_file(judgement: Judgement) -> Iterator[Row]:
         yield f"{name}.uncertainty", score.uncertainty, None, None
 
 
-def leading(judgement: Judgement) -> Gain | None:
+def leading(judgement: Findings) -> Gain | None:
     """The gain that is quoted: of the best map, else the largest in log-loss, else the first; None without any."""
     if judgement.gains is None or not judgement.gains.gains:
         return None
@@ -157,7 +157,7 @@ def leading(judgement: Judgement) -> Gain | None:
     return named or max(with_value, key=lambda gain: gain.log_loss.value or 0.0, default=made[0])
 
 
-def _of_gains(judgement: Judgement) -> Iterator[Row]:
+def _of_gains(judgement: Findings) -> Iterator[Row]:
     first = leading(judgement)
     if judgement.gains is None or first is None:
         return
@@ -167,7 +167,7 @@ def _of_gains(judgement: Judgement) -> Iterator[Row]:
             yield from _interval(f"{score}.gain.{gain.method}", getattr(gain, score), gain.reason)
 
 
-def _of_places(judgement: Judgement) -> Iterator[Row]:
+def _of_places(judgement: Findings) -> Iterator[Row]:
     if judgement.where is None:
         return
     for i, one in enumerate(judgement.where.classes):
@@ -180,7 +180,7 @@ def _of_places(judgement: Judgement) -> Iterator[Row]:
         yield from _interval(f"{name}.l1", group.error)
 
 
-def _of_differences(judgement: Judgement) -> Iterator[Row]:
+def _of_differences(judgement: Findings) -> Iterator[Row]:
     if judgement.versus is None:
         return
     first = judgement.data.name

@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import binomtest
 
+from harness.common.wording import format_p_value, format_percent, notion_name
 from harness.judging import detectable
 from harness.judging.data import reduced
 from harness.judging.findings import Calibrated, CalibrationTest, Interval, Judged
 from harness.judging.measured import size_of
 from harness.judging.scalar_test import ScalarTest, scalar_test
 from harness.judging.vector_test import VectorTest, vector_test
-from harness.judging.words import percent
 
 Array = NDArray[np.float64]
 
-NAMES = {"binary": "binary", "top_label": "top-label", "classwise": "class-wise", "canonical": "canonical"}
 SCALAR_NAME = "exact resampling test (tilt and smooth departures)"
 CLASSWISE_NAME = "the same test of each class by itself, Bonferroni's correction"
 VECTOR_NAME = "exact resampling test (temperature, linear and local departures of the whole vector)"
@@ -176,8 +176,6 @@ def _size(notion: str, n: int, k: int, level: float) -> dict[str, Any]:
     row = size_of(notion, n, k)
     if row is None or abs(row["level"] - level) > 1e-9:
         return {}
-    from scipy.stats import binomtest
-
     bounds = binomtest(row["false_alarms"], row["trials"]).proportion_ci(0.95)
     share = row["false_alarms"] / row["trials"]
     return {
@@ -187,22 +185,11 @@ def _size(notion: str, n: int, k: int, level: float) -> dict[str, Any]:
     }
 
 
-def p_text(p: float) -> str:
-    """A p-value as in a sentence.
-
-    Examples
-    --------
-    >>> p_text(0.0302), p_text(0.0002), p_text(0.0)
-    ('p = 0.03', 'p < 0.001', 'p = 0')
-    """
-    return "p = 0" if p == 0.0 else "p < 0.001" if p < 0.001 else f"p = {float(f'{p:.2g}')}"
-
-
 def _sentence(data: Judged, found: tuple[CalibrationTest, ...], level: float) -> str:
     rejected = [one for one in found if one.rejected]
     several = f", corrected for {len(found)} tests" if len(found) > 1 else ""
     if rejected:
-        values = ", ".join(f"{NAMES[one.notion]}: {p_text(one.adjusted or 0.0)}" for one in rejected)
+        values = ", ".join(f"{notion_name(one.notion)}: p {format_p_value(one.adjusted or 0.0)}" for one in rejected)
         text = f"The predictions are not calibrated ({values}{several})."
         if any(one.p_value == 0.0 for one in rejected):
             if data.confidences:
@@ -214,10 +201,10 @@ def _sentence(data: Judged, found: tuple[CalibrationTest, ...], level: float) ->
             text += "(unless rounding made it 0)."
         return text
     main = found[0]
-    error = f"{NAMES[main.notion]} calibration error"
+    error = f"{notion_name(main.notion)} calibration error"
     if data.confidences:
         error = "calibration error of the confidences"
-    text = f"No miscalibration was found at the {percent(level)} level"
+    text = f"No miscalibration was found at the {format_percent(level)} level"
     if main.detectable is None:
         return f"{text}; at n = {data.n:,} even a large {error} could have been missed."
     return f"{text}; at n = {data.n:,} a {error} (L1) below {float(f'{main.detectable:.2g}')} could not have been shown reliably."

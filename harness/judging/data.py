@@ -10,8 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from harness.common import data_files
 from harness.errors import BadInputError
 from harness.judging.findings import Judged
+from harness.math.columns import matched
+from harness.math.notions import checked, numeric, reduce
+from harness.problems.predictions import Predictions
+from harness.sources import files
 
 
 def from_arrays(
@@ -51,9 +56,6 @@ def from_arrays(
     >>> data.n, data.k, data.notions, data.p[0].round(3).tolist()
     (3, 2, ('binary',), [0.1, 0.9])
     """
-    from harness.math.columns import matched
-    from harness.math.notions import checked, numeric
-
     numeric("p", p)
     p, y, names = matched(p, y, classes)
     p, y = checked(p, y)
@@ -97,8 +99,6 @@ def from_file(path: str | Path, group: str | Iterable[str] | None = None, **opti
     >>> data.name, data.p[:, 1].tolist(), data.groups["site"].tolist()
     ('preds', [0.2, 0.7, 0.4], ['a', 'b', 'a'])
     """
-    from harness.problems.predictions import Predictions
-
     allowed = set(Predictions.__dataclass_fields__) - {"path", "order", "by_content"}
     unknown = sorted(set(options) - allowed)
     if unknown:
@@ -121,8 +121,6 @@ def from_file(path: str | Path, group: str | Iterable[str] | None = None, **opti
 
 def reduced(data: Judged, notion: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """(p, y) of a notion, as `harness.math.notions.reduce`; of confidences the scores as they are."""
-    from harness.math.notions import reduce
-
     return (data.p[:, 1], data.y) if data.confidences else reduce(data.p, data.y, notion)
 
 
@@ -178,9 +176,6 @@ def _groups(groups: Any, n: int) -> dict[str, NDArray[Any]]:
 
 def _columns(path: str | Path, split: str, names: list[str]) -> dict[str, NDArray[Any]]:
     """Those columns of a file; it is read a second time, and only if there are any."""
-    from harness.common import data_files
-    from harness.sources import files
-
     if not names:
         return {}
     held = files.arrays(data_files.find(str(path)), split)

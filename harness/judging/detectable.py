@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, ndtr, ndtri
 
 from harness.judging.cells import Array
 from harness.judging.scalar_test import ScalarTest, critical, statistics
@@ -61,8 +62,6 @@ def of_classes(p: Array, tests: Sequence[ScalarTest], alpha: float, rng: np.rand
 def of_vector(p: Array, test: VectorTest, alpha: float) -> float | None:
     """The same of whole vectors p (n, k), L1 the mean of sum_j |q_j - p_j|, q_j proportional to p_j^b: by the statistic of
     temperature alone, its law taken as normal (the others can only add to the power)."""
-    from scipy.special import ndtr, ndtri
-
     every = max(1, len(p) // 5000)
     part = p[::every]
     scale = test.rows / len(part)
@@ -109,8 +108,6 @@ class _Column:
         cells = self.test.cells
         if cells.m == 0:
             return 0.0, 0.0
-        from scipy.special import expit
-
         q = expit(np.exp(log_b) * self.logit)
         error = float(np.abs(q - self.x).sum() / len(self.p))
         moved = self.scale * np.bincount(self.cell, q - self.x, cells.m)

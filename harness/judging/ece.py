@@ -1,11 +1,18 @@
-"""One number in one line."""
+"""One number in one line: the plain binned error, or what any estimator gives."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
+
+from harness.errors import BadInputError
+from harness.estimators.base import Estimate, Estimator, EstimatorSpec, apply
+from harness.estimators.binned import Binned
+from harness.math.notions import reduce
+from harness.plan.components import load
 
 
 def ece(
@@ -52,7 +59,80 @@ def ece(
     >>> round(ece([0.9, 0.8, 0.3, 0.6], [1, 1, 0, 0], notion="binary", bins=2), 6)
     0.15
     """
-    import harness
-    from harness.estimators.binned import Binned
+    return float(estimate(Binned(bins=bins), p, y, notion, classes=classes)["l1"].value)
 
-    return float(harness.estimate(Binned(bins=bins), p, y, notion, classes=classes)["l1"].value)
+
+def estimate(
+    estimator: str | Estimator,
+    p: ArrayLike,
+    y: ArrayLike,
+    notion: str = "top_label",
+    rng: np.random.Generator | int | None = None,
+    classes: Sequence[Any] | None = None,
+) -> dict[str, Estimate]:
+    """The calibration errors of one's own predictions, as one estimator gives them.
+
+    Parameters
+    ----------
+    estimator : str or callable
+        An id of `list_estimators()`, an estimator, or a bare function (p, y) -> float, whose value is taken as l1.
+    p : array_like of shape (n,) or (n, k)
+        Predicted probabilities: of class 1, or of k classes with rows that sum to 1. With (n,) and the notion "top_label", p is
+        the confidence, and y says whether the prediction was right.
+    y : array_like of shape (n,)
+        Labels, integers in {0, 1} or in 0..k-1, or names of classes.
+    notion : {"top_label", "binary", "classwise", "canonical"}
+        Which reduction of (p, y) is judged: the confidence in the predicted class, the probability of class 1, every class by
+        itself (the mean over the classes is returned), or the whole vector.
+    rng : numpy.random.Generator or int, optional
+        What an estimator draws from that needs randomness; an integer is its seed. The default is the seed 0: the same call gives
+        the same numbers.
+    classes : sequence, optional
+        Names of the k classes: of the numbers 0..k-1 in y, and of the columns of an array. Columns of a data frame that are
+        named by class (cat, p_cat, prob_cat) are matched by name.
+
+    Returns
+    -------
+    dict of str to Estimate
+        By estimand. Values are in the unit of the estimand, not in percent.
+
+    Raises
+    ------
+    BadInputError
+        If p, y or notion cannot be used, or the estimator does not take them.
+    UndefinedError
+        If the estimator has no value for this sample.
+
+    Notes
+    -----
+    Bias, cost and source are the estimator's: `calharness info ID` shows them.
+
+    Examples
+    --------
+    >>> import harness
+    >>> p, y = [0.9, 0.8, 0.3, 0.6], [1, 1, 0, 0]
+    >>> round(harness.estimate("binned15", p, y, notion="binary")["l1"].value, 3)
+    0.3
+    >>> def gap_of_means(p, y):
+    ...     return abs(p.mean() - y.mean())
+    >>> round(harness.estimate(gap_of_means, p, y, notion="binary")["l1"].value, 3)
+    0.15
+    """
+    made: Any = load("estimator", estimator, {}) if isinstance(estimator, str) else estimator
+    if not callable(made) or isinstance(made, type):
+        raise BadInputError(
+            f"estimator is {made!r}; an id, an object that can be called as (p, y, rng), or a function is needed."
+        )
+    spec = EstimatorSpec.of(made)
+    reduced_p, reduced_y = reduce(p, y, notion, classes)
+    k = reduced_p.shape[1] if reduced_p.ndim == 2 else 2
+    reason = spec.out_of_range(notion, len(reduced_p), k) or spec.unavailable
+    if spec.needs_posterior:
+        reason = "the estimator needs the true posterior, which only a problem knows"
+    if reason:
+        raise BadInputError(f"estimator {estimator!r} cannot be applied: {reason}.")
+    if spec.replication_rng is None:
+        return apply(made, reduced_p, reduced_y, notion, np.random.default_rng(0 if rng is None else rng))
+    if isinstance(rng, np.random.Generator):
+        raise BadInputError(f"rng is a Generator, but estimator {estimator!r} makes its own of an integer seed; give that.")
+    return apply(made, reduced_p, reduced_y, notion, spec.replication_rng(rng or 0))

@@ -7,11 +7,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import beta
 
+from harness.common.wording import format_percent
 from harness.errors import BadInputError, UndefinedError
+from harness.estimators.base import apply
+from harness.estimators.certified import CertifiedInterval
 from harness.judging.findings import Certified, ErrorEstimate, Interval, Judged
 from harness.judging.measured import MEASURED_LEVEL, Coverage, coverage_of, estimator_of, estimators_of
-from harness.judging.words import percent
+from harness.plan.components import load
 
 Array = NDArray[np.float64]
 
@@ -74,8 +78,6 @@ def estimates(
 
 def certified(notion: str, p: Array, y: NDArray[np.int64], level: float, rng: np.random.Generator) -> Certified:
     """The interval of `certified_interval` with its assumption in words, of scores p (n,)."""
-    from harness.estimators.certified import CertifiedInterval
-
     try:
         e = CertifiedInterval(level=level)(p, y, rng)["l1"]
     except (UndefinedError, BadInputError, ValueError, ArithmeticError) as error:
@@ -126,11 +128,8 @@ def _interval(e: Any, kind: str, level: float) -> Interval:
 
 
 def _answers(name: str, notion: str, p: Array, y: NDArray[np.int64], level: float, rng: np.random.Generator) -> Any:
-    import harness
-    from harness.estimators.base import apply
-
     has_level = name.startswith(("best", "variational"))
-    estimator = harness.load_estimator(name, level=level) if has_level else harness.load_estimator(name)
+    estimator = load("estimator", name, {"level": level}) if has_level else load("estimator", name, {})
     return apply(estimator, p, y, notion, rng)
 
 
@@ -156,7 +155,7 @@ def _with_measured(made: ErrorEstimate, data: Judged) -> ErrorEstimate:
 def measured_coverage(quantity: str, n: int, k: int, level: float) -> tuple[Coverage | None, str]:
     """Return the lowest coverage of an interval over the kinds of predictions measured at this size, and a sentence on it."""
     if abs(level - MEASURED_LEVEL) > 1e-9:
-        return None, f"Coverage was measured of {percent(MEASURED_LEVEL)} intervals only."
+        return None, f"Coverage was measured of {format_percent(MEASURED_LEVEL)} intervals only."
     rows = coverage_of(quantity, n, k)
     if not rows:
         return None, "Coverage was not measured at this size."
@@ -176,8 +175,6 @@ def share(count: int, trials: int) -> Interval:
     >>> found.value, round(found.low, 3), round(found.high, 3)
     (0.95, 0.751, 0.999)
     """
-    from scipy.stats import beta
-
     low = 0.0 if count == 0 else float(beta.ppf(0.025, count, trials - count + 1))
     high = 1.0 if count == trials else float(beta.ppf(0.975, count + 1, trials - count))
     return Interval(count / trials, low, high, 0.95)

@@ -6,15 +6,14 @@ sentence. Sentences are whole English sentences of what may be said at the state
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
-
     from harness.evaluation.reliability import Panel
 
 
@@ -290,7 +289,7 @@ class Versus:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Findings:
     """All that is said about one file, or about several on the same rows. A question that was not asked or cannot be answered is
     None, and `unanswered` says why, by question."""
 
@@ -302,7 +301,7 @@ class Judgement:
     where: Where | None
     gains: Gains | None
     versus: Versus | None
-    others: tuple[Judgement, ...] = ()  # the second and further files, each with its own answers to questions 1 and 2
+    others: tuple[Findings, ...] = ()  # the second and further files, each with its own answers to questions 1 and 2
     unanswered: Mapping[str, str] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)  # by question; never part of page or JSON unless asked for
 
@@ -311,20 +310,3 @@ class Judgement:
         """The answers in one sentence each, in the order of the questions."""
         found = (self.calibrated, self.how_far, self.where, self.gains, self.versus)
         return [answer.sentence for answer in found if answer is not None]
-
-    def __str__(self) -> str:
-        from harness.judging.terminal import text
-
-        return text(self)
-
-    def to_html(self, path: Any = None) -> str:
-        """The page, as a string; also written to `path` if one is given."""
-        from harness.judging.page import html, write
-
-        return html(self) if path is None else write(self, path)
-
-    def to_json(self) -> dict[str, Any]:
-        """Everything but the arrays, as values that json can write."""
-        from harness.judging.as_json import as_json
-
-        return as_json(self)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
+from scipy.special import stdtrit
 
+import harness.calibrators
+from harness.common.wording import format_percent
 from harness.errors import BadInputError, UndefinedError, guess
-from harness.judging.findings import Gain, Gains, Interval
+from harness.judging.findings import Gain, Gains, Interval, Judged
 from harness.judging.saved import FittedMap
-from harness.judging.words import percent
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from harness.judging.findings import Judged
 
 FOLDS = 5
 FEWEST = 20  # rows, below which no map is fitted
@@ -114,8 +112,6 @@ def gains(data: Judged, level: float, rng: object, methods: Sequence[str] | None
 
 def fit(method: str, p: NDArray[np.float64], y: NDArray[np.int64], classes: tuple[str, ...]) -> FittedMap:
     """The map of a method fitted on p (n, k) and y (n,)."""
-    import harness.calibrators
-
     calibrators: Any = harness.calibrators
     k = p.shape[1]
     parameters: dict[str, Any]
@@ -171,8 +167,6 @@ def scores(p: NDArray[np.float64], y: NDArray[np.int64]) -> tuple[NDArray[np.flo
 
 def paired_mean(d: NDArray[np.float64], level: float, at: float, inflation: float = 1.0) -> Interval:
     """The mean of d (n,) with an interval of level `at`, said to hold at `level`: mean +- t s inflation / sqrt(n)."""
-    from scipy.special import stdtrit
-
     n, mean = len(d), float(d.mean())
     if n < 2:
         return Interval(mean, None, None, level)
@@ -204,8 +198,6 @@ def _gain(
 
 def _isotonic(x: NDArray[np.float64], hit: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Places and values of the isotonic regression; those inside a piece of one value are left out."""
-    from scipy.optimize import isotonic_regression
-
     at, where = np.unique(x, return_inverse=True)
     count = np.bincount(where)
     value = np.clip(isotonic_regression(np.bincount(where, hit) / count, weights=count).x, 0.0, 1.0)
@@ -229,7 +221,7 @@ def _sentence(
     level: float,
 ) -> str:  # fmt: skip
     parts = []
-    about = f"({percent(level)} intervals, which hold for all methods together)"
+    about = f"({format_percent(level)} intervals, which hold for all methods together)"
     done = [one for one in found if one.log_loss.value is not None]
     if not done:
         parts.append("No method could be fitted.")

@@ -6,17 +6,14 @@ events is Poisson-binomial: its law is known, and nothing has to be drawn.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv, chdtrc, ndtri
 
 from harness.judging.findings import Interval
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
 CELLS = 400  # of the scores in arcsine scale, rows of which are counted as if their scores were the cell's mean
 MOST_BINS = 30
@@ -96,8 +93,6 @@ def _intervals(
     sums: NDArray[np.float64], level: float,
 ) -> tuple[Interval, Interval]:  # fmt: skip
     """Of the gap, said - happened, and of the L1 error."""
-    from scipy.special import ndtri
-
     n, alpha = len(x), 1.0 - level
     sizes = np.bincount(index, minlength=count)
     null = np.bincount(index, x * (1.0 - x), count)
@@ -128,8 +123,6 @@ def folded_quantile(deviation: NDArray[np.float64], tail: float) -> float:
     >>> round(folded_quantile(np.ones(1), 0.05), 2), round(folded_quantile(np.ones(8), 0.05), 2)
     (1.96, 9.35)
     """
-    from scipy.special import ndtri
-
     if len(deviation) == 1:
         return float(deviation[0] * ndtri(1.0 - tail / 2.0))
     variance = (1.0 - 2.0 / np.pi) * float((deviation**2).sum())
@@ -153,8 +146,6 @@ def clopper_pearson(count: int, n: int, level: float) -> tuple[float, float]:
     >>> low, round(high, 4)
     (0.0, 0.3085)
     """
-    from scipy.special import betaincinv
-
     tail = (1.0 - level) / 2.0
     low = 0.0 if count == 0 else float(betaincinv(count, n - count + 1, tail))
     high = 1.0 if count == n else float(betaincinv(count + 1, n - count, 1.0 - tail))
@@ -162,8 +153,6 @@ def clopper_pearson(count: int, n: int, level: float) -> tuple[float, float]:
 
 
 def _p_value(x: NDArray[np.float64], hit: NDArray[np.int64], index: NDArray[np.int64], count: int) -> float:
-    from scipy.special import chdtrc
-
     overall = count_p_value(x, int(hit.sum()))
     if count == 1:
         return overall

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.judging.findings import Judgement
+from harness.judging.findings import Findings
 
 TERMS: dict[str, str] = {
     "calibrated": "Of all cases that are given a probability of 70 %, 70 % turn out that way; and so for every probability.",
@@ -48,7 +48,7 @@ TERMS: dict[str, str] = {
 ALONE = {"binary": "binary", "top-label": "top_label", "class-wise": "classwise", "canonical": "canonical"}
 
 
-def terms(judgement: Judgement) -> dict[str, str]:
+def terms(judgement: Findings) -> dict[str, str]:
     """The terms that a page of this judgement needs."""
     left_out = {term for term, notion in ALONE.items() if notion not in judgement.data.notions}
     if judgement.versus is None:

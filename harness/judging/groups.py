@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.judging.findings import GroupFinding
 from harness.judging.gaps import Gap, gap_of, holm, worst_first
 from harness.judging.words import with_zero
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
 
 SMALLEST = 20  # rows; smaller groups are pooled
 MOST_GROUPS = 20  # of a column, the largest; the rest are pooled

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.judging.calibrated import NAMES
+from harness.common.wording import format_number, format_percent, notion_name
 from harness.judging.data import reduced
 from harness.judging.estimates import certified, estimates
 from harness.judging.findings import Calibrated, ErrorEstimate, HowFar, Judged
@@ -120,21 +120,22 @@ def cautions(data: Judged, scores: Array) -> tuple[str, ...]:
 def _sentence(found: list[ErrorEstimate], data: Judged) -> str:
     """Of the headline of the main notion."""
     one = found[0]
-    name = "calibration error of the confidences" if data.confidences else f"{NAMES[one.notion]} calibration error"
+    name = "calibration error of the confidences" if data.confidences else f"{notion_name(one.notion)} calibration error"
     interval = one.interval
     if interval.value is None:
         return f"The {name} (L1) cannot be estimated: {one.reason}"
     text = f"The {name} (L1) is about {_number(interval.value)}"
     if interval.low is None or interval.high is None:
         return f"{text}."
-    limits = f"{100 * interval.level:g} % interval {_number(interval.low)} to {_number(interval.high)}"
+    limits = f"{format_percent(interval.level)} interval {_number(interval.low)} to {_number(interval.high)}"
     if data.n < FEW_ROWS:
         return f"{text} ({limits}), which at n = {data.n} says little."
     return f"{text} ({limits})."
 
 
 def _number(value: float) -> str:
-    return "0" if value < 5e-5 else f"{float(f'{value:.2g}'):g}"
+    """An error to two digits; below 0.00005 it is 0."""
+    return format_number(value if value >= 5e-5 else 0.0, 2)
 
 
 def _disagreement(found: list[ErrorEstimate], scores: Array) -> str | None:

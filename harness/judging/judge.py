@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 
 from harness.errors import BadInputError, UndefinedError
 from harness.judging.data import aligned, from_arrays
-from harness.judging.findings import Calibrated, Judged, Judgement
+from harness.judging.findings import Calibrated, Judged
+from harness.judging.judgement import Judgement
 
 OnAnswer = Callable[[str, Any, Judged], None]
 

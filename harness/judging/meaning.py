@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from harness.judging import words
-from harness.judging.findings import Calibrated, Gains, HowFar, Judgement, Versus, Where
-from harness.judging.words import clean, has, number, percent
+from harness.common import wording
+from harness.common.wording import clean, format_number, format_percent, is_known
+from harness.judging.findings import Calibrated, Findings, Gains, HowFar, Versus, Where
 
 
-def verdict(judgement: Judgement) -> tuple[str, str]:
+def verdict(judgement: Findings) -> tuple[str, str]:
     """Return a few words on the first question, and their tone: bad | good | open.
 
     "No miscalibration was found" never stands above an interval that excludes 0: those of the error are extended to 0 where the
@@ -28,7 +28,7 @@ def verdict(judgement: Judgement) -> tuple[str, str]:
 
 
 def calibrated(found: Calibrated) -> list[str]:
-    seen = [test for test in found.tests if has(test.detectable)]
+    seen = [test for test in found.tests if is_known(test.detectable)]
     if found.rejected is None:
         return ["Nothing is said for or against these predictions."]
     if found.rejected:
@@ -43,20 +43,21 @@ def calibrated(found: Calibrated) -> list[str]:
             "a small error stays hidden among few rows."
         ]
     if seen and not found.rejected:
-        least = ", ".join(f"{number(test.detectable)} ({words.notion(test.notion)})" for test in seen)
+        least = ", ".join(f"{format_number(test.detectable)} ({wording.notion_name(test.notion)})" for test in seen)
         said.append(
-            f"An error of this size would have been found with a chance of {percent(seen[0].power)}: {least}; smaller ones not."
+            f"An error of this size would have been found with a chance of {format_percent(seen[0].power)}: {least}; "
+            "smaller ones not."
         )
     return said
 
 
 def how_far(found: HowFar) -> list[str]:
     said = []
-    quoted = next((one for one in found.errors if one.headline and one.estimand == "l1" and has(one.interval.value)), None)
+    quoted = next((one for one in found.errors if one.headline and one.estimand == "l1" and is_known(one.interval.value)), None)
     if quoted is not None and quoted.interval.value is not None:
         points = 100 * quoted.interval.value
         of = "a stated probability" if quoted.notion != "canonical" else "a whole row of probabilities, all classes added up,"
-        said.append(f"On average, {of} is off by about {points:.2g} percentage points ({words.notion(quoted.notion)}).")
+        said.append(f"On average, {of} is off by about {points:.2g} percentage points ({wording.notion_name(quoted.notion)}).")
     if found.direction is not None:
         said.append(clean(found.direction.sentence))
     said.append(
@@ -79,7 +80,7 @@ def where(found: Where) -> list[str]:
         )
     told = [one for one in found.classes if one.adjusted is not None and one.adjusted <= 1.0 - one.error.level]
     if found.classes:
-        level = percent(found.classes[0].error.level)
+        level = format_percent(found.classes[0].error.level)
         said.append(
             f"{len(told)} of {len(found.classes)} classes can be told from calibrated ones at the {level} level, with a "
             f"correction for "
@@ -89,7 +90,7 @@ def where(found: Where) -> list[str]:
         some = [one for one in found.groups if one.adjusted is not None and one.adjusted <= 1.0 - one.gap.level]
         said.append(
             f"{len(some)} of {len(found.groups)} groups are off by more than chance, corrected for their number "
-            f"({percent(found.groups[0].gap.level)} level)."
+            f"({format_percent(found.groups[0].gap.level)} level)."
         )
     return said
 
@@ -100,7 +101,7 @@ def band(found: Where | None) -> str:
     if one is None:
         return "not drawn."
     held = "the line of calibrated predictions" if one.kind == "consistency" else "the line of further such data"
-    return f"where {held} would lie with a chance of {percent(one.level)}, at any one prediction."
+    return f"where {held} would lie with a chance of {format_percent(one.level)}, at any one prediction."
 
 
 def gains(found: Gains) -> list[str]:

@@ -1,4 +1,4 @@
-"""The figures of the page, as SVG in the colours of the page, each drawn for a wide window and for a narrow one.
+"""The figures of the page, as SVG in the colours of the page; each is drawn once and scaled by its viewBox.
 
 Letters stay text: the browser has more scripts than matplotlib, and finds them with its search. No text is read as mathematics,
 because names of classes and groups come from the data.
@@ -6,6 +6,7 @@ because names of classes and groups come from the data.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import re
 import textwrap
@@ -14,12 +15,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from harness.figures.style import COLOURS, WIDTH, pyplot
-from harness.judging import words
+from harness.common import wording
+from harness.common.wording import clean, fitted, format_number, format_percent, is_known
+from harness.figures import reliability_plot
+from harness.figures.style import COLOURS, pyplot
 from harness.judging.findings import ErrorEstimate, Gains, HowFar, Interval, Versus, Where
-from harness.judging.words import clean, ends, fitted, has, number, percent
+from harness.judging.words import ends
 
-NARROW = 3.55  # inches, of a window of 390 pixels
+WIDTH = 4.6  # inches: letters of 8 points are 8 pixels in a window of 390 pixels, and 15 in a wide one
+LETTERS = 21  # of a line of a label
 MOST_CLASSES = 12
 MOST_ROWS = 24  # of one figure of intervals
 LARGEST = 1.9  # pixels that a point of the drawing may become
@@ -33,10 +37,9 @@ PAGE_COLOURS = {
 
 @dataclass(frozen=True)
 class Picture:
-    """SVG for a wide and for a narrow window, and what is seen, in words."""
+    """An SVG, and what is seen, in words."""
 
-    wide: str
-    narrow: str
+    svg: str
     said: str
 
 
@@ -64,24 +67,23 @@ def overall(found: Where) -> Picture | None:
     if not found.panels:
         return None
     panel = _cleaned(found.panels[0])
-    size = (NARROW, 4.5)
-    drawn = _diagrams([panel], 1, size, whole=True)
+    drawn = _diagrams([panel], 1, (3.55, 4.5), whole=True)
     curve, band = panel.curve, panel.band
     outside = ""
     if band is not None and len(band.at):
         fit = curve.fit[curve.at.searchsorted(band.at).clip(max=len(curve.at) - 1)]
         share = float(((fit < band.low - 1e-12) | (fit > band.high + 1e-12)).mean())
         outside = (
-            f" It is outside of the {percent(band.level)} band of calibrated predictions at {100 * share:.0f} % of the places "
-            "looked at."
+            f" It is outside of the {format_percent(band.level)} band of calibrated predictions at {100 * share:.0f} % "
+            "of the places looked at."
         )
     said = (
         f"Reliability diagram of {curve.n:,} rows: {panel.event} against {panel.score}, with the diagonal of perfect "
-        f"calibration. "
-        f"The curve goes from {number(curve.at[0])}, where it is {number(curve.fit[0])}, to {number(curve.at[-1])}, "
-        f"where it is {number(curve.fit[-1])}.{outside} Below, a histogram of the scores."
+        f"calibration. The curve goes from {format_number(curve.at[0])}, where it is {format_number(curve.fit[0])}, "
+        f"to {format_number(curve.at[-1])}, where it is {format_number(curve.fit[-1])}.{outside} "
+        "Below, a histogram of the scores."
     )
-    return Picture(drawn, "", said)
+    return Picture(drawn, said)
 
 
 def classes(found: Where) -> Picture | None:
@@ -89,25 +91,25 @@ def classes(found: Where) -> Picture | None:
     panels = [_cleaned(one) for one in found.panels[1 : MOST_CLASSES + 1] if one.drawn]
     if not panels:
         return None
-    rows = -(-len(panels) // 4)
-    wide = _diagrams(panels, 4, (WIDTH * min(4, len(panels)) / 4, 0.55 + 2.0 * rows))
-    narrow = _diagrams(panels, 2, (NARROW * min(2, len(panels)) / 2, 0.75 + 2.0 * -(-len(panels) // 2)))
+    columns = min(3, len(panels))
+    drawn = _diagrams(panels, 3, (WIDTH * columns / 3, 0.65 + 2.0 * -(-len(panels) // 3)))
     named = ", ".join(one.title.removeprefix("class ") for one in panels)
-    return Picture(wide, narrow, f"Reliability diagrams of {len(panels)} classes, worst first: {named}.")
+    return Picture(drawn, f"Reliability diagrams of {len(panels)} classes, worst first: {named}.")
 
 
 def errors(found: HowFar) -> Picture | None:
     """The estimates with their intervals, the certified ones below; a block for every notion and estimand."""
     blocks: dict[tuple[str, str], list[Line]] = {}
     for one in found.errors:
-        if has(one.interval.value) or ends(one.interval):
+        if is_known(one.interval.value) or ends(one.interval):
             blocks.setdefault((one.notion, one.estimand), []).append(Line(one.label, one.interval, _kind(one)))
     for bound in found.certified:
         if ends(bound.interval):
             line = Line("certified", bound.interval, "certified")
             blocks.setdefault((bound.notion, bound.estimand), []).append(line)
     titled = [
-        Block(f"{words.notion(notion)}, {words.estimand(estimand)}", lines, "") for (notion, estimand), lines in blocks.items()
+        Block(f"{wording.notion_name(notion)}, {wording.estimand_name(estimand)}", lines, "")
+        for (notion, estimand), lines in blocks.items()
     ]
     return _intervals(titled, "Estimates of the calibration error with their intervals.")
 
@@ -123,7 +125,7 @@ def gains(found: Gains) -> Picture | None:
         lines = [
             Line(one.label, getattr(one, name), "main" if one.method == found.best else "point")
             for one in found.gains
-            if has(getattr(one, name).value)
+            if is_known(getattr(one, name).value)
         ]
         blocks.append(Block(title, lines, f"{title} gained; right of 0 is better", True))
     return _intervals(blocks, "What recalibration gains, with intervals.")
@@ -133,7 +135,7 @@ def differences(found: Versus) -> Picture | None:
     """The paired differences, around 0, a block for every quantity."""
     blocks: dict[str, list[Line]] = {}
     for one in found.differences:
-        if has(one.difference.value):
+        if is_known(one.difference.value):
             line = Line(f"{fitted(one.first, 18)} − {fitted(one.second, 18)}", one.difference, "main" if one.better else "point")
             blocks.setdefault(one.label, []).append(line)
     titled = [Block(label, lines, "left of 0 the first is lower, right of 0 the second", True) for label, lines in blocks.items()]
@@ -144,7 +146,7 @@ def groups(found: Where) -> Picture | None:
     """Mean score minus frequency by group, around 0, a block for every column."""
     blocks: dict[str, list[Line]] = {}
     for one in found.groups:
-        if has(one.gap.value):
+        if is_known(one.gap.value):
             told = one.adjusted is not None and one.adjusted <= 1.0 - one.gap.level
             blocks.setdefault(one.column, []).append(Line(one.value, one.gap, "main" if told else "point"))
     titled = [Block(column, lines, "said minus happened; right of 0 too high", True) for column, lines in blocks.items()]
@@ -160,14 +162,10 @@ def _cleaned(panel: Any) -> Any:
 
 def _diagrams(panels: Sequence[Any], per_row: int, size: tuple[float, float], whole: bool = False) -> str:
     """`harness.figures.reliability_plot` in this size; with `whole` the parts of the Brier score are told, else MCB alone."""
-    from matplotlib.text import Text
-
-    from harness.figures import reliability_plot
-
     figure = reliability_plot.figure(list(panels), per_row, size)
     for drawn in figure.legends if not whole else ():
         drawn.remove()  # the first diagram has it
-    for text in figure.findobj(Text):
+    for text in figure.findobj(pyplot().Text):
         said = text.get_text().replace(r"\$", "$").replace("($n$ = ", "(n = ")
         if not whole:
             said = re.sub(r"\s+\(n = [\d,]+\)$|  DSC .*$", "", said)
@@ -193,24 +191,24 @@ def _intervals(blocks: Iterable[Block], what: str) -> Picture | None:
     shown = [replace(one, unit="") if one.unit in units[i + 1 :] else one for i, one in enumerate(shown)]  # once, below the last
     said = [what]
     for block in shown:
-        each = "; ".join(f"{clean(one.label)} {number(one.interval.value)}{_between(one.interval)}" for one in block.lines)
+        each = "; ".join(f"{clean(one.label)} {format_number(one.interval.value)}{_between(one.interval)}" for one in block.lines)
         said.append(f"{clean(block.title)}: {each}.")
-    return Picture(_rows(shown, WIDTH, 30), _rows(shown, NARROW, 17), " ".join(said))
+    return Picture(_rows(shown), " ".join(said))
 
 
 def _between(interval: Interval) -> str:
     between = ends(interval)
-    return f" ({percent(interval.level)} interval {between})" if between else ""
+    return f" ({format_percent(interval.level)} interval {between})" if between else ""
 
 
-def _rows(blocks: Sequence[Block], width: float, letters: int) -> str:
-    """One axis per block, with a dot and a bar per row, drawn in this width (inches), labels in lines of so many letters."""
+def _rows(blocks: Sequence[Block]) -> str:
+    """Draw one axis per block, with a dot and a bar per row."""
     plt = pyplot()
-    labels = [[_label(one.label, letters) for one in block.lines] for block in blocks]
+    labels = [[_label(one.label, LETTERS) for one in block.lines] for block in blocks]
     heights = [sum(0.1 + 0.125 * (1 + text.count("\n")) for text in of_block) + 0.12 for of_block in labels]
     height = sum(heights) + sum(0.62 if block.unit else 0.46 for block in blocks)
     figure, axes = plt.subplots(
-        len(blocks), 1, figsize=(width, height), squeeze=False, height_ratios=heights, layout="constrained"
+        len(blocks), 1, figsize=(WIDTH, height), squeeze=False, height_ratios=heights, layout="constrained"
     )
     figure.get_layout_engine().set(w_pad=0.1)  # a browser's letters may be wider
     for ax, block, texts in zip(axes[:, 0], blocks, labels):
@@ -221,7 +219,7 @@ def _rows(blocks: Sequence[Block], width: float, letters: int) -> str:
         ax.set_ylim(-len(texts) + 0.4, 0.6)
         ax.set_title(_label(block.title, 60), loc="left", fontweight="bold", parse_math=False)
         ax.set_xlabel(block.unit, parse_math=False)
-        ax.locator_params(axis="x", nbins=6 if width > NARROW else 4)
+        ax.locator_params(axis="x", nbins=5)
         ax.grid(visible=False, axis="y")
         if block.zero:
             ax.axvline(0.0, color="0.25", linestyle="--", linewidth=0.9, zorder=1)
@@ -237,14 +235,14 @@ def _row(ax: Any, y: float, one: Line) -> None:
     """A filled dot is the one that is quoted or told apart from 0, an open one any other; orange is certified; an arrow says that
     the interval has no end on that side."""
     colour = COLOURS[1] if one.kind == "certified" else COLOURS[0]
-    value, low, high = (one.interval.value if has(one.interval.value) else None), one.interval.low, one.interval.high
+    value, low, high = (one.interval.value if is_known(one.interval.value) else None), one.interval.low, one.interval.high
     bar = {"color": colour, "linewidth": 2.2 if one.kind in ("main", "certified") else 1.3, "zorder": 2}
-    reach = [end for end in (low, value, high) if end is not None and has(end)]
-    if has(low) and has(high):
+    reach = [end for end in (low, value, high) if end is not None and is_known(end)]
+    if is_known(low) and is_known(high):
         ax.plot([low, high], [y, y], solid_capstyle="butt", **bar)
         ax.plot([low, high], [y, y], marker="|", linestyle="none", color=colour, markersize=7, markeredgewidth=1.3, zorder=2)
-    elif reach and (one.kind in ("lower", "upper") or has(low) != has(high)):
-        upwards = one.kind == "lower" or (has(low) and not has(high))
+    elif reach and (one.kind in ("lower", "upper") or is_known(low) != is_known(high)):
+        upwards = one.kind == "lower" or (is_known(low) and not is_known(high))
         ax.plot(reach[:1], [y], marker=">" if upwards else "<", color=colour, markersize=6, linestyle="none", zorder=3)
     if value is not None and one.kind not in ("lower", "upper", "certified"):
         filled = {"markerfacecolor": colour if one.kind == "main" else "none"}
@@ -253,7 +251,7 @@ def _row(ax: Any, y: float, one: Line) -> None:
 
 def _label(text: str, letters: int) -> str:
     """At most three lines of so many letters."""
-    return "\n".join(textwrap.wrap(fitted(text, 3 * letters - 9), letters)[:3]) or words.DASH
+    return "\n".join(textwrap.wrap(fitted(text, 3 * letters - 9), letters)[:3]) or wording.DASH
 
 
 # SVG
@@ -261,8 +259,7 @@ def _label(text: str, letters: int) -> str:
 
 def _svg(figure: Any) -> str:
     """The figure as an SVG element for use in a page: no size, colours as CSS variables, no identifiers."""
-    import matplotlib.pyplot as plt
-
+    plt = pyplot()
     text = io.StringIO()
     with plt.rc_context({"svg.fonttype": "none"}), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # letters that matplotlib's font lacks; the browser draws them
@@ -286,8 +283,6 @@ def _svg(figure: Any) -> str:
 def _own_ids(drawn: str) -> str:
     """Identifiers that nothing refers to go; the others, of clip paths and marks, get the digest of the drawing, so that two
     drawings of a page do not share them: one that is hidden would take its clip paths with it."""
-    import hashlib
-
     own = hashlib.blake2b(drawn.encode(), digest_size=3).hexdigest()
     used = set(re.findall(r'(?:url\(#|href="#)([\w-]+)', drawn))
     drawn = re.sub(r' id="([\w.-]+)"', lambda m: f' id="{m[1]}-{own}"' if m[1] in used else "", drawn)

@@ -1,4 +1,4 @@
-"""Fitted recalibration maps: applied with numpy alone, saved as JSON that a person can read.
+"""Fitted recalibration maps, saved as JSON that a person can read, and applied by the formulas of harness.calibrators.
 
     from harness.judging.saved import load
     recalibrate = load("map.json")
@@ -18,23 +18,25 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
 
+from harness.calibrators.logits import floored_log, log_odds
+from harness.calibrators.matrices import centred_logits
+from harness.calibrators.newton import normalised
+from harness.calibrators.scaling import smoothed
 from harness.common.writing import write_text
 from harness.errors import BadInputError
 from harness.math import columns
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import ArrayLike, NDArray
+from harness.math.softmax import softmax
 
 FORMAT, VERSION = "calharness recalibration map", 1
-LOG_FLOOR = -87.336544750553108986  # as harness.calibrators.logits: p = 0 has a finite logit
 ROW_SUM_TOLERANCE = 1e-4
 
 FORMULAS = {
@@ -113,32 +115,32 @@ class FittedMap:
             q = self._one(x[:, 1])
             return np.column_stack([1.0 - q, q])
         if self.method == "temperature":
-            return _softmax(self.parameters["beta"] * _log(x))
+            return softmax(self.parameters["beta"] * floored_log(x))
         if self.method == "isotonic":
             return self._isotonic(x)
-        z = _log(x)
-        z -= z.mean(axis=1, keepdims=True)
+        z = centred_logits(x)
         if self.method == "vector":
-            return _softmax(z * self.parameters["w"] + self.parameters["b"])
-        return _softmax(z @ self.parameters["W"].T + self.parameters["b"])
+            return softmax(z * self.parameters["w"] + self.parameters["b"])
+        return softmax(z @ self.parameters["W"].T + self.parameters["b"])
 
     def _one(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Of two classes: P(class 1)."""
         a = self.parameters
         if self.method == "isotonic":
-            return _mixed(np.interp(x, a["x"][0], a["y"][0]), self.rows, 2)
-        up, down = _log(x), _log(1.0 - x)
+            return smoothed(np.interp(x, a["x"][0], a["y"][0]), self.rows)
         if self.method == "temperature":
-            return _sigmoid(a["beta"] * (up - down))
-        if self.method == "platt":
-            return _sigmoid(a["a"] + a["b"] * (up - down))
-        return _sigmoid(a["a"] * up - a["b"] * down + a["c"])
+            log_odds_after = a["beta"] * log_odds(x)
+        elif self.method == "platt":
+            log_odds_after = a["a"] + a["b"] * log_odds(x)
+        else:
+            log_odds_after = a["a"] * floored_log(x) - a["b"] * floored_log(1.0 - x) + a["c"]
+        q: NDArray[np.float64] = expit(log_odds_after)
+        return q
 
     def _isotonic(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         curves = zip(self.parameters["x"], self.parameters["y"])
         q = np.column_stack([np.interp(x[:, j], at, fit) for j, (at, fit) in enumerate(curves)])
-        total = q.sum(axis=1, keepdims=True)
-        return _mixed(np.divide(q, total, out=np.full_like(q, 1.0 / self.k), where=total > 0.0), self.rows, self.k)
+        return smoothed(normalised(q), self.rows)
 
 
 def save(fitted: FittedMap, path: str | Path) -> None:
@@ -234,23 +236,3 @@ def _valid(p: NDArray[np.float64]) -> NDArray[np.float64]:
             f"p has rows that do not sum to 1 within {ROW_SUM_TOLERANCE:g}; probabilities of all classes are needed."
         )
     return p
-
-
-def _log(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    with np.errstate(divide="ignore"):
-        return np.maximum(np.log(p), LOG_FLOOR)
-
-
-def _sigmoid(t: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.exp(-np.logaddexp(0.0, -t))
-
-
-def _softmax(z: NDArray[np.float64]) -> NDArray[np.float64]:
-    e = np.exp(z - z.max(axis=1, keepdims=True))
-    found: NDArray[np.float64] = e / e.sum(axis=1, keepdims=True)
-    return found
-
-
-def _mixed(q: NDArray[np.float64], rows: int, k: int) -> NDArray[np.float64]:
-    """With one row's worth of the uniform: nothing is impossible."""
-    return (rows * q + 1.0 / k) / (rows + 1.0)

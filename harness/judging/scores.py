@@ -6,11 +6,15 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import beta, t
 
+from harness.common.wording import format_percent
 from harness.errors import BadInputError, UndefinedError
 from harness.judging.data import reduced
+from harness.judging.ece import estimate
 from harness.judging.findings import Decomposition, Direction, ErrorEstimate, Interval, Judged
 from harness.judging.words import with_zero
+from harness.plan.components import load
 
 Array = NDArray[np.float64]
 
@@ -39,7 +43,7 @@ def direction(data: Judged, level: float, join_zero: bool = False) -> Direction:
     gap = _gap(s, e, level)
     gap = with_zero(gap) if join_zero else gap
     low, high = gap.low or 0.0, gap.high or 0.0
-    text = f"{abs(mean - rate):.3f}, {_percent(level)} interval {low:.3f} to {high:.3f}"
+    text = f"{abs(mean - rate):.3f}, {format_percent(level)} interval {low:.3f} to {high:.3f}"
     if notion == "binary":
         said = f"the mean probability of class {data.classes[1]}, {mean:.3f}, is {{}} its frequency, {rate:.3f}"
         words = ("too high on average", "too low on average")
@@ -51,17 +55,15 @@ def direction(data: Judged, level: float, join_zero: bool = False) -> Direction:
     if low > 0.0:
         sentence = f"The predictions are {words[0]}: {said.format('above')} (by {text})."
     elif high < 0.0:
-        text = f"{abs(mean - rate):.3f}, {_percent(level)} interval {-high:.3f} to {-low:.3f}"
+        text = f"{abs(mean - rate):.3f}, {format_percent(level)} interval {-high:.3f} to {-low:.3f}"
         sentence = f"The predictions are {words[1]}: {said.format('below')} (by {text})."
     else:
         sentence = f"Whether {whether} cannot be told: {said.format('near')} "
-        sentence += f"(difference {mean - rate:.3f}, {_percent(level)} interval {low:.3f} to {high:.3f})."
+        sentence += f"(difference {mean - rate:.3f}, {format_percent(level)} interval {low:.3f} to {high:.3f})."
     return Direction(mean, rate, gap, sentence)
 
 
 def _gap(s: Array, e: NDArray[np.int64], level: float) -> Interval:
-    from scipy.stats import beta, t
-
     n, events = len(s), int(e.sum())
     value = float(np.mean(s - e))
     tail = (1.0 - level) / 2.0
@@ -83,8 +85,6 @@ def decompositions(
     -log p_y in nats. Its miscalibration E KL(C, p) is at least the cross-fitted gain of temperature scaling on average.
     Uncertainty is the score of the class frequencies, and discrimination the rest.
     """
-    import harness
-
     whole = data.k > 2
     notion = "canonical" if whole else data.notions[0]
     p, y = reduced(data, notion)
@@ -110,7 +110,7 @@ def decompositions(
     positive = frequency[frequency > 0.0]
     entropy = float(-np.sum(positive * np.log(positive)))
     try:
-        e = harness.estimate(harness.load_estimator("variational_temperature", level=level), p, y, notion, rng)["kl"]
+        e = estimate(load("estimator", "variational_temperature", {"level": level}), p, y, notion, rng)["kl"]
         value = Interval(max(float(e.value), 0.0), _clean(e.low), None, level)
         how = "cross-fitted gain of temperature scaling, at most the miscalibration on average"
         found.append(Decomposition("log", log, value, (value.value or 0.0) + entropy - log, entropy, how))
@@ -121,7 +121,3 @@ def decompositions(
 
 def _clean(value: float | None) -> float | None:
     return None if value is None else 0.0 if abs(value) < 1e-12 else float(value)
-
-
-def _percent(level: float) -> str:
-    return f"{100 * level:g} %"

@@ -11,19 +11,21 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from harness.common import wording
+from harness.common.wording import clean, fitted, format_number, format_p_value, format_percent, is_known
 from harness.judging import words
 from harness.judging.findings import (
     Calibrated,
     ErrorEstimate,
+    Findings,
     Gains,
     HowFar,
     Interval,
     Judged,
-    Judgement,
     Versus,
     Where,
 )
-from harness.judging.words import clean, ends, fitted, has, number, p_value, percent
+from harness.judging.words import ends
 
 WIDTH = 100
 LINES = 25
@@ -35,7 +37,7 @@ INDENT = "   "
 BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
 
 
-def text(judgement: Judgement, colour: bool = False) -> str:
+def text(judgement: Findings, colour: bool = False) -> str:
     """All that is said; `colour` sets the questions in bold, for a terminal."""
     lines, of = head(judgement.data, judgement.level), Answers(not judgement.others, colour)
     for question in words.QUESTIONS:
@@ -48,7 +50,7 @@ def head(data: Judged, level: float) -> list[str]:
     said = clean(data.understood) or f"{data.n:,} rows, {data.k} classes"
     name = fitted(data.name, 30)
     start = "" if said.startswith(name) else f"{name}: "
-    end = f" (all at the {percent(level)} level)"
+    end = f" (all at the {format_percent(level)} level)"
     return [_cut(f"{start}{said}", WIDTH - len(end)) + end]
 
 
@@ -102,7 +104,7 @@ def _within(details: list[str], room: int) -> list[str]:
     return lines
 
 
-def tail(judgement: Judgement) -> list[str]:
+def tail(judgement: Findings) -> list[str]:
     """How to get the rest."""
     others = "".join(f" {fitted(other.data.name, 20)}" for other in judgement.others)
     return [
@@ -115,17 +117,17 @@ def tail(judgement: Judgement) -> list[str]:
 def _tests(found: Calibrated) -> list[str]:
     lines = []
     for test in found.tests:
-        start = f"{words.notion(test.notion)}: "
+        start = f"{wording.notion_name(test.notion)}: "
         p = test.adjusted if test.adjusted is not None else test.p_value
         if p is None or test.rejected is None:
             lines.append(start + clean(test.reason or "no answer"))
             continue
         seen = (
-            f"; an error of {number(test.detectable)} would be found with {percent(test.power)} chance"
-            if has(test.detectable)
+            f"; an error of {format_number(test.detectable)} would be found with {format_percent(test.power)} chance"
+            if is_known(test.detectable)
             else ""
         )
-        lines.append(f"{start}{'not calibrated' if test.rejected else 'nothing found'}, p {p_value(p)}{seen}")
+        lines.append(f"{start}{'not calibrated' if test.rejected else 'nothing found'}, p {format_p_value(p)}{seen}")
     return lines
 
 
@@ -134,9 +136,9 @@ def _errors(found: HowFar) -> list[str]:
     if found.direction is not None:
         lines.append(clean(found.direction.sentence))
     lines += [clean(caution) for caution in found.cautions[:1]]  # what cannot be said matters more than one bound more
-    bound = next((one for one in found.certified if has(one.interval.low) or has(one.interval.high)), None)
+    bound = next((one for one in found.certified if is_known(one.interval.low) or is_known(one.interval.high)), None)
     if bound is not None:
-        name = f"{words.notion(bound.notion)}, {words.estimand(bound.estimand)}"
+        name = f"{wording.notion_name(bound.notion)}, {wording.estimand_name(bound.estimand)}"
         lines.append(f"certified {name}: {ends(bound.interval)}, if: {clean(bound.assumption)}")
     elif found.disagreement:
         lines.append(clean(found.disagreement))
@@ -146,52 +148,52 @@ def _errors(found: HowFar) -> list[str]:
 def _headlines(found: HowFar) -> list[ErrorEstimate]:
     """The estimate that is quoted of each notion, else its first that has a value."""
     made: dict[str, ErrorEstimate] = {}
-    for error in sorted(found.errors, key=lambda one: (not one.headline, not has(one.interval.value))):
+    for error in sorted(found.errors, key=lambda one: (not one.headline, not is_known(one.interval.value))):
         made.setdefault(error.notion, error)
     order = [error.notion for error in found.errors]
     return sorted(made.values(), key=lambda one: order.index(one.notion))
 
 
 def _estimate(error: ErrorEstimate) -> str:
-    start = f"{words.notion(error.notion)}, {words.estimand(error.estimand)}: "
-    if not has(error.interval.value) and not ends(error.interval):
+    start = f"{wording.notion_name(error.notion)}, {wording.estimand_name(error.estimand)}: "
+    if not is_known(error.interval.value) and not ends(error.interval):
         return start + clean(error.reason or "no value")
-    measured = (
-        f", measured coverage {percent(error.coverage.value)}" if error.coverage is not None and has(error.coverage.value) else ""
-    )
+    coverage = error.coverage.value if error.coverage is not None else None
+    measured = f", measured coverage {format_percent(coverage)}" if is_known(coverage) else ""
     return f"{start}{_with_ends(error.interval)}{measured}"
 
 
 def _with_ends(interval: Interval) -> str:
     between = ends(interval)
-    return number(interval.value) + (f" ({percent(interval.level)} interval: {between})" if between else "")
+    return format_number(interval.value) + (f" ({format_percent(interval.level)} interval: {between})" if between else "")
 
 
 def _places(found: Where) -> list[str]:
     lines = []
-    worst = [one for one in found.classes if has(one.error.value)][:3]
+    worst = [one for one in found.classes if is_known(one.error.value)][:3]
     if worst:
         lines += _list("worst classes:", (f"{fitted(one.name, 18)} {_short(one.error)}" for one in worst))
-    far = sorted((one for one in found.groups if has(one.gap.value)), key=lambda one: -abs(one.gap.value or 0.0))[:2]
+    far = sorted((one for one in found.groups if is_known(one.gap.value)), key=lambda one: -abs(one.gap.value or 0.0))[:2]
     if far:
         named = (f"{fitted(one.column, 12)} = {fitted(one.value, 14)} {_short(one.gap)}" for one in far)
         lines += _list("said minus happened, by group:", named)
     elif any(region.share > 0.0 for region in found.regions):
         one = max(found.regions, key=lambda region: region.share)
         lines.append(
-            f"largest share of it: {percent(one.share)} at scores from {number(one.low)} to {number(one.high)}, "
-            f"said {number(one.said)}, happened {number(one.happened.value)}"
+            f"largest share of it: {format_percent(one.share)} at scores from {format_number(one.low)} "
+            f"to {format_number(one.high)}, said {format_number(one.said)}, happened {format_number(one.happened.value)}"
         )
     return lines
 
 
 def _short(interval: Interval) -> str:
     low, high = interval.low, interval.high
-    return number(interval.value, 2) + (f" [{number(low, 2)}, {number(high, 2)}]" if has(low) and has(high) else "")
+    ends = f" [{format_number(low, 2)}, {format_number(high, 2)}]" if is_known(low) and is_known(high) else ""
+    return format_number(interval.value, 2) + ends
 
 
 def _gains(found: Gains) -> list[str]:
-    known = [one for one in found.gains if has(one.log_loss.value)]
+    known = [one for one in found.gains if is_known(one.log_loss.value)]
     if not known:
         return [clean(one.reason) for one in found.gains[:1] if one.reason]
     return _list(
@@ -200,7 +202,7 @@ def _gains(found: Gains) -> list[str]:
 
 
 def _differences(found: Versus) -> list[str]:
-    known = [one for one in found.differences if has(one.difference.value)]
+    known = [one for one in found.differences if is_known(one.difference.value)]
     return _list("first minus second:", (f"{fitted(one.label, 28)} {_short(one.difference)}" for one in known))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from harness.errors import BadInputError, guess
 from harness.judging.as_json import numbers
-from harness.judging.findings import Judgement
+from harness.judging.findings import Findings
 from harness.math.notions import NOTIONS
 
 HEADS = (*NOTIONS, "confidence_gap", "log_loss", "brier", "worst_class", "class", "group", "difference")
@@ -51,7 +51,7 @@ def parsed(text: str) -> Threshold:
     return Threshold(name, value)
 
 
-def exceeded(judgement: Judgement, thresholds: Iterable[Threshold]) -> list[str]:
+def exceeded(judgement: Findings, thresholds: Iterable[Threshold]) -> list[str]:
     """A sentence on each threshold whose number is above its limit, in their order.
 
     Raises
@@ -76,7 +76,7 @@ def exceeded(judgement: Judgement, thresholds: Iterable[Threshold]) -> list[str]
     return found
 
 
-def _why(judgement: Judgement) -> str:
+def _why(judgement: Findings) -> str:
     """Why there are fewer names than there could be."""
     why = {reason.rstrip(".") for question, reason in judgement.unanswered.items() if question != "versus"}
     return f" ({'; '.join(sorted(why))})" if why else ""

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
 
+from harness.common.wording import decimals_of, format_percent
 from harness.errors import BadInputError, UndefinedError
-from harness.judging.findings import Interval, PairedDifference, Versus
+from harness.judging.findings import Interval, Judged, PairedDifference, Versus
 from harness.judging.gain import FEWEST, INFLATION, LABELS, cross_fitted, folds, most_rows, paired_mean, scores
-from harness.judging.words import percent
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+Rows = dict[str, NDArray[np.float64]]
 
-    from numpy.typing import NDArray
-
-    from harness.judging.findings import Judged
-
-    Rows = dict[str, NDArray[np.float64]]
 
 ALL_PAIRS = 5  # models; of more, each is compared with the first
 VECTOR_ROWS = 200  # rows per class from which on each class has coefficients of its own
@@ -196,8 +192,6 @@ def matched(only_first: int, only_second: int, n: int, level: float, at: float) 
     >>> found.value, round(found.low, 4), round(found.high, 4)
     (0.02, 0.0075, 0.0324)
     """
-    from scipy.special import ndtri
-
     b, c, m = only_first + 0.5, only_second + 0.5, n + 2.0
     middle = (b - c) / m
     half = float(ndtri(0.5 + at / 2.0)) * float(np.sqrt(max((b + c) - (b - c) ** 2 / m, 0.0))) / m
@@ -207,7 +201,7 @@ def matched(only_first: int, only_second: int, n: int, level: float, at: float) 
 
 def _sentence(found: list[PairedDifference], models: list[Judged], level: float, used: int, n: int, first_only: bool) -> str:
     parts = []
-    together = f"The {percent(level)} intervals hold for all {len(found)} differences together."
+    together = f"The {format_percent(level)} intervals hold for all {len(found)} differences together."
     if len(models) == 2:
         parts.append(_of_two(found, models, n))
     else:
@@ -256,9 +250,7 @@ def _signed(one: Interval) -> str:
 
 
 def _digits(one: Interval) -> int:
-    """Decimals that show the width to about two digits."""
-    width = (one.high or 0.0) - (one.low or 0.0)
-    return int(np.clip(1 + np.ceil(-np.log10(width)), 3, 7)) if width > 0.0 else 3
+    return decimals_of((one.high or 0.0) - (one.low or 0.0))
 
 
 def _listed(names: list[str], most: int = 8) -> str:

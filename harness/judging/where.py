@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from harness.judging.findings import ClassFinding, Interval, Region, Where
+from harness.common.wording import format_percent
+from harness.evaluation.reliability import Curve, Panel, band_of, corp
+from harness.judging.findings import ClassFinding, GroupFinding, Interval, Judged, Region, Where
 from harness.judging.gaps import LEAST, Gap, clopper_pearson, count_p_value, gap_of, holm, worst_first
 from harness.judging.groups import groups_of
-from harness.judging.words import percent, with_zero
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from harness.evaluation.reliability import Curve, Panel
-    from harness.judging.findings import GroupFinding, Judged
+from harness.judging.words import with_zero
+from harness.math.notions import reduce
 
 DRAWN_CLASSES = 12
 DRAWN_SCORES = 5_000  # distinct scores of a curve from which on it is thinned
@@ -80,8 +77,6 @@ def where(data: Judged, level: float, rng: object = None) -> Where:
 
 def scores(data: Judged) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """The one score per row that is judged, (n,), and whether its event came: P(class 1), a confidence, or the top label's."""
-    from harness.math.notions import reduce
-
     return (data.p[:, 1], data.y) if data.k == 2 else reduce(data.p, data.y, "top_label")
 
 
@@ -171,8 +166,6 @@ def joined(counts: NDArray[np.intp], n: int) -> list[float]:
 
 
 def _panels(data: Judged, x: NDArray[np.float64], hit: NDArray[np.int64], order: list[int]) -> tuple[Panel, ...]:
-    from harness.evaluation.reliability import Panel
-
     if data.k == 2 and not data.confidences:
         name = data.classes[1]
         found = [_panel(Panel(f"class {name}", f"predicted P(Y = {name})", "event frequency", _curve(x, hit)))]
@@ -185,14 +178,10 @@ def _panels(data: Judged, x: NDArray[np.float64], hit: NDArray[np.int64], order:
 
 
 def _panel(panel: Panel) -> Panel:
-    from harness.evaluation.reliability import band_of
-
     return replace(panel, band=band_of(panel.curve, "consistency", BAND))
 
 
 def _curve(x: NDArray[np.float64], hit: NDArray[np.int64]) -> Curve:
-    from harness.evaluation.reliability import corp
-
     return thinned(corp(x, hit))
 
 
@@ -252,8 +241,8 @@ def _sentence(
     looked += [f"{len(regions)} region{'s' if len(regions) > 1 else ''} of scores"]
     looked += [f"{len(groups)} groups"] if groups else []
     return (
-        f"Nothing stands out at the {percent(level)} level among {_listed(looked)}, corrected for looking many times; with "
-        f"{_rows(data.n)}, small errors would not show."
+        f"Nothing stands out at the {format_percent(level)} level among {_listed(looked)}, corrected for looking many times; "
+        f"with {_rows(data.n)}, small errors would not show."
     )
 
 

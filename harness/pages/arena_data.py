@@ -6,15 +6,16 @@ import functools
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from harness.errors import BadInputError
-from harness.evaluation import arena
-from harness.pages import arena_tables
+from harness.evaluation import arena, arena_content
+from harness.records import baseline, stored
 
-if TYPE_CHECKING:
-    import pandas as pd
-
+NOTIONS = ("top_label", "binary", "canonical")  # in the order of the pages
 BY = ("family", "n", "k")
 RESAMPLES = 200  # of the bootstrap: its intervals are shown with two or three digits
 ALL = "all"
@@ -71,8 +72,6 @@ def _chosen(boards: pd.DataFrame, *names: str) -> pd.DataFrame:
 @functools.cache
 def read() -> Arena | None:
     """The arena's stored records (some 20 seconds, once); None where the installation has none, or those of another arena."""
-    from harness.records import baseline, stored
-
     try:
         found = baseline.read()
     except BadInputError:
@@ -102,11 +101,9 @@ def leaderboards(settings: pd.DataFrame, resamples: int = RESAMPLES) -> pd.DataF
         The rows of `harness.evaluation.arena.leaderboard` for every subset of the filters family, n, k; a filter that is not set
         has the value "all". Estimands other than l1 and l2_squared have the subsets FEW only.
     """
-    import pandas as pd
-
     coarse = points(settings)
     coarse = coarse[coarse["regret"].notna()]
-    coarse = coarse.assign(k=arena_tables.near(coarse["k"]))
+    coarse = coarse.assign(k=arena_content.near(coarse["k"]))
     main = coarse["estimand"].isin(arena.MAIN)
     parts = []
     for by in itertools.chain.from_iterable(itertools.combinations(BY, size) for size in range(len(BY) + 1)):
@@ -120,8 +117,6 @@ def leaderboards(settings: pd.DataFrame, resamples: int = RESAMPLES) -> pd.DataF
 def points(settings: pd.DataFrame) -> pd.DataFrame:
     """The settings without those of estimators that give bounds or intervals for that notion and estimand: where such a one has
     no answer it has a regret by the rule, and nothing to compare it with."""
-    import pandas as pd
-
     by = ["estimator", "notion", "estimand"]
     of_bounds = pd.MultiIndex.from_frame(settings.loc[settings["kind"].isin(BOUNDS), by].drop_duplicates())
     found: pd.DataFrame = settings[~pd.MultiIndex.from_frame(settings[by]).isin(of_bounds)]
@@ -131,8 +126,6 @@ def points(settings: pd.DataFrame) -> pd.DataFrame:
 def bounds(settings: pd.DataFrame) -> pd.DataFrame:
     """Of every bound and certified interval by notion and estimand: how many settings, share of samples in which it holds the
     truth, its mean width (of intervals), and CPU seconds (geometric mean)."""
-    import numpy as np
-
     part = settings[settings["kind"].isin(BOUNDS)]
     part = part.assign(seconds=np.log(part["cpu_seconds"].clip(lower=1e-6)), size=part["reps"] * part["coverage"])
     grouped = part.groupby(["notion", "estimand", "estimator", "kind"])
@@ -146,7 +139,5 @@ def bounds(settings: pd.DataFrame) -> pd.DataFrame:
 
 def notions(found: Arena) -> Iterator[str]:
     """Those that have a leaderboard, in the order of the pages."""
-    from harness.figures.arena_plot import NOTIONS
-
     have = set(found.boards["notion"])
-    return (notion for notion in dict.fromkeys(["top_label", *NOTIONS]) if notion in have)
+    return (notion for notion in NOTIONS if notion in have)

@@ -3,85 +3,19 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+
+import pandas as pd
 
 from harness.common.version import VERSION
 from harness.common.writing import whole_file
-from harness.evaluation import arena, arena_memory, arena_own, arena_pairs, arena_seeds
+from harness.evaluation import arena, arena_content, arena_memory, arena_own, arena_pairs, arena_seeds
 from harness.figures import arena_pairs_plot, arena_plot, figure_files, interval_plot
-from harness.pages import arena_pairs_page, problem_cards
-from harness.pages.arena_tables import (
-    APART,
-    PROVES,
-    RESAMPLES,
-    all_answers,
-    answers,
-    answers_table,
-    boards,
-    families_table,
-    fitted_maps,
-    fitted_tables,
-    interval_tables,
-    near,
-    own_tables,
-    problem_rows,
-    ranked_rows,
-    unranked,
-)
-from harness.pages.page import environment
+from harness.pages import arena_pairs_page, arena_tables, leaderboard_rows, problem_cards
+from harness.pages.templating import environment
 from harness.problems.base import ProblemSpec
 from harness.records import schema
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-@dataclass(frozen=True)
-class Content:
-    """What the page shows: `settings` of the main estimands, `every` of all; leaderboards; choices by (n, k), by n, and by
-    (family, n, k); orders of problems; models on the same rows (None: not run); how often the best of a board is better than the
-    others; statements, their number."""
-
-    settings: Any
-    every: Any
-    board: Any
-    by_family: Any
-    by_n_k: Any
-    by_n: Any
-    cells: Any
-    pairs: Any
-    models: Any
-    over: dict = field(default_factory=dict)
-    statements: int = 0
-
-
-def content(
-    frame: pd.DataFrame, families: dict, classes: dict, resamples: int = RESAMPLES, seed: int = 0, streams: dict | None = None
-) -> Content:
-    """All that is computed for the page; `streams` says which problems are models on the same rows."""
-    rows = ranked_rows(frame)
-    every = arena.settings(rows, families, classes)
-    main = every[every["estimand"].isin(arena.MAIN)]
-    board = arena.leaderboard(main, resamples=resamples, seed=seed)
-    ranked = main[main["regret"].notna()]
-    boards = list(ranked.groupby(["notion", "estimand"]))
-    coarse = main.assign(k=near(main["k"]))
-    ranked_coarse = coarse[coarse["regret"].notna()].groupby
-    counts = [ranked_coarse(["notion", "estimand", *by]).ngroups for by in (("n", "k"), ("n",), ("family", "n", "k"))]
-    statements = sum(counts) + sum(part["estimator"].nunique() - 1 for _, part in boards)
-    options = {"comparisons": statements, "resamples": resamples, "seed": seed}
-    chosen = [arena.choices(coarse, by, **options) for by in (("n", "k"), ("n",), ("family", "n", "k"))]
-    over = {}
-    for key, part in boards:
-        first = board[board["notion"].eq(key[0]) & board["estimand"].eq(key[1]) & board["rank"].eq(1.0)]["estimator"]
-        if len(first):
-            over[key] = arena.against(part, first.iloc[0], **options)
-    return Content(
-        main, every, board, arena.leaderboard(main, "family", resamples, seed), *chosen,
-        arena.ordered_pairs(every, resamples, seed), arena_pairs.of_records(frame, classes, streams or {}), over, statements,
-    )  # fmt: skip
 
 
 def save(experiment, frame: pd.DataFrame) -> list[Path]:
@@ -92,7 +26,7 @@ def save(experiment, frame: pd.DataFrame) -> list[Path]:
     problems = {name: one for plan in (e.plan for e in experiment.family) for name, one in plan.problems.items()}
     classes = {one.id: ProblemSpec.of(one.object).classes for one in problems.values()}
     streams = {one.id: stream for one in problems.values() if (stream := ProblemSpec.of(one.object).stream)}
-    found = content(frame, families, classes, streams=streams)
+    found = arena_content.content(frame, families, classes, streams=streams)
     stem = experiment.folder / experiment.stem
     files, pictures = [], []
     for name, title, figure in _pictures(found, frame, families, settings):
@@ -103,7 +37,7 @@ def save(experiment, frame: pd.DataFrame) -> list[Path]:
         )
         files += drawn
         pictures.append({"title": title, "caption": caption, "uri": _uri(drawn[0]), "name": drawn[-1].name, "id": name})
-    tables = [(found.board, ""), (found.by_family, "_families"), (answers_table(found), "_answers")]
+    tables = [(found.board, ""), (found.by_family, "_families"), (arena_tables.answers_table(found), "_answers")]
     if found.models is not None:
         tables.append((arena_pairs.shares(found.models), "_pairs"))
     for table, name in tables:
@@ -125,37 +59,40 @@ def save(experiment, frame: pd.DataFrame) -> list[Path]:
         {**arena.family_of(families), **dict.fromkeys(streams, arena_pairs.FAMILY)},
         {one.id: card_truths(experiment.out, one, one.id in streams) for one in problems.values()},
     )
-    maps = fitted_maps(experiment.out, {one.id: one.key for one in problems.values()}, families)
+    maps = arena_tables.fitted_maps(experiment.out, {one.id: one.key for one in problems.values()}, families)
     page = stem.with_name(f"{stem.name}.html")
     text = environment().get_template("arena.html.j2").render(
         title=experiment.title,
         stamp=experiment.stamp(frame),
         version=VERSION,
-        answers=answers(found),
-        all_answers=all_answers(found),
+        answers=arena_tables.answers(found),
+        all_answers=arena_tables.all_answers(found),
         pictures=pictures,
-        boards=boards(found, measured),
+        boards=arena_tables.boards(found, measured),
+        heads=leaderboard_rows.HEADS,
         memory=arena_memory.WORDS,
         seeds=arena_seeds.read(experiment.folder),
-        by_family=families_table(found),
-        fitted=fitted_tables(frame, families, classes, maps) if maps else None,
+        by_family=arena_tables.families_table(found),
+        fitted=arena_tables.fitted_tables(frame, families, classes, maps) if maps else None,
         maps=maps,
-        proves=PROVES,
-        own=own_tables(found, frame, families, development),
+        proves=arena_tables.PROVES,
+        own=arena_tables.own_tables(found, frame, families, development),
         development=development,
         test_half=[name for name in families if name not in development],
         target=(arena_own.TARGET_MEAN, arena_own.TARGET_WORST),
-        every_problem=problem_rows(found, families, {name: f"{path.parent.name}/{path.name}" for name, path in cards.items()}),
+        every_problem=arena_tables.problem_rows(
+            found, families, {name: f"{path.parent.name}/{path.name}" for name, path in cards.items()}
+        ),
         pairs=arena_pairs_page.section(found.models, cards),
         rule=arena.RULE,
         statements=found.statements,
-        intervals=interval_tables(frame, families, settings),
+        intervals=arena_tables.interval_tables(frame, families, settings),
         problems=found.settings["problem"].nunique(),
         estimators=found.settings["estimator"].nunique(),
         cells=frame["key"].nunique(),
         sizes=sorted(found.settings["n"].unique()),
         kinds={name: colour for name, (_, colour) in arena_plot.KINDS.items()},
-        unranked=unranked(found),
+        unranked=arena_tables.unranked(found),
         links=[path.name for path in files],
         differs=experiment.differs,
         sentence=experiment.sentence,
@@ -188,7 +125,7 @@ def _pictures(found, frame, families, settings):
         for estimand, title in (("l1", "L1"), ("l2_squared", "squared error")):
             drawn = arena_pairs_plot.render(arena_pairs.shares(found.models), estimand)
             yield f"pairs_{estimand}", f"Which of two models is better calibrated: {title}", drawn
-    apart = frame[frame["experiment"].isin(APART)] if "experiment" in frame else frame.iloc[:0]
+    apart = frame[frame["experiment"].isin(arena_content.APART)] if "experiment" in frame else frame.iloc[:0]
     if len(apart):
         yield "intervals", "Intervals: coverage against width", interval_plot.coverage_width(apart, families, settings)
         yield "power", "Tests: how often they reject", interval_plot.power(apart, families, settings)
@@ -196,11 +133,9 @@ def _pictures(found, frame, families, settings):
 
 def table(experiment, frame) -> pd.DataFrame:
     """What the terminal shows: the five with the least mean regret of every notion and estimand."""
-    import pandas as pd
-
     problems = {name: one for plan in (e.plan for e in experiment.family) for name, one in plan.problems.items()}
     classes = {one.id: ProblemSpec.of(one.object).classes for one in problems.values()}
-    rows = ranked_rows(frame)
+    rows = arena_content.ranked_rows(frame)
     found = arena.settings(rows, arena.families_of(experiment.settings.arena), classes)
     board = arena.leaderboard(found[found["estimand"].isin(arena.MAIN)], resamples=0)
     top = board[board["rank"].le(5)]

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from harness.common.wording import NOTIONS, estimand_name, format_number, format_whole_percent
 from harness.evaluation import arena, arena_pairs
-from harness.figures.arena_plot import NOTIONS
-from harness.pages.page import number
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-WORDS = {"l1": "L1", "l2_squared": "squared error"}
 
 
 def section(models: pd.DataFrame | None, cards: Mapping[str, Path]) -> dict[str, Any] | None:
@@ -43,7 +38,7 @@ def section(models: pd.DataFrame | None, cards: Mapping[str, Path]) -> dict[str,
         {
             "notion": NOTIONS[row.notion],
             "k": row.k,
-            "margin": number(row.margin, 2),
+            "margin": format_number(row.margin, 2),
             "half": row.half,
             "models": [(name, _link(cards.get(name))) for name in (row.better, row.worse)],
         }
@@ -58,23 +53,19 @@ def _order(part: pd.DataFrame, by: str) -> dict[str, Any]:
     margins = []
     for (notion, k, half), of in part.groupby(["notion", "k", "half"], sort=False):
         one = of.iloc[0]
-        between = f"{number(one['least_margin'], 2)} to {number(one['largest_margin'], 2)}"
+        between = f"{format_number(one['least_margin'], 2)} to {format_number(one['largest_margin'], 2)}"
         margins.append(f"{NOTIONS[notion]}, k = {k}, {half}: {between} ({one['pairs']} pairs)")
     return {
-        "estimand": WORDS[by],
+        "estimand": estimand_name(by),
         "columns": [f"{NOTIONS[notion]}, k = {k}, n = {n:,}, {half}" for notion, k, n, half in table.columns],
         "rows": [
-            {"estimator": name, "cells": [_percent(share) for share in shares]}
+            {"estimator": name, "cells": [format_whole_percent(share) for share in shares]}
             for name, shares in zip(table.index, table.to_numpy())
         ],
         "margins": margins,
-        "error": _percent((part["high"] - part["low"]).median() / 2.0),
+        "error": format_whole_percent((part["high"] - part["low"]).median() / 2.0),
     }
 
 
 def _link(path: Path | None) -> str | None:
     return f"{path.parent.name}/{path.name}" if path else None
-
-
-def _percent(share: float) -> str:
-    return "–" if share != share else f"{100 * share:.0f} %"

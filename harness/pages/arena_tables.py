@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
+import pandas as pd
 
-from harness.evaluation import arena, arena_memory, arena_own, arena_pairs
-from harness.figures import arena_plot, interval_plot
-from harness.pages import problem_cards
-from harness.pages.page import number
+from harness.common.wording import (
+    DASH,
+    NOTIONS,
+    estimand_name,
+    format_factor,
+    format_interval,
+    format_number,
+    format_seconds,
+)
+from harness.evaluation import arena, arena_memory, arena_own, intervals
+from harness.evaluation.arena_content import APART, RESAMPLES, Content, near, ranked_rows
+from harness.pages import leaderboard_rows, problem_cards
 from harness.records import schema
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from harness.pages.arena_page import Content
-
-APART = ("arena_intervals", "arena_tests")  # experiments whose estimators are wrappers: of intervals and tests, not of the ranks
-RESAMPLES = 1000
 # (notion, k or None for all, n, estimand) of the ten lines
 QUESTIONS = (
     ("binary", 2, 200, "l1"), ("binary", 2, 5000, "l1"), ("binary", 2, 1000, "l2_squared"),
@@ -38,7 +39,6 @@ RESEMBLING = {
     "curves": ("nadaraya_watson", "spline", "kde"),
     "curves_of_vector": ("nadaraya_watson", "spline", "kde", "vector"),
 }
-NUMBERS = (2, 3, 10, 100)  # of classes: others are shown with the nearest, by the logarithm
 FITTED = "fitted"  # the beginning of families whose truth is a map fitted to real predictions
 PROVES = (
     "The predictions of these problems are real, and so are their ties, their saturation and their shape over the simplex. The "
@@ -47,23 +47,6 @@ PROVES = (
     "that these models have this error, nor that the errors of real models are as smooth as a fitted map. An estimator that fits "
     "a map of the same kind has an advantage here; the ranks without it stand beside."
 )
-
-
-def ranked_rows(frame):
-    """The records that are ranked: neither those of intervals and tests, nor those of pairs of models."""
-    return frame[~frame["experiment"].isin((*APART, arena_pairs.EXPERIMENT))] if "experiment" in frame else frame
-
-
-def near(k: Any) -> Any:
-    """The nearest of NUMBERS to every number of classes, by the logarithm.
-
-    Examples
-    --------
-    >>> near([2, 3, 7, 26, 100]).tolist()
-    [2, 3, 10, 10, 100]
-    """
-    distance = np.abs(np.log(np.asarray(k, dtype=float))[:, None] - np.log(NUMBERS))
-    return np.array(NUMBERS)[distance.argmin(axis=1)]
 
 
 def answers(found: Content) -> list[dict]:
@@ -80,8 +63,6 @@ def answers(found: Content) -> list[dict]:
 
 def answers_table(found: Content) -> pd.DataFrame:
     """The ten lines as a table of texts, for the first page of the site."""
-    import pandas as pd
-
     rows = [
         {
             "if you ask for": f"{line['estimand']}, {line['notion']}, k = {line['classes']}, n = {line['n']}",
@@ -115,16 +96,16 @@ def _answer(row, found, classes):
     }  # fmt: skip
     by = 1.0 / row["ratio"] - 1.0 if other else 0.0
     return {
-        "notion": arena_plot.NOTIONS[row["notion"]],
+        "notion": NOTIONS[row["notion"]],
         "classes": classes,
         "n": f"{int(row['n']):,}",
-        "estimand": {"l1": "L1", "l2_squared": "squared error"}.get(row["estimand"], row["estimand"]),
+        "estimand": estimand_name(row["estimand"]),
         "estimator": row["estimator"],
-        "off": number(float(row["rmse"]), 2),
-        "truth": f"{number(float(truth.min()), 2)} to {number(float(truth.max()), 2)}",
-        "regret": _interval(row["regret"], row["low"], row["high"]),
+        "off": format_number(float(row["rmse"]), 2),
+        "truth": f"{format_number(float(truth.min()), 2)} to {format_number(float(truth.max()), 2)}",
+        "regret": format_interval(row["regret"], row["low"], row["high"]),
         "worst": f"{worst['regret']:.1f} ({worst['problem']})",
-        "seconds": _seconds(row["cpu_seconds"]),
+        "seconds": format_seconds(row["cpu_seconds"]),
         "runner_up": other,
         "beside": told[row["verdict"]].format(abs(by)) if other else "",
         "sure": row["verdict"] == "better",
@@ -141,21 +122,15 @@ def boards(found: Content, measured: pd.DataFrame) -> list[dict]:
         rows = []
         for row in part.to_dict("records"):
             said = over["verdict"].get(row["estimator"]) if over is not None else None
-            lost = ", ".join(f"{int(row[name]):,} {name}" for name in ("failed", "undefined") if row[name])
             rows.append({
-                "rank": _rank(row), "estimator": row["estimator"], "anchor": arena.is_anchor(row["estimator"]),
-                "regret": _interval(row["regret"], row["low"], row["high"]),
-                "split": f"{row['regret_split']:.2f}",
-                "worst": _interval(row["worst"], row["worst_low"], row["worst_high"]), "worst_at": row["worst_at"],
-                "worse": {"better": "yes", "worse": "no: better", "undecided": "not established"}.get(said, "–"),
-                "bias": number(row["bias"], 2), "over": _percent(row["over"]), "coverage": _percent(row["coverage"]),
-                "width": number(row["width"], 2), "seconds": _seconds(row["cpu_seconds"]),
-                "memory": arena_memory.cells(measured, notion, row["estimator"]),
-                "lost": lost or "–", "share": _percent(row["share"]),
+                "cells": leaderboard_rows.cells(row), "anchor": arena.is_anchor(row["estimator"]),
+                "split": format_factor(row["regret_split"]),
+                "worse": {"better": "yes", "worse": "no: better", "undecided": "not established"}.get(said, DASH),
+                "width": format_number(row["width"], 2), "memory": arena_memory.cells(measured, notion, row["estimator"]),
             })  # fmt: skip
         counted = f"{part['settings'].max():,} settings, {part['reps'].max():,} estimates of an estimator at most"
         made.append({
-            "notion": arena_plot.NOTIONS[notion], "estimand": {"l1": "L1", "l2_squared": "squared error"}[estimand],
+            "notion": NOTIONS[notion], "estimand": estimand_name(estimand),
             "id": f"board-{notion}-{estimand}", "rows": rows, "first": first.iloc[0] if len(first) else None, "counted": counted,
             "sizes": [f"n = {n:,}, k = {k}" for n, k in arena_memory.sizes(measured, notion)],
             "no_memory": arena_memory.reasons(measured, notion, part["estimator"].tolist()),
@@ -170,10 +145,8 @@ def families_table(found: Content) -> list[dict]:
     rows = []
     for key, part in ranked.groupby(["notion", "estimand", "family"], sort=True):
         named = [f"{row['estimator']} {row['regret']:.2f}" for _, row in part.iterrows()]
-        what = {"l1": "L1", "l2_squared": "squared error"}[key[1]]
-        rows.append(
-            {"notion": arena_plot.NOTIONS[key[0]], "estimand": what, "family": key[2], "problems": problems[key], "best": named}
-        )
+        what = estimand_name(key[1])
+        rows.append({"notion": NOTIONS[key[0]], "estimand": what, "family": key[2], "problems": problems[key], "best": named})
     return rows
 
 
@@ -206,8 +179,8 @@ def interval_tables(frame, families, settings) -> list[tuple[str, Any]]:
     if not len(apart):
         return []
     tables = (
-        ("Coverage and width of intervals", interval_plot.coverage_table),
-        ("How often tests reject", interval_plot.power_table),
+        ("Coverage and width of intervals", intervals.coverage_table),
+        ("How often tests reject", intervals.power_table),
     )
     return [(title, _plain_table(make(apart, families))) for title, make in tables]
 
@@ -215,7 +188,7 @@ def interval_tables(frame, families, settings) -> list[tuple[str, Any]]:
 def _plain_table(frame):
     index = [name for name in frame.index.names if name is not None]
     frame = frame.reset_index() if index else frame
-    rows = [[number(v, 3) if isinstance(v, float) else str(v) for v in row] for row in frame.itertuples(index=False)]
+    rows = [[format_number(v, 3) if isinstance(v, float) else str(v) for v in row] for row in frame.itertuples(index=False)]
     return {"columns": [str(c) for c in frame.columns], "rows": rows}
 
 
@@ -262,13 +235,13 @@ def fitted_tables(frame, families, classes, maps, resamples: int = 200) -> list[
     made = []
     for (notion, estimand), part in both.groupby(["notion", "estimand"], sort=False):
         lines = [
-            {"estimator": r["estimator"], "rank": number(r["rank"]), "regret": number(r["regret"], 3),
-             "rank_without": number(r["rank_without"]), "regret_without": number(r["regret_without"], 3),
+            {"estimator": r["estimator"], "rank": format_number(r["rank"]), "regret": format_number(r["regret"], 3),
+             "rank_without": format_number(r["rank_without"]), "regret_without": format_number(r["regret_without"], 3),
              "left_out": sum((p, r["estimator"]) in alike for p in maps)}
             for r in part.to_dict("records") if not arena.is_anchor(r["estimator"])
         ]  # fmt: skip
-        what = {"l1": "L1", "l2_squared": "squared error"}[estimand]
-        made.append({"notion": arena_plot.NOTIONS[notion], "estimand": what, "rows": lines})
+        what = estimand_name(estimand)
+        made.append({"notion": NOTIONS[notion], "estimand": what, "rows": lines})
     return made
 
 
@@ -285,12 +258,10 @@ def problem_rows(found: Content, families: dict, cards: dict[str, str]) -> list[
     rows = []
     for name in sorted(classes, key=lambda name: (order.index(of.get(name, arena.OTHER)), classes[name], name)):
         known = {
-            e: [(words, truth[name, notion, e]) for notion, words in arena_plot.NOTIONS.items() if (name, notion, e) in truth]
+            e: [(words, truth[name, notion, e]) for notion, words in NOTIONS.items() if (name, notion, e) in truth]
             for e in arena.MAIN
         }
-        shown = {
-            e: "; ".join(f"{words} {number(float(value), 3)}" for words, value in of_it) or "–" for e, of_it in known.items()
-        }
+        shown = {e: "; ".join(f"{words} {format_number(value)}" for words, value in of_it) or DASH for e, of_it in known.items()}
         rows.append({
             "problem": name, "family": of.get(name, arena.OTHER), "k": int(classes[name]), "about": problem_cards.about(name),
             "card": cards.get(name), **shown,
@@ -304,49 +275,17 @@ def own_tables(found: Content, frame, families, development, resamples: int = RE
         return None
     halves = arena_own.halves(found.settings, development, resamples=resamples)
     lines = [
-        {**{name: row[name] for name in ("half", "estimator", "role")}, "notion": arena_plot.NOTIONS[row["notion"]],
-         "estimand": _word(row["estimand"]), "regret": _interval(row["regret"], row["low"], row["high"]),
+        {**{name: row[name] for name in ("half", "estimator", "role")}, "notion": NOTIONS[row["notion"]],
+         "estimand": estimand_name(row["estimand"]), "regret": format_interval(row["regret"], row["low"], row["high"]),
          "worst": f"{row['worst']:.2f}", "worst_at": row["worst_at"], "mean_met": bool(row["meets_mean"]),
          "worst_met": bool(row["meets_worst"])}
         for row in halves.to_dict("records")
     ]  # fmt: skip
     held = [
-        {**{name: row[name] for name in ("estimator", "family", "half")}, "notion": arena_plot.NOTIONS[row["notion"]],
-         "estimand": _word(row["estimand"]), "level": f"{100 * row['level']:.3g} %", "sides": row["sides"],
+        {**{name: row[name] for name in ("estimator", "family", "half")}, "notion": NOTIONS[row["notion"]],
+         "estimand": estimand_name(row["estimand"]), "level": f"{100 * row['level']:.3g} %", "sides": row["sides"],
          "coverage": f"{100 * row['coverage']:.1f} ± {100 * row['se']:.1f} %", "least": f"{100 * row['least']:.1f} %",
-         "passes": row["passes"], "samples": f"{row['samples']:,}", "relative": number(row["relative"], 2)}
+         "passes": row["passes"], "samples": f"{row['samples']:,}", "relative": format_number(row["relative"], 2)}
         for row in arena_own.coverage(frame, families, development).to_dict("records")
     ]  # fmt: skip
     return {"halves": lines, "coverage": held, "fail": sum(not row["passes"] for row in held)}
-
-
-def _word(estimand: str) -> str:
-    return {"l1": "L1", "l2_squared": "squared error"}.get(estimand, estimand)
-
-
-# Texts
-
-
-def _interval(value, low, high) -> str:
-    if value != value:
-        return "–"
-    digits = 2 if value < 100 else 0
-    known = low == low and high == high
-    return f"{value:,.{digits}f} [{low:,.{digits}f}, {high:,.{digits}f}]" if known else f"{value:,.{digits}f}"
-
-
-def _rank(row) -> str:
-    if row["rank"] != row["rank"]:
-        return "–"
-    same = row["rank_low"] == row["rank_high"]
-    return f"{row['rank']:.0f}" if same else f"{row['rank']:.0f} ({row['rank_low']:.0f} to {row['rank_high']:.0f})"
-
-
-def _percent(share) -> str:
-    return "–" if share != share else f"{100 * share:.0f} %"
-
-
-def _seconds(value) -> str:
-    if value != value:
-        return "–"
-    return f"{1000 * value:.2g} ms" if value < 0.0995 else f"{value:.2g} s"

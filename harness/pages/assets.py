@@ -9,12 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from harness.errors import BadInputError
-
-if TYPE_CHECKING:
-    from harness.pages.build import Sources
+from harness.pages.sources import Sources
+from harness.pages.templating import environment
 
 SHARED = "window.vegaEmbed = vegaEmbed; window.vegaLite = vegaLite; window.vega = vega;"
 EXPORTS = re.compile(r"export\s*\{([^{}]*)\}\s*;?")
@@ -31,10 +29,8 @@ def files(root: Sources | None = None) -> Iterator[tuple[str, bytes]]:
 
 def own() -> Iterator[tuple[str, bytes]]:
     """The style sheet, and what starts tables and charts."""
-    from harness.pages.layout import environment
-
     made = environment()
-    yield "assets/site.css", made.get_template("site.css.j2").render().encode()
+    yield "assets/site.css", made.get_template("style.css.j2").render().encode()
     yield "assets/site.js", made.get_template("site.js").render().encode()
 
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
 
 from harness.common.paths import PACKAGE
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ARENA = "the arena's settings"
 BENCHMARK = "one draw each (benchmarks/estimator_costs.py)"
@@ -93,16 +94,12 @@ def reason(estimator: str) -> str:
 @functools.cache
 def benchmarked() -> pd.DataFrame:
     """costs.csv: estimator, revision, notion, k, n, cpu_seconds, reason."""
-    import pandas as pd
-
     path = PACKAGE / "pages" / "costs.csv"
     columns = ["estimator", "revision", "notion", "k", "n", "cpu_seconds", "reason"]
     return pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=columns)
 
 
 def _cost(notion: str, source: str, cells: pd.DataFrame) -> Cost:
-    import numpy as np
-
     logs = cells.assign(k=cells["k"].astype(int), n=cells["n"].astype(int), log=np.log(cells["cpu_seconds"].clip(lower=1e-6)))
     grouped = logs.groupby(["n", "k"], as_index=False).agg(seconds=("log", "mean"), problems=("problem", "nunique"))
     seconds = grouped.assign(seconds=np.exp(grouped["seconds"]))
@@ -125,8 +122,6 @@ def in_n(logs: pd.DataFrame) -> Exponent | None:
     >>> round(in_n(logs).value, 3)
     1.5
     """
-    import numpy as np
-
     slopes = []
     for _, part in logs.groupby("problem"):
         x = np.log(part["n"].to_numpy(float))
@@ -139,9 +134,6 @@ def in_n(logs: pd.DataFrame) -> Exponent | None:
 def in_k(logs: pd.DataFrame) -> Exponent | None:
     """The exponent in k: of problems of different k at the same n, the slope of log seconds on log k, with the interval of least
     squares over problems (means over n within a problem)."""
-    import numpy as np
-    from scipy import stats
-
     every = logs.groupby("problem")["n"].nunique()
     whole = logs[logs["problem"].isin(every[every.eq(every.max())].index)]
     means = whole.groupby(["problem", "k"], as_index=False)["log"].mean()
@@ -158,9 +150,6 @@ def in_k(logs: pd.DataFrame) -> Exponent | None:
 
 
 def _mean(values: list[float], sizes: Any) -> Exponent | None:
-    import numpy as np
-    from scipy import stats
-
     if not values:
         return None
     middle = float(np.mean(values))

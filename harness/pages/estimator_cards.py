@@ -6,21 +6,30 @@ import functools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from harness.commands import info
+import pandas as pd
+
+from harness.common.wording import (
+    DASH,
+    ESTIMANDS,
+    estimand_name,
+    format_interval,
+    format_rank,
+    format_seconds,
+    format_signed,
+    format_whole_percent,
+    is_known,
+    notion_name,
+)
 from harness.configure import catalogue
 from harness.configure.options import option
 from harness.estimators.base import EstimatorSpec
 from harness.evaluation import arena
 from harness.pages import arena_data, costs, docstrings, failures, layout
 from harness.pages.arena_data import ALL, Arena
-from harness.pages.leaderboard import ESTIMANDS, NOTIONS, interval, percent, ranks, seconds, signed
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from harness.pages.build import Asset, Page, Sources
+from harness.pages.sources import Asset, Page, Sources
+from harness.plan.parts import Part, made_of, parts_of
 
 LIMIT = 0.45  # opacity of the strongest colour of a strip: letters stay readable on it, on white and on black
 OVER, UNDER = "213, 94, 0", "0, 114, 178"
@@ -35,7 +44,7 @@ class Card:
 
     name: str
     about: str
-    parts: list[info.Part]
+    parts: list[Part]
     spec: EstimatorSpec
     target: str
     used: list[str]
@@ -85,8 +94,8 @@ def users(group: str) -> dict[str, list[str]]:
 
 
 def _card(name: str, rows: dict[str, Any], boards: Any, used: list[str], found: Arena | None) -> Card:
-    made, node = info._made("estimator", name)
-    parts = info.parts_of("estimator", name)
+    made, node = made_of("estimator", name)
+    parts = parts_of("estimator", name)
     return Card(
         name, about(name, parts[0].doc), parts, EstimatorSpec.of(made),
         node["_target_"], used, rows.get(name), boards, failures.failures(name, rows) if name in rows else [],
@@ -115,8 +124,9 @@ def row_of(card: Card) -> dict[str, Any]:
     return {
         "name": card.name, "about": card.about, "notions": ", ".join(n.replace("_", " ") for n in card.spec.notions),
         "estimands": ", ".join(card.spec.estimands or ("not declared",)), "over": over(card.rows),
-        "seconds": seconds(cost) if cost else "–", "seconds_by": cost or 1e9,
-        "rank": f"{best['rank']:.0f} of {best['of']} ({best['said']})" if best else "–", "rank_by": best["rank"] if best else 1e9,
+        "seconds": format_seconds(cost) if cost else DASH, "seconds_by": cost or 1e9,
+        "rank": f"{best['rank']:.0f} of {best['of']} ({best['said']})" if best else DASH,
+        "rank_by": best["rank"] if best else 1e9,
     }  # fmt: skip
 
 
@@ -127,7 +137,7 @@ def best_rank(boards: pd.DataFrame) -> dict[str, Any] | None:
     if not len(part):
         return None
     row = part.sort_values("rank").iloc[0]
-    said = f"{NOTIONS[row['notion']][0].lower()}, {ESTIMANDS[row['estimand']]}"
+    said = f"{notion_name(row['notion'])}, {estimand_name(row['estimand'])}"
     return {"rank": row["rank"], "of": ranked(row["notion"], row["estimand"]), "said": said}
 
 
@@ -146,9 +156,9 @@ def over(rows: pd.DataFrame | None) -> str:
     """'63 %', the share of its point estimates of l1 and l2_squared above the truth, where the truth is not 0 (there
     no estimate of at least 0 is too small); a dash for none."""
     if rows is None:
-        return "–"
+        return DASH
     share = over_share(rows[rows["estimand"].isin(arena.MAIN)])
-    return "–" if share is None else percent(share)
+    return DASH if share is None else format_whole_percent(share)
 
 
 def over_share(rows: pd.DataFrame) -> float | None:
@@ -217,14 +227,14 @@ def fact(card: Card) -> str:
         said.append(f"ranks {best['rank']:.0f} of {best['of']} at best ({best['said']})")
     elif (share := applicable(card.boards)) is not None:
         where = f"the arena ran it up to n = {most:,} only" if (most := at_most(card.rows)) < LARGEST_N else "it gave an answer"
-        said.append(f"has no rank over all settings: {where}, in {percent(share)} of them")
+        said.append(f"has no rank over all settings: {where}, in {format_whole_percent(share)} of them")
     share = over_share(card.rows[card.rows["estimand"].isin(arena.MAIN)])
     if share is not None:
         word = "mostly too large" if share > 0.65 else "mostly too small" if share < 0.35 else "on either side"
-        said.append(f"its estimates are {word} ({percent(share)} above the truth where that is not 0)")
+        said.append(f"its estimates are {word} ({format_whole_percent(share)} above the truth where that is not 0)")
     cost = next((c for c in card.costs if c.at(1000)), None)
     if cost:
-        found = seconds(cost.at(1000) or math.nan)
+        found = format_seconds(cost.at(1000) or math.nan)
         said.append(f"an estimate at n = 1,000 takes {found} of CPU time ({cost.notion.replace('_', ' ')})")
     bounds = [kind for kind in failures.BOUNDS if card.rows["kind"].eq(kind).any()]
     if bounds:
@@ -255,8 +265,8 @@ def bias_rows(rows: pd.DataFrame | None, main: bool) -> list[list[str]]:
         zero = part["truth"].abs().le(TRUTH_IS_ZERO)
         share = over_share(part)
         found.append([
-            what(notion, estimand), signed(part.loc[~zero, "bias"].mean()), percent(math.nan if share is None else share),
-            signed(part.loc[zero, "bias"].mean()), percent(part["coverage"].mean()), f"{len(part):,}",
+            what(notion, estimand), format_signed(part.loc[~zero, "bias"].mean()), format_whole_percent(share),
+            format_signed(part.loc[zero, "bias"].mean()), format_whole_percent(part["coverage"].mean()), f"{len(part):,}",
         ])  # fmt: skip
     return found
 
@@ -277,8 +287,8 @@ def strips(rows: pd.DataFrame | None) -> Iterator[dict[str, Any]]:
         order = table.abs().max(axis=1).sort_values(ascending=False)
         said = f"largest in {str(order.index[0]).replace('_', ' ')}" if len(order) else ""
         yield {
-            "notion": NOTIONS[notion][0], "estimand": ESTIMANDS.get(estimand, estimand), "sizes": [int(n) for n in table.columns],
-            "rows": lines, "said": said, "bound": bound,
+            "notion": notion_name(notion).capitalize(), "estimand": estimand_name(estimand),
+            "sizes": [int(n) for n in table.columns], "rows": lines, "said": said, "bound": bound,
         }  # fmt: skip
 
 
@@ -291,13 +301,13 @@ def cell(value: float, most: float) -> tuple[str, str]:
     ('+0.05', 'background: rgba(213, 94, 0, 0.23)')
     """
     if value != value:
-        return "–", ""
-    return signed(value), f"background: rgba({OVER if value > 0 else UNDER}, {LIMIT * abs(value) / most:.2g})"
+        return DASH, ""
+    return format_signed(value), f"background: rgba({OVER if value > 0 else UNDER}, {LIMIT * abs(value) / most:.2g})"
 
 
 def what(notion: str, estimand: str) -> str:
     """'Top label, L1 error'."""
-    return f"{NOTIONS[notion][0]}, {ESTIMANDS.get(estimand, estimand.replace('_', ' '))}"
+    return f"{notion_name(notion).capitalize()}, {estimand_name(estimand)}"
 
 
 def rank_rows(card: Card) -> list[dict[str, Any]]:
@@ -307,13 +317,18 @@ def rank_rows(card: Card) -> list[dict[str, Any]]:
     of = card.boards
     part = of[of["family"].eq(ALL) & of["n"].eq(ALL) & of["k"].eq(ALL)]
     order = {name: i for i, name in enumerate(ESTIMANDS)}
-    rows = sorted(part.to_dict("records"), key=lambda row: (list(NOTIONS).index(row["notion"]), order.get(row["estimand"], 99)))
+    rows = sorted(
+        part.to_dict("records"),
+        key=lambda row: (arena_data.NOTIONS.index(row["notion"]), order.get(row["estimand"], len(order))),
+    )
     return [
         {
-            "what": what(row["notion"], row["estimand"]), "rank": ranks(row), "of": ranked(row["notion"], row["estimand"]),
-            "regret": interval(row["regret"], row["low"], row["high"]),
-            "settings": f"{int(row['settings']):,} ({percent(row['share'])})",
-            "worst": f"{interval(row['worst'], row['worst_low'], row['worst_high'])} at {row['worst_at']}",
+            "what": what(row["notion"], row["estimand"]),
+            "rank": format_rank(row["rank"], row["rank_low"], row["rank_high"]),
+            "of": ranked(row["notion"], row["estimand"]),
+            "regret": format_interval(row["regret"], row["low"], row["high"]),
+            "settings": f"{int(row['settings']):,} ({format_whole_percent(row['share'])})",
+            "worst": f"{format_interval(row['worst'], row['worst_low'], row['worst_high'])} at {row['worst_at']}",
             "lost": int(row["undefined"] + row["failed"] + row["skipped"]),
             "link": f"arena/{row['notion']}.html#estimand={row['estimand']}",
         }
@@ -329,30 +344,32 @@ def family_table(card: Card) -> dict[str, Any] | None:
     part = of[of["family"].ne(ALL) & of["n"].eq(ALL) & of["k"].eq(ALL) & of["estimand"].isin(arena.MAIN)]
     if not len(part):
         return None
-    keys = [(n, e) for n in NOTIONS for e in arena.MAIN if (part["notion"].eq(n) & part["estimand"].eq(e)).any()]
+    keys = [(n, e) for n in arena_data.NOTIONS for e in arena.MAIN if (part["notion"].eq(n) & part["estimand"].eq(e)).any()]
     held = {(row["family"], row["notion"], row["estimand"]): row for row in part.to_dict("records")}
     rows = []
     for family in sorted(part["family"].unique()):
         cells = [held.get((family, *key)) for key in keys]
         rows.append((family.replace("_", " "), [_family_cell(row) for row in cells]))
-    return {"heads": [f"{NOTIONS[n][0]}, {ESTIMANDS[e]}" for n, e in keys], "rows": rows}
+    return {"heads": [f"{notion_name(n).capitalize()}, {estimand_name(e)}" for n, e in keys], "rows": rows}
 
 
 def _family_cell(row: dict[str, Any] | None) -> tuple[str, str, str]:
     """(regret with interval, rank, style) of a family."""
     if row is None or row["regret"] != row["regret"]:
-        return "–", "", ""
+        return DASH, "", ""
     depth = LIMIT * min(max(math.log(row["regret"]) / math.log(10.0), 0.0), 1.0)
     ranked_here = ranked(row["notion"], row["estimand"], row["family"])
-    place = f"rank {ranks(row)} of {ranked_here}" if row["rank"] == row["rank"] else "no rank"
-    return interval(row["regret"], row["low"], row["high"]), place, f"background: rgba({OVER}, {depth:.2g})"
+    place = "no rank"
+    if is_known(row["rank"]):
+        place = f"rank {format_rank(row['rank'], row['rank_low'], row['rank_high'])} of {ranked_here}"
+    return format_interval(row["regret"], row["low"], row["high"]), place, f"background: rgba({OVER}, {depth:.2g})"
 
 
 def cost_of(one: costs.Cost) -> dict[str, Any]:
     """What the card says of a cost: a row by k and a column by n, and the exponents in words."""
     table = one.seconds.pivot(index="k", columns="n", values="seconds")
     sizes = [int(n) for n in table.columns]
-    rows = [(f"k = {k}", [seconds(table.loc[k, n]) for n in table.columns]) for k in table.index]
+    rows = [(f"k = {k}", [format_seconds(table.loc[k, n]) for n in table.columns]) for k in table.index]
     said = [exponent(one.in_n, "n")] if one.in_n else []
     said += [exponent(one.in_k, "k")] if one.in_k else []
     said += [] if one.at(5000) else ["At n = 5,000 it was not measured here, and the exponent may be larger there."]

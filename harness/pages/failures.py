@@ -7,24 +7,22 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from matplotlib.lines import Line2D
 
 from harness.common.seeds import digest
+from harness.common.wording import estimand_name, format_number, format_signed, format_whole_percent, notion_name
 from harness.evaluation import arena
 from harness.figures import arena_plot
 from harness.figures.style import COLOURS, pyplot
-from harness.pages.leaderboard import ESTIMANDS, percent, signed
-from harness.pages.page import number
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MOST = 3  # failures of a card
 SMALL = 1.25  # a regret below which it is no failure
 HELD = 0.9  # a share of samples in which a bound holds, below which it fails
 SIZE, DPI = (3.5, 2.3), 150  # inches: as wide as a phone's screen
 BOUNDS = ("lower", "upper", "interval")
-SAID = {"top_label": "top label", "binary": "binary", "canonical": "canonical", "classwise": "class-wise"}
 
 
 @dataclass(frozen=True)
@@ -131,21 +129,22 @@ def _at(rows: pd.DataFrame, same: dict[str, Any]) -> pd.DataFrame:
 def words(row: dict[str, Any], best: str = "", rmse: float = math.nan) -> str:
     """What happens in a setting: 'n = 200 (top label, L1 error, k = 10): off by +0.08 on average ...', beside the best published
     estimator there and its RMSE."""
-    where = f"n = {row['n']:,} ({SAID[row['notion']]}, {ESTIMANDS.get(row['estimand'], row['estimand'])}, k = {row['k']:,})"
-    truth = number(row["truth"], 2) if row["truth"] > 1e-12 else "0 (calibrated)"
+    where = f"n = {row['n']:,} ({notion_name(row['notion'])}, {estimand_name(row['estimand'])}, k = {row['k']:,})"
+    truth = format_number(row["truth"], 2) if row["truth"] > 1e-12 else "0 (calibrated)"
     answers = row["reps"]
     lost = ", ".join(f"{int(row[name])} {name}" for name in ("failed", "undefined") if row[name])
     missing = f" {lost} of {answers + int(row['failed'] + row['undefined'])} samples." if lost else ""
     if row["kind"] in BOUNDS:
         what = {"lower": "lower bound", "upper": "upper bound", "interval": "interval"}[row["kind"]]
-        return f"{where}: the {what} holds in {percent(row['coverage'])} of {answers} samples; the truth is {truth}.{missing}"
+        share = format_whole_percent(row["coverage"])
+        return f"{where}: the {what} holds in {share} of {answers} samples; the truth is {truth}.{missing}"
     if not answers:
         return f"{where}: no answer.{missing}"
     split = _blame(row["bias"], row["sd"])
-    other = f" (the best published one there, {best}: {number(rmse, 2)})" if best else ""
+    other = f" (the best published one there, {best}: {format_number(rmse, 2)})" if best else ""
     return (
-        f"{where}: off by {signed(row['bias'])} on average where the truth is {truth}; {split} RMSE {number(row['rmse'], 2)}"
-        f"{other}.{missing}"
+        f"{where}: off by {format_signed(row['bias'])} on average where the truth is {truth}; {split} "
+        f"RMSE {format_number(row['rmse'], 2)}{other}.{missing}"
     )
 
 
@@ -154,19 +153,19 @@ def _blame(bias: float, sd: float) -> str:
     if not (math.isfinite(bias) and math.isfinite(sd)):
         return ""
     if abs(bias) > 2.0 * sd:
-        return f"nearly all of it is bias (sd {number(sd, 2)})."
+        return f"nearly all of it is bias (sd {format_number(sd, 2)})."
     if abs(bias) < 0.5 * sd:
-        return f"mostly scatter (sd {number(sd, 2)})."
-    return f"bias and scatter alike (sd {number(sd, 2)})."
+        return f"mostly scatter (sd {format_number(sd, 2)})."
+    return f"bias and scatter alike (sd {format_number(sd, 2)})."
 
 
 def alt(row: dict[str, Any], values: dict[int, list[float]], best: tuple[str, dict[int, float]]) -> str:
     """What the picture shows, in words."""
-    means = "; ".join(f"n = {n:,}: {number(sum(v) / len(v), 2)}" for n, v in values.items() if v) or "none"
-    theirs = "; ".join(f"n = {n:,}: {number(v, 2)}" for n, v in best[1].items())
+    means = "; ".join(f"n = {n:,}: {format_number(sum(v) / len(v), 2)}" for n, v in values.items() if v) or "none"
+    theirs = "; ".join(f"n = {n:,}: {format_number(v, 2)}" for n, v in best[1].items())
     beside = f" Means of {best[0]}: {theirs}." if best[0] else ""
     return (
-        f"Estimates of {row['estimator']} on {row['problem']} by n beside the truth {number(row['truth'], 2)}. "
+        f"Estimates of {row['estimator']} on {row['problem']} by n beside the truth {format_number(row['truth'], 2)}. "
         f"Means: {means}.{beside}"
     )
 
@@ -188,10 +187,8 @@ def picture(one: Failure) -> bytes:
     ax.set_xticks(range(len(sizes)), [f"{n:,}" for n in sizes])
     ax.set_xlim(-0.45, len(sizes) - 0.15)
     ax.set_xlabel("number of samples n")
-    ax.set_ylabel(ESTIMANDS.get(one.estimand, one.estimand))
+    ax.set_ylabel(estimand_name(one.estimand))
     ax.grid(axis="x", visible=False)
-    from matplotlib.lines import Line2D
-
     handles = [
         Line2D([], [], color=COLOURS[1], marker="o", markersize=2.6, label=arena_plot.short(one.estimator)),
         Line2D([], [], color="black", linestyle="--", linewidth=0.9, label="truth"),
@@ -206,11 +203,9 @@ def picture(one: Failure) -> bytes:
 
 def png(figure: Any, key: str, dpi: int = DPI) -> bytes:
     """A figure as the bytes of a PNG that bears a key; closes it."""
-    import matplotlib.pyplot as plt
-
     held = io.BytesIO()
     figure.savefig(held, format="png", dpi=dpi, metadata={"Software": None, "calharness": key})
-    plt.close(figure)
+    pyplot().close(figure)
     return held.getvalue()
 
 

@@ -9,15 +9,16 @@ import io
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from harness.common.version import VERSION
+from harness.common.wording import format_number
 from harness.common.writing import whole_file
+from harness.errors import BadInputError
 from harness.evaluation import counted, papers, reproduction
-from harness.pages.page import SOURCES, TONES, environment, number
-
-if TYPE_CHECKING:
-    import pandas as pd
+from harness.pages.templating import environment
 
 MOST = 3_000_000  # bytes of the page
 WIDTHS = (400, 300, 220, 150)  # of a thumbnail, in pixels; the first with which the page is small enough
@@ -44,8 +45,8 @@ def save(folder: Path) -> Path:
             for item in one["items"]
         }
         text = template.render(
-            sections=sections, pictures=pictures, findings=strongest(described), version=VERSION, tones=TONES, how=papers.HOW,
-            verdicts=reproduction.VERDICTS, outcomes=counted.OUTCOMES, sources=SOURCES, total=total(sections),
+            sections=sections, pictures=pictures, findings=strongest(described), version=VERSION, how=papers.HOW,
+            verdicts=reproduction.VERDICTS, outcomes=counted.OUTCOMES, sources=reproduction.SOURCES, total=total(sections),
             said=counted.sentence(total(sections)["printed"]), ways=ways(sections),
             own=OWN_RUNS if (folder / OWN_RUNS).is_file() else None,
         )  # fmt: skip
@@ -112,7 +113,7 @@ def _claims(paper, found):
     """[{name, quote, place, statistic, verdict, where}] of the paper's claims, in the order of reported.csv."""
     try:
         known = reproduction.reported(paper.id, ["claims"])
-    except reproduction.BadInputError:  # it has none
+    except BadInputError:  # it has none
         return []
     judged = {}
     if found is not None:
@@ -125,14 +126,14 @@ def _claim(claim, row):
     ours = row.get("ours")
     known = ours is not None and ours == ours
     low, high = row.get("low"), row.get("high")
-    interval = f" [{number(low)}, {number(high)}]" if known and low is not None and low == low else ""
+    interval = f" [{format_number(low, 4)}, {format_number(high, 4)}]" if known and low is not None and low == low else ""
     return {
         "name": claim["row"],
         "quote": claim["quote"] if isinstance(claim["quote"], str) else "",
         "place": claim["place"] if isinstance(claim["place"], str) else "",
         "statistic": claim["column"],
-        "wanted": f"{claim['unit']} {number(claim['value'])}",
-        "found": f"{number(ours)}{interval}" if known else "",
+        "wanted": f"{claim['unit']} {format_number(claim['value'], 4)}",
+        "found": f"{format_number(ours, 4)}{interval}" if known else "",
         "verdict": row.get("verdict", "not tested yet"),
         "where": row["where"] if isinstance(row.get("where"), str) else "",
     }

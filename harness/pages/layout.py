@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from markupsafe import Markup
 
 from harness.common.version import VERSION
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
-    from markupsafe import Markup
+from harness.pages.templating import environment
 
 NAVIGATION = (
     ("Overview", "index.html"), ("Papers", "papers/index.html"), ("Arena", "arena/index.html"),
@@ -20,7 +18,6 @@ NAVIGATION = (
     ("Provenance", "provenance.html"), ("Docs", "docs/index.html"),
 )  # fmt: skip
 LONG = 28  # characters: a column that has more in an entry is not made narrow
-NARROW = 700  # pixels: below it a picture's narrow drawing is shown
 
 
 def page(
@@ -39,7 +36,7 @@ def page(
     description : str
         One sentence in plain text.
     tables, charts : bool
-        Whether it has tables by `table(..., interactive=True)` or charts by `chart`, whose scripts are then loaded.
+        Whether it has tables by `table(..., interactive=True)` or charts, whose scripts are then loaded.
     alone : bool
         Whether the page stands without the site: no navigation, its style inside.
     """
@@ -66,18 +63,7 @@ def root(path: str) -> str:
 
 def render(template: str, path: str, **values: Any) -> str:
     """The body of a page out of harness/pages/templates/<template>; `root` leads from `path` to the site's root."""
-    return environment().get_template(template).render(root=root(path), **values)
-
-
-@functools.cache
-def environment() -> Environment:
-    """The Jinja environment of the site: that of the pages of results, with the site's templates and macros in front, and the
-    functions `table`, `chart` and `picture`."""
-    from harness.pages import page as results
-
-    made = results.environment()
-    made.globals.update(table=table, chart=chart, picture=picture, tones=results.TONES)
-    return made
+    return environment().get_template(template).render(root=root(path), table=table, picture=picture, **values)
 
 
 def table(
@@ -118,40 +104,11 @@ def table(
     return made
 
 
-def chart(spec: Any, alt: str, caption: str, *, id: str, narrow: Any = None) -> Markup:
-    """A figure with an interactive chart (the page needs charts=True): a Vega-Lite specification or an Altair chart, another
-    for narrow screens if given. `width: "container"` fills the page. `alt` says what the chart shows, as does the page's text
-    or a table beside it for whoever has no scripts."""
-    wide, small = _spec(spec), _spec(narrow) if narrow is not None else None
-    made: Markup = _macro("chart")(_script(wide), _script(small) if small else "", alt, caption, id)
-    return made
-
-
-def picture(
-    source: str,
-    alt: str,
-    caption: str = "",
-    *,
-    width: int,
-    height: int,
-    narrow: str | None = None,
-    small: tuple[int, int] = (0, 0),
-) -> Markup:
-    """A figure with a drawing: its path relative to the page and size in pixels, and those of one redrawn for narrow screens."""
-    made: Markup = _macro("picture")(source, alt, caption, width, height, narrow, small, NARROW)
+def picture(source: str, alt: str, caption: str = "", *, width: int, height: int) -> Markup:
+    """A figure with a drawing: its path relative to the page, and its size in pixels."""
+    made: Markup = _macro("picture")(source, alt, caption, width, height)
     return made
 
 
 def _macro(name: str) -> Any:
     return getattr(environment().get_template("pieces.html.j2").module, name)
-
-
-def _spec(given: Any) -> dict[str, Any]:
-    return given if isinstance(given, dict) else json.loads(given.to_json())
-
-
-def _script(value: Any) -> Markup:
-    """JSON that may stand inside a script element."""
-    from markupsafe import Markup
-
-    return Markup(json.dumps(value, separators=(",", ":")).replace("<", "\\u003c"))

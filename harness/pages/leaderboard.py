@@ -7,42 +7,39 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from harness.common.paths import PACKAGE
-from harness.evaluation import arena
+from harness.common.wording import (
+    ESTIMANDS,
+    estimand_name,
+    format_interval,
+    format_number,
+    format_seconds,
+    format_whole_percent,
+    notion_name,
+)
+from harness.evaluation import arena, arena_content
 from harness.figures import arena_plot
 from harness.figures.style import COLOURS
-from harness.pages import arena_data, arena_tables, layout
+from harness.pages import arena_data, layout, leaderboard_rows
 from harness.pages.arena_data import ALL, BY, Arena
-from harness.pages.page import number
+from harness.pages.sources import Asset, Page, Sources
+from harness.pages.templating import script_json
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from harness.pages.build import Asset, Page, Sources
-
-NOTIONS = {
-    "top_label": ("Top label", "whether the confidence in the predicted class is right"),
-    "binary": ("Binary", "whether the probability of class 1 is right"),
-    "canonical": ("Canonical", "whether the whole vector of probabilities is right"),
+ABOUT = {
+    "top_label": "whether the confidence in the predicted class is right",
+    "binary": "whether the probability of class 1 is right",
+    "canonical": "whether the whole vector of probabilities is right",
 }
-ESTIMANDS = {
-    "l1": "L1 error", "l2_squared": "squared error", "kl": "KL error", "rms": "root mean squared error", "l2": "L2 error",
-    "linf": "largest error", "l1_over": "L1, over-confidence", "l1_under": "L1, under-confidence",
-    "l2_squared_over": "squared, over-confidence", "l2_squared_under": "squared, under-confidence",
-    "top_class_l1": "L1 of the top class given the vector", "top_class_l1_over": "L1 of the top class, over-confidence",
-    "top_class_l1_under": "L1 of the top class, under-confidence",
-}  # fmt: skip
 # of a row, in the order in which the page's script has them; the last ones often have their usual value, and a row ends before
 FIELDS = (
     "estimator", "rank", "rank_low", "rank_high", "regret", "low", "high", "rmse", "bias", "over", "cpu_seconds", "settings",
     "share", "coverage", "worst", "worst_low", "worst_high", "worst_at", "frontier", "undefined", "failed", "skipped",
 )  # fmt: skip
 USUAL = dict.fromkeys(FIELDS) | dict.fromkeys(("frontier", "undefined", "failed", "skipped"), 0)
-HEADS = (
-    "Estimator", "Rank", "Mean regret", "Worst regret", "RMSE", "Bias", "Over", "Coverage", "CPU time", "Settings",
-)  # fmt: skip
 
 
 def pages(root: Sources) -> Iterator[Page]:
@@ -66,7 +63,8 @@ def assets(root: Sources) -> Iterator[Asset]:
 def _overview(found: Arena, notions: list[str]) -> str:
     path = "arena/index.html"
     body = layout.render(
-        "arena_overview.html.j2", path, notions=[(n, *NOTIONS[n]) for n in notions], matrices=list(matrices(found)),
+        "arena_overview.html.j2", path, notions=[(n, notion_name(n).capitalize(), ABOUT[n]) for n in notions],
+        matrices=list(matrices(found)),
         estimators=found.settings["estimator"].nunique(), problems=found.settings["problem"].nunique(), cells=found.cells,
         families={family: len(members) for family, members in found.families.items()}, rule=arena.RULE, sizes=_sizes(found),
         development=arena.development_of(Arena("arena")),
@@ -82,7 +80,7 @@ def _sizes(found: Arena) -> list[int]:
 def matrices(found: Arena) -> Iterator[dict[str, Any]]:
     """Of every notion and ranked estimand the estimator with the least mean regret by k (rows) and n (columns)."""
     coarse = found.settings[found.settings["estimand"].isin(arena.MAIN)]
-    coarse = coarse.assign(k=arena_tables.near(coarse["k"]))
+    coarse = coarse.assign(k=arena_content.near(coarse["k"]))
     chosen = arena.choices(coarse, ("n", "k"), resamples=arena_data.RESAMPLES)
     for notion in arena_data.notions(found):
         for estimand in arena.MAIN:
@@ -104,7 +102,7 @@ def published(found: Arena, notion: str, estimand: str) -> dict[tuple[int, int],
         rows = part.sort_values("rank").to_dict("records")
         best = next((row for row in rows if arena.is_published(row["estimator"])), None)
         if best is not None and best is not rows[0]:
-            told[int(k), int(n)] = f"{best['estimator']} {interval(best['regret'], best['low'], best['high'])}"
+            told[int(k), int(n)] = f"{best['estimator']} {format_interval(best['regret'], best['low'], best['high'])}"
     return told
 
 
@@ -116,8 +114,9 @@ def winner(row: pd.Series) -> dict[str, Any]:
         "worse": "on paired reps {} is better", "alone": "alone",
     }  # fmt: skip
     return {
-        "estimator": row["estimator"], "regret": interval(row["regret"], row["low"], row["high"]), "off": number(row["rmse"], 2),
-        "seconds": seconds(row["cpu_seconds"]), "said": said[row["verdict"]].format(row["runner_up"]),
+        "estimator": row["estimator"], "regret": format_interval(row["regret"], row["low"], row["high"]),
+        "off": format_number(row["rmse"], 2),
+        "seconds": format_seconds(row["cpu_seconds"]), "said": said[row["verdict"]].format(row["runner_up"]),
         "sure": row["verdict"] == "better", "problems": int(row["problems"]), "k": int(row["k"]), "n": int(row["n"]),
     }  # fmt: skip
 
@@ -130,14 +129,15 @@ def _board(found: Arena, notion: str, notions: list[str]) -> str:
     held = arena_data.bounds(found.settings)
     drawn = chart_rows(first)
     body = layout.render(
-        "leaderboard.html.j2", path, notion=notion, name=NOTIONS[notion][0], about=NOTIONS[notion][1], heads=HEADS,
-        notions=[(n, NOTIONS[n][0]) for n in notions], filters=filters(boards), rows=[cells(row) for row in _records(first)],
-        data=_script(data), spec=_script(chart(drawn)), narrow=_script(chart(drawn, narrow=True)), rule=arena.RULE,
+        "leaderboard.html.j2", path, notion=notion, name=notion_name(notion).capitalize(), about=ABOUT[notion],
+        heads=leaderboard_rows.HEADS, rows=[leaderboard_rows.cells(row) for row in _records(first)],
+        notions=[(n, notion_name(n).capitalize()) for n in notions], filters=filters(boards),
+        data=script_json(data), spec=script_json(chart(drawn)), rule=arena.RULE,
         alt=alt(first),
         bounds=bound_rows(held[held["notion"].eq(notion)]), resamples=arena_data.RESAMPLES, kinds=list(kinds()),
     )  # fmt: skip
-    title = f"Leaderboard: {NOTIONS[notion][0].lower()} calibration"
-    said = f"Estimators of {NOTIONS[notion][0].lower()} calibration error by regret, cost, bias and coverage, with filters."
+    title = f"Leaderboard: {notion_name(notion)} calibration"
+    said = f"Estimators of {notion_name(notion)} calibration error by regret, cost, bias and coverage, with filters."
     return layout.page(title, body, path, description=said, tables=True, charts=True)
 
 
@@ -148,7 +148,7 @@ def _records(board: pd.DataFrame) -> list[dict[str, Any]]:
 
 def filters(boards: pd.DataFrame) -> dict[str, list[tuple[str, str]]]:
     """{filter: [(value, what the page calls it)]}, "all" first where there is such a choice."""
-    found = {"estimand": [(name, ESTIMANDS.get(name, name.replace("_", " "))) for name in _ordered(boards["estimand"].unique())]}
+    found = {"estimand": [(name, estimand_name(name)) for name in _ordered(boards["estimand"].unique())]}
     for name in BY:
         values = [v for v in boards[name].unique() if v != ALL]
         values = sorted(values) if name == "family" else sorted(values, key=int)
@@ -220,76 +220,6 @@ def short(value: Any) -> Any:
     return int(rounded) if rounded == int(rounded) else rounded
 
 
-def interval(value: float, low: float, high: float) -> str:
-    """'1.48 [1.31, 1.68]', the value alone where there is no interval, a dash for none.
-
-    Examples
-    --------
-    >>> interval(1.484, 1.307, 1.679)
-    '1.48 [1.31, 1.68]'
-    """
-    if value != value:
-        return "–"
-    return f"{_fixed(value)} [{_fixed(low)}, {_fixed(high)}]" if low == low and high == high else _fixed(value)
-
-
-def _fixed(value: float) -> str:
-    """Three digits, as the page's script has them."""
-    rounded = float(f"{value:.3g}")
-    return f"{rounded:,.{2 if rounded < 10 else 1 if rounded < 100 else 0}f}"
-
-
-def seconds(value: float) -> str:
-    """CPU seconds as a text with its unit.
-
-    Examples
-    --------
-    >>> seconds(0.00032), seconds(0.031), seconds(2.34)
-    ('0.32 ms', '31 ms', '2.3 s')
-    """
-    if value != value:
-        return "–"
-    if value >= 0.0995:
-        return f"{value:.2g} s" if value < 100 else f"{value:,.0f} s"
-    return f"{1000 * value:.2g} ms"
-
-
-def percent(share: float) -> str:
-    """'43 %', a dash for none."""
-    return "–" if share != share else f"{math.floor(100 * float(f'{share:.3g}') + 0.5)} %"
-
-
-def cells(row: dict[str, Any]) -> list[Any]:
-    """The entries of a row as the page shows them without scripts; the script writes the same."""
-    lost = "".join(f", {int(row[name]):,} {name}" for name in ("failed", "undefined", "skipped") if row[name])
-    at = str(row["worst_at"]).replace(" = ", "\u00a0=\u00a0")  # no line ends inside of "n = 200"
-    return [
-        row["estimator"], ranks(row), interval(row["regret"], row["low"], row["high"]),
-        f"{interval(row['worst'], row['worst_low'], row['worst_high'])} at {at}", number(row["rmse"], 3),
-        signed(row["bias"]), percent(row["over"]), percent(row["coverage"]), seconds(row["cpu_seconds"]),
-        f"{int(row['settings']):,} ({percent(row['share'])}){lost}",
-    ]  # fmt: skip
-
-
-def ranks(row: dict[str, Any]) -> str:
-    """'3 (1 to 6)', the rank with its interval; a dash for what has none."""
-    if row["rank"] != row["rank"]:
-        return "–"
-    same = row["rank_low"] == row["rank_high"] or row["rank_low"] != row["rank_low"]
-    return f"{row['rank']:.0f}" if same else f"{row['rank']:.0f} ({row['rank_low']:.0f} to {row['rank_high']:.0f})"
-
-
-def signed(value: float) -> str:
-    """A difference with its sign.
-
-    Examples
-    --------
-    >>> signed(0.0123), signed(-0.5)
-    ('+0.012', '−0.5')
-    """
-    return "–" if value != value else f"{'+' if value > 0 else '−' if value < 0 else ''}{number(abs(float(value)), 2)}"
-
-
 def alt(board: pd.DataFrame) -> str:
     """What the chart shows without filters, in words."""
     ranked = board[board["rank"].notna()].sort_values("rank")
@@ -297,7 +227,7 @@ def alt(board: pd.DataFrame) -> str:
     on = on[on["frontier"].eq(1)].sort_values("cpu_seconds")
     if not len(on):
         return "No estimator is ranked."
-    steps = "; ".join(f"{r['estimator']} {r['regret']:.2f} at {seconds(r['cpu_seconds'])}" for r in on.to_dict("records"))
+    steps = "; ".join(f"{r['estimator']} {r['regret']:.2f} at {format_seconds(r['cpu_seconds'])}" for r in on.to_dict("records"))
     return (
         f"Mean regret against CPU time of {len(ranked)} ranked estimators, all families, n and k. On the frontier, from cheap to "
         f"dear: {steps}. The table below has the numbers."
@@ -307,8 +237,9 @@ def alt(board: pd.DataFrame) -> str:
 def bound_rows(held: pd.DataFrame) -> list[list[Any]]:
     """The table of bounds: never ranked among points."""
     return [
-        [row["estimator"], row["kind"], ESTIMANDS.get(row["estimand"], row["estimand"]), percent(row["coverage"]),
-         percent(row["worst"]), number(row["width"], 2), seconds(row["seconds"]), f"{row['settings']:,}"]
+        [row["estimator"], row["kind"], estimand_name(row["estimand"]), format_whole_percent(row["coverage"]),
+         format_whole_percent(row["worst"]), format_number(row["width"], 2), format_seconds(row["seconds"]),
+         f"{row['settings']:,}"]
         for row in held.to_dict("records")
     ]  # fmt: skip
 
@@ -327,13 +258,13 @@ def chart_rows(board: pd.DataFrame) -> list[dict[str, Any]]:
     names = ("estimator", "rank", "regret", "low", "high", "cpu_seconds", "bias", "settings", "frontier")
     return [
         {**{name: short(row[name]) for name in names}, "kind": arena_plot.kind(row["estimator"])[0],
-         "cost": seconds(row["cpu_seconds"]), "said": interval(row["regret"], row["low"], row["high"]),
-         "worst_said": f"{interval(row['worst'], row['worst_low'], row['worst_high'])} at {row['worst_at']}"}
+         "cost": format_seconds(row["cpu_seconds"]), "said": format_interval(row["regret"], row["low"], row["high"]),
+         "worst_said": leaderboard_rows.worst(row)}
         for row in _records(board)
     ]  # fmt: skip
 
 
-def chart(rows: list[dict[str, Any]], narrow: bool = False) -> dict[str, Any]:
+def chart(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Regret against cost as a Vega-Lite specification of `chart_rows`; the page's script replaces its data set `rows`."""
     import altair as alt
 
@@ -364,7 +295,7 @@ def chart(rows: list[dict[str, Any]], narrow: bool = False) -> dict[str, Any]:
     shown = alt.condition(of_kind & picked, alt.value(1.0), alt.value(0.15))
     bars = base.mark_rule(strokeWidth=1, opacity=0.35).encode(x=x, y=alt.Y("low:Q", title=""), y2="high:Q")
     line = base.transform_filter("datum.frontier === 1").mark_line(interpolate="step-after", strokeWidth=1.5, color="#888888")
-    legend = alt.Legend(title=None, orient="top", columns=2 if narrow else 5)
+    legend = alt.Legend(title=None, orient="top", columns=3)
     points = base.mark_point(filled=True, size=70).encode(
         x=x, y=y, tooltip=tooltip, opacity=shown,
         color=alt.Color("kind:N", scale=alt.Scale(domain=names, range=colours), legend=legend),
@@ -372,14 +303,7 @@ def chart(rows: list[dict[str, Any]], narrow: bool = False) -> dict[str, Any]:
     ).add_params(of_kind, picked)  # fmt: skip
     text = base.transform_filter("datum.frontier === 1").mark_text(dy=15, fontSize=11)
     layers = [line.encode(x=x, y=y, order="cpu_seconds:Q"), bars, points, text.encode(x=x, y=y, text="estimator:N")]
-    drawn = alt.layer(*layers).properties(width="container", height=300 if narrow else 420)
+    drawn = alt.layer(*layers).properties(width="container", height=400)
     found: dict[str, Any] = json.loads(drawn.to_json())
     found["datasets"] = {"rows": rows}
     return found
-
-
-def _script(value: Any) -> Any:
-    """JSON that may stand inside a script element."""
-    from markupsafe import Markup
-
-    return Markup(json.dumps(value, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c"))  # noqa: S704

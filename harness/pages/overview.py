@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from harness.configure import catalogue
 from harness.evaluation import counted
-from harness.pages import build, index, layout
+from harness.pages import index, layout
 from harness.pages.arena_tables import ANSWER_COLUMNS
+from harness.pages.sources import Sources
 
 # question, page, what stands there; each page is one click from here
 QUESTIONS = (
@@ -27,7 +28,7 @@ QUESTIONS = (
 )  # fmt: skip
 
 
-def pages(root: build.Sources) -> Iterator[tuple[str, str]]:
+def pages(root: Sources) -> Iterator[tuple[str, str]]:
     """index.html."""
     sections = root.sections
     body = layout.render(
@@ -40,7 +41,7 @@ def pages(root: build.Sources) -> Iterator[tuple[str, str]]:
     yield "index.html", layout.page("calharness", body, "index.html", description=says)
 
 
-def answers(root: build.Sources) -> list[list[str]]:
+def answers(root: Sources) -> list[list[str]]:
     """The arena's answer in ten lines, from its stored results; empty without them."""
     path = root.root / "arena" / "index_answers.csv"
     if not path.is_file():

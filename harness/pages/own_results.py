@@ -10,8 +10,9 @@ from typing import Any
 
 from harness.common.writing import whole_file
 from harness.configure import variations
-from harness.pages import build, layout, paper_pages
+from harness.pages import layout, paper_pages
 from harness.pages.index import OWN_RUNS
+from harness.pages.sources import Content, Sources, files_of
 
 KINDS = {"variations": "Variations and runs of your own", "sweeps": "Sweeps", "compare": "Comparisons with the arena"}
 TITLE = "Your runs"
@@ -95,7 +96,7 @@ def save(folder: Path) -> Path:
     return path
 
 
-def pages(root: build.Sources) -> Iterator[tuple[str, build.Content]]:
+def pages(root: Sources) -> Iterator[tuple[str, Content]]:
     """runs.html, its thumbnails, and copies of the pages."""
     runs = found(root.root)
     pictures = {}
@@ -107,7 +108,7 @@ def pages(root: build.Sources) -> Iterator[tuple[str, build.Content]]:
             yield path, content
     yield "runs.html", _page(runs, pictures, "runs.html", "results/", alone=False)
     for run in runs:
-        yield from build.files_of(root.root / run.kind / run.name, f"results/{run.kind}/{run.name}")
+        yield from files_of(root.root / run.kind / run.name, f"results/{run.kind}/{run.name}")
 
 
 def _page(runs: list[Run], pictures: dict[str, tuple[str, int, int]], path: str, base: str, alone: bool) -> str:

@@ -3,48 +3,27 @@ where it all comes from."""
 
 from __future__ import annotations
 
-import base64
 import json
 import math
 import os
 import re
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
 
-from harness.common.paths import PACKAGE
 from harness.common.version import VERSION
-from harness.common.writing import SMALLEST, whole_file
+from harness.common.wording import axis_name, format_number, format_printed, format_tolerance
+from harness.common.writing import whole_file
 from harness.configure import variations
 from harness.evaluation import missing, papers, reproduction
-from harness.figures.style import ESTIMAND_NAMES
 from harness.pages import glossary
+from harness.pages.templating import environment, inline
 from harness.records.schema import has_number
 
-if TYPE_CHECKING:
-    from jinja2 import Environment
-
-TONES = {
-    "identical": "good", "holds": "good", "within error": "fair", "differs": "bad", "fails": "bad", "no test": "open",
-    "undecided": "open", "not reproducible here": "none",
-    "recomputed and agreeing": "good", "given and agreeing": "fair", "differing": "bad",
-    "not judged": "none",
-}  # fmt: skip
-RECOMPUTED = ("recomputed by authors' code", "recomputed by independent code")
-SOURCES = {
-    "printed": "stands in the paper's text or tables",
-    "authors' data": "a file that the authors published",
-    "read off a figure": "measured in the paper's figure, to the precision of the reading",
-    "recomputed by authors' code": "not in the paper: the authors' published code, run again",
-    "recomputed by independent code": "not in the paper: code written from the paper by others than the authors and this project",
-    reproduction.CLAIM: "a sentence of the paper",
-}
 KEPT_IN_GIT = (".csv", ".png", ".svg", ".html")  # of a paper's results; the other files are there after a run
 MAX_ROWS = 1000  # rows of paper against ours on the page; reproduction.csv holds all
-LEAST_TEXT = 1.2  # of its drawn size: letters of 7 points are 11 pixels then
 
 
-def save(experiment, records, files, wide, compared, path: Path, caption: str, diagrams=(), narrow: bytes | None = None) -> Path:
+def save(experiment, records, files, wide, compared, path: Path, caption: str, diagrams=()) -> Path:
     """Write the page. It says nothing that differs between two computations of the same numbers: no date, no machine, no folder.
 
     Parameters
@@ -61,8 +40,6 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
         Of the figure.
     diagrams : iterable of (title, caption, files)
         Reliability diagrams, put inline as well.
-    narrow : bytes, optional
-        The SVG of the figure drawn anew for phones.
     """
     svg = next(f for f in files if f.suffix == ".svg")
     settings = experiment.shown_settings()
@@ -87,19 +64,17 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
         place=_place(experiment, paper, settings),
         own=own,
         svg=inline(svg.read_text(), "caption"),
-        narrow=base64.b64encode(narrow).decode() if narrow else "",
         diagrams=[
             (t, c, inline(next(f for f in drawn if f.suffix == ".svg").read_text(), f"caption{i}"))
             for i, (t, c, drawn) in enumerate(diagrams, 1)
         ],
         notes=experiment.notes(),
-        heading=_plain(wide.columns.name),
+        heading=_heading(wide.columns.name),
         caption=caption,
         table=_wide_table(wide, settings),
-        parts=_parts(compared, experiment.paper, paper, glossary.plain(settings)) if compared is not None else [],
+        parts=sections_of(compared, experiment.paper, paper, glossary.plain(settings)) if compared is not None else [],
         verdict_meanings=_used(reproduction.VERDICTS, compared, "verdict"),
-        source_meanings=_used(SOURCES, compared, "source"),
-        tones=TONES,
+        source_meanings=_used(reproduction.SOURCES, compared, "source"),
         how=papers.HOW,
         inf=math.inf,
         statuses={status: int(count) for status, count in statuses.items() if count},
@@ -118,16 +93,6 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
     with whole_file(path) as temporary:
         temporary.write_text(page)
     return path
-
-
-def environment() -> Environment:
-    """The Jinja environment of the pages, with the filters `number`, `breakable` and `amount`."""
-    from jinja2 import Environment, FileSystemLoader
-
-    loader = FileSystemLoader(PACKAGE / "pages" / "templates")
-    made = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    made.filters.update(number=number, breakable=breakable, amount=amount)
-    return made
 
 
 def _place(experiment, paper, settings):
@@ -159,7 +124,7 @@ def _used(meanings, compared, column):
 # Paper against ours
 
 
-def _parts(compared, paper_id, paper, plain=MappingProxyType({})):
+def sections_of(compared, paper_id, paper, plain=MappingProxyType({})):
     """The sections of paper against ours: the paper's own numbers, recomputed ones, and the paper's conclusions. `plain` has the
     plain names of ids that rows and columns begin with.
 
@@ -170,7 +135,7 @@ def _parts(compared, paper_id, paper, plain=MappingProxyType({})):
     places = reproduction.reported(paper_id, list(dict.fromkeys(compared["item"])))
     places = places.set_index(reproduction.KEY)[[c for c in ("place", "quote", "precision") if c in places]]
     compared = compared.drop(columns=[c for c in places if c in compared]).join(places, on=reproduction.KEY)
-    recomputed, claims = compared["source"].isin(RECOMPUTED), compared["source"].eq(reproduction.CLAIM)
+    recomputed, claims = compared["source"].isin(reproduction.RECOMPUTED), compared["source"].eq(reproduction.CLAIM)
     name = (lambda item: paper.items[item].name if paper and item in paper.items else item) if paper_id else str
     described = (
         ("What the paper concludes", "Each sentence, the statistic that tests it, and what came out.", "claims", claims),
@@ -192,13 +157,13 @@ def _part(title, words, key, compared, item_name, plain):
         row["item_name"] = item_name(row["item"])
         row["place"], row["quote"] = _said(row.get("place")), _said(row.get("quote"))
         row["where"], row["said"] = _said(row.get("where")), _said(row.get("reason"))
-        row["reported_text"] = _as_printed(row["reported"], row["plus_minus"], row.get("precision"))
-        row["power_text"] = _share(row.get("power"))
+        row["reported_text"] = format_printed(row["reported"], row["plus_minus"], row.get("precision"))
+        row["power_text"] = format_tolerance(row.get("power"))
     counts = [
         (source, {v: n for v, n in reproduction.counts(part).items() if n})
         for source, part in compared.groupby("source", sort=False)
     ]
-    order = list(SOURCES)
+    order = list(reproduction.SOURCES)
     counts.sort(key=lambda pair: order.index(pair[0]) if pair[0] in order else len(order))
     shown, shared = _telling_columns(rows)
     return {
@@ -216,16 +181,6 @@ def _told(text, plain, told) -> str:
     return plain[name]
 
 
-def _as_printed(value, error, precision) -> str:
-    """'20.66 ± 0.40': with the decimals that number and error were printed with, where these are known (precision 0.01: two)."""
-    if value != value or not precision or precision != precision or precision > 1:
-        return amount(value, error)
-    decimals = round(-math.log10(precision))
-    text = f"{value:.{decimals}f}"
-    alike = error == error and error > 0 and abs(round(error, decimals) - error) < 1e-9
-    return f"{text} ± {error:.{decimals}f}" if alike else amount(text, error)
-
-
 def _telling_columns(rows):
     """Which of the optional columns differ between rows, and sentences on those that do not."""
     shown, shared = set(), []
@@ -235,7 +190,7 @@ def _telling_columns(rows):
         if len(values) > 1:
             shown.add(column)
         elif values and values[0] not in ("", None):
-            shared.append(f"{word}: {number(values[0])}")
+            shared.append(f"{word}: {format_number(values[0])}")
     for column in ("z", "difference", "mark", "power_text"):
         if any(row.get(column) not in (None, "") and row.get(column) == row.get(column) for row in rows):
             shown.add(column)
@@ -251,16 +206,6 @@ def _causes(compared):
 
 def _said(text) -> str:
     return text if isinstance(text, str) else ""
-
-
-def _share(power) -> str:
-    """'± 3 %' of 0.03."""
-    if power is None or power != power:
-        return ""
-    if math.isinf(power) or power < 1e-6:
-        return "any" if math.isinf(power) else "exact"
-    digits = ",.0f" if power >= 1.0 else ".3g" if power >= 0.1 else ".2g"  # 50.4 % is more than half
-    return f"± {100 * power:{digits}} %"
 
 
 def _telling_first(compared):
@@ -299,57 +244,7 @@ def _texts_of(wide):
     return {str(name) for column in index for name in index[column].unique()} | set(map(str, wide.columns))
 
 
-def _plain(name):
+def _heading(name):
     """'l1: mean' -> 'L1 calibration error: mean'."""
     estimand, colon, rest = name.partition(":")
-    text = ESTIMAND_NAMES.get(estimand, estimand)
-    return text.replace("$", "").replace("_", "").replace(r"\infty", "∞") + colon + rest
-
-
-# Texts
-
-
-def inline(svg: str, labelled_by: str = "") -> str:
-    """An SVG for use inside a page: no XML prologue, as wide as the page, but at most twice as wide as it was drawn, and not so
-    narrow that its letters cannot be read. `labelled_by` is the id of what says in words what it shows."""
-    svg = svg[svg.index("<svg") :]
-    drawn = re.search(r'<svg[^>]*? width="([\d.]+)pt"', svg)
-    said = f' role="img" aria-labelledby="{labelled_by}"' if labelled_by else ""
-    if drawn:
-        width = float(drawn[1])
-        said += f' style="max-width: {2 * width:.0f}pt; min-width: {LEAST_TEXT * width:.0f}pt"'
-    svg = svg.replace("<svg", f"<svg{said}", 1)
-    return re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1), count=1)
-
-
-def number(value: Any, digits: int = 4) -> str:
-    """A number as text: fixed to `digits` significant places, 0 below 1e-12 (as in the files), a dash for none."""
-    if value is None or value != value:
-        return "–"
-    if isinstance(value, str):
-        return value
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    if abs(value) < SMALLEST:
-        return "0"
-    if float(value) == int(value) and abs(value) < 1e6:
-        return str(int(value))
-    return f"{value:.{digits}g}"
-
-
-def amount(value: Any, error: Any, digits: int = 6) -> str:
-    """'0.0713 ± 0.0021': a number with its error, where it has one; a dash for none."""
-    text = number(value, digits)
-    known = error is not None and error >= SMALLEST and text != "–"
-    return f"{text} ± {error:#.2g}".rstrip(".") if known and math.isfinite(error) else text
-
-
-def breakable(text):
-    """The text, where an id may be broken after _, a number is not parted from its error, and `this` is code."""
-    from markupsafe import Markup, escape
-
-    said = str(escape(str(text)))
-    said = re.sub(r"(± |\[|≤ |≥ )", lambda found: found[1].replace(" ", "\N{NO-BREAK SPACE}"), said)
-    said = re.sub(r"(?<=\w)(_+)(?=\w)", r"\1<wbr>", said)
-    said = re.sub(r"`([^`]+)`", r"<code>\1</code>", said)
-    return Markup(said)
+    return axis_name(estimand) + colon + rest

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from harness.evaluation import counted, papers, reproduction
-from harness.pages import build, index, layout
-from harness.pages.page import SOURCES
+from harness.pages import index, layout
+from harness.pages.sources import Sources, files_of
 
 WIDTH = 480  # of a thumbnail, in pixels
 THUMBNAILS = "papers/thumbnails"
 AGREE, DIFFER = ("identical", "within error"), ("differs",)
 
 
-def pages(root: build.Sources) -> Iterator[tuple[str, str | bytes | None]]:
+def pages(root: Sources) -> Iterator[tuple[str, str | bytes | None]]:
     """papers/index.html, papers/<paper>.html and the thumbnails."""
     yield "papers/index.html", _index(root.sections)
     for one in root.sections:
@@ -28,10 +28,10 @@ def pages(root: build.Sources) -> Iterator[tuple[str, str | bytes | None]]:
         yield f"papers/{one['paper'].id}.html", _paper(one, pictures)
 
 
-def results(root: build.Sources) -> Iterator[tuple[str, Path]]:
+def results(root: Sources) -> Iterator[tuple[str, Path]]:
     """The results of the papers and the arena, with the index of results that their pages lead back to."""
     for name in (*(paper.id for paper in root.papers), "arena"):
-        yield from build.files_of(root.root / name, f"results/{name}")
+        yield from files_of(root.root / name, f"results/{name}")
     for name in ("index.html", index.OWN_RUNS):
         if (root.root / name).is_file():
             yield f"results/{name}", root.root / name
@@ -56,7 +56,7 @@ def _index(sections: list[dict[str, Any]]) -> str:
     path = "papers/index.html"
     body = layout.render(
         "papers.html.j2", path, sections=sections, total=index.total(sections), items=list(_items(sections)),
-        claims=list(_claims(sections)), outcomes=counted.OUTCOMES, verdicts=reproduction.VERDICTS, sources=SOURCES,
+        claims=list(_claims(sections)), outcomes=counted.OUTCOMES, verdicts=reproduction.VERDICTS, sources=reproduction.SOURCES,
         how=papers.HOW, said=counted.sentence(index.total(sections)["printed"]), ways=index.ways(sections),
     )  # fmt: skip
     says = "Every figure, table and claim of the papers, how it was run and what came out."
@@ -90,7 +90,7 @@ def _paper(one: dict[str, Any], pictures: dict[str, tuple[str, int, int] | None]
         pictures=here,
         outcomes=counted.OUTCOMES,
         verdicts=reproduction.VERDICTS,
-        sources=SOURCES,
+        sources=reproduction.SOURCES,
         how=papers.HOW,
     )
     return layout.page(paper.title, body, path, description=f"What came out of {paper.citation}")

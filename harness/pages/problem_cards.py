@@ -13,6 +13,7 @@ from harness.common.writing import stated_error, whole_file
 from harness.configure.options import ids, option
 from harness.errors import BadInputError
 from harness.figures.style import COLOURS, WIDTH, pyplot
+from harness.plan.components import load
 from harness.problems.base import ProblemSpec, members_of, truth_of
 
 ROWS, SHOWN = 20_000, 1_500
@@ -41,8 +42,6 @@ def save(folder: Path, keys: Mapping[str, str], families: Mapping[str, str], tru
     dict
         {problem id: path} of those that have a card; problems whose files are absent, or whose posterior is unknown, have none.
     """
-    import matplotlib.pyplot as plt
-
     found = {}
     for name, key in keys.items():
         path = folder / f"{name}.png"
@@ -54,7 +53,7 @@ def save(folder: Path, keys: Mapping[str, str], families: Mapping[str, str], tru
             folder.mkdir(parents=True, exist_ok=True)
             with whole_file(path) as temporary:
                 figure.savefig(temporary, format="png", dpi=DPI, metadata={"Software": None, "calharness": key})
-            plt.close(figure)
+            pyplot().close(figure)
         found[name] = path
     return found
 
@@ -67,10 +66,8 @@ def about(problem_id: str) -> str:
     >>> bool(about("sparse_k3"))
     True
     """
-    import harness
-
     said = option("problem", problem_id).about
-    return said or (type(harness.load_problem(problem_id)).__doc__ or "").strip().split("\n")[0]
+    return said or (type(load("problem", problem_id, {})).__doc__ or "").strip().split("\n")[0]
 
 
 def card(problem_id: str, family: str | None = None, truths: Mapping | None = None):
@@ -106,9 +103,7 @@ def card(problem_id: str, family: str | None = None, truths: Mapping | None = No
     """
     if problem_id not in ids("problem"):
         raise BadInputError(f"there is no problem {problem_id!r}; `calharness list problems` shows all.")
-    import harness
-
-    problem = harness.load_problem(problem_id)
+    problem = load("problem", problem_id, {})
     spec = ProblemSpec.of(problem)
     if members_of(problem) is not None or spec.unavailable or spec.posterior is None:
         raise BadInputError(f"{problem_id} has no card: {spec.unavailable or 'its posterior is not known'}.")

@@ -7,11 +7,18 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from harness.commands import info
+from harness.common.wording import (
+    ESTIMANDS,
+    estimand_name,
+    format_amount,
+    format_number,
+    format_signed,
+    notion_name,
+)
 from harness.configure import catalogue
 from harness.configure.options import option
 from harness.contract import problems as check_problems
@@ -23,21 +30,17 @@ from harness.math.notions import one_hot, reduce
 from harness.pages import arena_data, docstrings, failures, layout, problem_cards
 from harness.pages.arena_data import Arena
 from harness.pages.estimator_cards import api, users
-from harness.pages.leaderboard import ESTIMANDS, NOTIONS, percent, signed
-from harness.pages.page import amount, number
+from harness.pages.sources import Asset, Page, Sources
 from harness.plan import components
+from harness.plan.parts import parts_of
 from harness.problems.base import ProblemSpec, members_of, truth_of
 from harness.records import stored
-
-if TYPE_CHECKING:
-    from harness.pages.build import Asset, Page, Sources
 
 VERSION = 1  # of the pictures and facts: raised where they are drawn or computed otherwise
 PARTS = 120
 SIZE, DPI = (3.6, 3.3), 150  # inches: as wide as a phone's screen
 AT = 1000  # the n at which the estimators of a problem are shown
 SHOWN = 5
-SAID = {"top_label": "Top label", "binary": "Binary", "canonical": "Canonical", "classwise": "Class-wise"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,7 +270,7 @@ def picture(one: Problem) -> bytes:
 def alt(one: Problem) -> str:
     """What the picture shows, in words."""
     f = one.facts
-    low, middle, high = (number(q, 2) for q in f["quantiles"])
+    low, middle, high = (format_number(q, 2) for q in f["quantiles"])
     side = "above" if f["gap"] > 0 else "below"
     said = (
         f"{f['distinct']:,} distinct values"
@@ -277,8 +280,9 @@ def alt(one: Problem) -> str:
     if f["apart"] < 1e-9:
         return f"Every point lies on the diagonal: calibrated. The density of the {f['axis']}: {said}."
     return (
-        f"The chance of being right given the {f['axis']}, beside the diagonal: on average {number(abs(f['gap']), 2)} {side} it, "
-        f"and {number(f['apart'], 2)} away from it on either side. The density of the {f['axis']}: {said}."
+        f"The chance of being right given the {f['axis']}, beside the diagonal: on average "
+        f"{format_number(abs(f['gap']), 2)} {side} it, "
+        f"and {format_number(f['apart'], 2)} away from it on either side. The density of the {f['axis']}: {said}."
     )
 
 
@@ -295,8 +299,8 @@ def truth_rows(one: Problem) -> list[tuple[str, str, str, str, str]]:
         other = one.facts.get("second", {}).get(key)
         rows.append(
             (
-                f"{SAID[notion]}, {ESTIMANDS.get(name, name.replace('_', ' '))}",
-                amount(value, error),
+                f"{notion_name(notion).capitalize()}, {estimand_name(name)}",
+                format_amount(value, error),
                 method,
                 *agreement(value, error, other),
             )
@@ -318,10 +322,11 @@ def agreement(value: float, error: float, other: list[Any] | None) -> tuple[str,
         return "–", ""
     seen, spread = other
     if spread is None:
-        return f"{number(seen, 4)}, by parts", f"{signed(100 * (seen / value - 1.0))} %" if abs(value) > 1e-12 else ""
+        relative = f"{format_signed(100 * (seen / value - 1.0))} %" if abs(value) > 1e-12 else ""
+        return f"{format_number(seen, 4)}, by parts", relative
     both = math.hypot(spread, error or 0.0)
     apart = "equal" if abs(seen - value) < 1e-9 else f"{abs(seen - value) / both:.1f} standard errors apart" if both > 0 else ""
-    return amount(seen, spread, 4), apart
+    return format_amount(seen, spread, 4), apart
 
 
 def _index(held: list[Problem]) -> str:
@@ -349,11 +354,11 @@ def _classes(one: Problem) -> int | None:
 
 def _truth(one: Problem, notion: str) -> tuple[str, float]:
     found = one.truths.get(f"{notion}|l1")
-    return (number(found[0], 3), found[0]) if found else ("–", -1.0)
+    return (format_number(found[0], 3), found[0]) if found else ("–", -1.0)
 
 
 def _body(one: Problem, root: Sources, path: str, found: Arena | None, used: list[str]) -> str:
-    parts = info.parts_of("problem", one.name) if one.made is not None else []
+    parts = parts_of("problem", one.name) if one.made is not None else []
     doc = docstrings.sections(parts[0].doc) if parts else {}
     return layout.render(
         "problem.html.j2", path, one=one, summary=docstrings.html(doc.get("", "")), notes=docstrings.html(doc.get("Notes", "")),
@@ -362,7 +367,7 @@ def _body(one: Problem, root: Sources, path: str, found: Arena | None, used: lis
         drawn=bool(one.facts), card=not one.facts and _card(root, one) is not None, used=used,
         size=(int(SIZE[0] * 96), int(SIZE[1] * 96)),
         who=list(who(one.name, found)) if found else [], api=api(root, "problems", one.name), classes=_classes(one), at=AT,
-        target=catalogue.config("problem", one.name)["_target_"], percent=percent,
+        target=catalogue.config("problem", one.name)["_target_"],
     )  # fmt: skip
 
 
@@ -372,9 +377,9 @@ def who(name: str, found: Arena) -> Iterator[dict[str, Any]]:
     part = part[part["regret"].notna()]
     for notion, rows in part.groupby("notion", sort=False):
         rows = rows[~rows["estimator"].map(arena.is_anchor)].sort_values("rmse")
-        told = [(r["estimator"], number(r["rmse"], 2), signed(r["bias"])) for r in rows.to_dict("records")]
+        told = [(r["estimator"], format_number(r["rmse"], 2), format_signed(r["bias"])) for r in rows.to_dict("records")]
         yield {
-            "notion": NOTIONS[notion][0],
+            "notion": notion_name(notion).capitalize(),
             "id": notion,
             "best": told[:SHOWN],
             "worst": told[: -SHOWN - 1 : -1],

@@ -10,8 +10,8 @@ from typing import Any
 from harness.common.paths import CHECKOUT
 from harness.errors import BadInputError
 from harness.evaluation import papers, reproduction
-from harness.pages import build, layout
-from harness.pages.page import SOURCES
+from harness.pages import layout
+from harness.pages.sources import Sources
 from harness.records import provenance, stored
 from harness.sources import packs
 
@@ -19,12 +19,12 @@ DOCS = "docs/index.html"
 UNBUILT = "calharness: the documentation is not built"  # stands in the page that is there instead of it
 
 
-def pages(root: build.Sources) -> Iterator[tuple[str, str]]:
+def pages(root: Sources) -> Iterator[tuple[str, str]]:
     """provenance.html, and a page in place of the documentation where it is not built."""
     about = provenance.surroundings()
     body = layout.render(
         "provenance.html.j2", "provenance.html", about=about, versions=_versions(about), stored=list(_stored(root.root)),
-        packs=list(_packs()), runs=len(list((root.root / "runs").glob("*.json"))), sources=SOURCES,
+        packs=list(_packs()), runs=len(list((root.root / "runs").glob("*.json"))), sources=reproduction.SOURCES,
         verdicts=reproduction.VERDICTS, how=papers.HOW,
         built=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"), checkout=CHECKOUT is not None,
     )  # fmt: skip

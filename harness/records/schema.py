@@ -48,7 +48,7 @@ COLUMNS = {
     "status": "str", "reason": "str", "seconds": "float", "cpu_seconds": "float", "peak_mb": "float", "run_id": "str",
     "written": "float",
 }  # fmt: skip
-# of harness.evaluate, which summarises records; here, as a swept parameter that stands beside them must be told apart from them
+# of harness.evaluation, which summarises records; here, as a swept parameter that stands beside them must be told apart from them
 SUMMARY_COLUMNS = [
     "problem", "notion", "n", "estimator", "estimand", "reps", "mean", "se", "sd", "truth", "truth_error", "bias", "rmse",
     "coverage", "low", "high", "kind", "status", "cells", "undefined", "reason", "cpu_seconds", "problem_key", "estimator_key",

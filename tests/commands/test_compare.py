@@ -9,7 +9,7 @@ import pytest
 
 import harness
 from harness import BadInputError
-from harness.pages import verdict
+from harness.evaluation import comparison
 from harness.records import baseline, schema
 
 ARENA = (
@@ -288,15 +288,15 @@ def test_error_rates_of_the_verdict():
     """Among equals neither statement is made more often than its level (150 families, bound of three Monte Carlo errors), and
     none is left at a false discovery rate; an estimator with 0.4 or 2.5 times the error is found out."""
     equals = draws(4, 20, 150, problems=2)
-    found = verdict.groups(equals[equals["estimator"].isin(["e0", "e1"])], "e0", ["family"])
+    found = comparison.groups(equals[equals["estimator"].isin(["e0", "e1"])], "e0", ["family"])
     for level in (0.05, 0.01):
         for p in ("p_wins", "p_loses"):
             assert (found[p] <= level).mean() <= level + 3 * np.sqrt(level * (1 - level) / 150)
-    found = verdict.groups(equals, "e0", ["family"])
+    found = comparison.groups(equals, "e0", ["family"])
     assert (found["p_wins"] <= 0.05).mean() <= 0.05 and (found["p_loses"] <= 0.05).mean() <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 150)
     assert found["verdict"].ne("undecided").sum() <= 1
-    assert verdict.groups(draws(4, 20, 1, own=0.4, problems=3), "e0", ["family"])["verdict"].tolist() == ["wins"]
-    (one,) = verdict.groups(draws(4, 20, 1, own=2.5, problems=3), "e0", ["family"]).itertuples()
+    assert comparison.groups(draws(4, 20, 1, own=0.4, problems=3), "e0", ["family"])["verdict"].tolist() == ["wins"]
+    (one,) = comparison.groups(draws(4, 20, 1, own=2.5, problems=3), "e0", ["family"]).itertuples()
     assert one.verdict == "loses" and one.low < 2.5 < one.high
 
 
@@ -304,7 +304,7 @@ def test_error_rates_of_the_verdict():
 def test_the_best_is_rarely_missing_from_those_that_may_be():
     """Among five equals each is the best; a bound of three Monte Carlo errors over 60 trials. One with a fifth of the error is
     alone."""
-    found = verdict.best_of(draws(4, 20, 60))
+    found = comparison.best_of(draws(4, 20, 60))
     assert (~found.loc[found["estimator"].eq("e0"), "may_be_best"]).mean() <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 60)
-    alone = verdict.best_of(draws(4, 20, 1, own=0.2))
+    alone = comparison.best_of(draws(4, 20, 1, own=0.2))
     assert alone.loc[alone["may_be_best"], "estimator"].tolist() == ["e0"]

@@ -13,6 +13,7 @@ from harness.configure.settings import Settings
 from harness.estimators import Binned, Brier, Consistency, Debiased, Estimate, HulC, RowBootstrap, Subsampling, Variational
 from harness.estimators.base import EstimatorSpec, apply
 from harness.estimators.resampling import acceleration_of, bca_levels
+from harness.evaluation import intervals
 from harness.figures import interval_plot
 from harness.math.notions import reduce
 from harness.plan.components import configured
@@ -300,7 +301,7 @@ SETTINGS = Settings.from_dict({"estimator": {"one": {}, "two": {}}, "figure": {"
 def test_coverage_table_by_hand():
     lost = rows("one", "a", 5).assign(low=np.nan, high=np.nan, level=np.nan, key=lambda r: "lost" + r["key"])
     records = pd.concat([rows("one", "a", 95, 5), rows("one", "b", 60, 40), lost, rows("two", "c", 10, truth=0.0, high=np.nan)])
-    table = interval_plot.coverage_table(records, FAMILIES).set_index("estimator")
+    table = intervals.coverage_table(records, FAMILIES).set_index("estimator")
     one, two = table.loc["one"], table.loc["two"]
     assert (one["samples"], one["coverage"], one["without"], one["passes"]) == (200, 0.775, 5, False)
     assert one["coverage_low"] < 0.775 < one["coverage_high"] and one["least"] == pytest.approx(0.95 - 3 * np.sqrt(0.0475 / 200))
@@ -313,13 +314,13 @@ def test_coverage_table_by_hand():
     )
     assert one["width"] == pytest.approx(0.02 / 0.1) and one["sides"] == "both" and one["cpu_seconds"] == 0.5
     assert two["sides"] == "lower" and two["coverage_other"] == 1.0 and two["passes"]
-    assert two["width"] == pytest.approx(0.01 / interval_plot.floor("l1", 1000))  # the truth is 0
+    assert two["width"] == pytest.approx(0.01 / intervals.floor("l1", 1000))  # the truth is 0
 
 
 def test_truth_error_counts_for_the_interval_and_unknown_truths_do_not_count():
     near = rows("one", "a", 0, 10).assign(truth_error=0.2)
     unknown = rows("one", "b", 0, 10).assign(truth=np.nan)
-    table = interval_plot.coverage_table(pd.concat([near, unknown]), FAMILIES)
+    table = intervals.coverage_table(pd.concat([near, unknown]), FAMILIES)
     assert table["coverage"].tolist() == [1.0] and table["samples"].tolist() == [10]
 
 
@@ -337,11 +338,11 @@ def test_power_table_by_hand():
         p_values("test", "c", [0.05] * 40),
         p_values("test", "d", other),
     ]
-    (row,) = interval_plot.power_table(pd.concat(truths + tests), FAMILIES).to_dict("records")
+    (row,) = intervals.power_table(pd.concat(truths + tests), FAMILIES).to_dict("records")
     assert (row["size"], row["size_samples"], row["holds"]) == (0.05, 40, True)
     assert (row["power"], row["power_samples"]) == (70 / 80, 80)  # of d nobody knows whether it is calibrated
     assert (row["power_wavy"], row["power_other"], row["worst_family"], row["worst_power"]) == (0.75, 1.0, "wavy", 0.75)
-    wild = interval_plot.power_table(pd.concat([*truths, p_values("test", "a", [0.01] * 40)]), FAMILIES)
+    wild = intervals.power_table(pd.concat([*truths, p_values("test", "a", [0.01] * 40)]), FAMILIES)
     assert wild["holds"].tolist() == [False]
 
 
@@ -377,9 +378,9 @@ def test_configured_wrappers_run_and_are_judged(out):
         "n=100", "reps=2", "jobs=1", "engine=serial", *few,
     ])  # fmt: skip
     assert set(records["status"]) == {"ok"}
-    table = interval_plot.coverage_table(records, {})
+    table = intervals.coverage_table(records, {})
     assert sorted(table["estimator"]) == ["bootstrap_percentile_debiased15", "hulc_debiased15"] and (table["samples"] == 4).all()
-    row = interval_plot.power_table(records, {}).iloc[0]
+    row = intervals.power_table(records, {}).iloc[0]
     assert (row["size_samples"], row["power_samples"]) == (2, 2)
     values = records[records["estimand"].eq("l2_squared")].pivot(index=["problem", "rep"], columns="estimator", values="value")
     assert (values.iloc[:, 0] == values.iloc[:, 1]).all()

@@ -8,7 +8,7 @@ from scipy import stats
 from harness.configure.settings import Settings
 from harness.errors import BadInputError
 from harness.evaluation import claims, reproduction, tables
-from harness.figures import figure_files
+from harness.figures import claims_plot, figure_files
 
 HEAD = "item,row,column,value,unit,plus_minus,reps,precision,source,place,quote\n"
 ROWS = """claims,kde is an outlier,excess of its risk,0,above,,,,claim,Section 4,"It is, we find, an outlier."
@@ -146,7 +146,7 @@ def test_the_table_says_what_the_paper_says_and_what_was_found(statistics):
 
 
 def test_figure_and_tables_are_written(statistics, tmp_path):
-    files = figure_files.save(claims.figure(statistics, SETTINGS), tmp_path / "claims", SETTINGS)
+    files = figure_files.save(claims_plot.figure(statistics, SETTINGS), tmp_path / "claims", SETTINGS)
     files += tables.save(claims.summary(statistics, SETTINGS), claims.table(statistics, SETTINGS), tmp_path / "claims")
     assert all(path.stat().st_size for path in files)
     written = pd.read_csv(tmp_path / "claims.csv")
@@ -157,7 +157,7 @@ def test_the_figure_names_every_claim_within_its_margins(statistics):
     """Shaded is the claimed side, to the right in every row; the marks of the verdicts differ in form and colour."""
     statistics["the area falls little"] = claims.of_quantity(0.00251, 0.001000558, 0.00346123, ["b"])
     statistics["kde is an outlier"] = claims.exact(0.00123, 0.0001234, (), claims.PAPER)
-    figure = claims.figure(statistics, SETTINGS)
+    figure = claims_plot.figure(statistics, SETTINGS)
     assert "1 holds, 1 fails, 1 undecided, 1 not reproducible here" in figure.get_label()
     (ax,) = figure.axes
     marks = {line.get_marker(): line.get_xdata()[0] for line in ax.lines if line.get_marker() in ("o", "X", "D")}
@@ -172,4 +172,4 @@ def test_the_figure_names_every_claim_within_its_margins(statistics):
 
 
 def test_a_figure_of_nothing_says_so(paper):
-    assert "No cell" in claims.figure({}, SETTINGS).get_label()
+    assert "No cell" in claims_plot.figure({}, SETTINGS).get_label()

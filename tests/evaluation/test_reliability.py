@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from harness import BadInputError
-from harness.configure.settings import Settings
 from harness.evaluation import reliability
 from harness.evaluation.reliability import band_of, caption_of, corp, panels, table_of
+from harness.figures import reliability_plot
 
 EDGE_CASES = {
     "one row": ([0.4], [1]),
@@ -73,7 +73,7 @@ def test_edge_cases(case, kind):
     b = band_of(c, kind, resamples=20)
     assert min(c.mcb, c.dsc, c.unc) >= 0.0
     assert np.isfinite(b.low).all() and (b.low >= 0.0).all() and (b.low <= b.high).all() and (b.high <= 1.0).all()
-    assert reliability.figure([reliability.Panel("case", "p", "y", c, b)]) is not None
+    assert reliability_plot.figure([reliability.Panel("case", "p", "y", c, b)]) is not None
 
 
 def test_consistency_band_holds_the_curve_of_calibrated_data_at_its_level():
@@ -143,13 +143,12 @@ def test_classes_worst_first_at_most_twenty_and_none_unmentioned():
 
 def test_table_and_figure_of_one_file():
     p, y = sample(300, 3)
-    rows = reliability.table(p, y, resamples=20)
+    rows = table_of(panels(p, y, resamples=20))
     band = rows[rows["part"] == "band"]
     assert (band["low"] <= band["high"]).all() and band["fit"].between(0, 1).all()
     summary = rows.iloc[0]
     assert summary["brier"] == pytest.approx(summary["mcb"] - summary["dsc"] + summary["unc"])
-    settings = Settings.from_dict({"figure": {"panels_per_row": 2, "size": [5.0, 6.0]}})
-    figure = reliability.draw(p, y, "classes", settings, title="a file", resamples=20)
+    figure = reliability_plot.figure(panels(p, y, "classes", title="a file", resamples=20), 2, [5.0, 6.0])
     figure.draw_without_rendering()
     assert figure.get_size_inches().tolist() == [5.0, 6.0]
     assert sum(ax.get_visible() for ax in figure.axes) == 8  # four diagrams, four histograms
@@ -168,11 +167,11 @@ def test_table_and_figure_of_one_file():
 )
 def test_bad_input(options, said):
     with pytest.raises(BadInputError, match=said):
-        reliability.draw(*sample(50, 3), **options)
+        panels(*sample(50, 3), **options)
 
 
 def test_caption_says_which_band():
     p, y = _binary(100)
-    assert "90% consistency band, from 20 resamples" in reliability.caption(p, y, resamples=20)
-    assert "80% confidence band" in reliability.caption(p, y, band="confidence", level=0.8, resamples=20)
-    assert " band" not in reliability.caption(p, y, band="none")
+    assert "90% consistency band, from 20 resamples" in caption_of(panels(p, y, resamples=20))
+    assert "80% confidence band" in caption_of(panels(p, y, band="confidence", level=0.8, resamples=20))
+    assert " band" not in caption_of(panels(p, y, band="none"))

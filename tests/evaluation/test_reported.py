@@ -6,9 +6,9 @@ import pytest
 from scipy.stats import norm
 
 from harness.common.paths import EXPERIMENTS
+from harness.common.wording import format_tolerance
 from harness.errors import BadInputError
-from harness.evaluation import reproduction
-from harness.pages import page
+from harness.evaluation import missing, reproduction
 
 HEAD = "item,row,column,value,unit,plus_minus,reps,precision,source\n"
 CLAIMS = HEAD.replace("source", "source,place,quote")
@@ -112,8 +112,8 @@ def judged(paper, *rows, item="table1", reasons=None, **more):
 def test_exactly_half_is_a_test_and_the_page_prints_what_decides(paper):
     """2.0 printed to 0.1: an error of ours whose t quantile is 1.0 accepts 50 %; of 1.008 it accepts 50.4 %."""
     half, more = (judged(paper, ("x", 2.0, size / T)).loc[("x", "number")] for size in (1.0000001, 1.008))
-    assert (half["verdict"], half["power"], page._share(half["power"])) == ("identical", 0.5, "± 50 %")
-    assert (more["verdict"], more["power"], page._share(more["power"])) == ("no test", 0.504, "± 50.4 %")
+    assert (half["verdict"], half["power"], format_tolerance(half["power"])) == ("identical", 0.5, "± 50 %")
+    assert (more["verdict"], more["power"], format_tolerance(more["power"])) == ("no test", 0.504, "± 50.4 %")
 
 
 @pytest.mark.parametrize(
@@ -236,4 +236,4 @@ def test_printed_numbers_are_counted_apart(paper):
     ],
 )
 def test_reasons_are_whole(status, reason, said):
-    assert reproduction.why_without(pd.Series({"status": status, "reason": reason})) == said
+    assert missing.why_without(pd.Series({"status": status, "reason": reason})) == said

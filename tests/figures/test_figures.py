@@ -10,6 +10,7 @@ import pytest
 
 import harness
 from harness.common.paths import CHECKOUT
+from harness.common.wording import AXIS_NAMES
 from harness.configure.figure import Figure
 from harness.configure.settings import Settings
 from harness.errors import BadInputError
@@ -17,7 +18,7 @@ from harness.evaluation import latex, missing, tables
 from harness.evaluation.selection import figure_estimands, shown_estimands
 from harness.figures import figure_files, plots
 from harness.figures.marks import BOUNDS_OF_ESTIMATES, KIND_NAMES
-from harness.figures.style import COLOURS, ESTIMAND_NAMES, NARROW, series_style
+from harness.figures.style import COLOURS, series_style
 
 RESULTS = CHECKOUT / "results"
 FIGURE = {"estimand": None, "panels_per_row": 3, "estimators": None, "caption": None, "size": None, "format": ["pdf"], "dpi": 80,
@@ -150,7 +151,7 @@ def test_estimand_governs_table_and_figure_also_as_a_list():
     assert list(wide.index) == [("p", name, n) for name in ("l2", "kl") for n in (100, 200)]
     for draw, records in ((plots.convergence, found), (plots.side_by_side, found[found["n"] == 100])):
         labels = {text for ax in draw(records, several).axes for text in (ax.get_ylabel(), ax.get_xlabel())}
-        assert {ESTIMAND_NAMES["l2"], ESTIMAND_NAMES["kl"]} <= labels and ESTIMAND_NAMES["l1"] not in labels
+        assert {AXIS_NAMES["l2"], AXIS_NAMES["kl"]} <= labels and AXIS_NAMES["l1"] not in labels
     assert figure_estimands(found, settings_of(found, ["l2", "kl"], estimand="kl")) == ["kl"]  # figure.estimand: the figure
     assert shown_estimands(found, settings_of(found, ["l2", "kl"], estimand="kl")) == ["l2", "kl"]
     assert figure_estimands(found, settings_of(found, "l2", estimand="kl")) == ["l2"]
@@ -175,22 +176,6 @@ def test_four_kinds_are_four_marks(kinds, upright):
     plain = kinds[kinds["estimator"] == "point"]
     legends = draw(plain if upright else plain[plain["n"] == 100], settings_of(plain)).legends
     assert not {*KIND_NAMES.values(), BOUNDS_OF_ESTIMATES} & {text.get_text() for text in legends[0].get_texts()}
-
-
-def test_a_figure_is_drawn_anew_for_phones():
-    """One panel per row and as wide as the screen; the page shows it below 700 pixels. Not where a size was
-    asked for, nor of what is drawn by a paper's own function."""
-    one = rows("point", [0.06, 0.08])
-    records = pd.concat([one, one.assign(problem="q", problem_key="q")], ignore_index=True)
-    settings = settings_of(records)
-    wide, small = plots.overview(records, settings), plots.for_phones(plots.overview, records, settings)
-    columns = [len({round(ax.get_position().x0, 2) for ax in figure.axes if ax.get_visible()}) for figure in (wide, small)]
-    assert columns == [2, 1] and small.get_size_inches()[0] == NARROW < wide.get_size_inches()[0]
-    assert small.get_label() == wide.get_label()
-    assert b"<svg" in figure_files.svg_of(small)
-    assert plots.for_phones(plots.overview, records, settings_of(records, size=[5, 3])) is None
-    assert plots.for_phones(lambda records, settings: None, records, settings) is None
-    assert '<div class="plate phone"><img src="data:image/svg+xml;base64,' in (RESULTS / "berta2026/fig1.html").read_text()
 
 
 def test_caption_says_what_is_drawn(kinds):

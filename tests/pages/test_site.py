@@ -12,7 +12,9 @@ from browser import chromium
 
 from harness.common.paths import CHECKOUT
 from harness.errors import BadInputError
-from harness.pages import assets, build, index, layout, overview, own_results, paper_pages, sources_page
+from harness.pages import assets, build, index, overview, own_results, paper_pages, sources_page
+from harness.pages.sources import Sources
+from harness.pages.templating import environment
 
 RESULTS = CHECKOUT / "results"
 OWN = {  # the parts without the arena's, which have tests of their own, and without what other packages bring
@@ -125,7 +127,7 @@ def test_what_came_from_data_is_text(small):
 
 def test_the_ten_lines_are_those_of_the_arenas_page(small):
     first = (small / "index.html").read_text()
-    lines = overview.answers(build.Sources(RESULTS, small))
+    lines = overview.answers(Sources(RESULTS, small))
     assert len(lines) == 10 and all(len(line) == len(overview.ANSWER_COLUMNS) for line in lines)
     for _, use, off, *_ in lines:
         assert f'href="estimators/{use}.html"' in first and f">{off}<" in first
@@ -186,7 +188,7 @@ def contrast(one, other):
 
 def test_colours_of_the_style_sheet_can_be_told_apart():
     assert contrast("#ffffff", "#000000") == pytest.approx(21) and contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
-    style = layout.environment().get_template("site.css.j2").render()
+    style = environment().get_template("style.css.j2").render()
     blocks = re.findall(r"(@media [^{]*\{\s*)?:root \{([^}]*)\}", style)
     light, dark, printed = {}, {}, {}
     for media, block in blocks:

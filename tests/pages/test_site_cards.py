@@ -15,7 +15,7 @@ from browser import chromium
 from harness.common.paths import CHECKOUT
 from harness.evaluation import arena
 from harness.pages import arena_data, assets, costs, docstrings, estimator_cards, failures, leaderboard, problem_pages
-from harness.pages.build import Sources
+from harness.pages.sources import Sources
 
 QUESTIONS = yaml.safe_load((Path(__file__).parents[1] / "site_questions.yaml").read_text())
 PROBLEMS = {"beta_calibrated": ("power", 0.0), "beta_overconfident": ("power", 0.14), "beta_wavy": ("wavy", 0.04)}

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from harness.errors import BadInputError
 from harness.evaluation.arena.resampling import block_of, cell_means, nanmean, quantiles, resampled
 from harness.evaluation.arena.rules import LEAST_SHARE, SETTING, is_anchor
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def leaderboard(
@@ -56,8 +53,6 @@ def leaderboard(
         reps, undefined, failed, skipped
             Numbers of cells.
     """
-    import pandas as pd
-
     by = [by] if isinstance(by, str) else list(by)
     if set(by) - {"family", "n", "k"}:
         raise BadInputError(f"by is {by}; allowed are family, n, k (notions and estimands are always apart).")
@@ -93,8 +88,6 @@ COLUMNS = [
 
 def _summary(block, means, cells, part, group, level):
     """One group of the leaderboard."""
-    import pandas as pd
-
     for name, value in group.items():
         part = part[part[name].eq(value)]
     mean = nanmean(means)

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from harness.evaluation.arena.resampling import quantiles
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 POINTS = ("point", "interval", "")  # kinds of estimates whose value is an estimate
 BY_DEFAULT = "l1"  # whose truths order problems for a quantity that has no truth of its own
@@ -29,8 +24,6 @@ def ordered_pairs(settings: pd.DataFrame, resamples: int = 1000, seed: int = 0, 
     DataFrame
         notion, estimand, by (the estimand whose truths order), n, k, estimator, pairs, share, low, high.
     """
-    import pandas as pd
-
     keys = ["notion", "n", "k"]
     rows = []
     part = settings[settings["kind"].isin(POINTS) & settings["estimand"].ne("p_value")]

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from harness.errors import BadInputError
 from harness.evaluation.arena.rules import OTHER, SETTING, family_of, floors, is_published, largest
 from harness.evaluation.summary import ROUNDING
 from harness.records.schema import has_number
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def settings(
@@ -143,8 +140,6 @@ def settings(
 def _with_estimand(records):
     """The records with an estimand in every row: a cell without any stands for all that its estimator gives under that notion,
     or, if it never gives any there, elsewhere; a cell that was skipped by an estimator without that notion for none."""
-    import pandas as pd
-
     frame = records[records["status"].isin(["ok", "imported", "failed", "undefined", "skipped"])]
     frame = frame.drop_duplicates([c for c in ("key", "estimand", "status", "value") if c in frame]) if "key" in frame else frame
     named, bare = frame[frame["estimand"].notna()], frame[frame["estimand"].isna()]

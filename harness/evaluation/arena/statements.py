@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+from scipy import stats
 
 from harness.errors import BadInputError
 from harness.evaluation.arena.boards import leaderboard
 from harness.evaluation.arena.resampling import Block, block_of, cell_means, nanmean, resampled
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class Statement(NamedTuple):
@@ -70,8 +69,6 @@ def better(
     BadInputError
         If notions or estimands are mixed, or the two share no setting.
     """
-    from scipy import stats
-
     if settings.groupby(["notion", "estimand"]).ngroups > 1:
         raise BadInputError("settings mix notions or estimands; a comparison is of one of each.")
     part = settings[settings["estimator"].isin([first, second]) & settings["regret"].notna()]
@@ -116,9 +113,6 @@ def against(
     -------
     DataFrame indexed by estimator: ratio of the RMSEs of `first` and of it, low, high, verdict on `first`.
     """
-    import pandas as pd
-    from scipy import stats
-
     if settings.groupby(["notion", "estimand"]).ngroups > 1:
         raise BadInputError("settings mix notions or estimands; a comparison is of one of each.")
     block = block_of(settings[settings["regret"].notna()])
@@ -160,8 +154,6 @@ def choices(settings: pd.DataFrame, by: Sequence[str], comparisons: int | None =
         RMSEs of the first and the second), ratio_low, ratio_high, verdict, about, problems. A group in which nobody has a rank
         is left out.
     """
-    import pandas as pd
-
     by = list(by)
     board = leaderboard(settings, by, **bootstrap)
     keys = ["notion", "estimand", *by]

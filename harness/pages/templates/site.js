@@ -2,7 +2,6 @@
 (() => {
   "use strict";
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  const small = matchMedia("(max-width: 700px)");
 
   if (window.DataTable) {
     window.DataTableParts.set_or_remove_dark_class();
@@ -35,8 +34,7 @@
     };
     const views = window.charts = new Map(); // a page's own script hands data over, here and when a chart is drawn again
     const draw = id => {
-      const narrow = document.querySelector(`script[data-chart-narrow="${id}"]`);
-      const source = (small.matches && narrow) || document.querySelector(`script[data-chart="${id}"]`);
+      const source = document.querySelector(`script[data-chart="${id}"]`);
       if (views.has(id)) views.get(id).finalize();
       vegaEmbed(document.getElementById(id), JSON.parse(source.textContent), {
         config: theme(), renderer: "svg", actions: { export: true, source: false, compiled: false, editor: false },
@@ -48,6 +46,5 @@
     const every = () => document.querySelectorAll("script[data-chart]").forEach(one => draw(one.dataset.chart));
     every();
     dark.addEventListener("change", every);
-    small.addEventListener("change", every);
   }
 })();

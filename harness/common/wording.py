@@ -1,0 +1,365 @@
+"""Words and numbers as people read them: names of notions and estimands, every number format, texts that come from data."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Collection
+from typing import Any, TypeGuard
+
+from harness.common.writing import SMALLEST
+
+DASH = "–"
+NOTIONS = {"binary": "binary", "top_label": "top-label", "classwise": "class-wise", "canonical": "canonical"}
+ESTIMANDS = {
+    "l1": "L1 error", "l2_squared": "squared error", "kl": "KL error", "rms": "root mean squared error", "l2": "L2 error",
+    "linf": "largest error", "l1_over": "over-confident part of the L1 error",
+    "l1_under": "under-confident part of the L1 error", "l2_squared_over": "over-confident part of the squared error",
+    "l2_squared_under": "under-confident part of the squared error",
+    "top_class_l1": "L1 error of the top class given the vector",
+    "top_class_l1_over": "over-confident part of the L1 error of the top class",
+    "top_class_l1_under": "under-confident part of the L1 error of the top class",
+}  # fmt: skip
+SCORES = {"brier": "Brier score", "log": "log-loss"}
+AXIS_NAMES = {  # the names on the axes of figures, with formulas in mathtext
+    "l1": "$L_1$ calibration error", "l2": "$L_2$ calibration error", "l2_squared": "squared calibration error",
+    "kl": "KL calibration error", "linf": r"$L_\infty$ calibration error", "brier": "Brier score", "logloss": "log-loss",
+    "rms": "root mean squared calibration error", "refinement_l2_squared": "refinement (Brier score)",
+    "refinement_kl": "refinement (log-loss)", "sharpness_l2_squared": "sharpness (Brier score)",
+    "sharpness_kl": "sharpness (log-loss)", "auroc": "area under the ROC curve", "accuracy": "accuracy",
+    "uncertainty_l2_squared": "uncertainty (Brier score)", "uncertainty_kl": "uncertainty (log-loss)",
+    "smooth_ece": "smooth calibration error", "ks": "largest cumulative residual", "kuiper": "range of the cumulative residual",
+    "ace_average": "un-weighted mean gap of bins", "tace": "thresholded adaptive calibration error", "p_value": "p-value",
+    "interval_ce": "interval calibration error", "laplace_kce": "Laplace-kernel calibration error",
+    "laplace_kce_squared": "squared Laplace-kernel calibration error",
+}  # fmt: skip
+
+
+# Names
+
+
+def notion_name(name: str) -> str:
+    """The name of a notion in a sentence.
+
+    Examples
+    --------
+    >>> notion_name("top_label"), notion_name("my_notion")
+    ('top-label', 'my notion')
+    """
+    return NOTIONS.get(name, name.replace("_", " "))
+
+
+def estimand_name(name: str) -> str:
+    """The name of an estimand in a sentence.
+
+    Examples
+    --------
+    >>> estimand_name("l1"), estimand_name("smooth_ece")
+    ('L1 error', 'smooth ece')
+    """
+    return ESTIMANDS.get(name, name.replace("_", " "))
+
+
+def score_name(name: str) -> str:
+    """The name of a proper score."""
+    return SCORES.get(name, name)
+
+
+def axis_name(name: str) -> str:
+    """The name of an estimand on the axes of figures, without formulas.
+
+    Examples
+    --------
+    >>> axis_name("linf"), axis_name("kl")
+    ('L∞ calibration error', 'KL calibration error')
+    """
+    return AXIS_NAMES.get(name, name).replace("$", "").replace("_", "").replace(r"\infty", "∞")
+
+
+# Numbers
+
+
+def is_known(value: float | None) -> TypeGuard[float]:
+    """True if there is a number: neither None nor NaN."""
+    return value is not None and not math.isnan(value)
+
+
+def format_number(value: float | str | None, digits: int = 3) -> str:
+    """A number to `digits` significant digits, without zeros at its end. A dash for None and NaN; a text stays as it is.
+
+    Examples
+    --------
+    >>> [format_number(value) for value in (0.04213, 0.00012345, 12.3456, 0.5, None, -0.0421)]
+    ['0.0421', '0.000123', '12.3', '0.5', '–', '−0.0421']
+    >>> [format_number(value) for value in (12345.6, 1e-13, 3e-8, float("-inf"))], format_number(1234.56, 6)
+    (['12,346', '0', '3e-8', '−∞'], '1,234.56')
+    """
+    if isinstance(value, str):
+        return value
+    if value is None or math.isnan(value):
+        return DASH
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    size = abs(value)
+    if size < SMALLEST:
+        return "0"
+    if size < 1e-6:
+        text = f"{size:.0e}".replace("e-0", "e-")
+    else:
+        decimals = max(0, digits - 1 - math.floor(math.log10(size)))
+        text = f"{size:,.{decimals}f}"
+        text = text.rstrip("0").rstrip(".") if "." in text else text
+    return f"−{text}" if value < 0 else text
+
+
+def format_significant(value: float, digits: int = 3) -> str:
+    """A number to `digits` significant digits with exponents where they are shorter, as in the tables that are written.
+
+    Examples
+    --------
+    >>> format_significant(-0.012345), format_significant(1.5e-7), format_significant(float("inf"))
+    ('−0.0123', '1.5e−07', '∞')
+    """
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    return f"{value:.{digits}g}".replace("-", "−")
+
+
+def format_amount(value: float | str | None, error: float | None, digits: int = 6) -> str:
+    """A number with its error to two digits, where there is one.
+
+    Examples
+    --------
+    >>> format_amount(0.0713, 0.0021), format_amount(0.0713, 0.0), format_amount(None, 0.1)
+    ('0.0713 ± 0.0021', '0.0713', '–')
+    """
+    text = format_number(value, digits)
+    if text == DASH or error is None or not math.isfinite(error) or error < SMALLEST:
+        return text
+    return f"{text} ± {error:#.2g}".rstrip(".")
+
+
+def format_printed(value: float, error: float, precision: float | None) -> str:
+    """A paper's number with its error, both with the decimals that were printed where `precision` tells them.
+
+    Examples
+    --------
+    >>> format_printed(20.66, 0.4, 0.01), format_printed(20.66, 0.4, float("nan"))
+    ('20.66 ± 0.40', '20.66 ± 0.40')
+    >>> format_printed(20.6, float("nan"), 0.01)
+    '20.60'
+    """
+    if not is_known(value) or not is_known(precision) or not 0.0 < precision <= 1.0:
+        return format_amount(value, error)
+    places = round(-math.log10(precision))
+    text = f"{value:.{places}f}"
+    if is_known(error) and error > 0 and abs(round(error, places) - error) < 1e-9:
+        return f"{text} ± {error:.{places}f}"
+    return format_amount(text, error)
+
+
+def format_tolerance(share: float | None) -> str:
+    """What is still accepted as agreement, relative to a number; nothing for none.
+
+    Examples
+    --------
+    >>> format_tolerance(0.03), format_tolerance(0.504), format_tolerance(1e-9), format_tolerance(float("inf"))
+    ('± 3 %', '± 50.4 %', 'exact', 'any')
+    """
+    if not is_known(share):
+        return ""
+    if math.isinf(share) or share < 1e-6:
+        return "any" if math.isinf(share) else "exact"
+    digits = ",.0f" if share >= 1.0 else ".3g" if share >= 0.1 else ".2g"  # 50.4 % is more than half
+    return f"± {100 * share:{digits}} %"
+
+
+def format_fixed(value: float, error: float = math.nan, digits: int = 4) -> str:
+    """A number with its standard error, both with `digits` decimals; a dash for NaN.
+
+    Examples
+    --------
+    >>> format_fixed(0.03661, 0.00104), format_fixed(0.03661, digits=2), format_fixed(float("nan"))
+    ('0.0366 ± 0.0010', '0.04', '–')
+    """
+    if math.isnan(value):
+        return DASH
+    return f"{value:.{digits}f}" + ("" if math.isnan(error) else f" ± {error:.{digits}f}")
+
+
+def format_signed(value: float | None) -> str:
+    """A difference to two digits, with its sign.
+
+    Examples
+    --------
+    >>> format_signed(0.0123), format_signed(-0.5), format_signed(0.0)
+    ('+0.012', '−0.5', '0')
+    """
+    text = format_number(value, 2)
+    return f"+{text}" if is_known(value) and value > 0 and text != "0" else text
+
+
+def format_percent(value: float | None) -> str:
+    """A share in percent to three digits: '95 %', '4.82 %'; a dash for none."""
+    return f"{100 * value:.3g} %" if is_known(value) else DASH
+
+
+def format_whole_percent(value: float | None) -> str:
+    """A share in whole percent, halves rounded up as JavaScript does; a dash for none.
+
+    Examples
+    --------
+    >>> format_whole_percent(0.125), format_whole_percent(None)
+    ('13 %', '–')
+    """
+    return f"{math.floor(100 * float(f'{value:.3g}') + 0.5)} %" if is_known(value) else DASH
+
+
+def format_seconds(value: float | None) -> str:
+    """Seconds to two digits, with their unit.
+
+    Examples
+    --------
+    >>> format_seconds(0.00032), format_seconds(0.031), format_seconds(2.34), format_seconds(None)
+    ('0.32 ms', '31 ms', '2.3 s', '–')
+    """
+    if not is_known(value):
+        return DASH
+    if value < 0.0995:
+        return f"{1000 * value:.2g} ms"
+    return f"{value:.2g} s" if value < 100 else f"{value:,.0f} s"
+
+
+def format_factor(value: float) -> str:
+    """A ratio to three digits or so, with trailing zeros; leaderboard.js writes the same.
+
+    Examples
+    --------
+    >>> format_factor(0.868), format_factor(1.484), format_factor(19.64), format_factor(230.4), format_factor(float("nan"))
+    ('0.87', '1.48', '19.6', '230', '–')
+    """
+    if math.isnan(value):
+        return DASH
+    rounded = float(f"{value:.3g}")
+    return f"{rounded:,.{2 if rounded < 10 else 1 if rounded < 100 else 0}f}"
+
+
+def format_interval(value: float, low: float, high: float) -> str:
+    """A ratio with its interval.
+
+    Examples
+    --------
+    >>> format_interval(1.484, 1.307, 1.679), format_interval(1.484, float("nan"), float("nan"))
+    ('1.48 [1.31, 1.68]', '1.48')
+    """
+    if not (is_known(value) and is_known(low) and is_known(high)):
+        return format_factor(value)
+    return f"{format_factor(value)} [{format_factor(low)}, {format_factor(high)}]"
+
+
+def format_rank(value: float, low: float, high: float) -> str:
+    """A rank with its interval.
+
+    Examples
+    --------
+    >>> format_rank(3.0, 1.0, 6.0), format_rank(3.0, 3.0, 3.0), format_rank(float("nan"), 1.0, 2.0)
+    ('3 (1 to 6)', '3', '–')
+    """
+    if math.isnan(value):
+        return DASH
+    return f"{value:.0f}" if math.isnan(low) or low == high else f"{value:.0f} ({low:.0f} to {high:.0f})"
+
+
+def format_ends(low: float | None, high: float | None) -> str:
+    """The ends of an interval in words; nothing where it has none.
+
+    Examples
+    --------
+    >>> format_ends(0.029, 0.059), format_ends(0.004, None), format_ends(None, 0.12), format_ends(None, None)
+    ('0.029 to 0.059', 'at least 0.004', 'at most 0.12', '')
+    """
+    if is_known(low) and is_known(high):
+        return f"{format_number(low)} to {format_number(high)}"
+    if is_known(low):
+        return f"at least {format_number(low)}"
+    return f"at most {format_number(high)}" if is_known(high) else ""
+
+
+def format_p_value(value: float | None) -> str:
+    """A p-value, to be put behind a p; a dash for none.
+
+    Examples
+    --------
+    >>> format_p_value(0.0123), format_p_value(1e-9), format_p_value(0.0), format_p_value(None)
+    ('= 0.012', '< 0.0001', '= 0', '–')
+    """
+    if not is_known(value):
+        return DASH
+    return "< 0.0001" if 0.0 < value < 1e-4 else f"= {value:.2g}"
+
+
+def decimals_of(width: float) -> int:
+    """Decimals with which the ends of an interval of this width differ in two digits, from 3 to 7.
+
+    Examples
+    --------
+    >>> decimals_of(0.5), decimals_of(0.0012), decimals_of(0.0)
+    (3, 4, 3)
+    """
+    return min(max(1 + math.ceil(-math.log10(width)), 3), 7) if width > 0.0 else 3
+
+
+# Lists
+
+
+def join_numbers(values: Collection[Any]) -> str:
+    """Numbers as a list in a sentence.
+
+    Examples
+    --------
+    >>> join_numbers([200, 1000, 5000]), join_numbers([200])
+    ('200, 1,000 and 5,000', '200')
+    """
+    texts = [f"{value:,}" for value in values]
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+
+
+def format_count(count: int, what: str) -> str:
+    """A count with its noun.
+
+    Examples
+    --------
+    >>> format_count(1, "problem"), format_count(1200, "problem")
+    ('1 problem', '1,200 problems')
+    """
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+# Texts that come from data
+
+
+def clean(text: object) -> str:
+    """A text from data without line breaks and without characters that do harm where they are printed.
+
+    Control characters go, as a terminal would obey them, and so do those that turn the direction of the text behind them.
+
+    Examples
+    --------
+    >>> clean("a\\x1b[31mred\\nb\\u202e")
+    'a[31mred b'
+    """
+    spaced = re.sub(r"\s+", " ", str(text))
+    return "".join(c for c in spaced if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn")).strip()
+
+
+def fitted(text: object, most: int = 24) -> str:
+    """The text, cleaned, its middle left out where it is longer than `most` characters.
+
+    Examples
+    --------
+    >>> fitted("abcdefghij", 7)
+    'abc…hij'
+    """
+    whole = clean(text)
+    return whole if len(whole) <= most else f"{whole[: most // 2]}…{whole[len(whole) - (most - 1) // 2 :]}"
