@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -75,13 +74,13 @@ class Sweep:
         return {name: Estimate(value, diagnostics={"bins": float(bins)}) for name, value in found.items()}
 
 
-def _mass_cuts(p: np.ndarray) -> Callable[..., Any]:
+def _mass_cuts(p: np.ndarray) -> Callable[[int], np.ndarray]:
     """Function from the number of bins to where they start in the sorted p, with n at the end."""
     n, first = len(p), np.searchsorted(p, p)
     return lambda bins: np.unique(np.concatenate([first[-(-np.arange(bins) * n // bins)], [n]]))
 
 
-def _width_cuts(p: np.ndarray) -> Callable[..., Any]:
+def _width_cuts(p: np.ndarray) -> Callable[[int], np.ndarray]:
     return lambda bins: np.unique(np.concatenate([[0], np.searchsorted(p, np.arange(1, bins) / bins), [len(p)]]))
 
 

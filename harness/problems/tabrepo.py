@@ -120,7 +120,7 @@ class TabRepoTask:
         rows = rng.permutation(len(y))[:n]
         return p[rows], y[rows]
 
-    def truth(self, estimand: str, notion: None = None) -> None:
+    def truth(self, estimand: str, notion: str | None = None) -> None:
         return None
 
 

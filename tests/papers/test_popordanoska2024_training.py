@@ -22,7 +22,7 @@ BOUND_BY_NEIGHBOURS = "lower bound (20 neighbours)"
 @pytest.fixture
 def nets(tmp_path, monkeypatch):
     """Write files of predictions into the cache's folder of a kind: nets("training", **{"net_seed0_epoch0001": {...}})."""
-    monkeypatch.setattr("harness.sources.tabrepo.CACHE", tmp_path)
+    monkeypatch.setattr("harness.problems.files_family.CACHE", tmp_path)
     monkeypatch.delenv("CALHARNESS_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
 

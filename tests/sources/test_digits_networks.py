@@ -262,7 +262,7 @@ def test_the_working_folder_comes_before_the_data_folder_before_the_cache(tmp_pa
     here.mkdir()
     monkeypatch.chdir(here)
     monkeypatch.setenv("CALHARNESS_DATA", str(data))
-    monkeypatch.setattr("harness.sources.tabrepo.CACHE", cache)
+    monkeypatch.setattr("harness.problems.files_family.CACHE", cache)
     family = PredictionFiles("nets")
     for place in (cache, data, here):
         write(place / "nets", f"of_{place.name}.npz")

@@ -183,7 +183,7 @@ def test_digits_are_predicted_at_every_level(tmp_path):
 
 
 def test_families_without_files_say_how_to_get_them(monkeypatch, tmp_path):
-    monkeypatch.setattr("harness.sources.tabrepo.CACHE", tmp_path)
+    monkeypatch.setattr("harness.problems.files_family.CACHE", tmp_path)
     monkeypatch.delenv("CALHARNESS_DATA", raising=False)
     for name in ("imagenet_brightness", "digits_brightness"):
         (one,) = load("problem", name, {}).members().values()
