@@ -6,9 +6,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-
-import harness
-from experiments.ciosek2026 import (
+from harness.experiments.ciosek2026 import (
     ablations,
     bound,
     claims,
@@ -20,6 +18,8 @@ from experiments.ciosek2026 import (
     study,
     tighter,
 )
+
+import harness
 from harness.configure.compose import compose
 from harness.configure.options import ids
 from harness.estimators import MeanShift
@@ -87,7 +87,7 @@ def test_every_experiment_composes_and_finds_its_reported_items():
     for name in names:
         config = compose([f"experiment={name}"])
         assert config["name"] == name and set(config["compare"]) <= set(REPORTED["item"]), name
-        assert importlib.import_module(f"experiments.{PAPER}.{config['item']}").render
+        assert importlib.import_module(f"harness.experiments.{PAPER}.{config['item']}").render
 
 
 def test_items_on_the_same_numbers_share_their_cells():

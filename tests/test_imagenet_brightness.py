@@ -5,8 +5,8 @@ import types
 
 import numpy as np
 import pytest
+from harness.experiments.moskvichev2025 import fig4b as item
 
-from experiments.moskvichev2025 import fig4b as item
 from harness import BadInputError
 from harness.configure.compose import compose
 from harness.plan.components import load

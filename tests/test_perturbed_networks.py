@@ -5,8 +5,8 @@ from itertools import product
 
 import numpy as np
 import pytest
+from harness.experiments.ciosek2026 import perturbation as item
 
-from experiments.ciosek2026 import perturbation as item
 from harness import BadInputError, load_estimator, load_problem
 from harness.configure.compose import compose
 from harness.errors import UndefinedError

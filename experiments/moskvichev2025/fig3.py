@@ -3,10 +3,11 @@ four as it does on all images; or of several sets of four models (config["rankin
 
 import numpy as np
 
-from experiments.moskvichev2025 import metrics
 from harness.evaluate import items, rankings, text_tables
 from harness.evaluate.selection import label
 from harness.figures import panels, ranking_plot
+
+from . import metrics
 
 summary = rankings.summary
 FIRST, ALL, MARGINAL = "Marginal first", "all in order", "Marginal"

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from experiments.popordanoska2024 import class_diagrams, networks
 from harness.evaluate import items
 from harness.evaluate.selection import label
 from harness.figures import panels
+
+from . import class_diagrams, networks
 
 BINS, DIAGRAM = 10, "reliability10"
 

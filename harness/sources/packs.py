@@ -48,7 +48,9 @@ class Pack:
 
     def at(self, base: Path | None) -> Path:
         """Where the file lies, below `base` unless it comes with the package."""
-        return EXPERIMENTS.parent / self.path if self.is_shipped or base is None else base / self.path
+        if self.is_shipped:
+            return EXPERIMENTS / self.path.removeprefix("experiments/")
+        return Path(base or "") / self.path
 
     @property
     def is_here(self) -> bool:
