@@ -33,9 +33,10 @@ from scipy.special import softmax
 from harness.common.seeds import digest
 from harness.common.writing import whole_file
 from harness.errors import BadInputError
-from harness.sources.make import training
-from harness.sources.make.imagenet_brightness import LEVELS, brightened, level_name
-from harness.sources.make.training import activations, backward, first_weights
+
+from . import training
+from .imagenet_brightness import LEVELS, brightened, level_name
+from .training import activations, backward, first_weights
 
 RECIPE = 1  # raised when training or what is stored changes: files of another recipe are made again
 KINDS = ("layers", "layers_mnist", "training", "snapshots", "networks", "brightness")

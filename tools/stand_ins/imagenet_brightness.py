@@ -30,7 +30,8 @@ import numpy as np
 from harness.common.seeds import digest
 from harness.common.writing import whole_file
 from harness.errors import BadInputError
-from harness.sources.make.training import TimeLeft, is_made
+
+from .training import TimeLeft, is_made
 
 RECIPE = 1  # raised when what is stored changes: files of another recipe are made again
 FOLDER = "imagenet_brightness"

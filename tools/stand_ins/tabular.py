@@ -30,7 +30,8 @@ from harness.common.seeds import digest
 from harness.common.writing import whole_file, write_json
 from harness.errors import BadInputError
 from harness.sources import tabrepo
-from harness.sources.make.training import make_all
+
+from .training import make_all
 
 OUTER, INNER, SEED = 10, 8, 0
 RECIPE = 1  # raised when models or preparation change: stored tasks of another recipe are trained again

@@ -32,8 +32,9 @@ from harness.common.seeds import digest
 from harness.common.writing import whole_file
 from harness.errors import BadInputError
 from harness.math.sech_noise import WIDTHS, width_name
-from harness.sources.make import training
-from harness.sources.make.training import activations, backward, first_weights
+
+from . import training
+from .training import activations, backward, first_weights
 
 RECIPE = 1  # raised when training or what is stored changes: files of another recipe are made again
 FOLDER = "perturbed_networks"
@@ -90,7 +91,7 @@ def rows_of(name: str) -> Rows:
     """A table in one fixed random order, at most 5,000 of its rows, cut and standardised."""
     from sklearn.datasets import load_breast_cancer, load_digits
 
-    from harness.sources.make.tabular import gather
+    from .tabular import gather
 
     if name in CSV:
         if not is_at_hand(name):
