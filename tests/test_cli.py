@@ -216,7 +216,7 @@ def test_mistakes(cli, out, arguments, says):
         ({"probs": [[0.5, 0.6], [0.5, 0.5]], "labels": [0, 1]}, "row 0 sums to 1.1"),
         ({"p": [0.5, np.nan], "y": [0, 1]}, "p holds NaN at row 1"),
         ({"p": [0.5, 1.5], "y": [0, 1]}, "p holds 1.5 at row 1"),
-        ({"p": [0.5, 0.5], "y": [0, 2]}, "y holds label 2 at row 1; labels must be integers 0..1"),
+        ({"p": [0.5, 0.5], "y": [0, 2]}, "y holds 0, 2, and p is one column: labels must be 0 and 1"),
         ({"p": [0.5, 0.5], "y": [0, 0.5]}, "y holds 0.5 at row 1; labels must be integers"),
         ({"p": [0.5, 0.5], "y": [0]}, "p has 2 rows but y has 1 labels"),
         ({"p": [], "y": []}, "p is empty"),
