@@ -217,7 +217,7 @@ def test_mistakes(cli, out, arguments, says):
         ({"p": [0.5, np.nan], "y": [0, 1]}, "p holds NaN at row 1"),
         ({"p": [0.5, 1.5], "y": [0, 1]}, "p holds 1.5 at row 1"),
         ({"p": [0.5, 0.5], "y": [0, 2]}, "y holds 0, 2, and p is one column: labels must be 0 and 1"),
-        ({"p": [0.5, 0.5], "y": [0, 0.5]}, "y holds 0.5 at row 1; labels must be integers"),
+        ({"p": [0.5, 0.5], "y": [0, 0.5]}, "y holds 0, 0.5, and p is one column"),
         ({"p": [0.5, 0.5], "y": [0]}, "p has 2 rows but y has 1 labels"),
         ({"p": [], "y": []}, "p is empty"),
     ],
