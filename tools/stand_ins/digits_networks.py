@@ -29,6 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import softmax
+from sklearn.datasets import load_digits
 
 from harness.common.seeds import digest
 from harness.common.writing import whole_file
@@ -127,8 +128,6 @@ def images(kind: str, mnist: Path | None = None) -> Images:
     """The images of a kind, in the order in which its parts are cut."""
     if kind == "layers_mnist":
         return _mnist(mnist)
-    from sklearn.datasets import load_digits
-
     x, y = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))
     y = y[order].astype(np.int64)
