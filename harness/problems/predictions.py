@@ -23,35 +23,33 @@ class Predictions:
     problem=predictions problem.predictions.path=preds.csv
     problem=predictions problem.predictions.path=preds.npz problem.predictions.logits=scores problem.predictions.labels=truth
 
-    Whatever can be read in one way only is read, and one line says how, such as `preds.csv: 2,000 rows; classes: cat, dog, cow;
-    probability columns proba_cat, proba_dog, proba_cow; label column y_true`; the rest is refused with what mends it.
+    Arrays and columns are found by their names, and one line says how the file was read, such as `preds.csv: 2,000 rows;
+    classes: cat, dog, cow; probability columns proba_cat, proba_dog, proba_cow; label column y_true`. Nothing is guessed from
+    values: a file with other names, or whose labels do not say which column is theirs, is refused with the option that does.
 
-    | what          | names that are recognised, in capitals or not                                                            |
+    | what          | names that are recognised, in capitals or not; other names by the option                                 |
     |---------------|----------------------------------------------------------------------------------------------------------|
     | probabilities | p, prob, probs, probability, probabilities, proba, probas, confidence, score, scores, y_prob, y_proba,   |
-    |               | y_score, y_pred_proba, y_pred_prob; a column per class: any of these with a number or a class behind it  |
-    |               | (p0, proba_1, prob_cat), or the classes alone (cat, dog, cow)                                            |
+    |               | y_score, y_pred_proba, y_pred_prob; a column per class: one of these with a number or a class behind it  |
+    |               | (p0, proba_1, prob_cat)                                                                                  |
     | logits        | logits, logit; a column per class: logit_0, logits_cat                                                   |
-    | labels        | y, labels, label, target, targets, correct, y_true, true_label, ground_truth; one-hot: an (n, k) array   |
-    |               | of 0 and 1, or columns y_0, y_1, ..., label_cat, ...                                                     |
-    | class names   | classes, class_names, classes_: an array of k names, in the order of the columns; where labels are       |
-    |               | numbers, they are what the classes are called                                                            |
-    | not used      | all others; the line names them. y_pred, prediction and the like are labels, not probabilities           |
+    | labels        | y, labels, label, target, targets, correct, y_true, true_label, ground_truth                             |
+    | class names   | classes, class_names, classes_: an array of k names in an npz, taken as `class_names`                    |
+    | not used      | all others; the line names them                                                                          |
 
     | predictions               | labels                                                                                       |
     |---------------------------|----------------------------------------------------------------------------------------------|
-    | (n,), one column          | 0 and 1, -1 and 1, booleans, pairs no/yes, false/true, negative/positive, neg/pos, n/y, f/t: |
-    |                           | p is the probability of the second; other labels with `positive`, or a column named by class |
-    | (n, k), numbered columns  | 0..k-1; 1..k if k occurs and 0 does not; -1 and 1, booleans and the pairs above if k = 2.    |
-    |                           | Columns numbered from 1 with labels from 0: label 0 is the first column                      |
-    | columns named by class    | the names; or the numbers that the columns are named by                                      |
-    | (n, k), other names       | names with `class_names`                                                                     |
+    | (n,), one column          | 0 and 1, or booleans: p is the probability of 1; others with `positive` or `class_names`     |
+    | (n, k), columns numbered  | 0..k-1, also as text; booleans if k = 2; others with `class_names`                           |
+    | from 0, or a list         |                                                                                              |
+    | columns named by class    | the names; numbers with `class_names`                                                        |
+    | columns numbered otherwise| numbers or names with `class_names`                                                          |
 
     Formats: .npz with arrays (n,), (n, 1) or (n, k); .csv and .tsv, also .gz, separated by commas, semicolons or tabs, with
     decimal commas where the separator is none, names of columns in the first line; .parquet, also with lists in a column.
     Published logits: .p and .pkl, .safetensors, a folder with nll_logits.npy and nll_labels.npy. Numbers must be probabilities
-    in [0, 1] whose rows sum to 1 within 1e-4 (percent are refused) or logits, which become probabilities by softmax, or by the
-    logistic function if there is one column; probabilities that are called logits are refused.
+    in [0, 1] whose rows sum to 1 within 1e-4, or logits, which become probabilities by softmax, or by the logistic function if
+    there is one column; rows that sum to 1 are refused as logits.
 
     Parameters
     ----------
@@ -76,7 +74,8 @@ class Predictions:
     positive : optional
         The label whose probability a single column is; all other labels are 0.
     class_names : list, optional
-        The labels that the columns stand for: matched with columns that are named by class, else in the order of the columns.
+        Names of the k classes: the labels, or what the labels 0..k-1 are called in turn. Matched with columns that are named by
+        class; numbered and unnamed columns, and a list of columns, are in their order.
     by_content : bool
         False seeds what is random by id and checksum, not by the probabilities and labels.
 

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from harness.experiments.popordanoska2024 import fig3, fig6, fig7, fig8, networks
 from scipy.special import softmax
 
-from experiments.popordanoska2024 import fig3, fig6, fig7, fig8, networks
 from harness import BadInputError
 from harness.commands.experiment import Experiment
 from harness.configure.compose import compose

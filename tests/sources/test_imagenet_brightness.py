@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from harness.experiments.moskvichev2025 import fig4b as item
+from harness.tools.stand_ins import digits_networks
+from harness.tools.stand_ins import imagenet_brightness as made
 
-from experiments.moskvichev2025 import fig4b as item
 from harness import BadInputError
 from harness.configure.compose import compose
 from harness.plan.components import load
-from harness.sources.make import digits_networks
-from harness.sources.make import imagenet_brightness as made
 
 
 def test_brightness_multiplies_pixels_and_stops_at_white():
