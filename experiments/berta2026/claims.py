@@ -12,8 +12,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from harness.configure.settings import Settings
 from harness.evaluation import claims, items
 from harness.evaluation.claims import Statistic, absolute
+from harness.figures import claims_plot
 
 from . import aggregation, table1
 

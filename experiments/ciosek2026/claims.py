@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from harness.evaluation import claims, items, rates
+from harness.figures import claims_plot
 
 from . import bound, convergence, ece, perturbation
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from harness.evaluation import claims, items, reproduction
+from harness.figures import claims_plot
 
 from . import fig1
 from .risk_curve_plot import curves

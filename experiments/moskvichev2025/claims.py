@@ -11,6 +11,7 @@ import pandas as pd
 
 from harness.evaluation import claims, items, rankings
 from harness.evaluation.claims import OURS, PAPER
+from harness.figures import claims_plot
 
 from . import appendix_a, fig4a, fig4b
 

@@ -9,8 +9,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from harness.configure.figure import NO_LABELS
 from harness.evaluation import claims, items, rates, reproduction
 from harness.evaluation.claims import OURS, PAPER
+from harness.figures import claims_plot
 
 from . import bias_rate, curves, fig3, fig5, fig6, networks, table2, table5
 from .fig2 import BINNED, DIRECT, RISK

@@ -19,6 +19,7 @@ from harness.experiments.ciosek2026 import (
     study,
     tighter,
 )
+from harness.experiments.ciosek2026.terms import EMPIRICAL, FULL, ablated
 
 import harness
 from harness.configure.compose import compose
