@@ -18,7 +18,7 @@ SMOKE = ("experiment=smoke", "n=[100,200]", "reps=2", "jobs=1")
 @pytest.fixture(scope="module")
 def smoke_once(tmp_path_factory):
     """(results folder of a finished SMOKE, what it printed)."""
-    from harness.commands.run import main
+    from harness.commands.app import main
 
     folder, text = tmp_path_factory.mktemp("finished") / "results", io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(text):
@@ -242,7 +242,7 @@ def test_traceback_only_when_asked(cli):
 def test_module_entry_point_and_light_start():
     """`python -m harness --help` and list import neither pandas nor scikit-learn nor matplotlib."""
     heavy = "('pandas', 'sklearn', 'matplotlib', 'duckdb')"
-    code = f"import sys, harness.commands.run as m; m.main(['list', 'problems']); print([x for x in {heavy} if x in sys.modules])"
+    code = f"import sys, harness.commands.app as m; m.main(['list', 'problems']); print([x for x in {heavy} if x in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip().endswith("[]")
     assert (

@@ -9,11 +9,11 @@ import pytest
 
 import harness
 from harness import list_estimators, list_experiments, list_problems
+from harness.commands.app import COMMANDS
 from harness.commands.completion import candidates
-from harness.commands.info import _meaning
-from harness.commands.run import COMMANDS
 from harness.common.paths import CHECKOUT
 from harness.configure.compose import out_folder
+from harness.plan.object_parts import meaning
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -106,10 +106,10 @@ def test_info_of_an_own_class(cli, module):
 
 def test_meaning_is_the_sentence_that_names_the_parameter():
     doc = "A mean. `folds` of the data; `level` of the bound. rule = width or mass."
-    assert _meaning("level", doc) == "`level` of the bound" and _meaning("rule", doc) == "rule = width or mass"
-    assert _meaning("seed", doc) == ""
+    assert meaning("level", doc) == "`level` of the bound" and meaning("rule", doc) == "rule = width or mass"
+    assert meaning("seed", doc) == ""
     doc = "Parameters\n----------\nlow, high : float\n    Its ends. Both are finite.\nfolds : int\n    Parts\n    of it.\n\nNotes"
-    assert _meaning("high", doc) == "Its ends" and _meaning("folds", doc) == "Parts of it" and _meaning("of", doc) == ""
+    assert meaning("high", doc) == "Its ends" and meaning("folds", doc) == "Parts of it" and meaning("of", doc) == ""
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_completion_in_bash(tmp_path):
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=tmp_path, env=environment)
     assert done.stdout.strip() == "smoke", done.stderr
     code = """import sys
-from harness.commands.run import main
+from harness.commands.app import main
 main(["completion", "words", "1", "calharness", "estimator.binned15."])
 print([name for name in ("numpy", "hydra", "omegaconf", "scipy", "pandas") if name in sys.modules])"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=environment)

@@ -11,6 +11,7 @@ import harness
 from experiments.popordanoska2024 import bias_rate, curves, fig5, networks, table2, table4, table5
 from experiments.popordanoska2024.authors import IsotonicScaled
 from harness import BadInputError
+from harness.commands import drawing
 from harness.commands.experiment import Experiment
 from harness.configure.compose import compose
 from harness.estimators import TruthOfVector
@@ -419,7 +420,7 @@ def test_a_small_run_answers_to_its_reported_rows(item, out):
         [f"experiment={PAPER}_{item}", "problem=[simplex2_popordanoska2024]", "n=[100]", "reps=2", "jobs=1"]
     )
     experiment.compute(quiet=True)
-    files, _, _ = experiment.render(experiment.records())
+    files, _, _ = drawing.render(experiment, experiment.records())
     assert {f.suffix for f in files} >= {".png", ".svg", ".csv", ".tex", ".html"}
     found = pd.read_csv(experiment.folder / "reproduction.csv")
     mine = found[found["row"].isin(["k = 2, n = 100", "k = 2"])]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from printed import ROOT, blocks, run
 
-from harness.commands.run import COMMANDS
+from harness.commands.app import COMMANDS
 
 TEXT = (ROOT / "README.md").read_text()
 LATER = {} if "judge" in COMMANDS else {"results/readme/judge.png"}  # drawn from the page that `judge` writes

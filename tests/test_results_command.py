@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.commands import results
-from harness.commands import run as commands
+from harness.commands import all_results as results
+from harness.commands import app as commands
 from harness.commands.experiment import Experiment
 from harness.errors import BadInputError
 from harness.execute.run import RunInterruptedError

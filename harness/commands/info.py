@@ -1,23 +1,23 @@
-"""`calharness info` says what an id is: its YAML, its docstring, every parameter with its default, and its truths; of an
-experiment its cells and the files that it needs."""
+"""`calharness info`: what an id is."""
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
 import os
-import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any
 
-from harness.common.user_code import ours
+import typer
+
+from harness.commands import completion
+from harness.common.tables import text_table
 from harness.configure import catalogue, options
 from harness.configure.options import GROUPS
 from harness.errors import BadInputError, guess
 
+HEAD = ("parameter", "value", "default", "type", "meaning")
 SHOWN = {
     "problem": ("classes", "notions", "default_n", "default_reps", "version"),
     "estimator": ("notions", "estimands", "determinism", "max_n", "max_classes", "revision"),
@@ -25,11 +25,18 @@ SHOWN = {
 }
 
 
-def command(arguments: list[str]) -> int:
-    """`info ID` describes a problem, estimator, experiment or calibrator, or one's own module.Class."""
-    if len(arguments) != 1:
-        raise BadInputError(f"info takes one id, found {len(arguments)}: {' '.join(arguments) or 'nothing'}.")
-    name = arguments[0].removeprefix("harness.calibrators.")
+def command(
+    name: Annotated[str, typer.Argument(metavar="ID", autocompletion=completion.any_id, help="An id, or module.Class.")],
+) -> int:
+    """Print what a problem, estimator, experiment or calibrator is.
+
+    \b
+    calharness info kde              docstring, every parameter with its default, notions, estimands
+    calharness info beta_wavy        and its true calibration errors
+    calharness info berta2026_fig1   problems, estimators, number of cells, files it needs
+    calharness info my_module.Mine   an own class
+    """
+    name = name.removeprefix("harness.calibrators.")
     group = next((g for g in (*GROUPS, "calibrator") if name in catalogue.every(g)), None)
     if group is None and "." in name and "=" not in name:
         return _own(name)
@@ -43,16 +50,10 @@ def command(arguments: list[str]) -> int:
     if group == "experiment":
         _experiment(name)
     else:
-        _describe(group, *_made(group, name), {} if group == "calibrator" else options.option(group, name).meaning)
+        from harness.plan import object_parts
+
+        _describe(group, *object_parts.made(group, name), {} if group == "calibrator" else options.option(group, name).meaning)
     return 0
-
-
-def _made(group: str, name: str) -> tuple[Any, dict[str, Any]]:
-    """The object of an id and its configuration."""
-    from harness.plan.components import build
-
-    node = {"_target_": f"harness.calibrators.{name}"} if group == "calibrator" else catalogue.config(group, name)
-    return build(group, name, node), node
 
 
 def _own(target: str) -> int:
@@ -67,7 +68,7 @@ def _own(target: str) -> int:
 
 def _describe(group: str, made: Any, node: dict[str, Any], comments: dict[str, str] | None = None) -> None:
     """Print docstring and parameters of an object, what it declares, and its truths if it is a problem."""
-    _print_part(made.__name__ if inspect.isroutine(made) else type(made).__name__, made, node, comments or {})
+    _print_parts(made, node, comments or {})
     from harness.calibrators.base import CalibratorSpec
     from harness.estimators.base import EstimatorSpec
     from harness.problems.base import ProblemSpec, members_of
@@ -89,96 +90,14 @@ def _describe(group: str, made: Any, node: dict[str, Any], comments: dict[str, s
         print(error)
 
 
-class Part(NamedTuple):
-    """An object of an id, or one that it holds: the path to it, its class, its docstring, and of every parameter name, value
-    here, default, type and meaning."""
-
-    path: str
-    title: str
-    doc: str
-    rows: list[tuple[str, str, str, str, str]]
-
-
-def parts_of(group: str, name: str) -> list[Part]:
-    """The object of an id of problems, estimators or calibrators, then the objects of our classes that it holds."""
-    comments = {} if group == "calibrator" else options.option(group, name).meaning
-    made, node = _made(group, name)
-    return list(_parts(made.__name__ if inspect.isroutine(made) else type(made).__name__, made, node, comments))
-
-
-def _parts(title: str, part: Any, node: Any, comments: dict[str, str], path: str = "") -> Iterator[Part]:
-    doc = inspect.getdoc(part if inspect.isroutine(part) else type(part)) or ""
-    given = node if isinstance(node, dict) else {}
-    yield Part(path, title, doc, [(*row, comments.get(row[0]) or _meaning(row[0], doc)) for row in _parameters(part, given)])
-    for field in dataclasses.fields(part) if dataclasses.is_dataclass(part) else ():
-        value = getattr(part, field.name)
-        if dataclasses.is_dataclass(value) and ours(type(value).__module__):
-            yield from _parts(type(value).__name__, value, given.get(field.name), {}, f"{path}{field.name}: ")
-
-
-def _print_part(title: str, part: Any, node: Any, comments: dict[str, str]) -> None:
+def _print_parts(made: Any, node: dict[str, Any], comments: dict[str, str]) -> None:
     """Print docstring and parameters of an object, then those of the objects of our classes that it holds."""
-    for one in _parts(title, part, node, comments):
+    from harness.plan import object_parts
+
+    for one in object_parts.parts(object_parts.title_of(made), made, node, comments):
         print(f"{one.path}{one.title}: {one.doc or 'no docstring'}\n")
         if one.rows:
-            widths = [max(len(row[i]) for row in [HEAD, *one.rows]) for i in range(4)]
-            for row in [HEAD, *one.rows]:
-                print("  " + "  ".join(f"{text:<{width}}" for text, width in zip(row, widths)) + f"  {row[4]}".rstrip())
-            print()
-
-
-HEAD = ("parameter", "value", "default", "type", "meaning")
-
-
-def _parameters(part: Any, given: dict[str, Any]) -> list[tuple[str, str, str, str]]:
-    """Name, value here, default of the class and type of every parameter."""
-    if dataclasses.is_dataclass(part):
-        return [(f.name, _text(getattr(part, f.name)), _default(f), _type(f.type)) for f in dataclasses.fields(part) if f.init]
-    try:
-        found = inspect.signature(part if inspect.isroutine(part) else type(part)).parameters.values()
-    except (TypeError, ValueError):
-        return []
-    rows = []
-    for v in found:
-        if v.kind not in (v.VAR_POSITIONAL, v.VAR_KEYWORD):
-            default = "needed" if v.default is v.empty else _text(v.default)
-            value = _text(given[v.name]) if v.name in given else "" if v.default is v.empty else default
-            rows.append((v.name, value, default, "" if v.annotation is v.empty else _type(v.annotation)))
-    return rows
-
-
-def _text(value: Any) -> str:
-    if dataclasses.is_dataclass(value):
-        return f"{type(value).__name__}, below" if ours(type(value).__module__) else type(value).__name__
-    if isinstance(value, (tuple, list)) and any(map(dataclasses.is_dataclass, value)):
-        return f"[{', '.join(type(v).__name__ for v in value)}]"
-    return textwrap.shorten(catalogue.short(list(value) if isinstance(value, tuple) else value), 60, placeholder=" ...") or "''"
-
-
-def _default(field: dataclasses.Field[Any]) -> str:
-    if field.default is not dataclasses.MISSING:
-        return _text(field.default)
-    if field.default_factory is not dataclasses.MISSING:
-        return getattr(field.default_factory, "__name__", "made")
-    return "needed"
-
-
-def _type(annotation: Any) -> str:
-    return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
-
-
-def _meaning(name: str, doc: str) -> str:
-    """What a docstring says of a parameter, in one line: the first sentence below it in the section of parameters, or else the
-    sentence that names it in backquotes or as NAME = ..."""
-    entry = re.search(rf"^(?:\w+, )*{name}(?:, \w+)*(?: :.*)?\n((?:    .+\n?)+)", doc, flags=re.M)
-    if entry:
-        return textwrap.shorten(catalogue.first_sentence(entry[1]), 110, placeholder=" ...")
-    sentences = re.split(r"(?<=[a-z0-9)\]\"`][.;])\s+", " ".join(doc.split()))
-    for pattern in (rf"`{name}[`:]", rf"\b{name}( =|=|:)"):
-        for sentence in sentences:
-            if re.search(pattern, sentence) and ">>>" not in sentence:
-                return textwrap.shorten(sentence.rstrip(".;"), 110, placeholder=" ...")
-    return ""
+            print(f"{text_table(one.rows, head=HEAD)}\n")
 
 
 def _print_truths(problem: Any) -> None:

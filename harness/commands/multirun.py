@@ -96,6 +96,12 @@ def is_basic(overrides: list[str]) -> bool:
     return not any(text.startswith("hydra/sweeper=") and text != "hydra/sweeper=basic" for text in overrides)
 
 
+def experiments_of(arguments: list[str]) -> list[Experiment]:
+    """The experiments of a command line: one, or with -m what its jobs add up to."""
+    overrides = [text for text in arguments if text not in ("-m", "--multirun")]
+    return results(overrides) if len(overrides) < len(arguments) else [Experiment.of(overrides)]
+
+
 def results(overrides: list[str]) -> list[Experiment]:
     """What the jobs of `-m overrides` add up to, planned: for each experiment its run, or its sweep."""
     constant, swept = parsed(overrides)

@@ -1,4 +1,4 @@
-"""What an object of a stranger's must be, found before anything is computed; `harness.commands.check` examines at length what it
+"""What an object of a stranger's must be, found before anything is computed; `harness.contract.check` examines at length what it
 does.
 
 The declared properties and the ways in which it is called are looked at; then it is tried once, on 16 samples: whether what it

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harness.commands import info
 from harness.configure import catalogue
 from harness.configure.options import option
 from harness.estimators.base import EstimatorSpec
@@ -16,6 +15,7 @@ from harness.evaluate import arena
 from harness.pages import arena_data, costs, docstrings, failures, layout
 from harness.pages.arena_data import ALL, Arena
 from harness.pages.leaderboard import ESTIMANDS, NOTIONS, interval, percent, ranks, seconds, signed
+from harness.plan import object_parts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +35,7 @@ class Card:
 
     name: str
     about: str
-    parts: list[info.Part]
+    parts: list[object_parts.Part]
     spec: EstimatorSpec
     target: str
     used: list[str]
@@ -85,8 +85,8 @@ def users(group: str) -> dict[str, list[str]]:
 
 
 def _card(name: str, rows: dict[str, Any], boards: Any, used: list[str], found: Arena | None) -> Card:
-    made, node = info._made("estimator", name)
-    parts = info.parts_of("estimator", name)
+    made, node = object_parts.made("estimator", name)
+    parts = object_parts.parts_of("estimator", name)
     return Card(
         name, about(name, parts[0].doc), parts, EstimatorSpec.of(made),
         node["_target_"], used, rows.get(name), boards, failures.failures(name, rows) if name in rows else [],

@@ -44,7 +44,9 @@ MAX_ROWS = 1000  # rows of paper against ours on the page; reproduction.csv hold
 LEAST_TEXT = 1.2  # of its drawn size: letters of 7 points are 11 pixels then
 
 
-def save(experiment, records, files, wide, compared, path: Path, caption: str, diagrams=(), narrow: bytes | None = None) -> Path:
+def save(
+    experiment, records, files, wide, compared, path: Path, caption: str, diagrams=(), narrow: bytes | None = None, notes=()
+) -> Path:
     """Write the page. It says nothing that differs between two computations of the same numbers: no date, no machine, no folder.
 
     Parameters
@@ -63,6 +65,8 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
         Reliability diagrams, put inline as well.
     narrow : bytes, optional
         The SVG of the figure drawn anew for phones.
+    notes : sequence of str
+        Sentences on the files of the run.
     """
     svg = next(f for f in files if f.suffix == ".svg")
     config = experiment.shown_config()
@@ -92,7 +96,7 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
             (t, c, inline(next(f for f in drawn if f.suffix == ".svg").read_text(), f"caption{i}"))
             for i, (t, c, drawn) in enumerate(diagrams, 1)
         ],
-        notes=experiment.notes(),
+        notes=notes,
         heading=_plain(wide.columns.name),
         caption=caption,
         table=_wide_table(wide, config),

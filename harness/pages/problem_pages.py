@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.commands import info
 from harness.configure import catalogue
 from harness.configure.options import option
 from harness.contract import problems as check_problems
@@ -25,7 +24,7 @@ from harness.pages.arena_data import Arena
 from harness.pages.estimator_cards import api, users
 from harness.pages.leaderboard import ESTIMANDS, NOTIONS, percent, signed
 from harness.pages.page import amount, number
-from harness.plan import components
+from harness.plan import components, object_parts
 from harness.problems.base import ProblemSpec, members_of, truth_of
 from harness.records import stored
 
@@ -353,7 +352,7 @@ def _truth(one: Problem, notion: str) -> tuple[str, float]:
 
 
 def _body(one: Problem, root: Sources, path: str, found: Arena | None, used: list[str]) -> str:
-    parts = info.parts_of("problem", one.name) if one.made is not None else []
+    parts = object_parts.parts_of("problem", one.name) if one.made is not None else []
     doc = docstrings.sections(parts[0].doc) if parts else {}
     return layout.render(
         "problem.html.j2", path, one=one, summary=docstrings.html(doc.get("", "")), notes=docstrings.html(doc.get("Notes", "")),
