@@ -14,15 +14,11 @@ from harness.commands.base import SETTINGS, Command
 from harness.common.data_files import sha256
 from harness.common.paths import CACHE, EXPERIMENTS
 from harness.errors import BadInputError, guess
-from harness.sources import packs, tabrepo
+from harness.sources import packs
 from harness.sources.packs import NAME_WIDTH, Pack
 
-app = typer.Typer(
-    rich_markup_mode=None,
-    context_settings=SETTINGS,
-    help="List, fetch and verify files of data; make stand-ins for them.",
-    no_args_is_help=False,
-)
+HELP = "List, fetch and verify files of data; make stand-ins for them."
+app = typer.Typer(rich_markup_mode=None, context_settings=SETTINGS, help=HELP)
 app.add_typer(data_make.app, name="make")
 
 
@@ -82,6 +78,8 @@ def verify(
     ] = None,
 ) -> int:
     """Compare checksums. Exit status 1 if a file is wrong or missing."""
+    from harness.sources import tabrepo
+
     if name in tabrepo.COMMANDS:
         return _verify_repository(str(out or name))
     if out:
@@ -106,7 +104,7 @@ def _fetch_tabrepo(table1: bool, datasets: str | None, folds: str | None, base: 
 
 def _verify_repository(where: str) -> int:
     """Verify TabRepo or its stand-in. Returns 1 if a file is wrong or missing."""
-    from harness.sources import tabrepo_fetch
+    from harness.sources import tabrepo, tabrepo_fetch
 
     held = tabrepo.find(where)
     files, pinned, problems = tabrepo_fetch.verify(held)
@@ -133,6 +131,8 @@ def _tasks(table1: bool, datasets: Sequence[str], folds: Sequence[int]) -> list[
 
 def _list_repositories() -> None:
     """The two repositories of tabular predictions: where they are, or the command that gets them."""
+    from harness.sources import tabrepo
+
     licences = {"tabrepo": "Apache-2.0", "tabular_oof": "made here"}
     for name, command in tabrepo.COMMANDS.items():
         try:

@@ -14,9 +14,8 @@ from harness.commands.base import SETTINGS, Command
 from harness.common.paths import CACHE
 from harness.errors import BadInputError
 
-app = typer.Typer(
-    rich_markup_mode=None, context_settings=SETTINGS, help="Make stand-ins for files of data that nobody can fetch."
-)
+HELP = "Make stand-ins for files of data that nobody can fetch."
+app = typer.Typer(rich_markup_mode=None, context_settings=SETTINGS, help=HELP)
 Jobs = Annotated[int, typer.Option(help="Worker processes.")]
 Out = Annotated[Path | None, typer.Option(help="Folder.", show_default="one of its name in the cache")]
 
