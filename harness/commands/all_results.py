@@ -8,7 +8,9 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.commands import drawing
 from harness.commands.experiment import Experiment
@@ -18,6 +20,9 @@ from harness.configure.options import ids, option
 from harness.errors import BadInputError
 from harness.records import schema, stored
 from harness.records import states as recorded
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def of_papers() -> list[str]:
@@ -37,7 +42,8 @@ def chosen(words: list[str]) -> list[str]:
 
 def redraw(chosen: list[str], out: Path) -> int:
     """Draw what has stored records, and the index."""
-    folder, failed, drawn, started = out / stored.FOLDER, [], 0, time.monotonic()
+    folder, drawn, started = out / stored.FOLDER, 0, time.monotonic()
+    failed: list[str] = []
     papers: dict[str, list[str]] = {}
     for name in chosen:
         papers.setdefault(_paper(name), []).append(name)
@@ -52,7 +58,7 @@ def redraw(chosen: list[str], out: Path) -> int:
 
 
 def _paper(name: str) -> str:
-    return option("experiment", name).config["paper"]
+    return str(option("experiment", name).config["paper"])
 
 
 def _redraw_one(name: str, folder: Path, scratch: Path, unpacked: set[str]) -> bool:
@@ -105,10 +111,9 @@ def _put(source: Path, target: Path) -> None:
 
 def compute(chosen: list[str], overrides: list[str], out: Path) -> int:
     """Compute what no record holds, the cheapest experiment first, and draw everything."""
-    failed, planned, started = [], [], time.monotonic()
+    started, failed = time.monotonic(), list[str]()
     print(f"planning {len(chosen):,} experiments", file=sys.stderr)
-    for name in chosen:
-        _attempt(name, failed, lambda name=name: planned.append(Experiment.of([f"experiment={name}", *overrides])) or True)
+    planned = _planned(chosen, overrides, failed)
     states, past = recorded.states(out), schema.seconds_per_cell(out)
     costs = [sum(one.expected_seconds(states=states, past=past) for one in e.family) for e in planned]
     order = sorted(range(len(planned)), key=lambda position: costs[position])
@@ -118,9 +123,22 @@ def compute(chosen: list[str], overrides: list[str], out: Path) -> int:
         experiment, later = planned[position], sum(costs[other] for other in order[number:])
         left = f"about {clock(costs[position] + later)} left" if costs[position] + later else "nothing left to compute"
         print(f"{number} of {len(order)}: {experiment.name}, {left}", file=sys.stderr)
-        drawn += _attempt(experiment.name, failed, lambda e=experiment, later=later: _compute_one(e, later, failed))
+        drawn += _attempt(experiment.name, failed, functools.partial(_compute_one, experiment, later, failed))
     _index(out, failed)
     return _said(drawn, failed, out, started)
+
+
+def _planned(chosen: list[str], overrides: list[str], failed: list[str]) -> list[Experiment]:
+    """The experiments that can be planned; the others are noted in `failed`."""
+    planned: list[Experiment] = []
+
+    def plan(name: str) -> bool:
+        planned.append(Experiment.of([f"experiment={name}", *overrides]))
+        return True
+
+    for name in chosen:
+        _attempt(name, failed, functools.partial(plan, name))
+    return planned
 
 
 def _compute_one(experiment: Experiment, later: float, failed: list[str]) -> bool:
@@ -138,9 +156,8 @@ def _compute_one(experiment: Experiment, later: float, failed: list[str]) -> boo
 
 def store(chosen: list[str], overrides: list[str], out: Path) -> int:
     """Store the records of the experiments that have cells of their own."""
-    failed, planned, total, cells, started = [], [], 0, 0, time.monotonic()
-    for name in chosen:
-        _attempt(name, failed, lambda name=name: planned.append(Experiment.of([f"experiment={name}", *overrides])) or True)
+    total, cells, started, failed = 0, 0, time.monotonic(), list[str]()
+    planned = _planned(chosen, overrides, failed)
     loaded, paper = None, None
     for experiment in planned:
         if experiment.paper != paper:  # many small parts are read once for a paper
@@ -150,7 +167,7 @@ def store(chosen: list[str], overrides: list[str], out: Path) -> int:
                 schema.load_records(out, {c.key for one in of_paper for c in one.plan.cells}, categories=False),
             )
 
-        def one(experiment=experiment, loaded=loaded):
+        def one(experiment: Experiment = experiment, loaded: pd.DataFrame | None = loaded) -> bool:
             nonlocal total, cells
             frame = experiment.computed(loaded)
             if not len(frame) or not experiment.has_numbers(frame):
@@ -170,7 +187,7 @@ def store(chosen: list[str], overrides: list[str], out: Path) -> int:
     return int(bool(failed))
 
 
-def _attempt(name: str, failed: list[str], action) -> bool:
+def _attempt(name: str, failed: list[str], action: Callable[[], object]) -> bool:
     """Do it; one experiment that cannot be done stops no other: what is wrong is noted. Whether it was done."""
     from harness.execute.run import RunInterruptedError, WorkerDiedError
 

@@ -73,7 +73,7 @@ class Commands(TyperGroup):
 @contextlib.contextmanager
 def _escaped_output() -> Iterator[None]:
     streams = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = map(EscapedStream, streams)  # type: ignore[assignment]
+    sys.stdout, sys.stderr = map(EscapedStream, streams)
     try:
         yield
     finally:

@@ -13,7 +13,6 @@ import typer
 from harness.commands import completion
 from harness.commands.base import short_path
 from harness.common.tables import text_table
-from harness.configure.settings import as_list
 from harness.errors import BadInputError, guess
 
 LIMIT = 60.0  # seconds that a cell may take unless limit= says otherwise
@@ -39,8 +38,9 @@ class Asked:
     @property
     def limits(self) -> str:
         """In words, to what the comparison was restricted."""
-        given = {name: as_list(getattr(self, name)) for name in ("n", "reps", "family", "notion", "estimand")}
-        return ", ".join(f"{name} = {', '.join(map(str, values))}" for name, values in given.items() if values)
+        given = {name: getattr(self, name) for name in ("n", "reps", "family", "notion", "estimand")}
+        lists = {name: value if isinstance(value, tuple) else (value,) for name, value in given.items() if value}
+        return ", ".join(f"{name} = {', '.join(map(str, values))}" for name, values in lists.items())
 
 
 def command(
@@ -128,12 +128,12 @@ def _asked(arguments: Sequence[str]) -> Asked:
             f"compare takes one estimator (module.Name or an id), problem=module.Name, or calibrator=module.Name; found {what}."
         )
     kind, target = next(iter(kinds.items())) if kinds else ("estimator", words[0])
-    single = {
+    single: dict[str, Any] = {
         name: given.pop(name)[0] if given.get(name) else None
         for name in ("reps", "out", "jobs", "limit", "baseline")
         if name in given
     }
-    lists = {name: tuple(values or ()) for name, values in given.items()}
+    lists: dict[str, Any] = {name: tuple(values or ()) for name, values in given.items()}
     return checked(Asked(kind, str(target), **lists, **single))
 
 

@@ -38,7 +38,7 @@ FOLDER = "compare"
 def compare(target: Any, kind: str = "estimator", **options: Any) -> pd.DataFrame:
     """The rows of `harness.compare` (see there)."""
     refuse_unknown(options)
-    given = {name: tuple(as_list(options.pop(name, None))) for name in ("n", "family", "notion", "estimand")}
+    given: dict[str, Any] = {name: tuple(as_list(options.pop(name, None))) for name in ("n", "family", "notion", "estimand")}
     found = verdict(checked(Asked(kind, target, **given, **options)), say=lambda text: None)
     table = found.settings
     best = table["estimator"].eq(table["best"])
@@ -130,7 +130,7 @@ def _own(asked: Asked) -> tuple[str, dict[str, Any], bool]:
 
 def _restricted(plan: Plan, asked: Asked, held: baseline.Baseline) -> Plan:
     """The plan with the cells that are asked for. Raises BadInputError where that is nothing, or nothing the baseline has."""
-    have = {
+    have: dict[str, list[Any]] = {
         "n": sorted({cell.n for cell in plan.cells}),
         "family": sorted(held.families),
         "notion": sorted({c.notion for c in plan.cells}),

@@ -50,7 +50,8 @@ class Configured:
     @property
     def paper(self) -> str | None:
         """The paper that the experiment reproduces, None for others."""
-        return self.config["paper"]
+        paper: str | None = self.config["paper"]
+        return paper
 
     @property
     def is_sweep(self) -> bool:
@@ -104,7 +105,7 @@ class Configured:
         given = self.config["name"]
         as_configured = self.is_sweep and not self.differs and self.plan.points == self.configured_points
         if given and (not self.config["experiment"] or "name" in self.differs or as_configured):
-            return given
+            return str(given)
         words = "".join(f"-{word.replace('.', '_')}" for word in self.plan.swept.values())
         return f"{self.config['experiment'] or 'adhoc'}{words}-{self.identity}"
 

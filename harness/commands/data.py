@@ -136,7 +136,7 @@ def _list_repositories() -> None:
     licences = {"tabrepo": "Apache-2.0", "tabular_oof": "made here"}
     for name, command in tabrepo.COMMANDS.items():
         try:
-            state, where = "present", tabrepo.find(name).root
+            state, where = "present", str(tabrepo.find(name).root)
         except BadInputError:
             state, where = "absent", f"`{command}`"
         print(f"  {_row(name, None, state, licences[name])}{where}")

@@ -123,8 +123,9 @@ def imagenet_brightness(
     chosen = tuple(brightness.NETWORKS) if networks is None else tuple(names(networks))
     if not chosen:
         raise BadInputError("--networks is empty; at least one of timm's names is needed.")
-    files = [_files("--weights", weights or [], chosen), _files("--head", head or [], chosen)]
-    job = brightness.Job(images.expanduser(), chosen, *files, n, seed, batch, device, download)
+    maps = _files("--weights", weights or [], chosen)
+    heads = _files("--head", head or [], chosen)
+    job = brightness.Job(images.expanduser(), chosen, maps, heads, n, seed, batch, device, download)
     return brightness.make(job, (out or CACHE / brightness.FOLDER).expanduser())
 
 

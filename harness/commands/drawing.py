@@ -214,7 +214,7 @@ def _compared(experiment: Experiment, item: Any, frame: pd.DataFrame, config: di
     computed = {label(config, "estimator", name) for name in names} | {reproduction.TRUTH}
     asked = (config["compare"], config["reasons"], computed, config["same_draws_as_paper"])
     ours = item.reproduced(frame, config)
-    return reproduction.compare(ours, experiment.paper, *asked, records=frame)
+    return reproduction.compare(ours, str(experiment.paper), *asked, records=frame)
 
 
 def _item(experiment: Experiment) -> Any:

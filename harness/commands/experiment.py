@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Set
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.commands.configured import Configured
 from harness.common.seeds import digest
@@ -19,6 +20,7 @@ from harness.configure.compose import compose, out_folder
 from harness.execute import run, truths
 from harness.plan import pending
 from harness.plan import plan as planning
+from harness.plan.components import Component
 from harness.records import frames, imported, schema, stored
 from harness.records import states as recorded
 
@@ -30,6 +32,7 @@ DRAWN = (  # what that looks at, and what says of a run
     "key", "problem", "problem_key", "notion", "n", "estimator", "estimator_key", "estimand", "value", "low", "high", "level",
     "kind", "status", "reason", "cpu_seconds", "truth", "truth_error",
 )  # fmt: skip
+Points = list[tuple[dict[str, Any], dict[str, Any]]]  # of a sweep: values by path, and configuration
 NUMBERS = ("value", "low", "high", "truth", "truth_error")  # that a page shows
 
 
@@ -43,7 +46,7 @@ class Experiment(Configured):
         return cls.of_config(compose(list(overrides)), stored_in=stored_in)
 
     @classmethod
-    def of_config(cls, config: dict, points: list | None = None, stored_in: Path | None = None) -> Experiment:
+    def of_config(cls, config: dict[str, Any], points: Points | None = None, stored_in: Path | None = None) -> Experiment:
         """Plan a composed configuration; or the points of a sweep over it, pairs (values by path, configuration). Plans that
         depend on data are those of the records stored in the folder `stored_in`, where it has them."""
         here = {name: config[name] for name in variations.OPERATIONAL if name in config and name != "experiment"}
@@ -54,7 +57,13 @@ class Experiment(Configured):
         return cls._planned(config, points, tuple(cls._planned(one, stored_in=stored_in) for one in configs), stored_in)
 
     @classmethod
-    def _planned(cls, config: dict, points: list | None = None, named: tuple = (), stored_in: Path | None = None) -> Experiment:
+    def _planned(
+        cls,
+        config: dict[str, Any],
+        points: Points | None = None,
+        named: tuple[Experiment, ...] = (),
+        stored_in: Path | None = None,
+    ) -> Experiment:
         reference = variations.as_configured(config)
         swept = {path for values, _ in points or () for path in values}
         differs = {path: pair for path, pair in variations.differences(config, reference).items() if path not in swept}
@@ -75,10 +84,10 @@ class Experiment(Configured):
         own = sweeps.points(reference) if reference and reference["sweep"] else []
         return cls(config, plan, out_folder(config["out"]), differs, [values for values, _ in own], named)
 
-    def compute(self, quiet: bool = False, later: float = 0.0) -> dict:
+    def compute(self, quiet: bool = False, later: float = 0.0) -> dict[str, Any]:
         """Run what no record holds, of this experiment and of those whose records it uses, and compute the truths of what was
         estimated; returns the counts of `runner.execute`, summed."""
-        counts: dict = {}
+        counts: dict[str, Any] = {}
         expected = [one.expected_seconds() if self.others else 0.0 for one in self.family]
         for position, one in enumerate(self.family):
             found = one._compute(quiet, later + sum(expected[position + 1 :]))
@@ -86,7 +95,12 @@ class Experiment(Configured):
             counts = {**found, **counts, **added}
         return counts
 
-    def expected_seconds(self, without: set[str] = frozenset(), states: recorded.States | None = None, past=None) -> float:
+    def expected_seconds(
+        self,
+        without: Set[str] = frozenset(),
+        states: recorded.States | None = None,
+        past: Any = None,
+    ) -> float:
         """Wall seconds that its own cells should take that no record holds, those `without` aside. `states` and `past` are as in
         `work.pending` and `work.Costs`."""
         if not self.plan.cells:
@@ -95,7 +109,7 @@ class Experiment(Configured):
         costs = pending.Costs(self.plan, self.out, past)
         return pending.expected_seconds(tally.kinds, tally.draws, costs, pending.worker_count(self.plan.config))
 
-    def _compute(self, quiet, later):
+    def _compute(self, quiet: bool, later: float) -> dict[str, Any]:
         for source in self.sources:
             source.record(self.out)
         counts = run.execute(self.plan, quiet, later)
@@ -146,7 +160,7 @@ class Experiment(Configured):
         return frame
 
     @cached_property
-    def _wanted(self):
+    def _wanted(self) -> frames.Wanted:
         """The keys of its own cells."""
         return frames.Wanted(cell.key for cell in self.plan.cells)
 
@@ -156,22 +170,22 @@ class Experiment(Configured):
         return len(self._wanted) if self._is_long else len(self.cells)
 
     @property
-    def _is_long(self):
+    def _is_long(self) -> bool:
         own = any(self.config[name] for name in ("item", "arena", "ranking", "records_of", "records_from"))
         return len(self.plan.cells) > MANY_CELLS and not own and not self.is_sweep
 
-    def missing_truths(self, frame) -> dict[str, list[tuple[str, str]]]:
+    def missing_truths(self, frame: pd.DataFrame) -> dict[str, list[tuple[str, str]]]:
         """{problem: [(notion, estimand)]} of truths that no run has computed yet, of what was estimated in `frame`."""
         return {name: pairs for one in self.family for name, pairs in one._missing_truths(frame).items()}
 
-    def _missing_truths(self, frame):
+    def _missing_truths(self, frame: pd.DataFrame) -> dict[str, list[tuple[str, str]]]:
         seen = frame[frame["estimand"].notna()].drop_duplicates(["problem_key", "notion", "estimand"])
         given = list(zip(seen["problem_key"], seen["notion"], seen["estimand"]))
         wanted = {name: (one, self._wanted_truths(given, one)) for name, one in self.plan.problems.items()}
         missing = {name: schema.missing_truths(self.out, *asked) for name, asked in wanted.items()}
         return {name: pairs for name, pairs in missing.items() if pairs}
 
-    def _wanted_truths(self, given, problem):
+    def _wanted_truths(self, given: list[tuple[str, str, str]], problem: Component) -> list[tuple[str, str]]:
         """[(notion, estimand)] whose truths are wanted of a problem, by `given`, what was estimated: [(problem key, notion,
         estimand)]. A ranking by the truths of an estimand wants these as well."""
         wanted = [(notion, estimand) for key, notion, estimand in given if key == problem.key]
@@ -180,17 +194,17 @@ class Experiment(Configured):
             wanted += [(notion, reference) for notion in dict.fromkeys(notion for notion, _ in wanted)]
         return wanted
 
-    def missing(self, frame) -> int:
+    def missing(self, frame: pd.DataFrame) -> int:
         """Planned cells, of the experiments whose records it uses too, that have no finished record."""
         finished = frame.loc[frame["status"].isin(schema.FINISHED), "key"]
         return self.cell_count - finished.nunique() if self._is_long else len(self.cells - set(finished))
 
     @staticmethod
-    def has_numbers(frame) -> bool:
+    def has_numbers(frame: pd.DataFrame) -> bool:
         """Whether any cell gave one."""
         return bool(schema.has_number(frame).any())
 
-    def stamp(self, frame) -> str:
+    def stamp(self, frame: pd.DataFrame) -> str:
         """Identifies what the page shows: the cells and their numbers, to eight digits, the configuration, and the version of
         the package. The same numbers drawn at another time or on another machine have the same stamp."""
         whose = ["experiment"] if self.others else []

@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 from harness.common.tables import text_table
@@ -18,7 +19,7 @@ UNREADABLE = (OSError, ValueError, TypeError, KeyError, AttributeError, Recursio
 
 def status_text(out: Path) -> str:
     """Cells by estimator and status, and the latest runs."""
-    table = defaultdict(dict)
+    table: dict[str, dict[str, int]] = defaultdict(dict)
     for estimator, status, count in schema.status_counts(out):
         table[estimator][status] = count
     statuses = ("ok", "skipped", "undefined", "failed", "interrupted")
@@ -48,7 +49,7 @@ def examine(out: Path, overrides: list[str] | None = None, compact: bool = False
     truths aside first, into <out>/broken with a note, so that what they held is computed again; nothing else is touched."""
     lines, problems = [f"{out}"], 0
 
-    def problem(text):
+    def problem(text: str) -> None:
         nonlocal problems
         problems += 1
         lines.append(f"  PROBLEM  {text}")
@@ -80,7 +81,7 @@ def examine(out: Path, overrides: list[str] | None = None, compact: bool = False
     return "\n".join(lines), problems
 
 
-def _of_parts(out):
+def _of_parts(out: Path) -> tuple[list[tuple[str, str]], bool]:
     """([(PROBLEM, note or nothing, sentence)] on the parts of a folder, whether any cannot be read). Where some went in the
     meantime, as they were joined, it looks again."""
     for attempt in range(schema.LOOKS):
@@ -90,9 +91,10 @@ def _of_parts(out):
         except (BadInputError, OSError):
             if attempt + 1 == schema.LOOKS or all(path.exists() for path in every):
                 raise
+    raise AssertionError  # the last attempt returns or raises
 
 
-def _of_files(out, every):
+def _of_files(out: Path, every: list[Path]) -> tuple[list[tuple[str, str]], bool]:
     reasons = {path: schema.broken_reason(path) for path in every}
     broken = {path: reason for path, reason in reasons.items() if reason}
     if gone := [path for path in broken if not os.path.lexists(path)]:
@@ -125,7 +127,7 @@ def _of_files(out, every):
     return found, bool(broken)
 
 
-def _repair(out):
+def _repair(out: Path) -> list[str]:
     """Move what cannot be read aside; a line on each."""
     found = [(path, reason) for path in schema.part_files(out) if (reason := schema.broken_reason(path))]
     for path in sorted((out / "truths").glob("*.json")):
@@ -146,7 +148,7 @@ def _repair(out):
     return notes
 
 
-def _of_papers():
+def _of_papers() -> Iterator[str]:
     """What is wrong with paper.yaml and reported.csv, a sentence for each file."""
     from harness.evaluate import papers, reproduction
 
@@ -158,7 +160,7 @@ def _of_papers():
                 yield str(error)
 
 
-def _refreshes(out):
+def _refreshes(out: Path) -> list[str]:
     """The runs with refresh=true: what was recorded before them may differ, and is no longer used."""
     runs = {}
     for path in (out / "runs").glob("*.json"):
@@ -167,7 +169,7 @@ def _refreshes(out):
     return [run for run, refresh in runs.items() if refresh is True]
 
 
-def _duplicates(files, refreshes):
+def _duplicates(files: list[Path], refreshes: list[str]) -> tuple[int, list[tuple[str, str, float, float]]]:
     """(number of cells recorded more than once, those whose records differ since they were last refreshed)."""
     refreshed = " or ".join("run_id = '" + run.replace("'", "''") + "'" for run in refreshes) or "false"
     sql = f"""with fine as (select *, max(written) filter ({refreshed}) over (partition by key) since from r where status = 'ok'),
@@ -180,19 +182,19 @@ def _duplicates(files, refreshes):
     return len(rows), [(key, e, low, high) for key, e, _, low, high, gap in rows if gap is not None and gap > 0]
 
 
-def _runs_without_provenance(files, out):
+def _runs_without_provenance(files: list[Path], out: Path) -> list[str]:
     found = schema.query(files, "select distinct run_id from r")
     return sorted(run for (run,) in found if not _is_json(out / "runs" / f"{run}.json"))
 
 
-def _is_json(path):
+def _is_json(path: Path) -> bool:
     try:
         return isinstance(json.loads(path.read_text()), dict)
     except UNREADABLE:
         return False
 
 
-def _missing(out, overrides, lines):
+def _missing(out: Path, overrides: list[str], lines: list[str]) -> int:
     from harness.commands.experiment import Experiment
 
     experiment = Experiment.of([*overrides, f"out={out}"])

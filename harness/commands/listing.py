@@ -7,9 +7,9 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -125,12 +125,12 @@ def _papers(words: list[str]) -> int:
     return 0
 
 
-def _has(wanted: list[str], head: str, item) -> bool:
+def _has(wanted: list[str], head: str, item: Any) -> bool:
     text = " ".join(str(one) for one in (item.id, item.name, item.about, item.how, item.needs, item.command, *item.experiments))
     return all(word in f"{head} {text}".lower() for word in wanted)
 
 
-def _said_of(paper, item, found, folder: Path) -> Iterator[str]:
+def _said_of(paper: Any, item: Any, found: Any, folder: Path) -> Iterator[str]:
     """What is printed of an item: what it shows, how it was run, what came out, what is missing, and its page."""
     from harness.evaluate import counted, papers, reproduction
 
@@ -147,7 +147,7 @@ def _said_of(paper, item, found, folder: Path) -> Iterator[str]:
     yield f"page: {min(str(page), os.path.relpath(page), key=len)}" if page else "page: not drawn yet"
 
 
-def _wrapped(first: str, texts, indent: str) -> Iterator[str]:
+def _wrapped(first: str, texts: Iterable[str], indent: str) -> Iterator[str]:
     """The first line and the others below it, as narrow as the terminal; where the output goes elsewhere, lines are whole."""
     room = max(shutil.get_terminal_size().columns, 30) if sys.stdout.isatty() else 10**6
     yield first

@@ -11,6 +11,8 @@ import itertools
 import json
 import math
 import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from hydra.experimental.callback import Callback
 
@@ -31,12 +33,12 @@ class Multirun:
     """The results that the jobs of one multirun add up to: `experiments`, in the order of the jobs; of a sweeper that searches,
     which chooses its jobs as it goes, one sweep over what it tried. `finish` draws one and returns the exit status."""
 
-    def __init__(self, overrides: list[str], finish):
+    def __init__(self, overrides: list[str], finish: Callable[[Experiment], int]):
         self.searches = not is_basic(overrides)
         constant, swept = parsed(overrides, self.searches)
         self.constant, self.jobs = set(constant), math.prod(map(len, swept.values()))
         self.experiments = [] if self.searches else results(overrides)
-        self.tried: list[tuple[dict, dict]] = []
+        self.tried: list[tuple[dict[str, Any], dict[str, Any]]] = []
         self.finish = finish
         self.computed: set[str] = set()
         self.drawn: set[int] = set()
@@ -52,7 +54,7 @@ class Multirun:
         mine = _of_shard(experiment)
         return sum(part.expected_seconds(mine) for one in self.experiments for part in one.family)
 
-    def ended(self, experiment: Experiment, overrides: list[str], status: int):
+    def ended(self, experiment: Experiment, overrides: list[str], status: int) -> None:
         """Note a job that has ended, and draw the results that it has completed."""
         self.status = max(self.status, status)
         if self.searches:
@@ -63,7 +65,7 @@ class Multirun:
             if position not in self.drawn and result.cells <= self.computed:
                 self._draw(position)
 
-    def draw_rest(self):
+    def draw_rest(self) -> None:
         """Draw what is not drawn yet."""
         if self.tried:
             points = list({json.dumps(values, default=str): (values, config) for values, config in self.tried}.values())
@@ -72,7 +74,7 @@ class Multirun:
             if position not in self.drawn:
                 self._draw(position)
 
-    def _draw(self, position):
+    def _draw(self, position: int) -> None:
         self.drawn.add(position)
         self.status = max(self.status, self.finish(self.experiments[position]))
 
@@ -80,7 +82,7 @@ class Multirun:
 class Sweep(Callback):
     """Hydra's callback: draws when the last job of a multirun has ended."""
 
-    def on_multirun_end(self, config, **kwargs):
+    def on_multirun_end(self, config: Any, **kwargs: Any) -> None:
         """Draw what the jobs have computed; a mistake becomes the exit status, as Hydra would only warn of it."""
         if current is None:
             return
@@ -161,7 +163,7 @@ def parsed(overrides: list[str], searches: bool = False) -> tuple[list[str], dic
     return constant, swept
 
 
-def _texts(override):
+def _texts(override: Any) -> Iterator[str]:
     if override.get_key_element() not in ("problem", "estimator", "experiment") or "glob(" not in override.input_line:
         yield from override.sweep_string_iterator()
         return
@@ -173,7 +175,7 @@ def _texts(override):
     yield from found
 
 
-def _together(key, values):
+def _together(key: str, values: list[Any]) -> Any:
     """The one value of n, notion or reps that asks for what these ask for one by one."""
     if key == "reps" and all(isinstance(value, int) for value in values):
         return max(values)
@@ -181,24 +183,24 @@ def _together(key, values):
     return list(dict.fromkeys(value for one in lists for value in one))
 
 
-def _choices(groups):
+def _choices(groups: Mapping[Any, list[str]]) -> list[list[str]]:
     return [[f"{group}={value}" for group, value in zip(groups, values)] for values in itertools.product(*groups.values())] or [
         []
     ]
 
 
-def _merged(nodes):
-    found: dict = {}
+def _merged(nodes: Iterable[dict[str, Any] | None]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
     for node in nodes:
         found |= node or {}
     return found
 
 
-def _value(override):
+def _value(override: str) -> Any:
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.core.override_parser.types import QuotedString
 
-    def plain(value):
+    def plain(value: Any) -> Any:
         if isinstance(value, QuotedString):
             return value.text
         if isinstance(value, list):
@@ -208,5 +210,5 @@ def _value(override):
     return plain(OverridesParser.create().parse_override(override).value())
 
 
-def _of_shard(experiment):
+def _of_shard(experiment: Experiment) -> set[str]:
     return {cell.key for one in experiment.family for cell in pending.of_shard(one.plan)}

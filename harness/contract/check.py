@@ -14,7 +14,9 @@ Wherever the data are unusual, the object itself may raise UndefinedError.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from harness.calibrators.base import CalibratorSpec
 from harness.common import user_code
@@ -45,7 +47,7 @@ def check(target: str) -> list[Finding]:
     return examine(next(iter(members.values())) if members else made, target)  # a family of problems: its first member
 
 
-def examine(made, target: str) -> list[Finding]:
+def examine(made: Any, target: str) -> list[Finding]:
     """The findings on an estimator, a problem or a calibrator, which a sentence calls `target`."""
     from threadpoolctl import threadpool_limits
 
@@ -67,7 +69,7 @@ def examine(made, target: str) -> list[Finding]:
     return findings
 
 
-def _contract_of(made, target):
+def _contract_of(made: Any, target: str) -> tuple[Any, Any, Any, str | None]:
     """(the items, the function that makes the cases, the rules of what is declared, why it cannot run here) by what the object
     is."""
     if callable(getattr(made, "sample", None)):
@@ -89,7 +91,7 @@ def report(findings: list[Finding]) -> str:
     return text_table(rows, indent=0)
 
 
-def _made(target):
+def _made(target: str) -> Any:
     if "." in target:
         return build("target", target.rpartition(".")[2], {"_target_": target})
     known = {name: group for group in ("problem", "estimator") for name in ids(group)}
@@ -101,8 +103,8 @@ def _made(target):
     return load(known[target], target, {})
 
 
-def _finding(item, examine, cases):
-    said: dict[str, dict[str, list]] = {"failed": {}, "ok": {}, "not applicable": {}}
+def _finding(item: str, examine: Callable[[Any], str], cases: Any) -> Finding:
+    said: dict[str, dict[str, list[str]]] = {"failed": {}, "ok": {}, "not applicable": {}}
     for case in cases:
         try:
             outcome, sentence = "ok", examine(case)
