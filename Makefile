@@ -39,7 +39,7 @@ test: setup
 # every file of tests that compares with golden numbers, slow tests too, without what this processor has above numpy's baseline
 golden: setup
 	features=$$($(BIN)/python tests/numpy_features.py) && echo "numpy without: $$features" && \
-	NPY_DISABLE_CPU_FEATURES="$$features" $(BIN)/python -m pytest -n 2 --dist loadfile -m "not hours" $$(grep -l golden tests/test_*.py)
+	NPY_DISABLE_CPU_FEATURES="$$features" $(BIN)/python -m pytest -n 2 --dist loadfile -m "not hours" $$(grep -rl golden tests --include='test_*.py')
 
 slow: setup
 	$(BIN)/python -m pytest -n 2 -m "slow and not hours"
@@ -50,7 +50,7 @@ hours: setup
 # the optional foundation models (torch, tabpfn, tabicl; no weights) and their tests
 foundation: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,foundation]'
-	$(BIN)/python -m pytest tests/test_foundation.py
+	$(BIN)/python -m pytest tests/calibrators/test_foundation.py
 
 # other libraries' estimators as they are, and their tests
 peers: setup
@@ -62,7 +62,7 @@ engines: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,dask,ray,slurm]'
 	test -x $(MOTO)/bin/moto_server || { $(PYTHON) -m venv $(MOTO) && \
 	$(MOTO)/bin/python -m pip install --quiet --disable-pip-version-check 'moto[server]>=5,<6'; }
-	CALHARNESS_MOTO_SERVER=$(CURDIR)/$(MOTO)/bin/moto_server $(BIN)/python -m pytest -m "not hours" tests/test_engines.py tests/test_remote.py
+	CALHARNESS_MOTO_SERVER=$(CURDIR)/$(MOTO)/bin/moto_server $(BIN)/python -m pytest -m "not hours" tests/execute/test_engines.py tests/records/test_remote.py
 
 # docs/ into results/site/docs; a broken link, anchor or reference is an error
 docs: setup

@@ -34,7 +34,7 @@ COLUMNS = ("estimator", "notion", "n", "k", "peak_mb", "method", "reason")
 
 def estimators() -> list[str]:
     """Those of the arena's ranked parts."""
-    parts = [compose([f"experiment={name}"])["estimator"] for name in ("arena", "arena_hundred", "arena_slow")]
+    parts = [compose([f"experiment={name}"]).estimator for name in ("arena", "arena_hundred", "arena_slow")]
     return list(dict.fromkeys(name for part in parts for name in part))
 
 

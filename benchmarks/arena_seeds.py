@@ -13,7 +13,7 @@ import pandas as pd
 
 from harness.commands.experiment import Experiment
 from harness.configure.compose import compose
-from harness.evaluate import arena, arena_seeds
+from harness.evaluation import arena, arena_seeds
 from harness.pages.arena_tables import near
 from harness.records import baseline
 
@@ -31,7 +31,7 @@ def computed(out: str) -> pd.DataFrame:
     """The records of seed 1."""
     frames = []
     for name in ("arena_hundred", "arena"):
-        problems = ",".join(compose([f"experiment={name}"])["problem"])
+        problems = ",".join(compose([f"experiment={name}"]).problem)
         chosen = [f"experiment={name}", f"seed={SEED}", f"problem=[{problems}]", f"estimator=[{ESTIMATORS}]", "jobs=1"]
         run = Experiment.of([*chosen, f"out={out}"])
         run.compute()

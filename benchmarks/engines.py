@@ -20,6 +20,7 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
 import harness  # noqa: E402
 from harness.commands.experiment import Experiment  # noqa: E402
+from harness.configure.addresses import ENGINES  # noqa: E402
 from harness.execute import engines  # noqa: E402
 
 WORKERS = 2
@@ -56,7 +57,7 @@ def measured(engine: str, seconds: float, folder: Path) -> dict[str, float]:
 
 
 def main(chosen: list[str]) -> None:
-    found = [e for e in engines.NAMES if e not in engines.PACKAGES or importlib.util.find_spec(engines.PACKAGES[e])]
+    found = [e for e in ENGINES if e not in engines.PACKAGES or importlib.util.find_spec(engines.PACKAGES[e])]
     with tempfile.TemporaryDirectory() as folder:
         sys.path.insert(0, folder)
         print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors, {WORKERS} workers; wall seconds")

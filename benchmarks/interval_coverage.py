@@ -2,6 +2,7 @@
 
     python benchmarks/interval_coverage.py             40 draws of each cell, then 100; running again continues
     python benchmarks/interval_coverage.py --classes 10 --rows 1000 10000 --draws 100 --jobs 2
+    python benchmarks/interval_coverage.py --part changes      gains by recalibration, differences of two models
 
 A cell is a number of classes k, a number of rows n and a kind of predictions. Predictions and labels are
 
@@ -15,6 +16,10 @@ A row of the table counts the draws of one quantity in one cell, and those whose
 names of `judge --json`. `class.l1` is the L1 interval of single classes, a mean over all classes; `group.gap` and `group.l1`
 are those of all rows taken as one group. An interval with one end is a bound. The intervals are those before `judge` extends
 some of them to 0, which can only raise their coverage. Draw i of a cell depends on k, n, the kind and i alone.
+
+The part "errors" holds the errors of one model. The part "changes" holds what a change of the model does: the gains by
+recalibration, and the differences to a second model whose logits are those of the first plus normal noise with standard
+deviation 1/2. The truth of a gain is the expected gain on new rows of the maps that were fitted on this draw's folds.
 """
 
 from __future__ import annotations
@@ -34,10 +39,11 @@ from scipy.special import softmax, xlogy
 
 import harness
 from harness.common.threads import one_thread
-from harness.judging import howfar
+from harness.judging import gain, howfar
 from harness.judging.data import from_arrays
 from harness.judging.gaps import gap_of
 from harness.judging.measured import COVERAGE
+from harness.judging.versus import VECTOR_ROWS, versus
 
 LEVEL = 0.95
 CLASSES = (2, 3, 10, 100)
@@ -46,6 +52,8 @@ KINDS = {"calibrated": 0.0, "l1_0.002": 0.002, "l1_0.005": 0.005, "l1_0.01": 0.0
 ROUNDS = (40, 100)  # draws of every cell in the first pass over all cells, and in the second
 PAIRS_OF_TRUTH = 4_000_000  # probabilities from which the truths are computed
 BINS_OF_TRUTH = 1_000  # of equal mass, in which E[C_j | p_j] is a mean
+ROWS_OF_MAPS = 40_000  # new rows on which maps are evaluated; given p the gain varies far less than the labels
+NOISE = 0.5  # standard deviation of what the second model adds to the logits of the first
 LARGEST_CELL = 20_000_000  # numbers in p; larger cells take hours
 FIELDS = ("k", "n", "kind", "quantity", "truth", "draws", "covered", "mean_width")
 
@@ -144,25 +152,108 @@ def intervals(p, y, rng):
     return rows
 
 
+def sample(cell, index):
+    """Return (p, y, rng) of one draw; p is (n, k), or (n,) for k = 2."""
+    rng = np.random.default_rng([cell.k, cell.n, sorted(KINDS).index(cell.kind), index])
+    p, c = both(cell.k, predictions(cell.k, cell.n, rng), temper(cell.k, cell.kind))
+    if cell.k == 2:
+        return p, (rng.random(cell.n) < c).astype(np.int64), rng
+    return p, np.argmax(np.log(c) + rng.gumbel(size=c.shape), axis=1), rng
+
+
 def draw(cell, index):
     """{quantity: [truth, share of intervals that hold it, mean width]} of one draw; nothing of what has no interval."""
-    rng = np.random.default_rng([cell.k, cell.n, sorted(KINDS).index(cell.kind), index])
-    scores = predictions(cell.k, cell.n, rng)
-    p, c = both(cell.k, scores, temper(cell.k, cell.kind))
-    if cell.k == 2:
-        y = (rng.random(cell.n) < c).astype(np.int64)
-    else:
-        y = np.argmax(np.log(c) + rng.gumbel(size=c.shape), axis=1)
+    p, y, rng = sample(cell, index)
     known = truths(cell.k, cell.kind)
+    return summary([(quantity, known[name], interval) for quantity, name, interval in intervals(p, y, rng)])
+
+
+def summary(rows):
+    """{quantity: [truth, share of intervals that hold it, mean width]} of rows (quantity, truth, interval)."""
     outcomes = {}
-    for quantity, name, interval in intervals(p, y, rng):
+    for quantity, truth, interval in rows:
         if interval.low is None and interval.high is None:
             continue
         low = -math.inf if interval.low is None else interval.low
         high = math.inf if interval.high is None else interval.high
-        truth = known[name]
         outcomes.setdefault(quantity, []).append((truth, low - 1e-12 <= truth <= high + 1e-12, high - low))
-    return {quantity: np.mean(rows, axis=0).tolist() for quantity, rows in outcomes.items()}
+    return {quantity: np.mean(values, axis=0).tolist() for quantity, values in outcomes.items()}
+
+
+def as_vectors(p):
+    """Return p as (n, k)."""
+    return np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
+
+
+def noisy(p, rng):
+    """Return the second model's predictions: softmax(log p + NOISE e), e standard normal."""
+    p = as_vectors(p)
+    with np.errstate(divide="ignore"):
+        return softmax(np.log(p) + NOISE * rng.standard_normal(p.shape), axis=1)
+
+
+def expected_scores(p, c):
+    """Return the mean log-loss and Brier score, as `judge` counts them, of p (n, k) where the labels have probabilities c."""
+    log_loss = -(c * np.log(np.clip(p, gain.CLIP, 1.0))).sum(axis=1)
+    if p.shape[1] == 2:
+        brier = c[:, 1] * p[:, 0] ** 2 + c[:, 0] * p[:, 1] ** 2
+    else:
+        brier = (p * p).sum(axis=1) - 2.0 * (p * c).sum(axis=1) + 1.0
+    return np.array([log_loss.mean(), brier.mean()])
+
+
+@lru_cache(maxsize=2)
+def population(k, kind):
+    """Return (p, p of the second model, C) of many new rows, each (rows, k)."""
+    p, c = map(as_vectors, both(k, sample_of_truth(k), temper(k, kind)))
+    return p, noisy(p, np.random.default_rng([2027, k])), c
+
+
+def mean_after(method, p, y, fold, classes, new, c):
+    """Return the mean over the folds of the expected scores of `new` after the map fitted without that fold."""
+    maps = [gain.fit(method, p[fold != j], y[fold != j], classes) for j in range(gain.FOLDS)]
+    return np.mean([expected_scores(one(new), c) for one in maps], axis=0)
+
+
+def changes(cell, index):
+    """`draw` of the gains by recalibration and of the differences of two models."""
+    p, y, rng = sample(cell, index)
+    first, second = from_arrays(p, y, name="first"), from_arrays(noisy(p, rng)[:, 1] if cell.k == 2 else noisy(p, rng), y)
+    seed = int(rng.integers(2**32))
+    fold = gain.folds(cell.n, np.random.default_rng(seed))
+    new, new_second, c = population(cell.k, cell.kind)
+    maps_on = [new[:ROWS_OF_MAPS], new_second[:ROWS_OF_MAPS]]
+    c_of_maps = c[:ROWS_OF_MAPS]
+    before = [expected_scores(one, c_of_maps) for one in maps_on]
+    rows = []
+    for one in gain.gains(first, LEVEL, seed).gains:
+        if one.log_loss.value is None:
+            continue
+        after = mean_after(one.method, first.p, y, fold, first.classes, maps_on[0], c_of_maps)
+        truth = before[0] - after
+        rows += [(f"log_loss.gain.{one.method}", truth[0], one.log_loss), (f"brier.gain.{one.method}", truth[1], one.brier)]
+    answer = versus([first, second], LEVEL, seed)
+    method = "beta" if cell.k == 2 else "vector" if cell.n >= VECTOR_ROWS * cell.k else "temperature"
+    after = [mean_after(method, one.p, y, fold, first.classes, q, c_of_maps)[0] for one, q in zip((first, second), maps_on)]
+    whole = [expected_scores(one, c) for one in (new, new_second)]
+    wrong = [1.0 - np.take_along_axis(c, one.argmax(axis=1)[:, None], 1).mean() for one in (new, new_second)]
+    known = {
+        "error_rate": wrong[0] - wrong[1],
+        "log_loss": whole[0][0] - whole[1][0],
+        "brier": whole[0][1] - whole[1][1],
+        "calibration": (before[0][0] - after[0]) - (before[1][0] - after[1]),
+        "refinement": after[0] - after[1],
+    }
+    rows += [(f"versus.{one.quantity}", known[one.quantity], one.difference) for one in answer.differences]
+    return summary(rows)
+
+
+PARTS = {"errors": draw, "changes": changes}
+
+
+def part_of(quantity):
+    """Return the part of the table that a quantity belongs to."""
+    return "changes" if quantity.startswith("versus.") or ".gain." in quantity else "errors"
 
 
 def read(path):
@@ -193,9 +284,9 @@ def write(path, table):
 
 
 def _task(arguments):
-    cell, index = arguments
+    part, cell, index = arguments
     start = time.process_time()
-    return cell, index, draw(cell, index), time.process_time() - start
+    return PARTS[part](cell, index), time.process_time() - start
 
 
 def main():
@@ -203,6 +294,7 @@ def main():
     parser.add_argument("--classes", type=int, nargs="*", default=CLASSES)
     parser.add_argument("--rows", type=int, nargs="*", default=ROWS)
     parser.add_argument("--draws", type=int, nargs="*", default=ROUNDS)
+    parser.add_argument("--part", choices=list(PARTS), default="errors")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, default=COVERAGE)
     given = parser.parse_args()
@@ -211,31 +303,37 @@ def main():
         for n in given.rows
         for k in given.classes
         for kind in KINDS
-        if n * k <= LARGEST_CELL
+        if n * k <= LARGEST_CELL and (given.part == "errors" or n <= gain.most_rows(k))
     ]  # fmt: skip
     table = read(given.out)
     done = dict.fromkeys(cells, 0)
-    for (cell, _), row in table.items():
-        done[cell] = max(done.get(cell, 0), row[1])  # confidence_gap has an interval in every draw
-    draw(Cell(3, 50, "calibrated"), 0)  # compile before the workers are forked
+    for (cell, quantity), row in table.items():
+        if part_of(quantity) == given.part:
+            done[cell] = max(done.get(cell, 0), row[1])  # some quantity of each part has an interval in every draw
+    PARTS[given.part](Cell(3, 50, "calibrated"), 0)  # compile before the workers are forked
     context = multiprocessing.get_context("fork")
     for most in given.draws:
         for cell in cells:
-            tasks = [(cell, index) for index in range(done[cell], most)]
+            tasks = [(given.part, cell, index) for index in range(done[cell], most)]
             if not tasks:
                 continue
             temper(cell.k, cell.kind), truths(cell.k, cell.kind)  # once, before the workers are forked
             seconds = 0.0
             with context.Pool(given.jobs) as pool:
-                for _, _, outcomes, spent in pool.imap(_task, tasks):
+                for outcomes, spent in pool.imap(_task, tasks):
                     seconds += spent
                     for quantity, (truth, covered, width) in outcomes.items():
                         row = table.setdefault((cell, quantity), [truth, 0, 0.0, 0.0])
+                        row[0] = (row[0] * row[1] + truth) / (row[1] + 1)  # differs between draws for gains
                         row[3] = (row[3] * row[1] + width) / (row[1] + 1)
                         row[1], row[2] = row[1] + 1, row[2] + covered
             done[cell] = most
             write(given.out, table)
-            shares = {q: round(row[2] / row[1], 3) for (c, q), row in table.items() if c == cell and row[2] / row[1] < 0.93}
+            shares = {
+                q: round(row[2] / row[1], 3)
+                for (c, q), row in table.items()
+                if c == cell and part_of(q) == given.part and row[2] / row[1] < 0.93
+            }
             print(f"k={cell.k} n={cell.n:,} {cell.kind}: {len(tasks)} draws, {seconds:.0f} s; below 0.93: {shares}", flush=True)
 
 

@@ -46,10 +46,10 @@ def planned(cells, out):
     from harness.plan.plan import plan
     from harness.records.states import nothing
 
-    config = configuration(cells, out)
+    settings = configuration(cells, out)
     tracemalloc.start()
     start = time.perf_counter()
-    made = plan(config)
+    made = plan(settings)
     work = pending(made, Path(out), nothing())
     chunks = chunks_of(work.samples(), work.counts["todo"], Costs(made, Path(out), []), JOBS)
     first, last = next(chunks), made.cells[-1]

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from harness.estimators.base import Estimate, Estimator
     from harness.estimators.variational import paired_difference
-    from harness.evaluate.evaluation import evaluate
+    from harness.evaluation.summary import evaluate
     from harness.judging.ece import ece
     from harness.judging.findings import Judgement
     from harness.judging.judge import judge
@@ -59,7 +59,7 @@ __all__ = [
 # where the rest of __all__ is defined: imported when first asked for, so that the command line completes and helps at once
 _LAZY = {
     "Judgement": "harness.judging.findings", "ece": "harness.judging.ece", "judge": "harness.judging.judge",
-    "Estimate": "harness.estimators.base", "Truth": "harness.problems.base", "evaluate": "harness.evaluate.evaluation",
+    "Estimate": "harness.estimators.base", "Truth": "harness.problems.base", "evaluate": "harness.evaluation.summary",
     "load_records": "harness.records.schema", "paired_difference": "harness.estimators.variational",
     "perturb": "harness.math.sech_noise", "reduce": "harness.math.notions",
 }  # fmt: skip
@@ -325,7 +325,7 @@ def compare(
     DataFrame
         One row per family, problem, k, notion, n, estimand and estimator: reps, bias, sd, rmse, rmse_se, regret (the RMSE over
         that of the best published estimator), best, over, coverage, width, cpu_seconds and others
-        (`harness.evaluate.arena.settings`); of the own estimator and of the best published one of each setting. With a problem,
+        (`harness.evaluation.arena.settings`); of the own estimator and of the best published one of each setting. With a problem,
         of all estimators.
 
     Raises

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from harness.evaluate import reliability
+from harness.evaluation import reliability
 from harness.judging.findings import (
     Calibrated,
     CalibrationTest,

@@ -1,4 +1,4 @@
-"""Numbers of the stored records that README.md and docs/explanation quote, for tests/test_numbers.py."""
+"""Numbers of the stored records that README.md and docs/explanation quote, for tests/uses/test_numbers.py."""
 
 import functools
 import json

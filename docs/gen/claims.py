@@ -9,7 +9,7 @@ import pandas as pd
 from marks import DOCS, table
 
 from harness.configure.catalogue import papers
-from harness.evaluate import counted
+from harness.evaluation import counted
 
 RESULTS = DOCS.parent / "results"
 COUNTED = {"holds": "hold", "fails": "fail", "undecided": "undecided", "not reproducible here": "not tested here"}

@@ -12,7 +12,7 @@ from marks import table
 from harness.commands.app import NAME, app
 from harness.commands.base import WIDTH
 from harness.common.paths import CONF
-from harness.evaluate import reproduction
+from harness.evaluation import reproduction
 
 
 def commands() -> str:

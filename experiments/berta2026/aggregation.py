@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from harness.configure.settings import Settings
 from harness.errors import BadInputError
-from harness.evaluate import items, text_tables
-from harness.evaluate.selection import label
+from harness.evaluation import items, text_tables
+from harness.evaluation.selection import label
 from harness.records.schema import has_number
 
 CELL = ["sample", "estimator"]
@@ -20,27 +21,27 @@ SECONDS = "seconds per 1,000"  # of a cell, divided by its samples in thousands
 
 
 def kept(function: Callable) -> Callable:
-    """A function of (records, config) that keeps what it gave for the latest records and configuration: the figure, the tables
+    """A function of (records, settings) that keeps what it gave for the latest records and configuration: the figure, the tables
     and the comparison of a page ask for the same. What it gives is not to be changed."""
     latest: list = []
 
     @functools.wraps(function)
-    def remembering(records: pd.DataFrame, config: items.Config) -> Any:
-        if not (latest and latest[0] is records and latest[1] == config):
-            latest[:] = [records, config, function(records, config)]
+    def remembering(records: pd.DataFrame, settings: Settings) -> Any:
+        if not (latest and latest[0] is records and latest[1] == settings):
+            latest[:] = [records, settings, function(records, settings)]
         return latest[2]
 
     return remembering
 
 
-def cells_of(records: pd.DataFrame, config: items.Config, estimands: Iterable[str], parameters: Sequence[str]) -> pd.DataFrame:
+def cells_of(records: pd.DataFrame, settings: Settings, estimands: Iterable[str], parameters: Sequence[str]) -> pd.DataFrame:
     """One row per cell, what the other functions here take.
 
     Parameters
     ----------
     records : DataFrame
         As of `harness.load_records`.
-    config : mapping
+    settings : Settings
         The configuration, for the labels of the estimators.
     estimands : iterable of str
         The estimands that become columns, NaN where the cell gave no number.
@@ -70,7 +71,7 @@ def cells_of(records: pd.DataFrame, config: items.Config, estimands: Iterable[st
     cells = cells.merge(known, on="problem").join(values, on="key")
     cells[SECONDS] = (cells["seconds"] * 1000 / cells["n"]).where(cells["key"].isin(fine["key"]))
     cells["sample"] = cells["problem"] + "|" + cells["notion"] + "|" + cells["n"].astype(str) + "|" + cells["rep"].astype(str)
-    cells["estimator"] = [label(config, "estimator", name) for name in cells["estimator"]]
+    cells["estimator"] = [label(settings, "estimator", name) for name in cells["estimator"]]
     return cells
 
 

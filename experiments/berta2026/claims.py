@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 
 from experiments.berta2026 import aggregation, table1
-from harness.evaluate import claims, items
-from harness.evaluate.claims import Statistic, absolute
+from harness.configure.settings import Settings
+from harness.evaluation import claims, items
+from harness.evaluation.claims import Statistic, absolute
 
 CV, IN_SAMPLE, TREES = "variational_isotonic_berta2026", "variational_isotonic_insample", "variational_catboost_ws_berta2026"
 ECE, CELLS_15, CELLS_30 = "binned15_mass", "kmeans15", "kmeans30"
@@ -33,28 +34,28 @@ BINARY_L1, BINARY_SQUARED, MULTICLASS_L2, MULTICLASS_SQUARED = table1.COLUMNS
 FIG1, FIG3, TABLE1, TABLE2 = "berta2026_fig1", "berta2026_fig3", "berta2026_table1_published", "berta2026_table2"
 
 
-def statistics(records, config) -> dict[str, Statistic]:
+def statistics(records, settings) -> dict[str, Statistic]:
     """The statistic of every claim, by its name in reported.csv."""
     of = {name: records[records["experiment"].eq(name)] for name in (FIG1, FIG3, TABLE2, TABLE1)}
     return {**of_figures(of[FIG1], of[FIG3]), **of_parts(of[TABLE2]), **of_shares(of[TABLE1])}
 
 
-def render(records, config):
-    return claims.figure(statistics(records, config), config)
+def render(records, settings):
+    return claims.figure(statistics(records, settings), settings)
 
 
-def table(records, config):
-    return claims.table(statistics(records, config), config)
+def table(records, settings):
+    return claims.table(statistics(records, settings), settings)
 
 
-def summary(records, config):
-    return claims.summary(statistics(records, config), config)
+def summary(records, settings):
+    return claims.summary(statistics(records, settings), settings)
 
 
-def reproduced(records, config):
+def reproduced(records, settings):
     """The claims, and the counts of data sets, models and runs that the text gives beside those of the published runs."""
     published = records[records["experiment"].eq(TABLE1)]
-    return pd.concat([claims.reproduced(statistics(records, config), config), counted(published)], ignore_index=True)
+    return pd.concat([claims.reproduced(statistics(records, settings), settings), counted(published)], ignore_index=True)
 
 
 # Figures 1 and 3
@@ -216,7 +217,7 @@ def shares_of(records: pd.DataFrame) -> tuple[dict[str, pd.DataFrame], tuple[str
     """Table 1's percentages of every group, by column, and the keys of the cells."""
     used = records[records["notion"].isin(table1.PRIMARY) & records["n"].gt(table1.SMALLEST)]
     used = used[used["estimator"].isin(CLASSIFIERS)]
-    cells = aggregation.cells_of(used, {"labels": {}}, ["l1", "l2", "l2_squared"], table1.BY[table1.APART])
+    cells = aggregation.cells_of(used, Settings.from_dict({}), ["l1", "l2", "l2_squared"], table1.BY[table1.APART])
     by = table1.BY[table1.PAPER]
     made = aggregation.shares(cells, table1.COLUMNS, table1.PRIMARY, by, CLASSIFIERS, table1.LEAST)
     return {column: made[column].dropna(how="all") for column in table1.COLUMNS}, tuple(cells["key"])

@@ -1,16 +1,16 @@
 """Figure 2: the three simulated problems, with Table 2's numbers beneath."""
 
 from experiments.berta2026 import table2
-from harness.evaluate import items
-from harness.evaluate.selection import label
+from harness.evaluation import items
+from harness.evaluation.selection import label
 from harness.figures import panels
 
 table, reproduced = table2.table, table2.reproduced
 
 
-def render(records, config):
+def render(records, settings):
     """Above: the identity line and the first 500 predictions f of replication 0 with the true g*(f); below: Table 2."""
-    problems = list(config["problem"])
+    problems = list(settings.problem)
     figure, axes = panels.grid(2, len(problems), 4.1, sharex="row", sharey="row", height_ratios=[1.9, 1.5])
     drawn = items.with_number(records[records["estimator"].eq("points") & records["rep"].eq(0)])
     for ax, problem in zip(axes[0], problems):
@@ -18,8 +18,8 @@ def render(records, config):
         held = items.diagnostics(drawn[drawn["problem"].eq(problem)].head(1))
         f, c = (held[[name for name in held if str(name).startswith(of)]].to_numpy().ravel() for of in ("f ", "c "))
         ax.plot(f, c, ".", color="0.5", markersize=2.5, label=r"$g^\ast(f)$")
-        ax.set(title=label(config, "problem", problem), xlabel="prediction $f$", box_aspect=1)
+        ax.set(title=label(settings, "problem", problem), xlabel="prediction $f$", box_aspect=1)
     axes[0, 0].set_ylabel(r"$g^\ast(f) = P(Y = 1 \mid f)$")
     axes[0, 0].legend(loc="lower right", handlelength=1.2, borderaxespad=0.0)
-    table2.draw_parts(figure, axes[1], problems, records, config)
+    table2.draw_parts(figure, axes[1], problems, records, settings)
     return figure

@@ -6,5 +6,5 @@ from harness.figures import plots
 render = plots.convergence
 
 
-def reproduced(records, config):
-    return legacy.reproduced(records, config, "l2")
+def reproduced(records, settings):
+    return legacy.reproduced(records, settings, "l2")

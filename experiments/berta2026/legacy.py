@@ -2,21 +2,21 @@
 
 import pandas as pd
 
-from harness.evaluate import items, reproduction
-from harness.evaluate.selection import label
+from harness.evaluation import items, reproduction
+from harness.evaluation.selection import label
 
 NOT_COMPUTED = "not computed: running the experiment computes what is missing (NOTES.md has the commands, cheap ones first)"
 WEIGHTS = "not computed: it needs weights that no package has"
 OF_WEIGHTS = ("variational_tabpfn_berta2026", "variational_tabicl_berta2026")
 
 
-def reproduced(records, config, estimand):
+def reproduced(records, settings, estimand):
     """`items.convergence_numbers`; a number of this experiment's classifiers that no record holds is said to be not computed."""
-    ours = items.convergence_numbers(records, config, estimand)
-    if not config["same_draws_as_paper"]:
+    ours = items.convergence_numbers(records, settings, estimand)
+    if not settings.same_draws_as_paper:
         return ours
-    whys = {label(config, "estimator", e): WEIGHTS if e in OF_WEIGHTS else NOT_COMPUTED for e in config["estimator"]}
-    asked = reproduction.reported(config["paper"], config["compare"])
+    whys = {label(settings, "estimator", e): WEIGHTS if e in OF_WEIGHTS else NOT_COMPUTED for e in settings.estimator}
+    asked = reproduction.reported(settings.paper, settings.compare)
     asked = asked.loc[asked["column"].isin(whys) & asked["value"].notna(), reproduction.KEY]
     mine = pd.MultiIndex.from_frame(ours[reproduction.KEY])
     absent = asked[~pd.MultiIndex.from_frame(asked).isin(mine)]

@@ -7,7 +7,7 @@ import pandas as pd
 from experiments.berta2026 import aggregation, table1
 from experiments.berta2026.published_runs import PARTITIONS
 from experiments.berta2026.table1 import APART, BY, COLUMNS, LEAST, MEANS, PAPER, PRIMARY, TIME
-from harness.evaluate import items, reproduction, text_tables
+from harness.evaluation import items, reproduction, text_tables
 from harness.figures import panels
 
 FILTERS = {"groups above 0": 0.0, "groups above 0.01": 0.01, "groups above 0.05": 0.05}
@@ -16,10 +16,10 @@ BESIDE = "beside the ten"  # estimators of the authors' files that are not in Ta
 RANK, RESAMPLES = "rank by the mean of the four (95 %)", 5000
 
 
-def render(records, config):
+def render(records, settings):
     """Table 1's percentages, dot and thin bar mean +- standard error over the groups, pale bar the error clustered by data set,
     open diamond the printed number; on the right the rank by their mean with a bootstrap interval over data sets."""
-    found = summary(records, config).query("grouping == @PAPER")
+    found = summary(records, settings).query("grouping == @PAPER")
     ranks = found.drop_duplicates("classifier")
     names = list(ranks["classifier"])
     widths = [1.0] * len(COLUMNS) + [1.15]
@@ -31,17 +31,17 @@ def render(records, config):
     last.errorbar(ranks["rank"], rows, xerr=np.array(off), **look)
     last.set(title="rank by the mean", xlim=(0.5, len(names) + 0.5), xticks=[1, 4, 7, 10])
     panels.name_rows(last, names, 0.55, 0.6)
-    figure.supxlabel("% of the largest estimate; rank\n" + table1.counts(records, config), fontsize=7, color="0.25")
+    figure.supxlabel("% of the largest estimate; rank\n" + table1.counts(records, settings), fontsize=7, color="0.25")
     panels.legend(figure, axes, 2, texts, texts={**texts, "ours": "from the published runs ± standard error over groups"})
     return figure
 
 
 @aggregation.kept
-def summary(records, config):
+def summary(records, settings):
     """One row per grouping, classifier and column, as of table1.summary: the paper's groups, folds apart, other filters, and the
     estimators beside the ten. Where folds are apart, as they are among the tasks with ten partitions, rows that the authors'
     table repeats count once. The paper's grouping also has aggregation.bootstrap_ranks by the mean of the four percentages."""
-    cells, reference = table1.measured(records, config)
+    cells, reference = table1.measured(records, settings)
 
     def shares(of, least=LEAST, by=PAPER):
         return aggregation.shares(of, COLUMNS, PRIMARY, BY[by], reference, least)
@@ -60,21 +60,21 @@ def summary(records, config):
     return found.rename(columns={"estimator": "classifier"})
 
 
-def _numbers(records, config):
-    found = summary(records, config)
+def _numbers(records, settings):
+    found = summary(records, settings)
     return aggregation.three_ways(found, list(dict.fromkeys(found["grouping"])), MEANS, COLUMNS)
 
 
-def table(records, config):
+def table(records, settings):
     """Rows (grouping, classifier): the number from the published runs, its standard error (that clustered by data set), the
     printed one, and the rank by the mean of the four percentages with its interval."""
-    theirs = reproduction.reported("berta2026", config["compare"]).set_index(["row", "column"])
-    ours = _numbers(records, config)
+    theirs = reproduction.reported("berta2026", settings.compare).set_index(["row", "column"])
+    ours = _numbers(records, settings)
     ours["row"] = _rows(ours, ours["grouping"].replace(PAPER, ""))
     both = ours.join(theirs[["value", "plus_minus"]].add_prefix("paper_"), on=["row", "column"])
     heading = "share of the largest estimate: mean ± standard error over groups (clustered by data set)"
     wide = aggregation.table(both, ["grouping", "classifier"], [*COLUMNS, TIME], heading)
-    ranks = summary(records, config).query("grouping == @PAPER").drop_duplicates("classifier")
+    ranks = summary(records, settings).query("grouping == @PAPER").drop_duplicates("classifier")
     texts = {(PAPER, r.classifier): f"{r.rank:.0f} ({r.rank_low:.0f} to {r.rank_high:.0f})" for r in ranks.itertuples()}
     wide.insert(0, RANK, [texts.get(row, text_tables.DASH) for row in wide.index])
     return wide
@@ -84,12 +84,12 @@ def _rows(numbers, groupings):
     return [f"{name}, {grouping}" if grouping else name for name, grouping in zip(numbers["classifier"], groupings)]
 
 
-def reproduced(records, config):
+def reproduced(records, settings):
     """Our numbers for the items of `compare`: they are of the very runs that made the paper's."""
-    cells, _ = table1.measured(records, config)
-    ours = _numbers(records, config)
+    cells, _ = table1.measured(records, settings)
+    ours = _numbers(records, settings)
     ours["keys"] = aggregation.keys_of(cells, ours["classifier"], map(table1.notions, ours["column"]))
     printed = ours[ours["grouping"].eq(PAPER)]
     full = ours.assign(row=_rows(ours, ours["grouping"].replace(PAPER, "unrounded")))
     named = {"table1": printed.assign(row=printed["classifier"]), "table1_sensitivity": full, "table1_filters": full}
-    return items.joined([named[item].rename(columns={"number": "reps"}).assign(item=item) for item in config["compare"]])
+    return items.joined([named[item].rename(columns={"number": "reps"}).assign(item=item) for item in settings.compare])

@@ -10,8 +10,8 @@ import pandas as pd
 
 from experiments.berta2026 import aggregation
 from harness.errors import BadInputError
-from harness.evaluate import items, reproduction
-from harness.evaluate.selection import label
+from harness.evaluation import items, reproduction
+from harness.evaluation.selection import label
 from harness.figures import panels
 from harness.figures.style import COLOURS
 
@@ -29,14 +29,14 @@ PARTITIONS = "partitions apart"  # mean of the tables of single replications +- 
 BY = {PAPER: ["dataset", "config"], APART: ["dataset", "fold", "config"]}
 
 
-def render(records, config):
+def render(records, settings):
     """The four percentages: dot and thin bar mean +- standard error over the groups, pale bar the error clustered by data set,
     open diamond the paper's value with its error."""
-    found = summary(records, config).query("grouping == @PAPER")
+    found = summary(records, settings).query("grouping == @PAPER")
     names = list(dict.fromkeys(found["classifier"]))
     figure, (axes,) = panels.grid(1, len(COLUMNS), 0.95 + 0.27 * len(names), sharex=True, sharey=True)
-    texts = percentages(axes, found, names, "paper, on its own data" if set(COLUMNS) & set(config["reasons"]) else "paper")
-    figure.supxlabel("% of the largest estimate\n" + counts(records, config), fontsize=7, color="0.25")
+    texts = percentages(axes, found, names, "paper, on its own data" if set(COLUMNS) & set(settings.reasons) else "paper")
+    figure.supxlabel("% of the largest estimate\n" + counts(records, settings), fontsize=7, color="0.25")
     panels.legend(figure, axes, 3, texts, texts=texts)
     return figure
 
@@ -57,14 +57,14 @@ def percentages(axes, found, names, paper):
 
 
 @aggregation.kept
-def measured(records, config):
+def measured(records, settings):
     """(aggregation.cells_of the tasks that are large enough, the classifiers of this run that make the paper's maximum)."""
     used = records[records["notion"].isin(PRIMARY) & records["n"].gt(SMALLEST)]
     if not len(used):
         raise BadInputError(
             f"no cell has a binary or canonical notion and more than {SMALLEST} samples; Table 1 is of such only."
         )
-    cells = aggregation.cells_of(used, config, ["l1", "l2", "l2_squared"], BY[APART])
+    cells = aggregation.cells_of(used, settings, ["l1", "l2", "l2_squared"], BY[APART])
     reference = [name for name in dict.fromkeys(printed()["row"]) if name in set(cells["estimator"])]
     if not reference:
         raise BadInputError("no estimator of this run is one of Table 1's classifiers, whose largest estimate is its 100 %.")
@@ -72,11 +72,11 @@ def measured(records, config):
 
 
 @aggregation.kept
-def summary(records, config):
+def summary(records, settings):
     """One row per grouping, classifier and column: mean_and_errors(), the classifiers in the order of the mean of the four
     percentages; `groups` is 0 where there is no number."""
-    cells, reference = measured(records, config)
-    names = [label(config, "estimator", e) for e in config["estimator"] if e in set(records["estimator"])]
+    cells, reference = measured(records, settings)
+    names = [label(settings, "estimator", e) for e in settings.estimator if e in set(records["estimator"])]
     tables = {grouping: aggregation.shares(cells, COLUMNS, PRIMARY, by, reference, LEAST) for grouping, by in BY.items()}
     ranked = aggregation.ranked(tables, names, "dataset", COLUMNS)
     known = cells.dropna(subset=TIME)
@@ -94,28 +94,28 @@ def _over_partitions(tables, names):
     return found.assign(grouping=PARTITIONS).reindex(columns=["grouping", "estimator", "column", *aggregation.ERRORS])
 
 
-def _three_ways(records, config):
+def _three_ways(records, settings):
     """The summary's numbers of the paper's grouping and, of the percentages, the mean of its data sets' means and folds apart."""
-    return aggregation.three_ways(summary(records, config), list(BY), MEANS, COLUMNS)
+    return aggregation.three_ways(summary(records, settings), list(BY), MEANS, COLUMNS)
 
 
-def table(records, config):
+def table(records, settings):
     """Rows (grouping, classifier): ours as mean +- standard error (error clustered by data set), the paper's number beside it,
     and the number of groups behind every entry of ours (of data sets, for the mean of their means)."""
     theirs = reproduction.reported("berta2026", ["table1", "table1_sensitivity"]).set_index(["row", "column"])
-    ours = _three_ways(records, config)
+    ours = _three_ways(records, settings)
     ours["row"] = [c if g == PAPER else f"{c}, {g}" for c, g in zip(ours["classifier"], ours["grouping"])]
     both = ours.join(theirs[["value", "plus_minus"]].add_prefix("paper_"), on=["row", "column"])
     heading = "share of the largest estimate: mean ± standard error over groups (clustered by data set)"
     return aggregation.table(both, ["grouping", "classifier"], [*COLUMNS, TIME], heading)
 
 
-def reproduced(records, config):
-    """Our numbers for the items of `compare`. A number of ours is not judged where config["reasons"] names its column, where the
+def reproduced(records, settings):
+    """Our numbers for the items of `compare`. A number of ours is not judged where settings.reasons names its column, where the
     largest is over fewer classifiers than the paper's, or where the groups are fewer."""
-    cells, reference = measured(records, config)
-    ours, lost = _three_ways(records, config), items.whys(records, config, "estimator")
-    other = {column: config["reasons"].get(column) or _unlike(cells, reference, column) for column in (*COLUMNS, TIME)}
+    cells, reference = measured(records, settings)
+    ours, lost = _three_ways(records, settings), items.whys(records, settings, "estimator")
+    other = {column: settings.reasons.get(column) or _unlike(cells, reference, column) for column in (*COLUMNS, TIME)}
     ours["why"] = [
         other[r.column] or r.short if r.number else lost.get(r.classifier, "no group has its estimates in full")
         for r in ours.itertuples()
@@ -126,7 +126,7 @@ def reproduced(records, config):
         "table1": ours.assign(row=ours["classifier"])[ours["grouping"].eq(PAPER)],
         "table1_sensitivity": ours.assign(row=full),
     }
-    return items.joined([of_item[item].rename(columns={"number": "reps"}).assign(item=item) for item in config["compare"]])
+    return items.joined([of_item[item].rename(columns={"number": "reps"}).assign(item=item) for item in settings.compare])
 
 
 def notions(column):
@@ -153,9 +153,9 @@ def _largest(cells, reference, notion):
     return aggregation.largest_means(cells[cells["notion"].eq(notion)], PRIMARY[notion], BY[PAPER], reference)
 
 
-def counts(records, config):
+def counts(records, settings):
     """What the figure rests on."""
-    cells, reference = measured(records, config)
+    cells, reference = measured(records, settings)
     largest = {name: _largest(cells, reference, notion) for notion, name in NAMES.items()}
     texts = [f"{name} {(of > LEAST).sum()} of {len(of)}" for name, of in largest.items()]
     small = records.loc[records["n"].le(SMALLEST), "problem"].nunique()

@@ -1,28 +1,28 @@
 """Table 2: over- and under-confidence (L1 and its two parts) of three simulated problems, n = 5,000."""
 
-from harness.evaluate import items, reproduction, text_tables
-from harness.evaluate.selection import label
+from harness.evaluation import items, reproduction, text_tables
+from harness.evaluation.selection import label
 from harness.figures import panels
 
 PAPER, N = "WS CatBoost", 5000  # the printed numbers' column in reported.csv, and their sample size
 PARTS = {"l1_over": "over", "l1_under": "under", "l1": "total"}
 
 
-def render(records, config):
-    problems = list(config["problem"])
+def render(records, settings):
+    problems = list(settings.problem)
     figure, (axes,) = panels.grid(1, len(problems), 2.0, sharex=True, sharey=True)
-    draw_parts(figure, axes, problems, records, config)
+    draw_parts(figure, axes, problems, records, settings)
     for ax, problem in zip(axes, problems):
-        ax.set_title(label(config, "problem", problem))
+        ax.set_title(label(settings, "problem", problem))
     return figure
 
 
-def draw_parts(figure, axes, problems, records, config):
+def draw_parts(figure, axes, problems, records, settings):
     """One panel per problem: over, under and total, estimates +- standard error one below the other, truth as a vertical stroke,
     the paper's printed value, with the standard error of its ten runs, as an open diamond; the legend above the figure."""
-    measured, theirs, parts = numbers(records, config), printed(), list(PARTS.values())
+    measured, theirs, parts = numbers(records, settings), printed(), list(PARTS.values())
     theirs = theirs.assign(part=theirs["row"].str.split(", ").str[-1])
-    styles = {e: panels.look(j, label=e) for j, e in enumerate(items.labels(config, "estimator", measured["column"]))}
+    styles = {e: panels.look(j, label=e) for j, e in enumerate(items.labels(settings, "estimator", measured["column"]))}
     paper = panels.look(3, filled=False, label="paper") | {"color": "0.35"}
     for ax, problem in zip(axes, problems):
         mine = measured[measured["problem"].eq(problem)]
@@ -37,25 +37,25 @@ def draw_parts(figure, axes, problems, records, config):
     panels.legend(figure, axes[0], first=["true value", "paper"])
 
 
-def numbers(records, config):
+def numbers(records, settings):
     """evaluate() of L1 and its two parts, problems in the experiment's order, with the row of the paper: 'Over-confident, under';
     another n than the paper's is named."""
-    found = items.evaluated(records, config, PARTS, "binary")
+    found = items.evaluated(records, settings, PARTS, "binary")
     found = found.assign(part=found["estimand"].map(PARTS), place=found["estimand"].map(list(PARTS).index))
-    found = items.in_order(found.sort_values(["n", "place"], kind="stable"), config, "problem")
+    found = items.in_order(found.sort_values(["n", "place"], kind="stable"), settings, "problem")
     return found.assign(row=[f"{r.model}{'' if r.n == N else f' (n = {r.n})'}, {r.part}" for r in found.itertuples()])
 
 
-def without(records, config):
+def without(records, settings):
     """Why an estimator has no number at all on a problem."""
     lost = records[records["estimand"].isna()]
-    return [items.without_number(lost, config, f"{{model}}, {part}", "{column}") for part in PARTS.values()]
+    return [items.without_number(lost, settings, f"{{model}}, {part}", "{column}") for part in PARTS.values()]
 
 
-def table(records, config):
+def table(records, settings):
     """Rows (problem, part): truth, the paper's printed value (clipped at 0), and of every estimator mean +- standard error as it
     is and clipped as the paper clips it: the mean, not the single runs."""
-    found, theirs, at = numbers(records, config), printed(), ["{row}"]
+    found, theirs, at = numbers(records, settings), printed(), ["{row}"]
     rows = text_tables.entries(found, at, "truth", "truth", None)
     text_tables.entries(found, at, "paper", text=lambda r: "–", into=rows)
     text_tables.entries(theirs[theirs["row"].isin(found["row"])], at, "paper", "value", None, 3, into=rows)
@@ -63,23 +63,23 @@ def table(records, config):
     text_tables.entries(
         found.assign(mean=found["mean"].clip(lower=0.0)), at, "{column}, clipped", error=None, digits=3, into=rows
     )
-    for r in items.together(*without(records, config)).itertuples():
+    for r in items.together(*without(records, settings)).itertuples():
         if r.column not in rows.setdefault((r.row,), {}):
             rows[r.row,] |= {r.column: r.why.split(":")[0], f"{r.column}, clipped": "–"}
-    names = [name + end for name in items.labels(config, "estimator") for end in ("", ", clipped")]
+    names = [name + end for name in items.labels(settings, "estimator") for end in ("", ", clipped")]
     rows = {tuple(row.rsplit(", ", 1)): entries for (row,), entries in rows.items()}
     heading = "l1: mean ± standard error; clipped: max(mean, 0), as the paper prints it"
     return text_tables.wide(rows, ["problem", "part"], heading, ["truth", "paper", *names])
 
 
-def reproduced(records, config):
+def reproduced(records, settings):
     """Our numbers for the items of `compare`: `table2` is printed after clipping the means at 0, so ours are clipped there and
     nowhere else; `over_under` are the authors' unclipped means."""
-    found = numbers(records, config)
+    found = numbers(records, settings)
     exact = items.exact(found, "{row}", reproduction.TRUTH, "truth", "truth_error")
-    ours = items.together(items.numbers(found, "{row}", "{column}"), exact, *without(records, config))
+    ours = items.together(items.numbers(found, "{row}", "{column}"), exact, *without(records, settings))
     clipped = ours.assign(value=ours["value"].clip(lower=0.0))
-    return items.joined([(clipped if item == "table2" else ours).assign(item=item) for item in config["compare"]])
+    return items.joined([(clipped if item == "table2" else ours).assign(item=item) for item in settings.compare])
 
 
 def printed():

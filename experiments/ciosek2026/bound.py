@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.ciosek2026 import bounds
-from harness.evaluate import items, text_tables
+from harness.evaluation import items, text_tables
 from harness.figures import panels
 
 AT, SHIFT, PAPER_STYLE = 10_000_000, "mean_shift", "nw_kfold_first_order"
@@ -20,7 +20,7 @@ def measured(records):
     return found[found["estimator"].ne(SHIFT)], moved.astype(float)
 
 
-def render(records, config):
+def render(records, settings):
     """One panel per problem: mean bounds against n (log-log), those of 0 on the lower edge, dashed the true value where known,
     dotted E|S - S0|; the paper's 0.02 at 10^7."""
     found, moved = measured(records)
@@ -31,7 +31,7 @@ def render(records, config):
 
     def draw(ax, problem):
         mine, distance = found[found["problem"].eq(problem)], moved["value"][problem]
-        panels.means(ax, mine, bounds.looks(mine, config), "value")
+        panels.means(ax, mine, bounds.looks(mine, settings), "value")
         none = means[means["problem"].eq(problem) & means["mean"].eq(0.0)]
         on_edge = {"linestyle": "none", "color": "black", "markerfacecolor": "white", "clip_on": False, "zorder": 6}
         if len(none):  # an empty line that is not clipped has no extent to lay out
@@ -41,17 +41,17 @@ def render(records, config):
         panels.truth_line(ax, mine[mine["truth"].gt(0)])
         if distance == distance:
             ax.axhline(distance, color="0.2", linestyle=":", linewidth=1.0, label="$E|S - S_0|$")
-        ax.plot(AT, items.printed(config, "bound")["value"].iloc[0], "D", label="paper, $n = 10^7$", **look)
-        ax.set_title(bounds.function(problem, config))
+        ax.plot(AT, items.printed(settings, "bound")["value"].iloc[0], "D", label="paper, $n = 10^7$", **look)
+        ax.set_title(bounds.function(problem, settings))
 
     more = {"sharex": True, "sharey": True, "columns": 5}
-    return panels.each(items.chosen(config, found, "problem"), draw, 2.2, "bound on the $L_1$ error", **more)
+    return panels.each(items.chosen(settings, found, "problem"), draw, 2.2, "bound on the $L_1$ error", **more)
 
 
-def table(records, config):
+def table(records, settings):
     """By problem and bound: mean bound at every n, the true value, h, E|S - S0| and 1.166 h."""
     found, moved = measured(records)
-    means = bounds.named(items.means(found, ["problem", "estimator", "truth", "n"]).sort_values("n"), config)
+    means = bounds.named(items.means(found, ["problem", "estimator", "truth", "n"]).sort_values("n"), settings)
     rows = text_tables.entries(means, ("{function}", "{bound}"), "n = {n:,}")
     for r in means.drop_duplicates(["problem", "estimator"]).itertuples():
         distance, h = moved.loc[r.problem]
@@ -61,12 +61,12 @@ def table(records, config):
     return text_tables.wide(rows, ["predictions", "bound"], heading, text_tables.size_columns(found))
 
 
-def reproduced(records, config):
+def reproduced(records, settings):
     """The paper-style bound at n = 10^7 for every reported data set, and the samples that it needs to be 0.02, of other
     predictions and so not judged."""
-    found, why = measured(records)[0], config["reasons"]["data"]
+    found, why = measured(records)[0], settings.reasons["data"]
     found = found[found["estimator"].eq(PAPER_STYLE)]
-    asked = items.printed(config)[["row", "column"]]
+    asked = items.printed(settings)[["row", "column"]]
     at_end = items.means(found[found["n"].eq(AT)], ["estimator"])
     ours = items.numbers(asked[asked["row"].str.endswith(f"n = {AT:,}")].merge(at_end, "cross"), "{row}", "{column}", why=why)
     sizes = needed(found)
@@ -74,7 +74,7 @@ def reproduced(records, config):
         most = pd.DataFrame([{"value": sizes.max(), "keys": tuple(found["key"])}])
         row = items.numbers(most, f"bound of {LEVEL:g}", "samples needed", "value", None, None, why=why)
         ours = items.together(ours, row)
-    return items.answers(ours, config, why)
+    return items.answers(ours, settings, why)
 
 
 def needed(found) -> pd.Series:

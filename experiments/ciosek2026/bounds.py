@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from harness.evaluate import items, rates
-from harness.evaluate.selection import label
+from harness.evaluation import items, rates
+from harness.evaluation.selection import label
 from harness.figures.style import COLOURS
 
 # By estimator: its name in figures; colour by family, line and marker (the paper's form is solid, full); the exponent of n in
@@ -18,36 +18,36 @@ def said(estimator: str, column: str, otherwise=None):
     return ESTIMATORS[column].dropna().get(estimator, otherwise)
 
 
-def name(estimator: str, config) -> str:
+def name(estimator: str, settings) -> str:
     """How an estimator is called in figures: as configured, else as here, else by its id."""
-    given = label(config, "estimator", estimator)
+    given = label(settings, "estimator", estimator)
     return given if given != estimator else said(estimator, "name", estimator)
 
 
-def plain(estimator: str, config) -> str:
+def plain(estimator: str, settings) -> str:
     """How it is called in tables: without the mathematics of figures."""
-    return name(estimator, config).replace("$", "").replace("h^2", "h²").replace("^{1/3}", "^(1/3)")
+    return name(estimator, settings).replace("$", "").replace("h^2", "h²").replace("^{1/3}", "^(1/3)")
 
 
-def function(problem: str, config) -> str:
+def function(problem: str, settings) -> str:
     """How a problem is called: as configured, else as in 'sine' or 'sine, perturbed'."""
-    given, base = label(config, "problem", problem), problem.removesuffix("_perturbed")
+    given, base = label(settings, "problem", problem), problem.removesuffix("_perturbed")
     return given if given != problem else base.removeprefix("score_").replace("_", " ") + ", perturbed" * (base != problem)
 
 
-def named(frame, config):
+def named(frame, settings):
     """The frame in the configuration's order, with the names `function` of the problem and `bound`, plain, of the estimator."""
-    frame = items.in_order(frame, config)
-    functions = [function(problem, config) for problem in frame["problem"]]
-    return frame.assign(function=functions, bound=[plain(estimator, config) for estimator in frame["estimator"]])
+    frame = items.in_order(frame, settings)
+    functions = [function(problem, settings) for problem in frame["problem"]]
+    return frame.assign(function=functions, bound=[plain(estimator, settings) for estimator in frame["estimator"]])
 
 
-def looks(frame, config) -> dict[str, dict]:
+def looks(frame, settings) -> dict[str, dict]:
     """By estimator of the frame: its name and look for matplotlib's plot, open markers where the line is not solid."""
     found = {}
-    for i, e in enumerate(items.chosen(config, frame)):
+    for i, e in enumerate(items.chosen(settings, frame)):
         colour, line = COLOURS[int(said(e, "colour", i % 8))], said(e, "line", (0, (1, 1)))
-        found[e] = {"color": colour, "linestyle": line, "marker": said(e, "marker", "P"), "label": name(e, config)}
+        found[e] = {"color": colour, "linestyle": line, "marker": said(e, "marker", "P"), "label": name(e, settings)}
         found[e] |= {"markerfacecolor": colour if line == "-" else "white", "markeredgewidth": 0.8}
     return found
 

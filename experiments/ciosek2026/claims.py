@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from experiments.ciosek2026 import bound, convergence, ece, perturbation
-from harness.evaluate import claims, items, rates
+from harness.evaluation import claims, items, rates
 
 NW, TV, LIP = PAPERS = ("nw_kfold_first_order", "tv_kfold", "lip_bkt")
 NAMES = {NW: "NW", TV: "TV", LIP: "Lip+Bkt"}
@@ -19,7 +19,7 @@ ANY_LAW = ("ciosek2026_coverage_adversarial", "ciosek2026_coverage_waves")
 SMALL, LARGE = 1000, 1_000_000
 
 
-def statistics(records, config) -> dict[str, claims.Statistic]:
+def statistics(records, settings) -> dict[str, claims.Statistic]:
     """By the name of a claim, what it is judged by."""
     fine = items.with_number(records)
 
@@ -54,20 +54,20 @@ def statistics(records, config) -> dict[str, claims.Statistic]:
     }
 
 
-def render(records, config):
-    return claims.figure(statistics(records, config), config)
+def render(records, settings):
+    return claims.figure(statistics(records, settings), settings)
 
 
-def table(records, config):
-    return claims.table(statistics(records, config), config)
+def table(records, settings):
+    return claims.table(statistics(records, settings), settings)
 
 
-def summary(records, config):
-    return claims.summary(statistics(records, config), config)
+def summary(records, settings):
+    return claims.summary(statistics(records, settings), settings)
 
 
-def reproduced(records, config):
-    return claims.reproduced(statistics(records, config), config)
+def reproduced(records, settings):
+    return claims.reproduced(statistics(records, settings), settings)
 
 
 def lowest_coverage(found, estimators):

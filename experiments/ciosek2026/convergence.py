@@ -5,18 +5,18 @@ import numpy as np
 import pandas as pd
 
 from experiments.ciosek2026 import bounds
-from harness.evaluate import items, rates, reproduction, text_tables
+from harness.evaluation import items, rates, reproduction, text_tables
 from harness.figures import panels
 
 THE_FOUR = ("score_sine", "score_sigmoid", "score_steps", "score_waves")
 ENDS, THEORY = ("slope, steepest", "slope, flattest"), "slope, theory"
 
 
-def render(records, config):
+def render(records, settings):
     """One panel per function: mean of bound - CE against n, a cross where a bound is vacuous (1); grey: the paper's rate -1/3.
     Below, the slopes of the paper's three bounds on every function, over the range that the paper prints."""
     found = bounds.measured(records)
-    looks = bounds.looks(found[found["kind"].eq("upper")], config)
+    looks = bounds.looks(found[found["kind"].eq("upper")], settings)
     drawn = found[found["estimator"].isin(looks)]
 
     def draw(ax, problem):
@@ -26,10 +26,10 @@ def render(records, config):
         ax.plot(vacuous.index.get_level_values("n"), vacuous, "x", color="0.2", markersize=6, zorder=4)
         panels.guide(ax, drawn, "excess", -1 / 3, "slope $-1/3$")
         truth = found.loc[found["problem"].eq(problem), "truth"].dropna().head(1)
-        text = bounds.function(problem, config).removesuffix(", perturbed")
+        text = bounds.function(problem, settings).removesuffix(", perturbed")
         ax.set_title(f"{text}, CE = {truth.iloc[0] if len(truth) else np.nan:.4f}")
 
-    names = items.chosen(config, found, "problem")
+    names = items.chosen(settings, found, "problem")
     if not len(names):
         return panels.nothing()
     rows = -(-len(names) // 3)
@@ -43,11 +43,11 @@ def render(records, config):
     for ax in [*axes[:rows].flat[len(names) :], *axes[rows]]:
         ax.remove()
     panels.legend(figure, axes[:rows], columns=5)
-    slopes_panel(figure.add_subplot(axes[0, 0].get_gridspec()[rows, :]), records, config, names)
+    slopes_panel(figure.add_subplot(axes[0, 0].get_gridspec()[rows, :]), records, settings, names)
     return figure
 
 
-def slopes_panel(ax, records, config, names):
+def slopes_panel(ax, records, settings, names):
     """The slopes of the paper's three bounds, a mark per function, over the printed ranges as open bars."""
     fits = rates.excess_slopes(items.with_number(records, "l1")).dropna(subset="slope")
     ours = [estimator for estimator in bounds.ESTIMATORS["paper"].dropna().index]
@@ -59,7 +59,7 @@ def slopes_panel(ax, records, config, names):
         ax.plot([theory] * 2, [y - 0.31, y + 0.31], color="0.35", linestyle=":", label="theory" if not y else None)
         for k, problem in enumerate(names):
             mine = fits[fits["estimator"].eq(estimator) & fits["problem"].eq(problem)]
-            text = bounds.function(problem, config).removesuffix(", perturbed") if not y else None
+            text = bounds.function(problem, settings).removesuffix(", perturbed") if not y else None
             at = y + 0.5 * ((k + 0.5) / len(names) - 0.5)
             ax.plot(mine["slope"], [at] * len(mine), label=text, **panels.look(k, markersize=3.5))
     panels.name_rows(ax, [bounds.said(estimator, "paper") for estimator in ours])
@@ -74,9 +74,9 @@ def reported_theory(name):
     return printed[name, THEORY]
 
 
-def table(records, config):
+def table(records, settings):
     """By function and bound: slope, over the first and the last decade, in theory, the paper's range; mean bound at every n."""
-    means, rows = bounds.named(items.evaluated(records, config, "l1").sort_values("n"), config), {}
+    means, rows = bounds.named(items.evaluated(records, settings, "l1").sort_values("n"), settings), {}
     fits = rates.excess_slopes(items.with_number(records, "l1")).set_index(["problem", "estimator"])
     for r in means.drop_duplicates(["problem", "estimator"]).itertuples():
         fit, (low, high) = fits.loc[(r.problem, r.estimator)], paper_range(r.estimator)
@@ -104,16 +104,16 @@ def verdict(slope, estimator):
     return "steeper" if slope < low else "flatter" if slope > high else "inside"
 
 
-def reproduced(records, config):
+def reproduced(records, settings):
     """The steepest and the flattest slope over THE_FOUR beside the paper's, which are of other functions, the mean of those over
     the last decade beside the exponents of its theory; the mean bounds."""
     fits = rates.excess_slopes(items.with_number(records, "l1")).dropna(subset="slope").sort_values("slope", kind="stable")
     fits = fits.assign(bound=fits["estimator"].map(bounds.ESTIMATORS["paper"])).dropna(subset="bound")
     by = fits[fits["problem"].str.removesuffix("_perturbed").isin(THE_FOUR)].groupby("bound")
     ends = pd.concat([by.head(1).assign(end=ENDS[0]), by.tail(1).assign(end=ENDS[1])])
-    slopes = items.numbers(ends, "{bound}", "{end}", "slope", why=config["reasons"]["slopes"])
+    slopes = items.numbers(ends, "{bound}", "{end}", "slope", why=settings.reasons["slopes"])
     last = by.agg(value=("last", "mean"), keys=("keys", "sum")).dropna(subset="value").reset_index()
-    limits = items.numbers(last, "{bound}", THEORY, "value", None, None, why=config["reasons"]["theory"])
+    limits = items.numbers(last, "{bound}", THEORY, "value", None, None, why=settings.reasons["theory"])
     slopes = items.together(slopes, limits)
-    others, means = [item for item in config["compare"] if item != "slopes"], items.numbers_by_id(records, config, "l1")
-    return items.joined([items.answers(slopes, config, items=["slopes"]), items.answers(means, config, items=others)])
+    others, means = [item for item in settings.compare if item != "slopes"], items.numbers_by_id(records, settings, "l1")
+    return items.joined([items.answers(slopes, settings, items=["slopes"]), items.answers(means, settings, items=others)])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from harness.evaluate import items
+from harness.evaluation import items
 from harness.figures import panels
 
 Look = Mapping[str, Any]

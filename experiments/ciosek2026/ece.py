@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.ciosek2026 import bounds
-from harness.evaluate import items, rates, text_tables
+from harness.evaluation import items, rates, text_tables
 from harness.figures import panels
 from harness.figures.style import COLOURS
 
@@ -29,7 +29,7 @@ def intervals(records):
     return rates.mean_intervals(found[found["estimator"].eq(found.groupby("problem")["estimator"].transform("max"))])
 
 
-def render(records, config):
+def render(records, settings):
     """One panel per function: mean estimates (bars: standard deviation of one sample) and mean intervals (band) against n, all
     divided by the true value."""
     heuristic, held = estimates(records), intervals(records)
@@ -47,19 +47,19 @@ def render(records, config):
             how = {"color": COLOURS[colour], "marker": marker, "label": NAMES[name].replace("n^(1/3)", "$n^{1/3}$")}
             panels.curve(ax, mine[mine["estimator"].eq(name)], error="sd", **how)
         panels.rule(ax, 1.0, label="true value (CE)")
-        name = bounds.function(problem, config).replace(", perturbed", ", pert.")
+        name = bounds.function(problem, settings).replace(", perturbed", ", pert.")
         ax.set(xscale="log", ylim=(0.0, 2.2), title=f"{name}, CE = {true[problem]:.4f}")
 
     shape = {"height": 1.75, "per_row": 4, "columns": 4, "sharex": True, "sharey": True}
-    return panels.each(items.chosen(config, heuristic, "problem"), draw, ylabel="estimate / true value", **shape)
+    return panels.each(items.chosen(settings, heuristic, "problem"), draw, ylabel="estimate / true value", **shape)
 
 
-def table(records, config):
+def table(records, settings):
     """By function and n: the truth, both mean estimates and how far they are from it, the mean interval and its coverage."""
     means, rows = items.means(estimates(records), ["problem", "n", "truth", "estimator"]), {}
     means = means.merge(intervals(records), "left").sort_values("n", kind="stable")
-    for r in items.in_order(means, config, "problem").itertuples():
-        text, row = NAMES[r.estimator], rows.setdefault((bounds.function(r.problem, config), f"{r.n:,}"), {})
+    for r in items.in_order(means, settings, "problem").itertuples():
+        text, row = NAMES[r.estimator], rows.setdefault((bounds.function(r.problem, settings), f"{r.n:,}"), {})
         row |= {
             "truth": text_tables.entry(r.truth),
             text: text_tables.entry(r.mean, r.sd),
@@ -72,7 +72,7 @@ def table(records, config):
     return text_tables.wide(rows, ["function", "n"], heading, first)
 
 
-def reproduced(records, config):
+def reproduced(records, settings):
     """Mean estimates by rows '<problem id>, n = <n>'; the paper gives no number."""
     both = pd.concat([estimates(records), records[records["estimator"].isin(INTERVALS)]], ignore_index=True)
-    return items.answers(items.numbers_by_id(both, config, "l1"), config)
+    return items.answers(items.numbers_by_id(both, settings, "l1"), settings)

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from experiments.ciosek2026 import perturbations
-from harness.evaluate import items, rates, text_tables
-from harness.evaluate.selection import label
+from harness.evaluation import items, rates, text_tables
+from harness.evaluation.selection import label
 from harness.math.sech_noise import width_of
 
 LIMIT = 0.001  # "< 0.001" at h = 2^-6
@@ -30,17 +30,17 @@ def curves(records):
     return perturbations.decreases(records, "auroc", KINDS, "tabular")
 
 
-def render(records, config):
+def render(records, settings):
     """perturbations.figure; dotted the widths 2^-6 and 2^-4."""
     widths, said = (CLAIMED, NOTABLE), "paper, three other networks at $h = 2^{-6}$"
-    return perturbations.figure(curves(records), config, PANELS, "decrease of the AUROC", LIMIT, widths, said)
+    return perturbations.figure(curves(records), settings, PANELS, "decrease of the AUROC", LIMIT, widths, said)
 
 
-def table(records, config):
+def table(records, settings):
     """Rows (predictions, training): AUROC as it is, its decrease at every width, and whether it is below 0.001 at h = 2^-6."""
     found, rows = curves(records), {}
     for (panel, series, aware), part in found.groupby(["panel", "series", "aware"], sort=False):
-        key = (PANELS.get(panel, panel), label(config, "problem", series), "with the perturbation" if aware else "without")
+        key = (PANELS.get(panel, panel), label(settings, "problem", series), "with the perturbation" if aware else "without")
         rows[key] = {"AUROC": f"{part['raw'].iloc[0]:.4f}", "below 0.001 at 2^-6": "–"}
         for r in part.itertuples():
             rows[key][f"h = 2^{np.log2(r.h):g}"] = f"{r.mean:.4f} ± {r.se:.4f}"
@@ -53,15 +53,15 @@ def table(records, config):
     return text_tables.wide(rows, ["predictions", "of", "trained"], heading, ["AUROC", *widths])
 
 
-def reproduced(records, config):
+def reproduced(records, settings):
     """The means of the nearest predictions at hand beside the limits of the paper's networks, which are not."""
     found, rows = curves(records), []
-    for asked in items.printed(config).itertuples():
+    for asked in items.printed(settings).itertuples():
         name, _, width = asked.row.partition(", h = ")
         mine = found.query(NEAREST.get(name, "panel == ''"))
         mine = mine[mine["h"].eq(width_of(width))]
         none = items.first_reason(records) if name in NEAREST and not len(mine) else None
         mean = mine["mean"].mean(), mine["se"].mean() / np.sqrt(len(mine) or np.nan), mine["members"].sum()
         keys = tuple(key for keys in mine.get("keys", ()) for key in keys)
-        rows.append((asked.item, asked.row, asked.column, *mean, none or config["reasons"][name], keys))
+        rows.append((asked.item, asked.row, asked.column, *mean, none or settings.reasons[name], keys))
     return pd.DataFrame(rows, columns=items.ANSWER)

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from harness.evaluate import items
-from harness.evaluate.selection import label
+from harness.configure.settings import Settings
+from harness.evaluation import items
+from harness.evaluation.selection import label
 from harness.figures import panels
 from harness.problems.perturbations import parts_of_id
 
@@ -62,7 +63,7 @@ def _place(base: str, kinds: Sequence[str], otherwise: str) -> dict[str, str]:
 
 def figure(
     found: pd.DataFrame,
-    config: items.Config,
+    settings: Settings,
     titles: Mapping[str, str],
     ylabel: str,
     limit: float,
@@ -99,7 +100,7 @@ def figure(
                 continue
             named = aware or not mine["aware"].any()
             look = panels.look(numbers[series], aware, "-" if aware else (0, (3, 2)), markeredgewidth=0.7)
-            panels.curve(ax, part, "h", label=label(config, "problem", series) if named else None, **look)
+            panels.curve(ax, part, "h", label=label(settings, "problem", series) if named else None, **look)
         ax.axhspan(-1.0, limit, color="0.5", alpha=0.12, linewidth=0)
         for width in widths:
             ax.axvline(width, color="0.4", linewidth=0.7, linestyle=":")

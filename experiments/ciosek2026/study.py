@@ -4,32 +4,32 @@ sizes up to 10^7, of one machine that it does not name; whether for one function
 import pandas as pd
 
 from experiments.ciosek2026 import bounds, costs
-from harness.evaluate import items, text_tables
+from harness.evaluation import items, text_tables
 from harness.figures.style import COLOURS
 
 PRINTED = "64 repeats, n up to 10,000,000"
 
 
-def printed(config) -> float:
+def printed(settings) -> float:
     """The paper's seconds."""
-    return items.printed(config, "study")["value"].iloc[0]
+    return items.printed(settings, "study")["value"].iloc[0]
 
 
-def render(records, config):
+def render(records, settings):
     """costs.figure of the bounds, with the wall-clock seconds and the paper's."""
-    found, wall, paper = costs.cells(records), items.wall_clock(records, config), printed(config)
+    found, wall, paper = costs.cells(records), items.wall_clock(records, settings), printed(settings)
     lines = [
         (wall, {"color": "0.2", "linestyle": ":", "label": f"wall clock, {wall:.3g} s"}),
         (paper, {"color": COLOURS[1], "linestyle": "--", "label": f"paper, about {paper:.0f} s"}),
     ]
-    return costs.figure(found, bounds.looks(found, config), "sum of the bounds", "functions", lines)
+    return costs.figure(found, bounds.looks(found, settings), "sum of the bounds", "functions", lines)
 
 
-def table(records, config):
+def table(records, settings):
     """Seconds at every n and at all n: of the bounds, all of them, one function (mean), by the wall clock, and the paper's."""
-    found, wall, paper = costs.cells(records), items.wall_clock(records, config), printed(config)
+    found, wall, paper = costs.cells(records), items.wall_clock(records, settings), printed(settings)
     by, count = found.groupby("estimator"), max(found["problem"].nunique(), 1)
-    rows = {f"{bounds.plain(e, config)}, CPU seconds": costs.row(by.get_group(e)) for e in items.chosen(config, found)}
+    rows = {f"{bounds.plain(e, settings)}, CPU seconds": costs.row(by.get_group(e)) for e in items.chosen(settings, found)}
     rows["all of them, CPU seconds"] = costs.row(found)
     rows["one function (mean), CPU seconds"] = costs.row(found, share=1.0 / count)
     rows["all of them, wall-clock seconds of the cells"] = costs.row(found, "seconds")
@@ -39,8 +39,8 @@ def table(records, config):
     return text_tables.wide(rows, ["what"], heading, text_tables.size_columns(found))
 
 
-def reproduced(records, config):
+def reproduced(records, settings):
     """CPU seconds of all cells, of other hardware and so not judged."""
-    found, why = costs.cells(records), config["reasons"]["seconds"]
+    found, why = costs.cells(records), settings.reasons["seconds"]
     total = {"value": found["cpu_seconds"].sum(), "reps": found["rep"].nunique(), "keys": tuple(found["key"])}
-    return items.answers(items.numbers(pd.DataFrame([total]), PRINTED, "seconds", "value", None, why=why), config)
+    return items.answers(items.numbers(pd.DataFrame([total]), PRINTED, "seconds", "value", None, why=why), settings)

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from experiments.ciosek2026 import bounds
-from harness.evaluate import items, rates, text_tables
+from harness.evaluation import items, rates, text_tables
 from harness.figures import panels
 from harness.figures.style import COLOURS
 
@@ -15,42 +15,42 @@ PAIRS = {  # (derived, paper-style): colour, line and marker
 }  # fmt: skip
 
 
-def ratios(records, config) -> pd.DataFrame:
+def ratios(records, settings) -> pd.DataFrame:
     """rates.paired_ratios of the pairs that the experiment has."""
-    pairs = [pair for pair in PAIRS if set(pair) <= set(config["estimator"])]
-    return items.in_order(rates.paired_ratios(bounds.measured(records), pairs), config, "problem")
+    pairs = [pair for pair in PAIRS if set(pair) <= set(settings.estimator)]
+    return items.in_order(rates.paired_ratios(bounds.measured(records), pairs), settings, "problem")
 
 
-def render(records, config):
+def render(records, settings):
     """One panel per function: ratio of the means against n; the band runs from the smallest to the largest on one sample."""
-    found = ratios(records, config).query("reps > 0")
+    found = ratios(records, settings).query("reps > 0")
     xlim, top = (found["n"].min() / 1.6, found["n"].max() * 1.6), max(1.15, 1.05 * found["largest"].max())
 
     def draw(ax, problem):
         for pair, (colour, dash, marker) in PAIRS.items():
-            line, text = found["pair"].eq(" / ".join(pair)), " / ".join(bounds.name(e, config) for e in pair)
+            line, text = found["pair"].eq(" / ".join(pair)), " / ".join(bounds.name(e, settings) for e in pair)
             how = {"color": COLOURS[colour], "linestyle": dash, "marker": marker, "label": text}
             panels.band(ax, found[found["problem"].eq(problem) & line], "least", "largest", **how)
         ax.axhline(1.0, color="0.2", linewidth=0.9)
         ax.axvspan(xlim[0], FROM / 1.05, color="0.5", alpha=0.1, linewidth=0)
-        ax.set(xscale="log", xlim=xlim, ylim=(0.0, top), title=bounds.function(problem, config).removesuffix(", perturbed"))
+        ax.set(xscale="log", xlim=xlim, ylim=(0.0, top), title=bounds.function(problem, settings).removesuffix(", perturbed"))
 
     more = {"ylabel": "derived / paper-style", "columns": 2, "sharex": True, "sharey": True}
-    return panels.each(items.chosen(config, found, "problem"), draw, **more)
+    return panels.each(items.chosen(settings, found, "problem"), draw, **more)
 
 
-def table(records, config):
+def table(records, settings):
     """By function and pair: the ratio of the means and the largest ratio on one sample at every n, and the verdict."""
     rows = {}
-    for (problem, pair), part in ratios(records, config).groupby(["problem", "pair"], sort=False):
-        text = " / ".join(bounds.plain(e, config) for e in pair.split(" / "))
-        row = rows[bounds.function(problem, config), text] = {"verdict": rates.smaller_on_all(part, FROM, "tighter")}
+    for (problem, pair), part in ratios(records, settings).groupby(["problem", "pair"], sort=False):
+        text = " / ".join(bounds.plain(e, settings) for e in pair.split(" / "))
+        row = rows[bounds.function(problem, settings), text] = {"verdict": rates.smaller_on_all(part, FROM, "tighter")}
         for r in part.itertuples():
             row[f"n = {r.n:,}"] = text_tables.entry(r.mean, r.se, 3) + f" (max. {r.largest:.3f})" if r.reps else "both vacuous"
     heading = "ratio of the mean bounds ± jackknife error (largest ratio on one sample)"
     return text_tables.wide(rows, ["function", "derived / paper-style"], heading)
 
 
-def reproduced(records, config):
+def reproduced(records, settings):
     """Rows '<problem id>, n = <n>', columns '<derived> / <paper-style>': ratio of the means."""
-    return items.answers(items.numbers(ratios(records, config), "{problem}, n = {n}", "{pair}"), config)
+    return items.answers(items.numbers(ratios(records, settings), "{problem}, n = {n}", "{pair}"), settings)

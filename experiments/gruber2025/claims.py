@@ -12,7 +12,7 @@ import pandas as pd
 from experiments.gruber2025 import fig1
 from experiments.gruber2025.risk_curve_plot import curves
 from experiments.gruber2025.tuned import BASES
-from harness.evaluate import claims, items, reproduction
+from harness.evaluation import claims, items, reproduction
 
 IDS = ("binned15", "tuned_binned", "tuned_kde", "tuned_kkr", "tuned_ukkr")  # as BASES
 PUBLISHED = {f"{name}_gruber2025": base for name, base in zip(IDS, BASES)}
@@ -29,7 +29,7 @@ ON_VECTORS = BASES[2:]  # binning is of scalars
 MISALIGNED, ALIGNED = "tuned_kkr_gruber2025", "tuned_kkr_aligned_gruber2025"
 
 
-def statistics(records, config) -> dict[str, claims.Statistic]:
+def statistics(records, settings) -> dict[str, claims.Statistic]:
     """By the name of a claim, what it is judged by."""
     right, code = of_variant(records, CORRECTED), of_variant(records, PUBLISHED)
     top, canonical = right[right["experiment"].isin(TOP_LABEL)], right[right["experiment"].isin(CANONICAL)]
@@ -56,20 +56,20 @@ def statistics(records, config) -> dict[str, claims.Statistic]:
     return {name: one if np.isfinite(one.value) else claims.untested(NOT_RUN) for name, one in found.items()}
 
 
-def render(records, config):
-    return claims.figure(statistics(records, config), config)
+def render(records, settings):
+    return claims.figure(statistics(records, settings), settings)
 
 
-def table(records, config):
-    return claims.table(statistics(records, config), config)
+def table(records, settings):
+    return claims.table(statistics(records, settings), settings)
 
 
-def summary(records, config):
-    return claims.summary(statistics(records, config), config)
+def summary(records, settings):
+    return claims.summary(statistics(records, settings), settings)
 
 
-def reproduced(records, config):
-    return claims.reproduced(statistics(records, config), config)
+def reproduced(records, settings):
+    return claims.reproduced(statistics(records, settings), settings)
 
 
 # Records and reported numbers as frames

@@ -3,7 +3,7 @@
 The paper prints none of it.
 """
 
-from harness.evaluate import items, tables
+from harness.evaluation import items, tables
 from harness.figures import panels
 
 __all__ = ["render", "summary", "table"]
@@ -24,14 +24,14 @@ def base_and_step(estimator):
     return estimator.removesuffix(end).removeprefix("tuned_"), STEPS[end]
 
 
-def render(records, config):
+def render(records, settings):
     """A panel per problem and notion, a row per estimator, a colour per convention taken back; pale dots: single samples."""
-    found = items.values(records, config, ["rms"])
+    found = items.values(records, settings, ["rms"])
     both = [base_and_step(name) for name in found["estimator"]]
     found = found.assign(base=[base for base, _ in both], step=[step for _, step in both])
     bases = [base for base in BASES if found["base"].eq(base).any()]
     means = items.means(found, ["problem", "model", "notion", "base", "step"])
-    places = [(model, notion) for model in items.labels(config, "problem") for notion in config["notion"]]
+    places = [(model, notion) for model in items.labels(settings, "problem") for notion in settings.notion]
     styles = {step: panels.look(i, markersize=4, label=step) for i, step in enumerate(ORDER)}
     dots = {step: {**panels.look(i), "marker": ".", "markersize": 3.5, "alpha": 0.35} for i, step in enumerate(ORDER)}
     figure, axes = panels.panels(len(places), 2, 1.55, None, sharey=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments.gruber2025 import tuned
 from experiments.gruber2025.tuned import BASES, OURS, PAPER, PLACE, PUBLISHED, TWIN, beside, models_of, summary
-from harness.evaluate import items, text_tables
+from harness.evaluation import items, text_tables
 from harness.figures import panels
 
 __all__ = ["render", "reproduced", "summary", "table"]
@@ -20,12 +20,12 @@ SHOWN = {PUBLISHED: (PAPER, PUBLISHED), "corrected, on the same split": ("correc
 LOOKS = {PAPER: {"markerfacecolor": "white", "zorder": 2}}
 
 
-def render(records, config):
+def render(records, settings):
     """Above as published with the paper's points, open, as read from its figure; below corrected. Bars: standard deviation over
     the folds. A twin's networks are others, so that the paper's points have a panel of their own."""
-    both, _, bases = beside(records, config, "rms", "rms_sd", SPREAD)
-    ours, twin = items.labels(config, "problem"), TWIN in config["reasons"]
-    theirs = [model for model in models_of(config) if twin and model not in ours]
+    both, _, bases = beside(records, settings, "rms", "rms_sd", SPREAD)
+    ours, twin = items.labels(settings, "problem"), TWIN in settings.reasons
+    theirs = [model for model in models_of(settings) if twin and model not in ours]
     shown = [(ours, *one) for one in SHOWN.items()]
     if twin:
         shown = [(theirs, THEIRS, (PAPER,)), *((ours, f"{title} (other networks)", kinds[-1:]) for _, title, kinds in shown)]
@@ -49,10 +49,10 @@ def render(records, config):
     return figure
 
 
-def table(records, config):
+def table(records, settings):
     """Rows (network, estimator): the paper's point; ours as published and corrected, +- standard deviation over the folds; the
     published kde times sqrt(1 - q), which is left if the points that it drops count as calibrated (q: of the test part)."""
-    both, rows, _ = beside(records, config, "rms", "rms_sd", SPREAD)
+    both, rows, _ = beside(records, settings, "rms", "rms_sd", SPREAD)
     text_tables.entries(both.assign(se=both["se"].where(both["kind"].ne(PAPER))), PLACE, "{kind}", into=rows)
     lost = both[both["base"].eq("kde") & both["kind"].eq(PUBLISHED) & both["dropped"].gt(0.0)]
     text_tables.entries(lost.assign(left=lost["mean"] * np.sqrt(1 - lost["dropped"])), PLACE, LEFT, "left", None, into=rows)
@@ -60,7 +60,7 @@ def table(records, config):
     return text_tables.wide(rows, ["network", "estimator"], heading, [PAPER, *OURS, LEFT])
 
 
-def reproduced(records, config):
+def reproduced(records, settings):
     """Our as-published estimates and their standard deviations over the folds; the paper's are read from its figure, and how
     well is their plus_minus."""
-    return tuned.reproduced(records, config, {"": "rms", SPREAD: "rms_sd"})
+    return tuned.reproduced(records, settings, {"": "rms", SPREAD: "rms_sd"})

@@ -5,8 +5,8 @@ import pandas as pd
 
 from experiments.gruber2025.risk_curve_plot import RISK, curves, draw, sd
 from harness.common.paths import EXPERIMENTS
-from harness.evaluate import items, reproduction, text_tables
-from harness.evaluate.selection import label
+from harness.evaluation import items, reproduction, text_tables
+from harness.evaluation.selection import label
 
 MODEL = "section5_1"  # the item of what the text says of the simulated model
 EXACT, CODE = "exact", "authors' code, seed 0"
@@ -24,15 +24,15 @@ def exact_risk():
     return tuple(pd.read_csv(EXPERIMENTS / "gruber2025" / "fig1_population.csv")[["theta", "risk"]].to_numpy().T)
 
 
-def render(records, config):
+def render(records, settings):
     """The whole curve with the exact risk and the paper's mean curve as read from its figure."""
     return draw(records, {"exact risk": exact_risk()}, {"paper (read from its figure)": reported("fig1")})
 
 
-def table(records, config):
+def table(records, settings):
     """What the figure shows, as numbers: exact, the authors' code (seed 0), ours with its standard error."""
     thetas, risks, chosen = curves(records)
-    mean, error, ours = risks.mean(axis=0), sd(risks) / np.sqrt(len(risks)), label(config, "estimator", "risk_curve")
+    mean, error, ours = risks.mean(axis=0), sd(risks) / np.sqrt(len(risks)), label(settings, "estimator", "risk_curve")
     places = {f"{RISK}{thetas[_nearest(thetas, at)]:.4g} ({text})": at for text, at in PLACES.items()}
     exact = exact_risk()
     held = {EXACT: (*exact, None), CODE: (*reported("fig1_authors_code"), None), ours: (thetas, mean, error)}
@@ -58,16 +58,16 @@ def _nearest(thetas, at):
     return int(np.abs(np.log(thetas / np.clip(at, thetas[0], thetas[-1]))).argmin())
 
 
-def reproduced(records, config):
+def reproduced(records, settings):
     """Our mean risk at the thetas of `fig1` (linear in log theta between the candidates) and of `fig1_authors_code`, and the
     accuracy of the simulated model."""
     thetas, risks, _ = curves(records)
-    asked = items.printed(config)[["item", "row", "column"]]
+    asked = items.printed(settings)[["item", "row", "column"]]
     asked = asked[asked["column"].eq("risk")]
     at = np.log(asked["row"].str.removeprefix("theta = ").astype(float))
     read = np.array([np.interp(at, np.log(thetas), curve) for curve in risks])
     keys = tuple(items.with_number(records, "l2_squared").get("key", ()))
     curve = asked.assign(value=read.mean(axis=0), error=sd(read) / np.sqrt(len(read)), reps=len(read), keys=[keys] * len(asked))
     right = items.with_number(records, "accuracy")
-    rights = items.means(items.labelled(right, config), ["model"]) if len(right) else right
+    rights = items.means(items.labelled(right, settings), ["model"]) if len(right) else right
     return items.joined([curve, items.numbers(rights, "{model}", "accuracy").assign(item=MODEL)])

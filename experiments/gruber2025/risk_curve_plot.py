@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from harness.errors import BadInputError
-from harness.evaluate import items
+from harness.evaluation import items
 from harness.figures import panels
 from harness.figures.style import COLOURS
 

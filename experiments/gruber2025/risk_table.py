@@ -6,7 +6,7 @@
 
 from experiments.gruber2025 import tuned
 from experiments.gruber2025.tuned import LOST, OURS, PAPER, PLACE, PUBLISHED, STYLES, TWIN, beside, models_of, summary
-from harness.evaluate import items, text_tables
+from harness.evaluation import items, text_tables
 from harness.figures import panels
 
 __all__ = ["render", "reproduced", "summary", "table"]
@@ -17,12 +17,12 @@ SHOWN = (PAPER, PUBLISHED, "corrected")  # other splits have other levels
 LINEAR, TICKS, NAMED = 0.01, (-10.0, -1.0, -0.1, -0.01, 0.0, 0.01, 0.1, 1.0, 10.0), (-10.0, -0.1, 0.0, 0.1, 10.0)
 
 
-def render(records, config):
+def render(records, settings):
     """One panel per network on one scale: root risk x 100 less that of the same kind's tuned bins (ukkr in tables without
     bins), whose own value and standard error over the folds, as published, stand below the name. Linear to 0.01, then
     logarithmic: estimators differ by hundredths, a kernel that drops its saturated points by several units. A network whose file
     is absent shows the paper's numbers alone."""
-    both, _, bases = beside(records, config, *RISK)
+    both, _, bases = beside(records, settings, *RISK)
     of = next((base for base in REFERENCES if base in bases), None)
     if of is None:
         return panels.nothing()
@@ -30,7 +30,7 @@ def render(records, config):
     level = level[~level.index.duplicated()]
     both = both.join(level["mean"].rename("level"), on=["model", "kind"])
     both = both.assign(gap=both["mean"] - both["level"])
-    models, ours = [m for m in models_of(config) if m in set(both["model"])], items.labels(config, "problem")
+    models, ours = [m for m in models_of(settings) if m in set(both["model"])], items.labels(settings, "problem")
     per_row = min(5, max(len(ours), len(set(models) - set(ours))))
     figure, axes = panels.panels(len(models), per_row, 0.5 + 0.26 * len(bases), None, sharex=True, sharey=True)
     for model, ax in zip(models, axes):
@@ -40,7 +40,7 @@ def render(records, config):
             panels.named_marks(ax, mine[mine["kind"].eq(kind)], "base", bases, "gap", None, **style)
         known = [kind for kind in (PUBLISHED, PAPER) if (model, kind) in level.index]
         ends = ["{} {:.2f} ± {:.2f}".format(of, *level.loc[model, kind]) for kind in known[:1]]
-        if TWIN not in config["reasons"] and not mine["kind"].isin(OURS).any():
+        if TWIN not in settings.reasons and not mine["kind"].isin(OURS).any():
             ends.append("(file absent)")
         ax.set_title("\n".join([model, *ends]), fontsize=7)
         ax.axvline(0.0, color="0.6", linewidth=0.8, zorder=0)
@@ -60,16 +60,16 @@ def render(records, config):
     return figure
 
 
-def table(records, config):
+def table(records, settings):
     """Rows (network, estimator): the paper's root risk x 100, ours as published and corrected; for kde q, the share of
     confidences that are exactly 1 in float32, which it drops, the inflation 1 / (1 - q) that this predicts, and the published
     number without it; and 100 times the top-label Brier score, which the root risk of a scalar notion is close to, whatever the
     estimator."""
-    both, rows, _ = beside(records, config, *RISK)
+    both, rows, _ = beside(records, settings, *RISK)
     text_tables.entries(both, PLACE, "{kind}", digits=2, into=rows)
-    held = items.with_diagnostics(items.values(records, config, ["accuracy"], "top_label"), "saturated_share")
+    held = items.with_diagnostics(items.values(records, settings, ["accuracy"], "top_label"), "saturated_share")
     shares = held.sort_values("n").drop_duplicates("model", keep="last").set_index("model")["saturated_share"]
-    brier = items.values(records, config, ["brier"], "top_label").groupby("model")["value"].mean()
+    brier = items.values(records, settings, ["brier"], "top_label").groupby("model")["value"].mean()
     q = both["model"].map(shares).where(both["base"].eq("kde") & both["kind"].eq(PUBLISHED))
     values = (q, 1 / (1 - q), both["mean"] * (1 - q), 100 * both["model"].map(brier))
     for name, value, digits in zip(LOST, values, (4, 3, 2, 2)):
@@ -78,6 +78,6 @@ def table(records, config):
     return text_tables.wide(rows, ["network", "estimator"], heading, ["paper", *OURS, *LOST])
 
 
-def reproduced(records, config):
+def reproduced(records, settings):
     """Our as-published root risks and their standard errors."""
-    return tuned.reproduced(records, config, {"": RISK[0], ERROR: RISK[1]})
+    return tuned.reproduced(records, settings, {"": RISK[0], ERROR: RISK[1]})

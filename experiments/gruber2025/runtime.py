@@ -3,8 +3,8 @@
 import pandas as pd
 
 from experiments.gruber2025.tuned import BASES, PAPER, PUBLISHED, STYLES, with_base
-from harness.evaluate import items, text_tables
-from harness.evaluate.selection import DASH
+from harness.evaluation import items, text_tables
+from harness.evaluation.selection import DASH
 from harness.figures import panels
 
 TOTAL = "all of them"
@@ -12,9 +12,9 @@ ROWS = [*BASES, TOTAL]
 SHORT, RATIO = "{:.3g}".format, "{:,g}".format
 
 
-def seconds(records, config):
+def seconds(records, settings):
     """cpu_seconds by model, base and kind; and the sum over the estimators of a kind, where all of them have run."""
-    fine = with_base(items.values(records, config).drop_duplicates("key"))
+    fine = with_base(items.values(records, settings).drop_duplicates("key"))
     means = items.means(fine[fine["base"].isin(BASES)], ["model", "base", "kind"], "cpu_seconds")
     found = means.drop(columns=["sd", "reps", "se"]).rename(columns={"mean": "cpu_seconds"})
     grouped = found[found["base"].ne(BASES[0])].groupby(["model", "kind"])
@@ -23,10 +23,10 @@ def seconds(records, config):
     return pd.concat([found, whole], ignore_index=True)
 
 
-def render(records, config):
+def render(records, settings):
     """CPU seconds of one network, mean and single networks, log axis; the paper's wall-clock seconds as read from its figure."""
-    cost = seconds(records, config)
-    theirs = items.printed(config).rename(columns={"row": "base", "value": "mean"}).assign(kind=PAPER)
+    cost = seconds(records, settings)
+    theirs = items.printed(settings).rename(columns={"row": "base", "value": "mean"}).assign(kind=PAPER)
     shown = pd.concat([theirs, items.means(cost, ["base", "kind"], "cpu_seconds")])
     figure, ((ax,),) = panels.grid(1, 1, 2.6)
     for kind, shift in ((PAPER, -0.2), (PUBLISHED, 0.0), ("corrected", 0.2)):
@@ -40,11 +40,11 @@ def render(records, config):
     return figure
 
 
-def table(records, config):
+def table(records, settings):
     """Rows estimator: the paper's seconds, ours (mean over the networks at hand), and multiples of the plug-in on 15 bins."""
-    cost = seconds(records, config)
+    cost = seconds(records, settings)
     mean = cost.groupby(["kind", "base"])["cpu_seconds"].mean().unstack("kind").reindex(ROWS, columns=[PUBLISHED, "corrected"])
-    theirs = items.printed(config).set_index("row")["value"]
+    theirs = items.printed(settings).set_index("row")["value"]
     ratios = [(of / of[BASES[0]]).map("{:.2g}".format).astype(float) for of in (theirs, mean[PUBLISHED])]
     columns = {
         "paper (wall-clock)": theirs.map(SHORT), "paper / 15 bins": ratios[0].map(RATIO), PUBLISHED: mean[PUBLISHED].map(SHORT),
@@ -55,7 +55,7 @@ def table(records, config):
     return text_tables.wide(rows, ["estimator"], heading)
 
 
-def reproduced(records, config):
+def reproduced(records, settings):
     """Our seconds beside theirs, of other hardware and so not judged."""
-    found = items.means(seconds(records, config).loc[lambda cost: cost["kind"].eq(PUBLISHED)], ["base"], "cpu_seconds")
-    return items.answers(items.numbers(found, "{base}", "seconds", why=config["reasons"]["seconds"]), config)
+    found = items.means(seconds(records, settings).loc[lambda cost: cost["kind"].eq(PUBLISHED)], ["base"], "cpu_seconds")
+    return items.answers(items.numbers(found, "{base}", "seconds", why=settings.reasons["seconds"]), settings)

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from experiments.gruber2025 import tuned_numbers
-from harness.evaluate import items
+from harness.evaluation import items
 from harness.figures.style import COLOURS
 
 BASES = ("15 bins", "bins", "kde", "kkr", "ukkr")
@@ -35,33 +35,33 @@ def with_base(found):
     return found.assign(base=[base for base, _ in both], kind=[kind for _, kind in both])
 
 
-def measured(records, config):
+def measured(records, settings):
     """tuned_numbers.measured() by network and estimator with base (the paper's label) and kind (of STYLES)."""
-    return tuned_numbers.measured(with_base(items.values(records, config, ["rms"])), ["base", "kind"])
+    return tuned_numbers.measured(with_base(items.values(records, settings, ["rms"])), ["base", "kind"])
 
 
-def summary(records, config):
+def summary(records, settings):
     """measured(), and mean values of the estimators that have no folds."""
-    return tuned_numbers.with_others(measured(records, config), records)
+    return tuned_numbers.with_others(measured(records, settings), records)
 
 
-def models_of(config):
+def models_of(settings):
     """The labels of the networks; a twin's stand after those of the paper, which have numbers and no files."""
-    theirs = dict.fromkeys(items.printed(config)["row"]) if TWIN in config["reasons"] else {}
-    return [*theirs, *items.labels(config, "problem")]
+    theirs = dict.fromkeys(items.printed(settings)["row"]) if TWIN in settings.reasons else {}
+    return [*theirs, *items.labels(settings, "problem")]
 
 
-def beside(records, config, value, error, spread=""):
+def beside(records, settings, value, error, spread=""):
     """(the paper's numbers, of kind PAPER, and ours, by model, base and kind with mean and se; empty rows of a table for all
     models and bases that have one, in the paper's order; these bases). spread: the end of the columns that hold the paper's
     errors; else those are its plus_minus."""
-    theirs = items.printed(config).rename(columns={"row": "model", "column": "base", "value": "mean", "plus_minus": "se"})
+    theirs = items.printed(settings).rename(columns={"row": "model", "column": "base", "value": "mean", "plus_minus": "se"})
     if spread:
         errors = theirs.assign(base=theirs["base"].str.removesuffix(spread))[theirs["base"].str.endswith(spread)]
         theirs = theirs.drop(columns="se").join(errors.set_index(["model", "base"])["mean"].rename("se"), on=["model", "base"])
-    models = models_of(config)
+    models = models_of(settings)
     theirs = theirs[theirs["base"].isin(BASES) & theirs["model"].isin(models)].assign(kind=PAPER)
-    found = measured(records, config).rename(columns={value: "mean", error: "se"})
+    found = measured(records, settings).rename(columns={value: "mean", error: "se"})
     both = pd.concat([frame for frame in (theirs, found) if len(frame)] or [found], ignore_index=True)
     both = both.reindex(columns=list(dict.fromkeys([*found, *theirs])))
     have = set(zip(both["model"], both["base"]))
@@ -69,17 +69,17 @@ def beside(records, config, value, error, spread=""):
     return both, rows, [base for base in BASES if base in {base for _, base in rows}]
 
 
-def reproduced(records, config, numbers):
+def reproduced(records, settings, numbers):
     """Our as-published numbers {end of the paper's column: column of `measured`}, with no Monte Carlo error, since nothing is
     drawn; and for the reported rows without a number the reason: that of the cell, or that the network is none of this run."""
-    found = measured(records, config)
+    found = measured(records, settings)
     found = found[found["kind"].eq(PUBLISHED)]
     ours = items.together(*(items.numbers(found, "{model}", "{base}" + end, of, 0.0, "folds") for end, of in numbers.items()))
-    lost, models = items.whys(records, config, "problem", "estimator"), items.labels(config, "problem")
-    absent = config["reasons"].get(TWIN, "the network is none of this run")
+    lost, models = items.whys(records, settings, "problem", "estimator"), items.labels(settings, "problem")
+    absent = settings.reasons.get(TWIN, "the network is none of this run")
 
     def why(model, column):
         return lost.get((model, column.split(" (")[0]), "no cell of this run" if model in models else absent)
 
-    asked = items.printed(config)[["item", "row", "column"]]
-    return asked.merge(items.answers(ours, config, why), on=["item", "row", "column"]).assign(error=0.0)
+    asked = items.printed(settings)[["item", "row", "column"]]
+    return asked.merge(items.answers(ours, settings, why), on=["item", "row", "column"]).assign(error=0.0)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from harness.evaluate import items
-from harness.evaluate.evaluation import evaluate
+from harness.evaluation import items
+from harness.evaluation.summary import evaluate
 from harness.records.schema import has_number
 
 BY = ["problem", "model", "notion", "n", "estimator"]

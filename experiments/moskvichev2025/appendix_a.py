@@ -3,7 +3,7 @@ against p, the paper's formulas (that of ECE has p and 1 - p exchanged), and wha
 
 from experiments.moskvichev2025 import metrics
 from harness.estimators.population_metrics import SIZES
-from harness.evaluate import items, text_tables
+from harness.evaluation import items, text_tables
 from harness.figures import panels
 from harness.figures.style import COLOURS
 
@@ -14,13 +14,13 @@ def exact(records):
     return _with_p(items.by_diagnostic(records, "population", weights="weights"))
 
 
-def printed(config):
-    found = items.printed(config, "appendix_a")
+def printed(settings):
+    found = items.printed(settings, "appendix_a")
     return found.assign(p=found["row"].str.removeprefix("p = ").astype(float))
 
 
-def estimates(records, config):
-    return items.means(_with_p(metrics.values(records, config, "weights")), ["row", "p", "n", "column"])
+def estimates(records, settings):
+    return items.means(_with_p(metrics.values(records, settings, "weights")), ["row", "p", "n", "column"])
 
 
 def _with_p(found):
@@ -28,8 +28,8 @@ def _with_p(found):
     return found.assign(p=p, row=[f"p = {w:.2f}" for w in p])
 
 
-def render(records, config):
-    known, means, formulas = exact(records), estimates(records, config), printed(config)
+def render(records, settings):
+    known, means, formulas = exact(records), estimates(records, settings), printed(settings)
     figure, ((left, right),) = panels.grid(1, 2, 2.9)
     for i, metric in enumerate(METRICS):
         panels.column_line(left, formulas, metric, "p", **panels.look(i, filled=False))
@@ -50,15 +50,15 @@ def render(records, config):
     return figure
 
 
-def table(records, config):
+def table(records, settings):
     """Rows p: exact values, the paper's formula for ECE, CKCE with its ridge, mean estimates +- standard deviation."""
-    known, formulas, first = exact(records), printed(config), [*METRICS, FORMULA, RIDGE.format(1000)]
+    known, formulas, first = exact(records), printed(settings), [*METRICS, FORMULA, RIDGE.format(1000)]
     rows = text_tables.entries(known[known["column"].isin(first)], ["{p:.2f}"], "{column}", "value", None)
     text_tables.entries(formulas[formulas["column"].eq("ECE")], ["{p:.2f}"], FORMULA, "value", None, into=rows)
-    text_tables.entries(estimates(records, config), ["{p:.2f}"], "{column}, n = {n:,}", "mean", "sd", into=rows)
+    text_tables.entries(estimates(records, settings), ["{p:.2f}"], "{column}, n = {n:,}", "mean", "sd", into=rows)
     return text_tables.wide(rows, ["p"], "exact; estimates: mean ± standard deviation", first)
 
 
-def reproduced(records, config):
+def reproduced(records, settings):
     """Exact values beside the paper's formulas and an independent computation."""
-    return metrics.answers([items.exact(exact(records), "{row}", "{column}")], records, config)
+    return metrics.answers([items.exact(exact(records), "{row}", "{column}")], records, settings)

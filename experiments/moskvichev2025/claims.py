@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from experiments.moskvichev2025 import appendix_a, fig4a, fig4b
-from harness.evaluate import claims, items, rankings
-from harness.evaluate.claims import OURS, PAPER
+from harness.evaluation import claims, items, rankings
+from harness.evaluation.claims import OURS, PAPER
 
 METRICS = {"ckce": "ckce", "skce": "skce", "simplex_ece": "l1"}  # {estimator: its estimand}
 NAMES = {"ckce": "CKCE", "skce": "JKCE", "simplex_ece": "ECE"}
@@ -42,7 +42,7 @@ def wide(records, estimators=METRICS):
     return fine.pivot_table(index=["n", "rep"], columns=["estimator", "problem"], values="value"), fine
 
 
-def statistics(records, config):
+def statistics(records, settings):
     """{claim: claims.Statistic}; a claim whose records are not there has none."""
     parts = {
         "fig2": synthetic_pairs,
@@ -229,17 +229,17 @@ def own_cells(records):
     return found
 
 
-def render(records, config):
-    return claims.figure(statistics(records, config), config)
+def render(records, settings):
+    return claims.figure(statistics(records, settings), settings)
 
 
-def table(records, config):
-    return claims.table(statistics(records, config), config)
+def table(records, settings):
+    return claims.table(statistics(records, settings), settings)
 
 
-def summary(records, config):
-    return claims.summary(statistics(records, config), config)
+def summary(records, settings):
+    return claims.summary(statistics(records, settings), settings)
 
 
-def reproduced(records, config):
-    return claims.reproduced(statistics(records, config), config)
+def reproduced(records, settings):
+    return claims.reproduced(statistics(records, settings), settings)

@@ -4,25 +4,25 @@ replication, with their CKCE; beside it what all three metrics, of which the pap
 import numpy as np
 
 from experiments.moskvichev2025 import metrics
-from harness.evaluate import items, text_tables
-from harness.evaluate.selection import label
+from harness.evaluation import items, text_tables
+from harness.evaluation.selection import label
 from harness.figures import panels
 from harness.figures.style import COLOURS
 from harness.records.schema import has_number
 
 
-def render(records, config):
-    found = metrics.values(records, config)
+def render(records, settings):
+    found = metrics.values(records, settings)
     if not len(found):
         return panels.nothing()
-    models = items.labels(config, "problem")
-    columns = items.labels(config, "estimator", found.loc[found["estimator"].isin(items.chosen(config, found)), "column"])
+    models = items.labels(settings, "problem")
+    columns = items.labels(settings, "estimator", found.loc[found["estimator"].isin(items.chosen(settings, found)), "column"])
     figure, (axes,) = panels.grid(1, 1 + len(columns), 2.7, width_ratios=[2.0, *[1.0] * len(columns)])
     axes[0].plot([0, 1], [0, 1], color="0.2", linestyle="--", linewidth=1.0, zorder=1)
     first = records[records["rep"].eq(found["rep"].min()) & has_number(records)]
-    for i, name in enumerate(config["problem"]):
+    for i, name in enumerate(settings.problem):
         drawn, ckce = (first[first["problem"].eq(name) & first["estimator"].eq(e)] for e in ("bins", "ckce"))
-        text = label(config, "problem", name) + "".join(f", CKCE {value:.4f}" for value in ckce["value"])
+        text = label(settings, "problem", name) + "".join(f", CKCE {value:.4f}" for value in ckce["value"])
         for held in items.diagnostics(drawn).to_dict("records"):
             at, share = ([held.get(f"0/{b}/{what}", np.nan) for b in range(10)] for what in ("mean", "share"))
             axes[0].plot(at, share, color=COLOURS[i], marker=panels.look(i)["marker"], label=text, clip_on=False)
@@ -34,16 +34,16 @@ def render(records, config):
     return figure
 
 
-def table(records, config):
+def table(records, settings):
     """Rows model: mean +- standard deviation over the replications, and the first replication, by metric."""
-    found = metrics.values(records, config)
+    found = metrics.values(records, settings)
     rows = text_tables.entries(items.means(found, ["model", "column"]), ["{model}"], "{column}", error="sd")
     first = found[found["rep"].eq(found["rep"].min())]
     rows = text_tables.entries(first, ["{model}"], "{column}, drawn", "value", None, into=rows)
-    columns = [column + end for column in items.labels(config, "estimator") for end in ("", ", drawn")]
+    columns = [column + end for column in items.labels(settings, "estimator") for end in ("", ", drawn")]
     return text_tables.wide(rows, ["model"], "mean ± standard deviation over the replications", columns)
 
 
-def reproduced(records, config):
-    found = items.means(metrics.values(records, config), ["model", "column"])
-    return metrics.answers([items.numbers(found, "{model}", "{column}")], records, config)
+def reproduced(records, settings):
+    found = items.means(metrics.values(records, settings), ["model", "column"])
+    return metrics.answers([items.numbers(found, "{model}", "{column}")], records, settings)

@@ -2,26 +2,26 @@
 probabilities, 1/10 for every class) by two that are not (flattened, sharpened)."""
 
 from experiments.moskvichev2025 import metrics
-from harness.evaluate import items, rankings
+from harness.evaluation import items, rankings
 from harness.figures import ranking_plot
 
 summary, table = rankings.summary, rankings.table
 
 
-def scored(records, config):
-    return rankings.one_estimand(rankings.of_config(records, config), config)
+def scored(records, settings):
+    return rankings.one_estimand(rankings.of_settings(records, settings), settings)
 
 
-def render(records, config):
-    return ranking_plot.shares(scored(records, config), config, per_row=2)
+def render(records, settings):
+    return ranking_plot.shares(scored(records, settings), settings, per_row=2)
 
 
-def reproduced(records, config):
+def reproduced(records, settings):
     """Shares ('true < over, n = 20') and mean estimates ('true, n = 20')."""
-    shares, means = rankings.numbers(scored(records, config), records, config), metrics.values(records, config)
+    shares, means = rankings.numbers(scored(records, settings), records, settings), metrics.values(records, settings)
     means = items.means(means, ["model", "n", "column"])
     ours = [
         items.numbers(shares, "{order}, n = {n}", "{column}", "share", "error", "trials"),
         items.numbers(means, "{model}, n = {n}", "{column}"),
     ]
-    return metrics.answers(ours, records, config)
+    return metrics.answers(ours, records, settings)

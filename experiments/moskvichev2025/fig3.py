@@ -1,11 +1,13 @@
 """Figure 3: estimates of four CIFAR-10 models on 500 of their 10,000 test images, 1,000 times, and how often a metric orders all
-four as it does on all images; or of several sets of four models (config["ranking"]["sets"]), a row of panels each."""
+four as it does on all images; or of several sets of four models (settings.ranking.sets), a row of panels each."""
+
+from dataclasses import replace
 
 import numpy as np
 
 from experiments.moskvichev2025 import metrics
-from harness.evaluate import items, rankings, text_tables
-from harness.evaluate.selection import label
+from harness.evaluation import items, rankings, text_tables
+from harness.evaluation.selection import label
 from harness.figures import panels, ranking_plot
 
 summary = rankings.summary
@@ -14,43 +16,43 @@ LEGEND = {"frameon": True, "facecolor": "white", "edgecolor": "none", "framealph
 SHARES = {ALL: "all four in order", FIRST: "marginal model first"}
 
 
-def named_sets(records, config):
+def named_sets(records, settings):
     """{what stands before a row's name: problem ids}: 'set A: ', or nothing where there is one set."""
-    several = config["ranking"].get("sets")
-    return {f"{name}: " if several else "": models for name, models in rankings.sets_of(records, config).items()}
+    several = settings.ranking.sets
+    return {f"{name}: " if several else "": models for name, models in rankings.sets_of(records, settings).items()}
 
 
-def scored(records, config):
+def scored(records, settings):
     """Shares of trials with the order of all models of a set on all rows, and with the marginal model before all others: `row`,
     and of it `share_of` (ALL, FIRST) and `of_set`."""
-    trials, full = rankings.split(records, config)
+    trials, full = rankings.split(records, settings)
     orders = {}
-    for name, models in named_sets(records, config).items():
-        marginal = tuple(p for p in models if label(config, "problem", p) == MARGINAL)
+    for name, models in named_sets(records, settings).items():
+        marginal = tuple(p for p in models if label(settings, "problem", p) == MARGINAL)
         orders[name + ALL] = rankings.own_orders(full[full["problem"].isin(models)])
         orders[name + FIRST] = (marginal, tuple(p for p in models if p not in marginal))
-    found = rankings.one_estimand(rankings.score(trials, orders), config)
-    found = rankings.numbers(found, trials, config).rename(columns={"order": "row"})
+    found = rankings.one_estimand(rankings.score(trials, orders), settings)
+    found = rankings.numbers(found, trials, settings).rename(columns={"order": "row"})
     what = [(row.removesuffix(of), of) for row in found["row"] for of in SHARES if row.endswith(of)]
     return found.assign(of_set=[name for name, _ in what], share_of=[of for _, of in what])
 
 
-def both(records, config):
+def both(records, settings):
     """The values of the trials, and those on all rows."""
-    return [metrics.values(part, config) for part in rankings.split(records, config)]
+    return [metrics.values(part, settings) for part in rankings.split(records, settings)]
 
 
-def render(records, config):
+def render(records, settings):
     """A row of panels per set: the distributions of the estimates on 500 rows and, dashed, those on all rows, by metric; then the
     shares of trials, with the paper's."""
-    trials, full = both(records, config)
+    trials, full = both(records, settings)
     if not len(trials):
         return panels.nothing()
-    sets, shares, columns = named_sets(records, config), scored(records, config), items.labels(config, "estimator")
+    sets, shares, columns = named_sets(records, settings), scored(records, settings), items.labels(settings, "estimator")
     figure, axes = panels.grid(len(sets), len(columns) + 1, 0.9 + 1.85 * len(sets), width_ratios=[*[1.0] * len(columns), 0.85])
     for row, (name, models) in enumerate(sets.items()):
         of_set = axes[row]
-        there = [label(config, "problem", p) for p in models]
+        there = [label(settings, "problem", p) for p in models]
         for ax, column in zip(of_set, columns):
             mine, known = (frame[frame["column"].eq(column) & frame["model"].isin(there)] for frame in (trials, full))
             ranking_plot.histograms(ax, mine, known, there)
@@ -58,15 +60,15 @@ def render(records, config):
             ax.set_xlabel(f"{column} of {int(mine['n'].iloc[0])} rows" if row + 1 == len(sets) else "")
         of_set[0].set_ylabel(f"{name}share of trials")
         of_set[0].legend(loc="upper right", fontsize=6, handlelength=1.2, labelspacing=0.3, **LEGEND)
-        _shares(of_set[-1], shares[shares["of_set"].eq(name)], config, columns)
+        _shares(of_set[-1], shares[shares["of_set"].eq(name)], settings, columns)
     axes[-1, -1].set_xlabel("share of trials")
     panels.legend(figure, axes[:, -1], 3)
     return figure
 
 
-def _shares(ax, shares, config, columns):
+def _shares(ax, shares, settings, columns):
     """The shares of one set, with the paper's shares of its own networks in order (open)."""
-    theirs = items.printed(config, "fig3")
+    theirs = items.printed(settings, "fig3")
     theirs = theirs[theirs["row"].eq(ALL)]
     for i, (of, text) in enumerate(SHARES.items()):
         how = panels.look(i, label=text, shift=0.3 * i - 0.1)
@@ -77,41 +79,41 @@ def _shares(ax, shares, config, columns):
     ax.set(xlim=(-0.05, 1.05))
 
 
-def table(records, config):
+def table(records, settings):
     """Shares of trials, with the paper's of its own networks; then by model the value on all rows and mean +- standard deviation
     over the trials, by metric."""
 
     def share(r):
         return rankings.entry(r) + (f", {r.incomplete} without a number" if r.incomplete else "")
 
-    rows = text_tables.entries(scored(records, config), ["{row}", "share of trials"], "{column}", text=share)
-    theirs = items.printed(config, "fig3")
+    rows = text_tables.entries(scored(records, settings), ["{row}", "share of trials"], "{column}", text=share)
+    theirs = items.printed(settings, "fig3")
     where = ["{row}", "the paper's networks"]
     text_tables.entries(theirs[theirs["unit"].str.startswith("share")], where, "{column}", "value", None, 3, into=rows)
-    trials, full = both(records, config)
-    for model in items.labels(config, "problem"):
+    trials, full = both(records, settings)
+    for model in items.labels(settings, "problem"):
         here, there = (frame[frame["model"].eq(model)] for frame in (full, items.means(trials, ["model", "n", "column"])))
         text_tables.entries(here, ["{model}", "all rows"], "{column}", "value", None, 5, into=rows)
         text_tables.entries(there, ["{model}", "n = {n}"], "{column}", "mean", "sd", 5, into=rows)
     heading = "share of trials [95 % Wilson interval]; estimates: mean ± standard deviation"
-    return text_tables.wide(rows, ["", "rows"], heading, items.labels(config, "estimator"))
+    return text_tables.wide(rows, ["", "rows"], heading, items.labels(settings, "estimator"))
 
 
-def reproduced(records, config):
+def reproduced(records, settings):
     """Shares, means and values on all rows; beside the paper's numbers nothing but the reason where the networks are others
-    (config["reasons"]["networks"])."""
-    trials, full = both(records, config)
+    (settings.reasons["networks"])."""
+    trials, full = both(records, settings)
     full = full.assign(rank=full.groupby("column")["value"].rank(method="first"))
-    shares, others = scored(records, config), config["reasons"].get("networks")
+    shares, others = scored(records, settings), settings.reasons.get("networks")
     ours = [
         items.numbers(shares, "{row}", "{column}", "share", "error", "trials"),
         items.numbers(items.means(trials, ["model", "n", "column"]), "{model}, n = {n}", "{column}"),
         items.exact(full, "{model}, all rows", "{column}"),
     ]
     if not others:
-        return metrics.answers([*ours, items.exact(full, "rank of {model} on all rows", "{column}", "rank")], records, config)
+        return metrics.answers([*ours, items.exact(full, "rank of {model} on all rows", "{column}", "rank")], records, settings)
     in_order = shares[shares["share_of"].eq(ALL)].groupby("column")["share"].agg(lambda s: " and ".join(f"{v:.3f}" for v in s))
     said = {(ALL, column): f"{others}, of which two sets have {values}" for column, values in in_order.items()}
-    recomputed = [item for item in config["compare"] if item != "fig3"]
-    asked = items.answers(items.together(), config, lambda row, column: said.get((row, column), others), ["fig3"])
-    return items.joined([metrics.answers(ours, records, {**config, "compare": recomputed}), asked.assign(error=np.nan)])
+    recomputed = [item for item in settings.compare if item != "fig3"]
+    asked = items.answers(items.together(), settings, lambda row, column: said.get((row, column), others), ["fig3"])
+    return items.joined([metrics.answers(ours, records, replace(settings, compare=recomputed)), asked.assign(error=np.nan)])

@@ -2,13 +2,14 @@
 not; beside the paper's panel what the flatness of CKCE is due to, the ridge, without which it has no finite value."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import expit
 
 from experiments.moskvichev2025 import metrics
 from harness.estimators.population_metrics import GAMMA, RIDGES
-from harness.evaluate import items, text_tables
+from harness.evaluation import items, text_tables
 from harness.figures import panels
 from harness.figures.style import COLOURS
 
@@ -17,14 +18,14 @@ SHIFT = {"alpha": "location", "scale": "scale", "model_slope": "model_slope", "t
 SYMBOLS = {"gamma sqhalf": r"$\gamma^2$ = med $d^2$ / 2", "gamma sq": r"$\gamma$ = med $d^2$", "CKCE": "as published"}
 
 
-def curves(records, config):
+def curves(records, settings):
     """(population values, means, single values) by alpha and column."""
-    found = metrics.values(records, config, "location").rename(columns={"location": "alpha"}).sort_values("alpha")
+    found = metrics.values(records, settings, "location").rename(columns={"location": "alpha"}).sort_values("alpha")
     return items.by_diagnostic(records, "population", **SHIFT), items.means(found, ["alpha", "column"]), found
 
 
-def render(records, config):
-    known, means, found = curves(records, config)
+def render(records, settings):
+    known, means, found = curves(records, settings)
     if not len(found):
         return panels.nothing()
     figure, axes = panels.grid(2, 2, 4.7)
@@ -37,7 +38,7 @@ def render(records, config):
     for i, ridge in enumerate(RIDGES):
         text = rf"$\lambda$ = {ridge:g}" if ridge >= 0.01 else rf"$\lambda = 10^{{{int(np.log10(ridge))}}}$"
         panels.column_line(exact, known, f"CKCE, ridge {ridge:g}", "alpha", color=COLOURS[i], label=text)
-    for i, column in enumerate(c for c in items.labels(config, "estimator", means["column"]) if c.startswith("CKCE")):
+    for i, column in enumerate(c for c in items.labels(settings, "estimator", means["column"]) if c.startswith("CKCE")):
         how = {"color": COLOURS[i % 8], "label": _symbols(column.removeprefix("CKCE, ")), "capsize": 0.0}
         panels.curve(estimated, means[means["column"].eq(column)], "alpha", **how)
     drawn.set(title="estimates: one draw, mean; population (dashed)", ylabel="calibration error", ylim=(0, 0.8))
@@ -68,11 +69,11 @@ def _setting(ax, known):
         ax.legend(loc="upper left")
 
 
-def table(records, config):
+def table(records, settings):
     """Rows metric: over alpha the smallest and largest value and their ratio, of the mean estimates and of the population."""
-    known, means, _ = curves(records, config)
+    known, means, _ = curves(records, settings)
     rows = {}
-    for column in items.labels(config, "estimator", means["column"]):
+    for column in items.labels(settings, "estimator", means["column"]):
         line = means[means["column"].eq(column)]
         noise = 100 * (line["sd"] / line["mean"].abs()).mean()
         rows["estimates (mean)", column] = {
@@ -84,10 +85,10 @@ def table(records, config):
     return text_tables.wide(rows, ["", "metric"], "over the locations: smallest, largest, and their ratio")
 
 
-def reproduced(records, config):
+def reproduced(records, settings):
     """Mean estimates and population values; the item says which: '..._population' compares the latter."""
-    known, means, _ = curves(records, config)
+    known, means, _ = curves(records, settings)
     row = "alpha = {alpha:+.2f}"
     exact, estimated = items.exact(known, row, "{column}"), items.numbers(means, row, "{column}")
-    ours = {item: exact if item.endswith("_population") else estimated for item in config["compare"]}
-    return items.joined([metrics.answers([of], records, {**config, "compare": [item]}) for item, of in ours.items()])
+    ours = {item: exact if item.endswith("_population") else estimated for item in settings.compare}
+    return items.joined([metrics.answers([of], records, replace(settings, compare=[item])) for item, of in ours.items()])

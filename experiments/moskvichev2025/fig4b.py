@@ -5,8 +5,8 @@
 
 import numpy as np
 
-from harness.evaluate import items, rankings, text_tables
-from harness.evaluate.selection import label
+from harness.evaluation import items, rankings, text_tables
+from harness.evaluation.selection import label
 from harness.figures import panels
 
 NAME = r"^[^/]+/(?P<network>.+?)(?:_seed(?P<seed>\d+))?_brightness(?P<percent>[+-]\d+)$"
@@ -14,21 +14,21 @@ COUNTED = "smaller than the others at"
 SHOWN, BY = {"ckce": "CKCE", "skce": "JKCE"}, ("network", "percent")
 
 
-def measured(records, config):
+def measured(records, settings):
     """Mean over the seeds, with its standard error (NaN for one), by title, network and percent, in the order of the labels."""
     fine = items.with_number(records, list(SHOWN), "canonical")
     named = fine["problem"].str.extract(NAME)
-    networks = [label(config, "problem", name) for name in named["network"]]
+    networks = [label(settings, "problem", name) for name in named["network"]]
     found = fine.assign(title=fine["estimand"].map(SHOWN), network=networks, percent=named["percent"].astype(float))
     found = items.means(found[named["network"].notna()], ["title", "network", "percent"])
-    order = [*SHOWN.values(), *config["labels"]["problem"].values(), *sorted(set(networks))]
+    order = [*SHOWN.values(), *settings.labels.problem.values(), *sorted(set(networks))]
     found = found.sort_values("percent", kind="stable")
     return found.sort_values(["title", "network"], key=lambda names: names.map(order.index), kind="stable")
 
 
-def render(records, config):
+def render(records, settings):
     """Left CKCE, right JKCE, each on its own scale from 0."""
-    lines = measured(records, config)
+    lines = measured(records, settings)
     if not len(lines):
         return panels.nothing("there are no predictions to draw; the page says how to get them")
     figure, (axes,) = panels.grid(1, len(SHOWN), 2.6)
@@ -43,14 +43,14 @@ def render(records, config):
     return figure
 
 
-def table(records, config):
+def table(records, settings):
     """Rows (estimator, network): the value at the darkest, unchanged and brightest images and the largest over the smallest; and
     at how many levels the network has the smallest value."""
 
     def entry(r):
         return f"{r.mean:.4g}" + (f" ± {r.se:.2g}" if r.se == r.se else "")
 
-    lines, rows = measured(records, config), {}
+    lines, rows = measured(records, settings), {}
     for title, mine in lines.groupby("title", sort=False):
         for network, line in mine.groupby("network", sort=False):
             low, high, percent = line["mean"].min(), line["mean"].max(), line["percent"]
@@ -61,18 +61,18 @@ def table(records, config):
                 f"{rankings.times_smallest(mine, network, *BY)} of {len(line)}",
             )
             rows[title, network] |= {"largest / smallest": ratio, COUNTED: smaller}
-    if rows and config["reasons"].get("data"):
-        for r in items.printed(config).itertuples():
+    if rows and settings.reasons.get("data"):
+        for r in items.printed(settings).itertuples():
             rows[r.column, "the paper's ViT, by its text"] = {COUNTED: f"{r.value:g} of 11"}
         rows = dict(sorted(rows.items(), key=lambda row: list(SHOWN.values()).index(row[0][0])))
     heading = "mean ± standard error over the seeds; the last column counts levels of the means"
     return text_tables.wide(rows, ["estimator", "network"], heading, none="none: there are no predictions")
 
 
-def reproduced(records, config):
+def reproduced(records, settings):
     """The number of levels at which the first network, which the paper finds better, has the smaller value."""
-    lines = measured(records, config)
-    asked = items.printed(config)[["item", "row", "column"]]
+    lines = measured(records, settings)
+    asked = items.printed(settings)[["item", "row", "column"]]
     mine = [lines[lines["title"].eq(column)] for column in asked["column"]]
     several = lines["network"].nunique() > 1
     return asked.assign(
@@ -81,6 +81,6 @@ def reproduced(records, config):
         ],
         error=0.0,
         reps=[part["reps"].max() if len(part) else 0 for part in mine],
-        why=config["reasons"].get("data") or items.first_reason(records),
+        why=settings.reasons.get("data") or items.first_reason(records),
         keys=[tuple(k for keys in part["keys"] for k in keys) if "keys" in part else () for part in mine],
     )

@@ -3,8 +3,8 @@
 import numpy as np
 
 from experiments.moskvichev2025 import metrics
-from harness.evaluate import items, text_tables
-from harness.evaluate.selection import label
+from harness.evaluation import items, text_tables
+from harness.evaluation.selection import label
 from harness.figures import panels
 from harness.records.schema import has_number
 
@@ -15,24 +15,24 @@ def scale(column):
     return SCALES[column.split(",")[0]]  # 'JKCE, gamma 0.6' has that of JKCE
 
 
-def measured(records, config):
+def measured(records, settings):
     """Values in the table's scale at the largest n, which is all rows; of published confidences the accuracy alone."""
-    found = metrics.values(records, config)
+    found = metrics.values(records, settings)
     found = found[found["notion"].eq("canonical") | found["estimator"].eq("accuracy")]
     found = found[found["n"].eq(found.groupby("problem")["n"].transform("max"))]
     found = found.assign(value=found["value"] * [scale(column) for column in found["column"]])
     return found.drop_duplicates(["model", "column"], keep="last")
 
 
-def both(records, config):
+def both(records, settings):
     """Our values, the paper's, and the models of the rows: those of both, or, of other networks, ours and then the paper's."""
-    found, printed = measured(records, config), items.printed(config).rename(columns={"row": "model"})
+    found, printed = measured(records, settings), items.printed(settings).rename(columns={"row": "model"})
     theirs = list(dict.fromkeys(printed["model"]))
-    if not config["reasons"].get("data"):
+    if not settings.reasons.get("data"):
         return found, printed, theirs
     beside = {model: f"{model} (paper)" for model in theirs if model.startswith("CIFAR-10")}
     printed = printed[printed["model"].isin(beside)].assign(model=lambda frame: frame["model"].map(beside))
-    return found, printed, [*items.labels(config, "problem"), *beside.values()]
+    return found, printed, [*items.labels(settings, "problem"), *beside.values()]
 
 
 def pairs_of(found, printed):
@@ -41,9 +41,9 @@ def pairs_of(found, printed):
     return pairs.assign(differs=(pairs["value"] - pairs["value_ours"]).abs().gt(pairs["precision"] / 2 + 1e-9))
 
 
-def render(records, config):
+def render(records, settings):
     """One panel per column of the table: ours full, the paper's open; both numbers where they differ at the printed digits."""
-    found, printed, models = both(records, config)
+    found, printed, models = both(records, settings)
     pairs = pairs_of(found, printed)
     figure, (axes,) = panels.grid(1, len(SCALES), 0.75 + 0.2 * len(models), sharey=True)
     paper = panels.look(3, filled=False, color="0.4", markersize=5, label="paper")
@@ -63,13 +63,13 @@ def render(records, config):
     return figure
 
 
-def table(records, config):
+def table(records, settings):
     """Rows model: the paper's number / ours."""
-    found, printed, models = both(records, config)
+    found, printed, models = both(records, settings)
     ours, theirs = (frame.set_index(["model", "column"])["value"] for frame in (found, printed))
-    alike = not config["reasons"].get("data")
+    alike = not settings.reasons.get("data")
     rows = {model: {} for model in models}
-    for column in dict.fromkeys([*SCALES, *items.labels(config, "estimator")]):
+    for column in dict.fromkeys([*SCALES, *items.labels(settings, "estimator")]):
         name = column + (f" x {scale(column):g}" if scale(column) != 1 else "")
         for model in models:
             mine = text_tables.entry(ours.get((model, column), np.nan)).replace("-0.0000", "0.0000")
@@ -78,10 +78,10 @@ def table(records, config):
     return text_tables.wide(rows, ["model"], "paper / ours" if alike else "on all rows; the last rows are the paper's")
 
 
-def reproduced(records, config):
-    ours = items.exact(measured(records, config), "{model}", "{column}")
+def reproduced(records, settings):
+    ours = items.exact(measured(records, settings), "{model}", "{column}")
     lost = records[~records["problem"].isin(records.loc[has_number(records), "problem"])].drop_duplicates("problem")
-    whys = {label(config, "problem", r.problem): r.reason for r in lost.itertuples()}
-    data, imagenet = (config["reasons"].get(name) for name in ("data", "imagenet"))
-    asked = [row for row in items.printed(config)["row"] if data or (imagenet and row.startswith("ImageNet"))]
-    return metrics.answers([ours], records, config, whys | dict.fromkeys(asked, data or imagenet))
+    whys = {label(settings, "problem", r.problem): r.reason for r in lost.itertuples()}
+    data, imagenet = (settings.reasons.get(name) for name in ("data", "imagenet"))
+    asked = [row for row in items.printed(settings)["row"] if data or (imagenet and row.startswith("ImageNet"))]
+    return metrics.answers([ours], records, settings, whys | dict.fromkeys(asked, data or imagenet))

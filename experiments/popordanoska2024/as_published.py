@@ -5,24 +5,24 @@ bandwidth 0.02 of the tables, via the risk, most of what the tables print. Simul
 """
 
 from experiments.popordanoska2024 import curves
-from harness.evaluate import items, text_tables
+from harness.evaluation import items, text_tables
 from harness.figures import panels
 
 summary = curves.summary
 
 
-def measured(records, config):
+def measured(records, settings):
     """curves.numbers by problem, n and the estimators' labels."""
-    found, known = curves.numbers(records, config), items.ranked(config["estimator"], config["labels"]["estimator"])
-    return items.in_order(found, {**config, "n": sorted(found["n"].unique()), "estimator": known}, "problem", "n", "estimator")
+    found, known = curves.numbers(records, settings), items.ranked(settings.estimator, settings.labels.estimator)
+    return items.in_orders(found, {"problem": settings.problem, "n": sorted(found["n"].unique()), "estimator": known})
 
 
-def render(records, config):
+def render(records, settings):
     """Estimates against n, or, of one or two n, side by side: full marks at the larger n, open ones at the smaller."""
-    found, several = measured(records, config), records["n"].nunique() > 2
-    names = items.ranked(found["estimator"], config["labels"]["estimator"])
+    found, several = measured(records, settings), records["n"].nunique() > 2
+    names = items.ranked(found["estimator"], settings.labels.estimator)
     rows = ("estimand", curves.AXIS if several else dict.fromkeys(curves.SHORT, ""))
-    columns, texts = curves.titles(config, "problem", found["problem"].unique()), curves.titles(config, "estimator", names)
+    columns, texts = curves.titles(settings, "problem", found["problem"].unique()), curves.titles(settings, "estimator", names)
     if several:
         more = {"truth": True, "how": {"log": True, "zorder": 3}, "sharex": True}
         figure, axes = panels.facets(found, rows, ("problem", columns), "estimator", texts, 4.2, **more)
@@ -39,9 +39,9 @@ def render(records, config):
     return figure
 
 
-def table(records, config):
+def table(records, settings):
     """By problem, n and estimator, all x 100: KL, and the squared error on two columns and on one; the truths beside them."""
-    found, key = measured(records, config), ("model", "n", "column")
+    found, key = measured(records, settings), ("model", "n", "column")
     found[["mean", "se", "truth", "theirs"]] *= 100
     shown = {"": ("mean", "se", 3), ", true value": ("truth", None, 3), f", {curves.THEIRS}": ("theirs", None, 3)}
     rows = text_tables.columns(found, key, {"{short} x 100" + name: how for name, how in shown.items()})
@@ -53,6 +53,6 @@ def table(records, config):
     return text_tables.wide(rows, ["problem", "n", "estimator"], heading, columns)
 
 
-def reproduced(records, config):
+def reproduced(records, settings):
     """Our numbers: of other predictions than those behind the reported ones, so shown by themselves."""
-    return items.answers(curves.reproduced_rows(records, config), config, config["reasons"]["data"])
+    return items.answers(curves.reproduced_rows(records, settings), settings, settings.reasons["data"])

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.popordanoska2024 import curves
-from harness.evaluate import items, text_tables
+from harness.evaluation import items, text_tables
 from harness.figures import panels
 from harness.records.schema import has_number
 
@@ -17,25 +17,25 @@ NAMES = {**curves.SHORT, "refinement_kl": "KL", "refinement_l2_squared": "square
 LIMIT = "limit_"  # how the ids of the limits begin
 
 
-def measured(records, config):
+def measured(records, settings):
     """One row per estimator, estimand and n: mean, se, reps, truth, form, bandwidth, limit, n (mean - limit) and its error."""
-    found = _with_settings(curves.numbers(records, config, tuple(NAMES)), config)
+    found = _with_settings(curves.numbers(records, settings, tuple(NAMES)), settings)
     by, of_limit = ["problem", "form", "bandwidth", "estimand"], found["estimator"].str.startswith(LIMIT)
     limit = found[of_limit].drop_duplicates(by).set_index(by)["mean"].rename("limit")
     found = found[~of_limit].join(limit, on=by).assign(name=lambda f: f["estimand"].map(NAMES))
     return found.assign(rate=found["n"] * (found["mean"] - found["limit"]), rate_se=found["n"] * found["se"])
 
 
-def _with_settings(frame, config):
+def _with_settings(frame, settings):
     """The frame with the form and the bandwidth of its estimators, and the form's name, `of`."""
-    settings = [config["estimator"][name] for name in frame["estimator"]]
-    found = frame.assign(form=[s.get("form", "risk") for s in settings], bandwidth=[float(s["bandwidth"]) for s in settings])
+    nodes = [settings.estimator[name] for name in frame["estimator"]]
+    found = frame.assign(form=[s.get("form", "risk") for s in nodes], bandwidth=[float(s["bandwidth"]) for s in nodes])
     return found.assign(of=found["form"].map(FORMS))
 
 
-def render(records, config):
+def render(records, settings):
     """Left: the estimates, dotted their limits, dashed the true value. Right: n (mean - limit), constant if the law holds."""
-    found = measured(records, config)
+    found = measured(records, settings)
     found["series"] = items.formatted(found, "{of}, $h$ = {bandwidth:g}")
     dashed, widths = {"linestyle": "--", "markerfacecolor": "white"}, sorted(set(found["bandwidth"]), reverse=True)
     names = {
@@ -59,10 +59,10 @@ def render(records, config):
     return figure
 
 
-def table(records, config):
+def table(records, settings):
     """By estimand, form and bandwidth: true value, limit, n (mean - limit), its mean over n weighted by precision (whose error is
     a little small: samples of different n share their beginnings), and at the smallest and the largest n."""
-    found, rows = measured(records, config), {}
+    found, rows = measured(records, settings), {}
     found = found[found["estimand"].isin(curves.SHORT)].sort_values("n")
     for (_, form, bandwidth), part in found.groupby(["estimand", "form", "bandwidth"]):
         weight, first = 1 / part["rate_se"] ** 2, part.iloc[0]
@@ -76,12 +76,12 @@ def table(records, config):
     return text_tables.wide(rows, ["estimand", "form", "h"], heading)
 
 
-def reproduced(records, config):
+def reproduced(records, settings):
     """Rows 'h = <bandwidth>, n = <n>', columns '<form>, <estimand>', and 'Refinement, <estimand>', of the direct estimator."""
-    found, of_it = measured(records, config), "h = {bandwidth:g}, n = {n}"
+    found, of_it = measured(records, settings), "h = {bandwidth:g}, n = {n}"
     refined = found["estimand"].str.startswith("refinement")
     found = found.assign(of=found["of"].mask(refined, "Refinement"))[~refined | found["form"].eq("direct")]
-    lost = _with_settings(records[~has_number(records)], config)
+    lost = _with_settings(records[~has_number(records)], settings)
     columns = [f"{{of}}, {name}" for name in curves.SHORT.values()]
-    ours = items.together(items.numbers(found, of_it, "{of}, {name}"), items.without_number(lost, config, of_it, columns))
-    return items.answers(ours, config)
+    ours = items.together(items.numbers(found, of_it, "{of}, {name}"), items.without_number(lost, settings, of_it, columns))
+    return items.answers(ours, settings)

@@ -11,42 +11,43 @@ import pandas as pd
 
 from experiments.popordanoska2024 import bias_rate, curves, fig3, fig5, fig6, networks, table2, table5
 from experiments.popordanoska2024.fig2 import BINNED, DIRECT, RISK
-from harness.evaluate import claims, items, rates, reproduction
-from harness.evaluate.claims import OURS, PAPER
+from harness.configure.figure import NO_LABELS
+from harness.evaluation import claims, items, rates, reproduction
+from harness.evaluation.claims import OURS, PAPER
 
 PAPER_ID = "popordanoska2024"
 SETS = {"digits": "digits/", "CIFAR-10": "cifar10_"}  # how the ids of networks at hand begin
 
 
-def statistics(records, config):
+def statistics(records, settings):
     """{claim: statistic}; those whose experiments have no number here say so."""
     found = {}
     for make in (of_printed_tables, of_printed_curves, of_simulations, of_rates, of_recalibration, of_networks, of_training):
-        found |= make(records, config)
+        found |= make(records, settings)
     return found
 
 
-def render(records, config):
-    return claims.figure(statistics(records, config), config)
+def render(records, settings):
+    return claims.figure(statistics(records, settings), settings)
 
 
-def table(records, config):
-    return claims.table(statistics(records, config), config)
+def table(records, settings):
+    return claims.table(statistics(records, settings), settings)
 
 
-def summary(records, config):
-    return claims.summary(statistics(records, config), config)
+def summary(records, settings):
+    return claims.summary(statistics(records, settings), settings)
 
 
-def reproduced(records, config):
-    return claims.reproduced(statistics(records, config), config)
+def reproduced(records, settings):
+    return claims.reproduced(statistics(records, settings), settings)
 
 
-def part(records, config, *names):
+def part(records, settings, *names):
     """The records of experiments of this paper, and a configuration that holds their problems and estimators."""
     mine = records[records["experiment"].isin([f"{PAPER_ID}_{name}" for name in names])].drop_duplicates(["key", "estimand"])
     groups = {group: dict.fromkeys(mine[group].unique(), {}) for group in ("problem", "estimator")}
-    return mine, {**config, **groups, "reasons": {}, "labels": {"problem": {}, "estimator": {}}}
+    return mine, replace(settings, **groups, reasons={}, labels=NO_LABELS)
 
 
 def absent(name):
@@ -57,7 +58,7 @@ def absent(name):
 # The paper's own numbers
 
 
-def of_printed_tables(records, config):
+def of_printed_tables(records, settings):
     """Tables 2, 3 and 5 as printed. Counts of networks are exact; losses of accuracy are a mean over networks."""
     printed = reproduction.reported(PAPER_ID, ["table2"]).set_index(["row", "column"])["value"].unstack()
     wide = {method: printed[printed.index.str.endswith(f", {method}")] for method in ("none", "isotonic", "temperature")}
@@ -69,7 +70,7 @@ def of_printed_tables(records, config):
     harmed = (iso["CE_KL"] > none["CE_KL"])[hundred].sum()
     three = reproduction.reported(PAPER_ID, ["table3"]).set_index(["row", "column"])["value"].unstack()["Accuracy"].sort_index()
     loss = [three[three.index.str.endswith(f", {method}")].to_numpy() for method in ("none", "isotonic")]
-    five = table5.printed(config)
+    five = table5.printed(settings)
     alike = rates.rank_agreement(five, "network", ["label_of_class"], "metric", "CE_KL")
     return {
         "temperature is better in KL, printed": claims.exact(
@@ -94,7 +95,7 @@ def of_printed_tables(records, config):
     }
 
 
-def of_printed_curves(records, config):
+def of_printed_curves(records, settings):
     """Figure 3's networks, from the authors' notebook."""
     printed = reproduction.reported(PAPER_ID, ["fig3_printed"]).set_index("row")["value"]
     ends = [printed[f"L2 sharpness of {layer}, epoch 30"] for layer in ("the output", "layer 4")]
@@ -105,22 +106,22 @@ def of_printed_curves(records, config):
 # Simulations
 
 
-def of_simulations(records, config):
+def of_simulations(records, settings):
     """Figures 2 and 5, on data whose truth is known."""
     found = {}
     for name, estimand, more in (("KL", "kl", ""), ("squared L2", "l2_squared", ", but for the metric: the figure is of KL")):
-        fine = curves.in_two_columns(items.with_number(part(records, config, "fig2a")[0], estimand))
+        fine = curves.in_two_columns(items.with_number(part(records, settings, "fig2a")[0], estimand))
         why = "Figure 2a's setting, 20 paired samples of each n from 100 to 10,000" + more
         found[f"kernel is better than bins, {name}"] = least_clear(fine, BINNED[estimand], RISK, "fig2a", why)
-    fine = items.with_number(part(records, config, "fig2b")[0], "kl")
+    fine = items.with_number(part(records, settings, "fig2b")[0], "kl")
     why = "2, 5 and 10 classes, 20 paired samples of each n from 100 to 10,000"
     found["direct is better than via the risk"] = least_clear(fine, RISK, DIRECT, "fig2b", why)
-    mine, own = part(records, config, "fig2b")
+    mine, own = part(records, settings, "fig2b")
     last = curves.numbers(mine, own)
     last = last[last["estimator"].eq(RISK) & last["estimand"].eq("kl") & last["n"].eq(10000)]
     why = f"via the risk, n = 10,000, the worst of {len(last)} numbers of classes; 10 % is our reading of reliable"
     found["reliable whatever the number of classes"] = relative(last, PAPER, "fig2b", why)
-    mine, own = part(records, config, "fig5_offline")
+    mine, own = part(records, settings, "fig5_offline")
     few = fig5.measured(mine, own)
     few_last = few["n"].max()  # of which there is no distance
     few = few[few["estimator"].eq(fig5.RISK) & few["estimand"].eq("kl") & few["n"].eq(500)]
@@ -160,14 +161,14 @@ def relative(found, where, name, why):
     return claims.largest(parts, why)
 
 
-def of_rates(records, config):
+def of_rates(records, settings):
     """Section 5: the bias at a fixed bandwidth, whose limits are known by quadrature."""
-    mine, own = part(records, config, "bias_rate")
+    mine, own = part(records, settings, "bias_rate")
     names = ("the bias falls as 1 / n", "asymptotically unbiased at a fixed bandwidth")
-    settings = {name: options("bias_rate")[name] for name in own["estimator"]}
+    nodes = {name: options("bias_rate")[name] for name in own.estimator}
     if not len(items.with_number(mine, "kl")):
         return dict.fromkeys(names, absent("bias_rate"))
-    found = bias_rate.measured(mine, {**own, "estimator": settings})
+    found = bias_rate.measured(mine, replace(own, estimator=nodes))
     found = found[found["estimand"].eq("kl") & found["limit"].notna()]
     at = found[found["form"].eq("risk") & found["bandwidth"].eq(0.001)].iloc[0]
     fine = items.with_number(mine[mine["estimator"].eq(at["estimator"])], "kl")
@@ -193,16 +194,16 @@ def options(name):
     """The estimators of an experiment of this paper, as configured."""
     from harness.configure.compose import compose
 
-    return compose([f"experiment={PAPER_ID}_{name}"])["estimator"]
+    return compose([f"experiment={PAPER_ID}_{name}"]).estimator
 
 
 # Networks at hand
 
 
-def of_recalibration(records, config):
+def of_recalibration(records, settings):
     """Tables 2 and 4 on networks at hand. Digits: the mean over six networks, a value per seed; CIFAR-10: a value per network."""
     found = {}
-    mine, own = part(records, config, "table2_offline")
+    mine, own = part(records, settings, "table2_offline")
     fine = recalibrated(curves.in_two_columns(items.with_number(mine[mine["estimator"].eq(table2.PUBLISHED)])), own, 100)
     better = {"temperature is better in KL": ("kl", "isotonic", "temperature")}
     better["isotonic is better in squared L2"] = ("l2_squared", "temperature", "isotonic")
@@ -213,7 +214,7 @@ def of_recalibration(records, config):
     for claim, (estimand, worse, good) in better.items():
         for data, by in (("digits", "seed"), ("CIFAR-10", "network")):
             found[f"{claim}, {data}"] = change(fine, estimand, data, worse, good, by, f"x 100, {said[data]}", "table2_offline")
-    mine, own = part(records, config, "table4_offline")
+    mine, own = part(records, settings, "table4_offline")
     fine = recalibrated(items.with_number(mine, "accuracy"), own, 100)
     found["isotonic keeps the accuracy, digits"] = change(
         fine, "accuracy", "digits", "none", "isotonic", "seed", f"{said['digits']}; 0.1 points is ours", "table4_offline"
@@ -221,9 +222,9 @@ def of_recalibration(records, config):
     return found
 
 
-def recalibrated(fine, config, scale):
+def recalibrated(fine, settings, scale):
     """With network, method and seed of what is recalibrated as published."""
-    fine = networks.recalibrated(fine, config)
+    fine = networks.recalibrated(fine, settings)
     seed = fine["problem"].str.extract(r"_seed(\d+)", expand=False)
     return fine.assign(seed=seed, value=scale * fine["value"])[fine["variant"].ne(networks.OURS)]
 
@@ -238,10 +239,10 @@ def change(fine, estimand, data, first, second, by, why, name):
     return claims.of_difference(wide[first], wide[second], mine["key"], OURS, why)
 
 
-def of_networks(records, config):
+def of_networks(records, settings):
     """Table 5 on networks at hand: a value per network, its smaller correlation."""
     name = "the estimators order classes alike, ours"
-    mine, own = part(records, config, "table5_offline")
+    mine, own = part(records, settings, "table5_offline")
     mine = mine[mine["estimator"].isin([table5.KERNEL, table5.BINS])]
     if not len(items.with_number(mine)):
         return {name: absent("table5_offline")}
@@ -253,12 +254,12 @@ def of_networks(records, config):
     return {name: replace(mean, low=max(mean.low, -1.0), high=min(mean.high, 1.0))}  # a correlation
 
 
-def of_training(records, config):
+def of_training(records, settings):
     """Figures 3 and 6 on digits, a value per network (five seeds)."""
     order, only, stop = "sharpness falls from layer to layer", "only the calibration error rises", "the same stopping point"
     grows = "the calibration error grows in over-training"
     found = dict.fromkeys((order,), absent("fig3_offline")) | dict.fromkeys((only, stop, grows), absent("fig6_offline"))
-    mine, own = part(records, config, "fig3_offline")
+    mine, own = part(records, settings, "fig3_offline")
     mine = mine[mine["estimator"].eq(fig5.RISK)]
     if len(items.with_number(mine, fig3.L2)):
         falls = fig3.falling(networks.estimates(mine, own, "canonical")).groupby("seed")["falls"].mean()
@@ -267,7 +268,7 @@ def of_training(records, config):
         if falls.nunique() == 1:  # of which a mean would have an interval without width
             of_networks = claims.of_share(falls.eq(1.0).sum(), len(falls), mine["key"], OURS, f"{why}, the same for each")
         found[order] = of_networks
-    mine, own = part(records, config, "fig6_offline")
+    mine, own = part(records, settings, "fig6_offline")
     changes = fig6.changes(mine[mine["estimator"].isin(["logloss", fig5.RISK])], own)
     if len(changes):
         why = "five networks on digits, validation images, as published, from the epoch of the least log-loss to the last"

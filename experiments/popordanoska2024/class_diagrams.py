@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 
-from harness.evaluate import rates, text_tables
+from harness.evaluation import rates, text_tables
 from harness.figures import panels
 from harness.figures.style import COLOURS
 

@@ -7,9 +7,9 @@ same on one column and on two. Everything in this folder is shown in their unit.
 
 import numpy as np
 
-from harness.evaluate import items
-from harness.evaluate.evaluation import evaluate
-from harness.evaluate.selection import label
+from harness.evaluation import items
+from harness.evaluation.selection import label
+from harness.evaluation.summary import evaluate
 from harness.figures import panels
 
 VECTOR = "vector_truth_popordanoska2024"  # what the authors take for the truth: an estimator of no figure
@@ -33,36 +33,36 @@ def in_two_columns(records):
     return frame
 
 
-def numbers(records, config, estimands=tuple(SHORT)):
+def numbers(records, settings, estimands=tuple(SHORT)):
     """items.evaluated of these estimands in the authors' unit, with `short`, their names, `relative`, the bias in per cent of the
     truth, with its error, and `theirs`, what the authors take for the truth."""
-    table = items.evaluated(in_two_columns(records[records["estimator"].ne(VECTOR)]), config, estimands)
-    nonzero, theirs = table["truth"].where(table["truth"].ne(0.0)), of_vector(records, config)["value"]
+    table = items.evaluated(in_two_columns(records[records["estimator"].ne(VECTOR)]), settings, estimands)
+    nonzero, theirs = table["truth"].where(table["truth"].ne(0.0)), of_vector(records, settings)["value"]
     table = table.assign(relative=100 * table["bias"] / nonzero, relative_se=100 * table["se"] / nonzero)
     table["theirs"] = [theirs.get(place, np.nan) for place in zip(table["problem"], table["estimand"])]
     return table.assign(short=table["estimand"].map(SHORT))
 
 
-def of_vector(records, config):
+def of_vector(records, settings):
     """What the authors take for the truth by problem and estimand (index): value, error, short, model, keys."""
-    fine = items.values(records[records["estimator"].eq(VECTOR)], config, SHORT).drop_duplicates(["problem", "estimand"])
+    fine = items.values(records[records["estimator"].eq(VECTOR)], settings, SHORT).drop_duplicates(["problem", "estimand"])
     fine = fine.assign(error=items.diagnostics(fine).reindex(columns=["error"])["error"], short=fine["estimand"].map(SHORT))
     return fine.set_index(["problem", "estimand"])
 
 
-def summary(records, config):
+def summary(records, settings):
     """evaluate(), in the authors' unit, with the labels beside the ids."""
     frame = evaluate(in_two_columns(records))
     for group in ("estimator", "problem"):
-        frame.insert(0, f"{group}_label", [label(config, group, name) for name in frame[group]])
+        frame.insert(0, f"{group}_label", [label(settings, group, name) for name in frame[group]])
     doubled = frame["estimand"].isin(list(UNIT)) & frame["notion"].ne("canonical")
     return frame.assign(unit=np.where(doubled, "two columns", "").astype(object))
 
 
-def marks(ax, part, config, item, column="{column}, {short}", looks=None, apart=None):
+def marks(ax, part, settings, item, column="{column}, {short}", looks=None, apart=None):
     """What an item reports of the problems and estimators of `part`: open grey marks, a little to the right of their n; or by
     `looks`, {label of a problem or an estimator: what its marks have of their own}, and `apart`, {label: factor of n}."""
-    found = items.printed(config, item)
+    found = items.printed(settings, item)
     found[["model", "n"]] = found["row"].str.extract(r"^(.*), n = (\d+)$")
     found = found[found["model"].isin(part["model"]) & found["column"].isin(items.formatted(part, column))]
     look = {"color": "0.45", "marker": "D", "markerfacecolor": "white", "markersize": 3.2, "linestyle": "none", "zorder": 2}
@@ -73,15 +73,15 @@ def marks(ax, part, config, item, column="{column}, {short}", looks=None, apart=
         panels.curve(ax, mine, value="value", error="plus_minus", **{"label": AGAIN, **look, **own})
 
 
-def titles(config, group, names):
+def titles(settings, group, names):
     """{id: label} of problems or estimators, 'k =' in italics."""
-    return {name: label(config, group, name).replace("k =", "$k$ =") for name in names}
+    return {name: label(settings, group, name).replace("k =", "$k$ =") for name in names}
 
 
-def reproduced_rows(records, config, column="{column}, {short}", value="mean"):
+def reproduced_rows(records, settings, column="{column}, {short}", value="mean"):
     """Our numbers with row '<problem label>, n = <n>' and column '<estimator label>, <estimand>', in the authors' unit; cells
     without a number leave their reason."""
     row, lost = "{model}, n = {n}", records[records["estimator"].ne(VECTOR)]
     columns = [column.replace("{short}", name) for name in SHORT.values()]
-    ours = items.numbers(numbers(records, config), row, column, value)
-    return items.together(ours, items.without_number(lost, config, row, columns))
+    ours = items.numbers(numbers(records, settings), row, column, value)
+    return items.together(ours, items.without_number(lost, settings, row, columns))

@@ -5,8 +5,8 @@ well, where from 3,000 samples on bins do better than the kernel.
 """
 
 from experiments.popordanoska2024 import curves
-from harness.evaluate import items, rates, text_tables
-from harness.evaluate.selection import label
+from harness.evaluation import items, rates, text_tables
+from harness.evaluation.selection import label
 from harness.figures import panels
 
 summary = curves.summary
@@ -21,17 +21,17 @@ CONTESTS = {  # column of the table: estimand, and two estimators of which the s
 }
 
 
-def part_of(config):
+def part_of(settings):
     """fig2a, fig2b or fig2c."""
-    return config["compare"][0].split("_")[0]
+    return settings.compare[0].split("_")[0]
 
 
-def render(records, config):
+def render(records, settings):
     """(a) a panel per estimand, (b) a panel per problem, (c) a panel per estimator with a line per problem: the bias."""
-    found, which = curves.numbers(records, config), part_of(config)
+    found, which = curves.numbers(records, settings), part_of(settings)
     found = found[found["estimand"].eq("kl") | (which == "fig2a")].assign(row=0)
-    shown = [e for e in (RISK, *(BINNED.values() if which == "fig2a" else (DIRECT,))) if e in config["estimator"]]
-    problems, estimators = curves.titles(config, "problem", config["problem"]), curves.titles(config, "estimator", shown)
+    shown = [e for e in (RISK, *(BINNED.values() if which == "fig2a" else (DIRECT,))) if e in settings.estimator]
+    problems, estimators = curves.titles(settings, "problem", settings.problem), curves.titles(settings, "estimator", shown)
     columns, by, names, value, text = {
         "fig2a": (("estimand", curves.AXIS), "estimator", estimators, "mean", "{column}, {short}"),
         "fig2b": (("problem", problems), "estimator", estimators, "mean", "{column}, {short}"),
@@ -42,13 +42,13 @@ def render(records, config):
         {"value": value, "log": True, "zorder": 3},
     )
     more = {"truth": which != "fig2c", "how": how, "sharey": which != "fig2a"}
-    looks = {label(config, by, name): panels.look(i, False, label=OPEN, linestyle="none") for i, name in enumerate(names)}
+    looks = {label(settings, by, name): panels.look(i, False, label=OPEN, linestyle="none") for i, name in enumerate(names)}
     apart = dict(zip(looks, APART)) if which == "fig2c" else {}  # three lines that lie close: side by side
     found["n"] = found["n"] * found["model"].map(apart).fillna(1.0)
     figure, axes = panels.facets(found, rows, columns, by, names, 2.5 + 0.5 * (which == "fig2c"), **more)
     for (_, name), ax in axes.items():
         part = found[found[columns[0]].eq(name) & found["estimator"].isin(shown)]
-        curves.marks(ax, part, config, f"{which}_authors_code", text, looks, apart)
+        curves.marks(ax, part, settings, f"{which}_authors_code", text, looks, apart)
         if which == "fig2c":
             panels.rule(ax, 0.0)
         else:
@@ -57,10 +57,10 @@ def render(records, config):
     return figure
 
 
-def table(records, config):
+def table(records, settings):
     """By k and n: truth and estimates, and by how much the second of two is closer to the truth; in (c) the bias, also in %."""
-    which = part_of(config)
-    found = items.in_order(curves.numbers(records, config), config, "problem")
+    which = part_of(settings)
+    found = items.in_order(curves.numbers(records, settings), settings, "problem")
     found, suffix = found[found["estimand"].eq("kl") | (which == "fig2a")], ", {short}" * (which == "fig2a")
     shown = {f"{{column}}{suffix}": ("mean", "se")}
     if which == "fig2c":
@@ -69,11 +69,11 @@ def table(records, config):
     for column, (estimand, first, second) in CONTESTS[which].items():
         fine = curves.in_two_columns(items.with_number(records, estimand))
         for (problem, n), d in rates.gap(fine, first, second).iterrows():
-            rows[label(config, "problem", problem), n][column] = text_tables.entry(d["gap"], d["se"])
+            rows[label(settings, "problem", problem), n][column] = text_tables.entry(d["gap"], d["se"])
     return text_tables.wide(rows, ["problem", "n"], "kl: mean ± standard error; squared L2 on two columns")
 
 
-def reproduced(records, config):
+def reproduced(records, settings):
     """Our estimates, for (c) our biases, beside those of the authors' code and of an independent implementation."""
-    bias = ("{column}, bias of {short}", "bias") if part_of(config) == "fig2c" else ()
-    return items.answers(curves.reproduced_rows(records, config, *bias), config)
+    bias = ("{column}, bias of {short}", "bias") if part_of(settings) == "fig2c" else ()
+    return items.answers(curves.reproduced_rows(records, settings, *bias), settings)

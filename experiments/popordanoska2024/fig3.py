@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.popordanoska2024 import networks
-from harness.evaluate import items, text_tables
+from harness.evaluation import items, text_tables
 from harness.figures import panels
 
 HIDDEN = {f"layer{i}": f"layer {i}" for i in (1, 2, 3, 4)}
@@ -21,26 +21,29 @@ APART = dict(zip(HIDDEN, (-1.5, -0.5, 0.5, 1.5)))  # lines that lie close, side 
 ACCURACY, FALLS, KEY = "test accuracy", "1 ≥ 2 ≥ 3 ≥ 4", ("{column}", "{epoch:g}")
 
 
-def measured(records, config):
+def measured(records, settings):
     """(found: the numbers; by estimator, epoch, layer and estimand the mean sharpness; by epoch the accuracy, in percent)."""
-    found = networks.estimates(records, config, "canonical")
+    found = networks.estimates(records, settings, "canonical")
     found = found[found["layer"].isin(list(NAMES))]
     sharpness = items.means(found[found["estimand"].isin(list(ESTIMANDS))], ["column", "epoch", "layer", "estimand"])
     sharpness = sharpness.assign(of=sharpness["estimand"].map(ESTIMANDS), name=sharpness["layer"].map(NAMES))
     return found, sharpness, items.means(networks.of(found, "accuracy", layer="output"), ["epoch"])
 
 
-def render(records, config):
+def render(records, settings):
     """Accuracy, one panel per estimator. Mean and standard error over the seeds; dotted: the paper's one network, at as many
     steps of gradient descent."""
-    _, sharpness, accuracy = measured(records, config)
+    _, sharpness, accuracy = measured(records, settings)
     if not len(sharpness):
         return panels.nothing(networks.NO_FILES)
     drawn = pd.concat([accuracy.assign(column=ACCURACY, layer="output"), networks.of(sharpness, L2)])
     drawn = drawn[drawn["column"].eq(ACCURACY) | drawn["layer"].ne("output")]
-    columns, per_epoch = items.labels(config, "estimator", sharpness["column"]), PER_EPOCH if config["reasons"].get("data") else 1
+    columns, per_epoch = (
+        items.labels(settings, "estimator", sharpness["column"]),
+        PER_EPOCH if settings.reasons.get("data") else 1,
+    )
     drawn["epoch"] += 0.012 * drawn["epoch"].max() * drawn["layer"].map(APART).fillna(0.0)
-    paper = items.printed(config, "fig3")
+    paper = items.printed(settings, "fig3")
     parts = paper["row"].str.extract(r"^(?:L2 sharpness of )?(.*), epoch (\d+)$")
     paper = paper.assign(what=parts[0].str.replace(" ", ""), epoch=per_epoch * parts[1].astype(int))
 
@@ -62,11 +65,11 @@ def render(records, config):
     return figure
 
 
-def table(records, config):
+def table(records, settings):
     """By estimator and epoch: accuracy, sharpness, and in how many networks it falls from layer to layer; then of all."""
-    (found, sharpness, accuracy), rows = measured(records, config), {}
+    (found, sharpness, accuracy), rows = measured(records, settings), {}
     falls = falling(found)
-    for column in items.labels(config, "estimator", sharpness["column"]):
+    for column in items.labels(settings, "estimator", sharpness["column"]):
         mine = falls[falls["column"].eq(column)]
         counts = mine.groupby("epoch")["falls"].agg(["sum", "size"]).reset_index().assign(column=column)
         text_tables.entries(counts, KEY, FALLS, text=lambda r: f"{r.sum} of {r.size}", into=rows)
@@ -86,12 +89,12 @@ def falling(found):
     return wide.assign(falls=(np.diff(wide[list(HIDDEN)].to_numpy(), axis=1) <= 0).all(axis=1))
 
 
-def reproduced(records, config):
+def reproduced(records, settings):
     """The paper's are of one run: our error is that of the difference of one more run from our mean, sd sqrt(1 + 1 / seeds)."""
-    _, *found = measured(records, config)
+    _, *found = measured(records, settings)
     sharpness, accuracy = (f.assign(error=f["sd"] * np.sqrt(1.0 + 1.0 / f["reps"])) for f in found)
     ours = items.together(
         items.numbers(accuracy, "accuracy, epoch {epoch:g}", "network", error="error"),
         items.numbers(sharpness, "{of} sharpness of {name}, epoch {epoch:g}", "{column}", error="error"),
     )
-    return items.answers_or_reason(ours, records, config)
+    return items.answers_or_reason(ours, records, settings)

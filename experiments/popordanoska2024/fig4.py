@@ -9,25 +9,25 @@ import numpy as np
 from experiments.popordanoska2024 import curves
 from experiments.popordanoska2024.curves import THEIRS
 from experiments.popordanoska2024.fig2 import DIRECT, RISK
-from harness.evaluate import items, text_tables
+from harness.evaluation import items, text_tables
 from harness.figures import panels
 
 summary = curves.summary
 ROWS = ("l2_squared", "kl")
 
 
-def render(records, config):
+def render(records, settings):
     """Errors of each number of classes, and their relative bias via the risk (full lines) and direct (broken)."""
-    found, titles = curves.numbers(records, config), curves.titles(config, "problem", config["problem"])
+    found, titles = curves.numbers(records, settings), curves.titles(settings, "problem", settings.problem)
     rows, columns = ("estimand", {name: curves.AXIS[name] for name in ROWS}), ("problem", {**titles, "": "relative bias (%)"})
-    estimators = curves.titles(config, "estimator", [e for e in (RISK, DIRECT) if e in config["estimator"]])
+    estimators = curves.titles(settings, "estimator", [e for e in (RISK, DIRECT) if e in settings.estimator])
     more = {"truth": True, "how": {"log": True, "zorder": 3}, "width_ratios": [1] * len(titles) + [1.15]}
     figure, axes = panels.facets(found, rows, columns, "estimator", estimators, 4.4, **more)
     for (estimand, problem), ax in axes.items():
         mine = found[found["estimand"].eq(estimand)]
         if problem:
             part = mine[mine["problem"].eq(problem)]
-            curves.marks(ax, part[part["estimator"].eq(RISK)], config, "fig4_authors_code")
+            curves.marks(ax, part[part["estimator"].eq(RISK)], settings, "fig4_authors_code")
             panels.truth_line(ax, part.assign(truth=part["theirs"]), THEIRS, linestyle=":")
             ax.set_ylim(bottom=0.0)
             continue
@@ -41,9 +41,9 @@ def render(records, config):
     return figure
 
 
-def table(records, config):
+def table(records, settings):
     """By estimand, k and n: true value, the authors' ground truth, every estimator and its relative bias in per cent."""
-    found = items.in_order(curves.numbers(records, config), {**config, "estimand": ROWS}, "estimand", "problem")
+    found = items.in_orders(curves.numbers(records, settings), {"estimand": ROWS, "problem": settings.problem})
     shown = {
         "true value": ("truth", None, 5),
         THEIRS: ("theirs", None, 5),
@@ -54,13 +54,13 @@ def table(records, config):
     return text_tables.wide(text_tables.columns(found, ("short", "model", "n"), shown), ["estimand", "problem", "n"], heading)
 
 
-def reproduced(records, config):
+def reproduced(records, settings):
     """Our estimates, our truths, and our value of what the authors take for the truth."""
-    exact = curves.numbers(records, config).drop_duplicates(["problem", "estimand"])
-    theirs = curves.of_vector(records, config)
+    exact = curves.numbers(records, settings).drop_duplicates(["problem", "estimand"])
+    theirs = curves.of_vector(records, settings)
     ours = [
-        curves.reproduced_rows(records, config),
+        curves.reproduced_rows(records, settings),
         items.numbers(exact, "{model}", "True value, {short}", "truth", "truth_error", np.inf),
         items.numbers(theirs, "{model}", "Authors' ground truth, {short}", "value", "error", np.inf),
     ]
-    return items.answers(items.together(*ours), config)
+    return items.answers(items.together(*ours), settings)

@@ -7,7 +7,7 @@ data, whose truth is known, the bias against the estimator's own last value vani
 import pandas as pd
 
 from experiments.popordanoska2024 import curves, networks
-from harness.evaluate import items, text_tables
+from harness.evaluation import items, text_tables
 from harness.figures import panels
 
 summary = curves.summary
@@ -16,17 +16,17 @@ TITLES = {"estimate": "estimate", "drift": "% from its own value at the last $n$
 METRICS = {"kl": "CE_KL, relative bias", "l2_squared": "CE_2^2, relative bias"}
 
 
-def measured(records, config):
+def measured(records, settings):
     """curves.numbers with `own`, the mean at the estimator's largest n, and `drift` (%), the distance from it, with its error."""
-    found = curves.numbers(records, config)
+    found = curves.numbers(records, settings)
     last = found.sort_values("n").groupby(["problem", "estimator", "estimand"])["mean"].last().rename("own")
     found = found.join(last, on=["problem", "estimator", "estimand"])
     return found.assign(drift=100 * (found["mean"] / found["own"] - 1), drift_se=100 * found["se"] / found["own"])
 
 
-def render(records, config):
+def render(records, settings):
     """Estimates, their distance from their own last value, and from the truth where it is known."""
-    found = items.in_order(measured(records, config), config, "problem")
+    found = items.in_order(measured(records, settings), settings, "problem")
     if not len(found):
         return panels.nothing(networks.NO_FILES)
     risk, known = found[found["estimator"].eq(RISK)], found[found["truth"].notna()]
@@ -51,10 +51,10 @@ def render(records, config):
     return figure
 
 
-def table(records, config):
+def table(records, settings):
     """By problem, estimator and n: both errors, how far from the estimator's own last value, and from the truth if known."""
-    found = measured(records, config)
-    found = items.in_order(found.sort_values(["column", "n"], kind="stable"), config, "problem")
+    found = measured(records, settings)
+    found = items.in_order(found.sort_values(["column", "n"], kind="stable"), settings, "problem")
     shown = {
         "{short}": ("mean", "se"),
         "{short}, % from own last": ("drift", "drift_se", 1),
@@ -65,11 +65,11 @@ def table(records, config):
     return networks.wide(rows, ["problem", "estimator", "n"], heading if rows else "kl: no number")
 
 
-def reproduced(records, config):
+def reproduced(records, settings):
     """The one number that the figure states: no bias where the truth is the estimate itself."""
-    found = measured(records, config)
+    found = measured(records, settings)
     found = found[found["estimator"].eq(RISK) & found["truth"].isna() & found["n"].eq(10000)]
     last = items.means(found.assign(drift=found["drift"].abs()), ["estimand"], "drift")
     most = found["drift"].abs().groupby(found["estimand"]).max()
     last = last.assign(most=last["estimand"].map(most), name=last["estimand"].map(METRICS))
-    return items.answers_or_reason(items.numbers(last, "PreResNet56, n = 10000", "{name}", "most", 0.0), records, config)
+    return items.answers_or_reason(items.numbers(last, "PreResNet56, n = 10000", "{name}", "most", 0.0), records, settings)

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from harness.configure.settings import Settings
 from harness.errors import BadInputError
-from harness.evaluate import items, text_tables
-from harness.evaluate.selection import label
+from harness.evaluation import items, text_tables
+from harness.evaluation.selection import label
 from harness.figures import panels
 
 METHODS = ("none", "isotonic", "temperature", "relabelled")
@@ -35,43 +36,43 @@ COLOURED = dict(zip(METHODS, (0, 1, 2, 6)))
 NO_FILES = "there are no files to draw; the page says how to get them"
 
 
-def recalibrated(frame: pd.DataFrame, config: items.Config) -> pd.DataFrame:
+def recalibrated(frame: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """The frame with what its problems' ids say: network (its label), method, variant (empty where there is no choice),
     label_of_class (-1 without one)."""
     rows = {}
     for problem in frame["problem"].unique():
         base, method, published, of_class = RECALIBRATED.fullmatch(problem).groups()
         variant = "" if method in (None, "relabelled") else THEIRS if published else OURS
-        rows[problem] = [label(config, "problem", base), method or "none", variant, int(of_class or -1)]
+        rows[problem] = [label(settings, "problem", base), method or "none", variant, int(of_class or -1)]
     named = pd.DataFrame(list(rows.values()), pd.Index(list(rows), dtype=object), [*KEY, "label_of_class"])
     return frame.join(named, on="problem")
 
 
-def in_order(names: Iterable[str], config: items.Config) -> list[str]:
-    """The networks' labels in the order of config["labels"], others after them."""
-    return items.ranked(names, (config["labels"].get("problem") or {}).values())
+def in_order(names: Iterable[str], settings: Settings) -> list[str]:
+    """The networks' labels in the order of settings.labels, others after them."""
+    return items.ranked(names, (settings.labels.problem or {}).values())
 
 
-def printed(config: items.Config, item: str) -> pd.DataFrame:
+def printed(settings: Settings, item: str) -> pd.DataFrame:
     """The printed numbers of an item with network, method and variant, also where ours are of other networks; the printed
     standard errors are in `plus_minus`."""
-    found = items.printed(config, item)
+    found = items.printed(settings, item)
     found = found[~found["column"].str.endswith("(standard error)")]
     parts = found["row"].str.rsplit(", ", n=1, expand=True).reindex(columns=[0, 1])
     return found.assign(network=parts[0], method=parts[1], variant=np.where(parts[1].eq("none"), "", THEIRS))
 
 
-def of_methods(rows: text_tables.Rows, config: items.Config, heading: str, first: Iterable[str] = ()) -> pd.DataFrame:
+def of_methods(rows: text_tables.Rows, settings: Settings, heading: str, first: Iterable[str] = ()) -> pd.DataFrame:
     """The table of texts by INDEX: networks as configured, methods in the order of METHODS, published ones first."""
-    networks = in_order([key[0] for key in rows], config)
+    networks = in_order([key[0] for key in rows], settings)
     keys = sorted(rows, key=lambda key: (networks.index(key[0]), METHODS.index(key[1]), key[2] == OURS))
     columns = [*first, *(c for row in rows.values() for c in row)]
     return text_tables.wide({key: rows[key] for key in keys}, ["network", "method", "recalibration"], heading, columns)
 
 
-def rows_of(found: pd.DataFrame, paper: pd.DataFrame, config: items.Config) -> list[str]:
+def rows_of(found: pd.DataFrame, paper: pd.DataFrame, settings: Settings) -> list[str]:
     """The networks of both frames, those of one data set (what labels begin with, up to the comma) together, the paper's last."""
-    names = [*in_order(found["network"], config), *dict.fromkeys(paper["network"] + PAPERS)]
+    names = [*in_order(found["network"], settings), *dict.fromkeys(paper["network"] + PAPERS)]
     sets = list(dict.fromkeys(name.split(", ")[0] for name in names))
     return sorted(names, key=lambda name: sets.index(name.split(", ")[0]))
 
@@ -107,9 +108,9 @@ def in_training(problems: Iterable[str]) -> pd.DataFrame:
     return pd.DataFrame(list(rows.values()), pd.Index(list(rows), dtype=str, name="problem"), names)
 
 
-def estimates(records: pd.DataFrame, config: items.Config, notion: str) -> pd.DataFrame:
+def estimates(records: pd.DataFrame, settings: Settings, notion: str) -> pd.DataFrame:
     """The numbers of one notion beside what the problems' ids say; `column` is the estimator's label. Accuracies in percent."""
-    fine = items.values(records, config, notion=notion)
+    fine = items.values(records, settings, notion=notion)
     fine = fine[["key", "problem", "column", "estimand", "value"]].join(in_training(fine["problem"]), on="problem", how="inner")
     return fine.assign(value=np.where(fine["estimand"].eq("accuracy"), 100.0, 1.0) * fine["value"].astype(float))
 

@@ -8,7 +8,7 @@ has 1 to 2 by that as well (experiment popordanoska2024_as_published), so that o
 import numpy as np
 
 from experiments.popordanoska2024 import curves, networks
-from harness.evaluate import items, text_tables
+from harness.evaluation import items, text_tables
 from harness.figures import panels
 
 summary = curves.summary
@@ -17,10 +17,10 @@ COLUMNS = {"kl": "CE_KL", "l2_squared": "CE_2^2"}
 AXIS = {"CE_KL": r"CE$_\mathrm{KL}$ $\times$ 100", "CE_2^2": r"CE$_2^2$ $\times$ 100 (two columns)"}
 
 
-def measured(records, config):
+def measured(records, settings):
     """By network, method, variant, estimator and estimand: mean over the seeds x 100, se, reps, and `change`, in per cent of
     the mean without recalibration."""
-    fine = networks.recalibrated(items.values(curves.in_two_columns(records), config, COLUMNS), config)
+    fine = networks.recalibrated(items.values(curves.in_two_columns(records), settings, COLUMNS), settings)
     found = items.means(fine.assign(value=100 * fine["value"]), [*networks.KEY, "estimator", "column", "estimand"])
     by = ["network", "estimator", "estimand"]
     found = found.join(found[found["method"].eq("none")].set_index(by)["mean"].rename("before"), on=by)
@@ -29,13 +29,13 @@ def measured(records, config):
     return found.assign(change=change, metric=found["estimand"].map(COLUMNS))
 
 
-def render(records, config):
+def render(records, settings):
     """Networks by KL and by squared L2, by the published estimator, a mark per method; the printed numbers as open marks."""
-    found, paper = measured(records, config), networks.printed(config, "table2")
+    found, paper = measured(records, settings), networks.printed(settings, "table2")
     found = found[found["estimator"].eq(PUBLISHED)]
     if not len(found):
         return panels.nothing(networks.NO_FILES)
-    names = networks.rows_of(found, paper, config)
+    names = networks.rows_of(found, paper, settings)
     figure, axes = panels.grid(1, len(AXIS), 0.9 + 0.27 * len(names), sharey=True)
     for ax, (metric, text) in zip(axes.flat, AXIS.items()):
         networks.marks(ax, found[found["metric"].eq(metric)], paper[paper["column"].eq(metric)], names)
@@ -45,7 +45,7 @@ def render(records, config):
     return figure
 
 
-def table(records, config):
+def table(records, settings):
     """Rows (network, method, variant): the mean with its change, by every estimator, and the printed numbers."""
 
     def ours(r):
@@ -54,17 +54,19 @@ def table(records, config):
     def theirs(r):
         return f"{r.value:+.0f} %" if r.column.endswith("change") else text_tables.entry(r.value, r.plus_minus, 2)
 
-    rows = text_tables.entries(measured(records, config), networks.INDEX, "{metric}, {column}", text=ours)
-    text_tables.entries(networks.printed(config, "table2"), networks.INDEX, "{column}, paper", text=theirs, into=rows)
-    return networks.of_methods(rows, config, "kl and squared L2 (two columns), x 100: mean ± standard error over seeds (change)")
+    rows = text_tables.entries(measured(records, settings), networks.INDEX, "{metric}, {column}", text=ours)
+    text_tables.entries(networks.printed(settings, "table2"), networks.INDEX, "{column}, paper", text=theirs, into=rows)
+    return networks.of_methods(
+        rows, settings, "kl and squared L2 (two columns), x 100: mean ± standard error over seeds (change)"
+    )
 
 
-def reproduced(records, config):
+def reproduced(records, settings):
     """The published estimator's numbers on the published recalibrations; changes have no error of their own."""
-    found = measured(records, config)
+    found = measured(records, settings)
     found = found[found["estimator"].eq(PUBLISHED) & found["variant"].ne(networks.OURS)]
     ours = items.together(
         items.numbers(found, "{network}, {method}", "{metric}"),
         items.numbers(found.dropna(subset="change"), "{network}, {method}", "{metric} change", "change", np.nan),
     )
-    return items.answers_or_reason(ours, records, config)
+    return items.answers_or_reason(ours, records, settings)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.popordanoska2024 import curves, networks
-from harness.evaluate import items, rates, text_tables
+from harness.evaluation import items, rates, text_tables
 from harness.figures import panels
 
 summary = curves.summary
@@ -23,13 +23,13 @@ LIKE = {"PreResNet56": "CIFAR-10, ResNet-56", "WideResNet28x10": "CIFAR-10, Wide
 PLACE = ["network", "label_of_class"]
 
 
-def measured(records, config):
+def measured(records, settings):
     """By network, metric and class: mean over the seeds, se, reps, rank; metrics of another estimator bear its label."""
-    fine = networks.recalibrated(items.values(curves.in_two_columns(records), config), config).merge(METRICS, on="estimand")
+    fine = networks.recalibrated(items.values(curves.in_two_columns(records), settings), settings).merge(METRICS, on="estimand")
     fine["published"] = fine["estimator"].eq(fine["published_by"])
     fine = fine[fine["published"] | ~fine["estimator"].isin([KERNEL, BINS])]
     fine.loc[~fine["published"], "metric"] = items.formatted(fine[~fine["published"]], "{metric}, {column}")
-    fine = items.in_order(fine, {"estimand": METRICS["estimand"], "estimator": config["estimator"]}, "estimand", "estimator")
+    fine = items.in_order(fine, {"estimand": METRICS["estimand"], "estimator": settings.estimator}, "estimand", "estimator")
     return ranked(items.means(fine.assign(value=fine["scale"] * fine["value"]), [*PLACE, "metric", "published"]))
 
 
@@ -38,24 +38,24 @@ def ranked(found):
     return found.assign(rank=found.groupby(["network", "metric"])["mean"].rank())
 
 
-def printed(config):
+def printed(settings):
     """The printed errors as in `measured`, also where ours are of other networks."""
-    found = items.printed(config, "table5")
+    found = items.printed(settings, "table5")
     found = found[~found["column"].str.endswith("rank")]
     parts = found["row"].str.extract(r"^(.*), class (\d+)$")
     found = found.assign(network=parts[0], label_of_class=parts[1].astype(int), metric=found["column"], mean=found["value"])
     return ranked(found.assign(se=np.nan))
 
 
-def render(records, config):
+def render(records, settings):
     """One column per network: the three errors of every class, with its rank above; the printed numbers as open marks, beside the
     network of ours that is most like the paper's."""
-    found, theirs = measured(records, config), printed(config)
+    found, theirs = measured(records, settings), printed(settings)
     found, have = found[found["published"].eq(True)], set(found["network"])
     if not len(found):
         return panels.nothing(networks.NO_FILES)
     theirs["network"] = [LIKE[name] if LIKE.get(name) in have else name for name in theirs["network"]]
-    names = networks.in_order([*found["network"], *theirs["network"]], config)
+    names = networks.in_order([*found["network"], *theirs["network"]], settings)
     drawn = pd.concat([found.assign(of=OURS), theirs.assign(of=PAPERS, label_of_class=theirs["label_of_class"] + 0.35)])
     looks = {OURS: {"label": OURS}, PAPERS: {"label": PAPERS, "mfc": "white"}}
     how = {"x": "label_of_class", "linestyle": "none", "markersize": 3.5}
@@ -73,10 +73,10 @@ def render(records, config):
     return figure
 
 
-def table(records, config):
+def table(records, settings):
     """Rows (network, metric): the value of every class with its rank, and Spearman's correlation of the ranks with CE_KL's."""
     rows = {}
-    for found, end in ((measured(records, config), ""), (printed(config), ", paper")):
+    for found, end in ((measured(records, settings), ""), (printed(settings), ", paper")):
         alike = rates.rank_agreement(found, "network", ["label_of_class"], "metric", "CE_KL")
         found = found.assign(text=[f"{text_tables.entry(r.mean, r.se, 2)} ({r.rank:.0f})" for r in found.itertuples()])
         found["alike"] = [alike.loc[place] for place in zip(found["network"], found["metric"])]
@@ -84,15 +84,15 @@ def table(records, config):
         text_tables.entries(found, key, "class {label_of_class}", text=lambda r: r.text, into=rows)
         text_tables.entries(found, key, "ranks as CE_KL", "alike", None, 2, into=rows)
     columns = [*sorted({c for row in rows.values() for c in row if c.startswith("class")}), "ranks as CE_KL"]
-    order = networks.in_order([network for network, _ in rows], config)
+    order = networks.in_order([network for network, _ in rows], settings)
     rows = dict(sorted(rows.items(), key=lambda row: order.index(row[0][0])))
     heading = "error of each class (rank): CE_KL x 100, CE_2^2 x 1000, CE_1 x 1000"
     return text_tables.wide(rows, ["network", "metric"], heading, columns)
 
 
-def reproduced(records, config):
+def reproduced(records, settings):
     """The published estimators' numbers, and their ranks."""
-    found = measured(records, config)
+    found = measured(records, settings)
     found, row = found[found["published"].eq(True)], "{network}, class {label_of_class}"
     ours = items.together(items.numbers(found, row, "{metric}"), items.numbers(found, row, "{metric} rank", "rank", 0.0))
-    return items.answers_or_reason(ours, records, config)
+    return items.answers_or_reason(ours, records, settings)

@@ -147,9 +147,9 @@ def _compute_one(experiment: Experiment, later: float, failed: list[str]) -> boo
         failed.append(f"{experiment.name}: {counts['failed']:,} cells failed; they run again with the same command")
     drawn = _draw(experiment)
     if not drawn:
-        from harness.evaluate import missing
+        from harness.evaluation import missing
 
-        for line in missing.reasons(experiment.records(), experiment.shown_config(), of_table=False):
+        for line in missing.reasons(experiment.records(), experiment.shown_settings(), of_table=False):
             print(f"  {experiment.name}: {line}")
     return drawn
 

@@ -93,7 +93,7 @@ def results_folder(overrides: list[str]) -> Path:
     wrong = [text for text in overrides if not text.startswith("out=")]
     if wrong:
         raise BadInputError(f"{wrong[0]!r} is no option here; only out=DIR is.")
-    folder = out_folder(compose(overrides)["out"] if overrides else None)
+    folder = out_folder(compose(overrides).out if overrides else None)
     if overrides and not folder.is_dir():
         raise BadInputError(f"out is {str(folder)!r}, where there is no folder; give one that a run wrote to.")
     return folder

@@ -21,11 +21,10 @@ from harness.commands.comparison_verdicts import CHEAP, Verdict
 from harness.configure.compose import out_folder
 from harness.configure.options import ids, option
 from harness.configure.settings import as_list
-from harness.contract import requirements
 from harness.contract.check import Finding
 from harness.errors import BadInputError, guess
 from harness.math import estimands
-from harness.plan import components
+from harness.plan import components, requirements
 from harness.plan.plan import Plan
 from harness.records import baseline
 
@@ -64,11 +63,11 @@ def verdict(asked: Asked, say: Callable[[str], None]) -> Verdict:
         for estimand in asked.estimand:
             estimands.check_name(str(estimand))
         held = baseline.read(asked.baseline)
-        settings = {"out": str(store), "jobs": asked.jobs, "engine": "loky" if recordable else "serial", "seed": 0}
+        of_run = {"out": str(store), "jobs": asked.jobs, "engine": "loky" if recordable else "serial", "seed": 0}
         if group == "estimator":
-            plan, absent = baseline.estimator_plan(held, own, settings)
+            plan, absent = baseline.estimator_plan(held, own, of_run)
         else:
-            plan, absent = baseline.problem_plan(held, own.id, config, CHEAP, settings), {}
+            plan, absent = baseline.problem_plan(held, own.id, config, CHEAP, of_run), {}
         plan = _restricted(plan, asked, held)
         findings: list[Finding] = []
         say(f"{len(plan.cells) - len(plan.skips):,} cells on the arena's draws; the first ones, then the contract test, then all")

@@ -11,7 +11,7 @@ import pandas as pd
 from harness.commands.compare import Asked
 from harness.contract.check import Finding
 from harness.errors import BadInputError
-from harness.evaluate import arena
+from harness.evaluation import arena
 from harness.pages import verdict as words
 from harness.plan.plan import Plan
 from harness.problems.base import ProblemSpec
@@ -28,7 +28,7 @@ NO_REGRET = {  # by the kind of the estimates: what a comparison says of those t
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of it: the rows of `harness.evaluate.arena.settings`, sentences, files (the page last), counts of cells, and
+    """What came of it: the rows of `harness.evaluation.arena.settings`, sentences, files (the page last), counts of cells, and
     findings of the contract test that are no success."""
 
     name: str

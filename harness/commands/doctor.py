@@ -33,7 +33,7 @@ def command(
     only_out = all(word.startswith("out=") for word in words)
     from harness.configure.compose import compose, out_folder
 
-    folder = results_folder(words) if only_out else out_folder(compose(words)["out"])
+    folder = results_folder(words) if only_out else out_folder(compose(words).out)
     from harness.commands.health import examine
 
     text, problems = examine(folder, None if only_out else words, compact=compact, repair=repair)

@@ -16,12 +16,12 @@ from harness.commands.experiment import Experiment
 from harness.common.paths import EXPERIMENTS, PACKAGE
 from harness.common.user_code import hidden_experiments
 from harness.configure import variations
-from harness.configure.settings import as_list
+from harness.configure.settings import Settings, as_list
 from harness.errors import BadInputError
-from harness.evaluate import rankings, reproduction, tables
-from harness.evaluate.evaluation import evaluate
-from harness.evaluate.selection import figure_estimands, label
-from harness.evaluate.sweep_tables import SweepResults
+from harness.evaluation import rankings, reproduction, tables
+from harness.evaluation.selection import figure_estimands, label
+from harness.evaluation.summary import evaluate
+from harness.evaluation.sweep_tables import SweepResults
 from harness.figures import figure_files, plots, ranking_plot, sweep_plots
 from harness.pages import arena_page
 from harness.pages import page as pages
@@ -55,17 +55,17 @@ def render(experiment: Experiment, frame: pd.DataFrame) -> Rendered:
     undisturbed: Any = contextlib.nullcontext()
     if experiment.is_variation:
         undisturbed = variations.undisturbed(experiment.folder, experiment.stem, experiment.identity)
-    if experiment.config["arena"] and not experiment.is_sweep:
+    if experiment.settings.arena and not experiment.is_sweep:
         with undisturbed:
             return arena_page.save(experiment, frame), {}, notes
-    shown, config = _shown(experiment, frame), experiment.shown_config()
-    figure, summary, wide, compared = _drawn(experiment, frame, shown, config, notes)
+    shown, settings = _shown(experiment, frame), experiment.shown_settings()
+    figure, summary, wide, compared = _drawn(experiment, frame, shown, settings, notes)
     if not experiment.is_sweep:
         # the figure of a sweep has the times, other results are the same on every machine
         summary = summary.drop(columns="cpu_seconds", errors="ignore")
     with undisturbed:
         stem = experiment.folder / experiment.stem
-        files = figure_files.save(figure, stem, config)
+        files = figure_files.save(figure, stem, settings)
         files += tables.save(summary, wide, stem)
         if compared is not None:
             files += reproduction.save(compared, experiment.name, experiment.folder)
@@ -76,7 +76,7 @@ def render(experiment: Experiment, frame: pd.DataFrame) -> Rendered:
         for _, _, drawn in diagrams:
             files += drawn
         page = experiment.folder / f"{experiment.stem}.html"
-        small = None if experiment.is_sweep else plots.for_phones(_painter(experiment), shown, config)
+        small = None if experiment.is_sweep else plots.for_phones(_painter(experiment), shown, settings)
         narrow = None if small is None else figure_files.svg_of(small)
         caption, lines = _caption(experiment, figure), file_diagrams.notes(experiment)
         files.append(pages.save(experiment, frame, files, wide, compared, page, caption, diagrams, narrow, lines))
@@ -94,12 +94,12 @@ def require_records(experiment: Experiment, frame: pd.DataFrame) -> None:
 
 def wide_table(experiment: Experiment, frame: pd.DataFrame) -> pd.DataFrame:
     """The table for people: rows by problem and n (and swept values), a column per estimator."""
-    if experiment.config["arena"] and not experiment.is_sweep:
+    if experiment.settings.arena and not experiment.is_sweep:
         return arena_page.table(experiment, frame)
-    shown, config = _shown(experiment, frame), experiment.shown_config()
+    shown, settings = _shown(experiment, frame), experiment.shown_settings()
     if experiment.is_sweep:
-        return SweepResults(experiment.plan).table(shown, config)
-    return (rankings.table if config["ranking"] else tables.wide)(shown, config)
+        return SweepResults(experiment.plan).table(shown, settings)
+    return (rankings.table if settings.ranking else tables.wide)(shown, settings)
 
 
 def mean_rmse(experiment: Experiment) -> float | None:
@@ -107,7 +107,7 @@ def mean_rmse(experiment: Experiment) -> float | None:
     estimand: the number that a sweeper which searches minimises. Infinite where a cell failed or is
     undefined, as the mean would be over the easier ones; None where no truth is known."""
     frame = _shown(experiment, experiment.records())
-    shown = frame["estimand"].eq(figure_estimands(frame, experiment.config)[0])
+    shown = frame["estimand"].eq(figure_estimands(frame, experiment.settings)[0])
     without = frame["status"].isin(["failed", "undefined"]) & (shown | frame["estimand"].isna())
     if without.any():
         return math.inf
@@ -133,8 +133,9 @@ def is_drawn(experiment: Experiment, frame: pd.DataFrame) -> bool:
 
 
 def load_item(paper: str, item: str) -> ModuleType:
-    """The module experiments/<paper>/<item>.py: render(records, config) -> Figure and reproduced(records, config) -> frame; where
-    it is a table of its own kind also table(records, config), for page and LaTeX, and summary(records, config), for the CSV."""
+    """The module experiments/<paper>/<item>.py: render(records, settings) -> Figure and
+    reproduced(records, settings) -> frame. Where it is a table of its own kind also
+    table(records, settings), for page and LaTeX, and summary(records, settings), for the CSV."""
     try:
         return importlib.import_module(f"experiments.{paper}.{item}")
     except ModuleNotFoundError as error:
@@ -151,9 +152,9 @@ def _keep_other_results(experiment: Experiment) -> list[str]:
     """Move the results of another configuration in the same folder aside. Returns notes."""
     content = {
         "identity": experiment.identity,
-        "experiment": experiment.config["experiment"],
+        "experiment": experiment.settings.experiment,
         "differs": experiment.differs,
-        "title": experiment.config["title"] or experiment.name,
+        "title": experiment.settings.title or experiment.name,
         **({"swept": experiment.swept()} if experiment.is_sweep else {}),
     }
     plain = json.loads(json.dumps(content, default=str))
@@ -165,7 +166,7 @@ def _keep_other_results(experiment: Experiment) -> list[str]:
 
 def _caption(experiment: Experiment, figure: Figure) -> str:
     """The experiment's own words where they are of this figure, else what the figure says of itself."""
-    own = experiment.config["figure"].get("caption")
+    own = experiment.settings.figure.caption
     if own and (not experiment.differs or "figure.caption" in experiment.differs):
         return str(own)
     return str(figure.get_label() or own or "")
@@ -175,7 +176,7 @@ def _drawn(
     experiment: Experiment,
     frame: pd.DataFrame,
     shown: pd.DataFrame,
-    config: dict[str, Any],
+    settings: Settings,
     notes: list[str],
 ) -> Drawn:
     """(figure, summary, wide table, paper against ours or None). A paper's item draws its own
@@ -183,23 +184,23 @@ def _drawn(
     and compared with nothing."""
     if experiment.is_sweep:
         results = SweepResults(experiment.plan)
-        figure = sweep_plots.render(results, shown, config)
-        return figure, results.summary(shown, config), results.table(shown, config), None
+        figure = sweep_plots.render(results, shown, settings)
+        return figure, results.summary(shown, settings), results.table(shown, settings), None
     item = _item(experiment)
-    view: Any = item or (rankings if config["ranking"] else None)
+    view: Any = item or (rankings if settings.ranking else None)
     try:
-        figure = _painter(experiment)(shown, config)
-        summary = getattr(view, "summary", tables.summary)(shown, config)
-        wide = getattr(view, "table", tables.wide)(shown, config)
-        compared = _compared(experiment, item, frame, config) if item and config["compare"] else None
+        figure = _painter(experiment)(shown, settings)
+        summary = getattr(view, "summary", tables.summary)(shown, settings)
+        wide = getattr(view, "table", tables.wide)(shown, settings)
+        compared = _compared(experiment, item, frame, settings) if item and settings.compare else None
     except Exception as error:
         if not (item and experiment.differs):
             raise
         kind = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-        name = experiment.config["experiment"]
+        name = experiment.settings.experiment
         notes.append(f"the drawing of {name} does not fit this variation ({kind}); drawn in general")
-        general = plots.overview(shown, config)
-        return general, tables.summary(shown, config), tables.wide(shown, config), None
+        general = plots.overview(shown, settings)
+        return general, tables.summary(shown, settings), tables.wide(shown, settings), None
     if compared is not None and experiment.differs:
         compared = variations.comparable(compared, experiment.differs)
         reasons = compared.loc[compared["verdict"].eq("not reproducible here"), "reason"].unique()
@@ -207,33 +208,33 @@ def _drawn(
     return figure, summary, wide, compared if compared is not None and len(compared) else None
 
 
-def _compared(experiment: Experiment, item: Any, frame: pd.DataFrame, config: dict[str, Any]) -> pd.DataFrame:
+def _compared(experiment: Experiment, item: Any, frame: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """The paper's numbers beside ours."""
     plans = [one.plan for one in experiment.family]
     names = {*frame["estimator"], *(name for plan in plans for name in plan.estimators)}
-    computed = {label(config, "estimator", name) for name in names} | {reproduction.TRUTH}
-    asked = (config["compare"], config["reasons"], computed, config["same_draws_as_paper"])
-    ours = item.reproduced(frame, config)
+    computed = {label(settings, "estimator", name) for name in names} | {reproduction.TRUTH}
+    asked = (settings.compare, settings.reasons, computed, settings.same_draws_as_paper)
+    ours = item.reproduced(frame, settings)
     return reproduction.compare(ours, str(experiment.paper), *asked, records=frame)
 
 
 def _item(experiment: Experiment) -> Any:
     """The paper's item that draws this experiment; None where it is drawn in a general way."""
-    own = experiment.config["item"] and variations.same_quantities(experiment.differs)
-    return load_item(str(experiment.paper), experiment.config["item"]) if own else None
+    own = experiment.settings.item and variations.same_quantities(experiment.differs)
+    return load_item(str(experiment.paper), str(experiment.settings.item)) if own else None
 
 
-def _painter(experiment: Experiment) -> Callable[[pd.DataFrame, dict[str, Any]], Figure]:
-    """The function (records, config) -> Figure that draws all but a sweep."""
+def _painter(experiment: Experiment) -> Callable[[pd.DataFrame, Settings], Figure]:
+    """The function (records, settings) -> Figure that draws all but a sweep."""
     item = _item(experiment)
     if item:
         return item.render  # type: ignore[no-any-return]
-    return ranking_plot.render if experiment.config["ranking"] else plots.overview
+    return ranking_plot.render if experiment.settings.ranking else plots.overview
 
 
 def _shown(experiment: Experiment, frame: pd.DataFrame) -> pd.DataFrame:
     """The records of the estimands that `estimand` selects."""
-    chosen = [str(name) for name in as_list(experiment.config["estimand"])]
+    chosen = [str(name) for name in as_list(experiment.settings.estimand)]
     if not chosen:
         return frame
     have = set(frame["estimand"].dropna())

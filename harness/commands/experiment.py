@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from harness.common.version import VERSION
 from harness.configure import record_sources as others
 from harness.configure import sweeps, variations
 from harness.configure.compose import compose, out_folder
+from harness.configure.settings import Settings
 from harness.execute import run, truths
 from harness.plan import pending
 from harness.plan import plan as planning
@@ -32,7 +33,7 @@ DRAWN = (  # what that looks at, and what says of a run
     "key", "problem", "problem_key", "notion", "n", "estimator", "estimator_key", "estimand", "value", "low", "high", "level",
     "kind", "status", "reason", "cpu_seconds", "truth", "truth_error",
 )  # fmt: skip
-Points = list[tuple[dict[str, Any], dict[str, Any]]]  # of a sweep: values by path, and configuration
+Points = list[tuple[dict[str, Any], Settings]]  # of a sweep: values by path, and settings
 NUMBERS = ("value", "low", "high", "truth", "truth_error")  # that a page shows
 
 
@@ -42,47 +43,44 @@ class Experiment(Configured):
 
     @classmethod
     def of(cls, overrides: list[str], stored_in: Path | None = None) -> Experiment:
-        """Compose overrides (as on the command line) and plan, as `of_config`."""
-        return cls.of_config(compose(list(overrides)), stored_in=stored_in)
+        """Compose overrides (as on the command line) and plan, as `of_settings`."""
+        return cls.of_settings(compose(list(overrides)), stored_in=stored_in)
 
     @classmethod
-    def of_config(cls, config: dict[str, Any], points: Points | None = None, stored_in: Path | None = None) -> Experiment:
-        """Plan a composed configuration; or the points of a sweep over it, pairs (values by path, configuration). Plans that
+    def of_settings(cls, settings: Settings, points: Points | None = None, stored_in: Path | None = None) -> Experiment:
+        """Plan composed settings; or the points of a sweep over them, pairs (values by path, settings). Plans that
         depend on data are those of the records stored in the folder `stored_in`, where it has them."""
-        here = {name: config[name] for name in variations.OPERATIONAL if name in config and name != "experiment"}
-        configs = [
-            {**variations.as_configured({"experiment": name, "trust": config.get("trust")}), **here}
-            for name in others.experiments(config)
-        ]
-        return cls._planned(config, points, tuple(cls._planned(one, stored_in=stored_in) for one in configs), stored_in)
+        here = {name: getattr(settings, name) for name in variations.OPERATIONAL if name != "experiment"}
+        configs = [replace(variations.as_configured(name, settings.trust), **here) for name in others.experiments(settings)]
+        return cls._planned(settings, points, tuple(cls._planned(one, stored_in=stored_in) for one in configs), stored_in)
 
     @classmethod
     def _planned(
         cls,
-        config: dict[str, Any],
+        settings: Settings,
         points: Points | None = None,
         named: tuple[Experiment, ...] = (),
         stored_in: Path | None = None,
     ) -> Experiment:
-        reference = variations.as_configured(config)
+        reference = variations.as_configured(settings.experiment, settings.trust)
         swept = {path for values, _ in points or () for path in values}
-        differs = {path: pair for path, pair in variations.differences(config, reference).items() if path not in swept}
+        differs = {path: pair for path, pair in variations.differences(settings, reference).items() if path not in swept}
         if differs:
-            config = {**config, "labels": variations.labels(config, differs)}
-        chosen, configured = (set((c.get("estimator") or {}) if c else ()) for c in (config, reference or config))
-        if chosen != configured and "figure.estimators" not in differs:
-            config = {**config, "figure": {**config["figure"], "estimators": None}}  # those of the run, not the experiment's
-        points = sweeps.points(config) if points is None and config["sweep"] else points
+            settings = replace(settings, labels=variations.labels(settings, differs))
+        chosen, configured = (set(one.estimator) for one in (settings, reference or settings))
+        if chosen != configured and "figure.estimators" not in differs:  # those of the run, not the experiment's
+            settings = replace(settings, figure=replace(settings.figure, estimators=None))
+        points = sweeps.points(settings) if points is None and settings.sweep else points
         if points is not None:
-            plan = planning.union(config, points)
-        elif stored_in is not None and config["name"]:
-            plan = stored.plan_of(stored.path_of(stored_in, config["name"]), config, lambda: planning.plan(config))
+            plan = planning.union(settings, points)
+        elif stored_in is not None and settings.name:
+            plan = stored.plan_of(stored.path_of(stored_in, settings.name), settings, lambda: planning.plan(settings))
         else:
-            plan = planning.plan(config)
+            plan = planning.plan(settings)
         if plan.estimators and (not reference or "figure.estimand" in differs):  # of an experiment it is a wish: its variations
-            planning.check_estimands("figure.estimand", config["figure"]["estimand"], plan.estimators)  # show what they have
-        own = sweeps.points(reference) if reference and reference["sweep"] else []
-        return cls(config, plan, out_folder(config["out"]), differs, [values for values, _ in own], named)
+            planning.check_estimands("figure.estimand", settings.figure.estimand, plan.estimators)  # show what they have
+        own = sweeps.points(reference) if reference and reference.sweep else []
+        return cls(settings, plan, out_folder(settings.out), differs, [values for values, _ in own], named)
 
     def compute(self, quiet: bool = False, later: float = 0.0) -> dict[str, Any]:
         """Run what no record holds, of this experiment and of those whose records it uses, and compute the truths of what was
@@ -107,7 +105,7 @@ class Experiment(Configured):
             return 0.0
         tally = pending.pending(self.plan, self.out, states, without).tally
         costs = pending.Costs(self.plan, self.out, past)
-        return pending.expected_seconds(tally.kinds, tally.draws, costs, pending.worker_count(self.plan.config))
+        return pending.expected_seconds(tally.kinds, tally.draws, costs, pending.worker_count(self.plan.settings))
 
     def _compute(self, quiet: bool, later: float) -> dict[str, Any]:
         for source in self.sources:
@@ -133,7 +131,7 @@ class Experiment(Configured):
     @property
     def sources(self) -> list[imported.Source]:
         """Where its records from outside come from."""
-        return [imported.Source(**one) for one in self.config["records_from"]]
+        return [imported.Source(**one) for one in self.settings.records_from]
 
     def computed(self, loaded: pd.DataFrame | None = None, to_draw: bool = False) -> pd.DataFrame:
         """The records of its own cells, as of `records`; from `loaded`, what `load_records` gave of many experiments at once."""
@@ -171,7 +169,7 @@ class Experiment(Configured):
 
     @property
     def _is_long(self) -> bool:
-        own = any(self.config[name] for name in ("item", "arena", "ranking", "records_of", "records_from"))
+        own = any(getattr(self.settings, name) for name in ("item", "arena", "ranking", "records_of", "records_from"))
         return len(self.plan.cells) > MANY_CELLS and not own and not self.is_sweep
 
     def missing_truths(self, frame: pd.DataFrame) -> dict[str, list[tuple[str, str]]]:
@@ -189,7 +187,7 @@ class Experiment(Configured):
         """[(notion, estimand)] whose truths are wanted of a problem, by `given`, what was estimated: [(problem key, notion,
         estimand)]. A ranking by the truths of an estimand wants these as well."""
         wanted = [(notion, estimand) for key, notion, estimand in given if key == problem.key]
-        reference = (self.config["ranking"] or {}).get("reference")
+        reference = self.settings.ranking.reference if self.settings.ranking else None
         if reference and reference != "full":
             wanted += [(notion, reference) for notion in dict.fromkeys(notion for notion, _ in wanted)]
         return wanted
@@ -209,5 +207,5 @@ class Experiment(Configured):
         the package. The same numbers drawn at another time or on another machine have the same stamp."""
         whose = ["experiment"] if self.others else []
         rows = frames.digest_of(frame, ["key", "estimand", "status", "kind", *whose], NUMBERS)
-        content = [rows, self.page_config(), self.plan.points, VERSION]
+        content = [rows, self.page_settings(), self.plan.points, VERSION]
         return digest(json.dumps(content, sort_keys=True, default=str))

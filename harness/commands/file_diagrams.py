@@ -12,8 +12,8 @@ from harness.commands.experiment import Experiment
 from harness.common.writing import whole_file
 from harness.estimators.base import EstimatorSpec
 from harness.estimators.bootstrap import Bootstrap
-from harness.evaluate import reliability as diagrams
-from harness.evaluate.selection import label
+from harness.evaluation import reliability as diagrams
+from harness.evaluation.selection import label
 from harness.figures import figure_files
 from harness.plan.components import Component
 from harness.problems.base import ProblemSpec
@@ -24,7 +24,7 @@ MOST_DESCRIBED = 20  # files
 def notes(experiment: Experiment) -> list[str]:
     """Sentences on the files of a run: how each was read, and what its intervals are or why an
     estimator has none."""
-    if experiment.paper and not experiment.is_variation or experiment.config["ranking"]:
+    if experiment.paper and not experiment.is_variation or experiment.settings.ranking:
         return []
     files = list(_files(experiment).values())
     found = [str(problem.object.described) for problem in files[:MOST_DESCRIBED]]
@@ -40,7 +40,7 @@ def notes(experiment: Experiment) -> list[str]:
         )
     with_intervals = {e.id for e in wrapped}
     costly = [name for name, e in estimators.items() if e.id not in with_intervals]
-    if files and costly and experiment.config["bootstrap"] is None:
+    if files and costly and experiment.settings.bootstrap is None:
         found.append(f"no bootstrap of {', '.join(costly)} by default, which would take minutes; bootstrap=200 asks for it")
     return found
 
@@ -48,8 +48,8 @@ def notes(experiment: Experiment) -> list[str]:
 def reliability(experiment: Experiment) -> Iterator[tuple[str, str, list[Path]]]:
     """Draw a reliability diagram of every file of the run: yields (title, caption, files). There is
     none in a paper's item or a ranking."""
-    which, config = experiment.config["reliability"], experiment.shown_config()
-    if which == "none" or experiment.paper or config["ranking"]:
+    which, settings = experiment.settings.reliability, experiment.shown_settings()
+    if which == "none" or experiment.paper or settings.ranking:
         return
     files = _files(experiment)
     for name, problem in files.items():
@@ -61,11 +61,11 @@ def reliability(experiment: Experiment) -> Iterator[tuple[str, str, list[Path]]]
         panels = diagrams.panels(p, y, which, notion=notion, classes=spec.names)
         own = f"_{re.sub('[^A-Za-z0-9.=-]+', '_', name).strip('_')}" if len(files) > 1 else ""
         stem = experiment.folder / f"{experiment.stem}_reliability{own}"
-        pictures = figure_files.save(diagrams.figure(panels, config), stem, config)
+        pictures = figure_files.save(diagrams.figure(panels, settings), stem, settings)
         table = stem.with_name(f"{stem.name}.csv")
         with whole_file(table) as temporary:
             diagrams.table_of(panels).to_csv(temporary, index=False)
-        yield label(config, "problem", name), diagrams.caption_of(panels), [*pictures, table]
+        yield label(settings, "problem", name), diagrams.caption_of(panels), [*pictures, table]
 
 
 def _files(experiment: Experiment) -> dict[str, Component]:

@@ -150,7 +150,7 @@ def _repair(out: Path) -> list[str]:
 
 def _of_papers() -> Iterator[str]:
     """What is wrong with paper.yaml and reported.csv, a sentence for each file."""
-    from harness.evaluate import papers, reproduction
+    from harness.evaluation import papers, reproduction
 
     for name in papers.described():
         for examined in (papers.examine, reproduction.examine):

@@ -115,25 +115,25 @@ def _experiment(name: str) -> None:
     from harness.configure.compose import compose
     from harness.plan import plan as planning
 
-    config = compose([f"experiment={name}"])
+    settings = compose([f"experiment={name}"])
     rows = [
-        ("title", config["title"] or ""),
-        ("problems", ", ".join(config["problem"] or {})),
-        ("estimators", ", ".join(config["estimator"] or {})),
-        ("n", _setting(config["n"])),
-        ("reps", _setting(config["reps"])),
-        ("notion", _setting(config["notion"])),
+        ("title", settings.title or ""),
+        ("problems", ", ".join(settings.problem)),
+        ("estimators", ", ".join(settings.estimator)),
+        ("n", _setting(settings.n)),
+        ("reps", _setting(settings.reps)),
+        ("notion", _setting(settings.notion)),
     ]
-    if config["paper"]:
-        rows.append(("paper", f"{config['paper']}, compared with {', '.join(config['compare'])} of its reported numbers"))
+    if settings.paper:
+        rows.append(("paper", f"{settings.paper}, compared with {', '.join(settings.compare or [])} of its reported numbers"))
     try:
-        plan = planning.plan(config)
+        plan = planning.plan(settings)
         runnable = len(plan.cells) - len(plan.skips)
         rows.append(("cells", f"{len(plan.cells):,}, of which {runnable:,} run here and {len(plan.skips):,} are skipped"))
     except BadInputError as error:  # a family without files
         plan = None
         rows.append(("cells", str(error)))
-    files = _files(config["problem"] or {})
+    files = _files(settings.problem)
     if files:
         rows.append(("files", "; ".join(files)))
     rows.append(("run", f"calharness experiment={name}"))

@@ -103,7 +103,7 @@ def _print(group: str, names: list[str]) -> None:
 def _papers(words: list[str]) -> int:
     """Print every paper with its items: all, or those whose texts or paper's id have all the words."""
     from harness.configure.compose import out_folder
-    from harness.evaluate import counted, papers
+    from harness.evaluation import counted, papers
 
     folder = out_folder(None)
     wanted = [word.lower() for word in words]
@@ -132,7 +132,7 @@ def _has(wanted: list[str], head: str, item: Any) -> bool:
 
 def _said_of(paper: Any, item: Any, found: Any, folder: Path) -> Iterator[str]:
     """What is printed of an item: what it shows, how it was run, what came out, what is missing, and its page."""
-    from harness.evaluate import counted, papers, reproduction
+    from harness.evaluation import counted, papers, reproduction
 
     yield item.about
     yield f"run: {item.how}"

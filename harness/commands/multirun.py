@@ -12,6 +12,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from hydra.experimental.callback import Callback
@@ -19,7 +20,7 @@ from hydra.experimental.callback import Callback
 from harness.commands.experiment import Experiment
 from harness.configure import sweeps
 from harness.configure.compose import compose, hydra_mistakes
-from harness.configure.settings import as_list
+from harness.configure.settings import Settings, as_list
 from harness.errors import BadInputError
 from harness.plan import pending
 
@@ -38,7 +39,7 @@ class Multirun:
         constant, swept = parsed(overrides, self.searches)
         self.constant, self.jobs = set(constant), math.prod(map(len, swept.values()))
         self.experiments = [] if self.searches else results(overrides)
-        self.tried: list[tuple[dict[str, Any], dict[str, Any]]] = []
+        self.tried: list[tuple[dict[str, Any], Settings]] = []
         self.finish = finish
         self.computed: set[str] = set()
         self.drawn: set[int] = set()
@@ -59,7 +60,7 @@ class Multirun:
         self.status = max(self.status, status)
         if self.searches:
             own = [text for text in overrides if text not in self.constant]
-            self.tried.append(({text.partition("=")[0].lstrip("+"): _value(text) for text in own}, experiment.config))
+            self.tried.append(({text.partition("=")[0].lstrip("+"): _value(text) for text in own}, experiment.settings))
         self.computed |= _of_shard(experiment)
         for position, result in enumerate(self.experiments):
             if position not in self.drawn and result.cells <= self.computed:
@@ -68,8 +69,8 @@ class Multirun:
     def draw_rest(self) -> None:
         """Draw what is not drawn yet."""
         if self.tried:
-            points = list({json.dumps(values, default=str): (values, config) for values, config in self.tried}.values())
-            self.experiments = [Experiment.of_config(points[0][1], points)]
+            points = list({json.dumps(values, default=str): (values, settings) for values, settings in self.tried}.values())
+            self.experiments = [Experiment.of_settings(points[0][1], points)]
         for position in range(len(self.experiments)):
             if position not in self.drawn:
                 self._draw(position)
@@ -133,14 +134,18 @@ def results(overrides: list[str]) -> list[Experiment]:
     found = []
     for experiment in experiments:
         chosen = [*constant, *([f"experiment={experiment}"] if experiment else [])]
-        bases = [{**compose([*chosen, *choice]), **grid} for choice in _choices(groups)]
-        config = {**bases[0], **{group: _merged(base.get(group) for base in bases) for group in ("problem", "estimator")}}
+        bases = [replace(compose([*chosen, *choice]), **grid) for choice in _choices(groups)]
+        settings = replace(
+            bases[0],
+            problem=_merged(base.problem for base in bases),
+            estimator=_merged(base.estimator for base in bases),
+        )
         if paths or len(bases) > 1:
-            every = [{**base, "sweep": {**sweeps.flatten(base["sweep"]), **paths}} for base in bases]
+            every = [replace(base, sweep={**sweeps.flatten(base.sweep), **paths}) for base in bases]
             points = [point for base in every for point in sweeps.points(base)]
-            found.append(Experiment.of_config(config, points))
+            found.append(Experiment.of_settings(settings, points))
         else:
-            found.append(Experiment.of_config(config))
+            found.append(Experiment.of_settings(settings))
     return found
 
 

@@ -7,11 +7,14 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.commands.base import Command, Overrides, short_path
 from harness.common.paths import CONF
 from harness.errors import BadInputError
+
+if TYPE_CHECKING:
+    from harness.configure.settings import Settings
 
 
 class RunCommand(Command):
@@ -51,32 +54,32 @@ def command(overrides: Overrides = None) -> int:
         return _through_hydra(words)
     from harness.configure.compose import compose
 
-    return run_config(compose(words))
+    return run_settings(compose(words))
 
 
-def run_config(config: dict[str, Any]) -> int:
+def run_settings(settings: Settings) -> int:
     """Run a composed configuration. Returns the exit status."""
-    if not config["profile"]:
-        return _run_whole(config)[1]
+    if not settings.profile:
+        return _run_whole(settings)[1]
     from harness.configure.compose import out_folder
     from harness.execute import profile
 
-    with profile.of_run(out_folder(config["out"])) as made:
-        experiment, status = _run_whole(config)
+    with profile.of_run(out_folder(settings.out)) as made:
+        experiment, status = _run_whole(settings)
     rows, stem = made.rows(), experiment.folder / f"{experiment.stem}_profile"
     table = profile.write(rows, Path(f"{stem}.csv"))
     print(f"\n{profile.text(rows)}\n  {'profile':<14}{short_path(table)}")
     return status
 
 
-def _run_whole(config: dict[str, Any]) -> tuple[Any, int]:
+def _run_whole(settings: Settings) -> tuple[Any, int]:
     """Plan, compute and draw. Returns the experiment and the exit status."""
     from harness.commands import file_diagrams
     from harness.commands.experiment import Experiment
     from harness.execute import profile
 
     with profile.stage("plan"):
-        experiment = Experiment.of_config(config)
+        experiment = Experiment.of_settings(settings)
     if experiment.is_variation:
         print(f"{experiment.sentence}; its results go to {short_path(experiment.folder)}")
     for line in file_diagrams.notes(experiment):
@@ -107,7 +110,7 @@ def _compute(experiment: Any, finish: bool, later: float = 0.0, name: str | None
     missing = experiment.missing(frame) - failed
     if missing > 0:
         print(f"  {missing:,} cells of other shards or runs are missing; `calharness report ...` draws once they are there")
-        if experiment.config["shards"] > 1:
+        if experiment.settings.shards > 1:
             return int(counts["failed"] > 0)
     with profile.stage("figures"):
         return max(status, summary.finish(experiment, frame, fresh=counts["todo"] > 0))
@@ -120,7 +123,7 @@ def _through_hydra(arguments: list[str]) -> int:
 
     from harness.commands import multirun, summary
     from harness.configure import compose as composing
-    from harness.configure import hydra_source, trust
+    from harness.configure import hydra_source
 
     arguments = composing.check_flags(arguments)
     hydra_source.register()
@@ -144,11 +147,11 @@ def _through_hydra(arguments: list[str]) -> int:
         from hydra.core.hydra_config import HydraConfig
 
         own = HydraConfig.get()
-        config = composing.check_known(composing.plain(cfg, own.runtime.choices.get("experiment")))
-        config = trust.checked(config, given.overrides)
+        composed = composing.plain(cfg, own.runtime.choices.get("experiment"))
+        settings = composing.settings_of(composed, given.overrides)
         if given.multirun:
-            return _job(config, list(own.overrides.task), own.job.num)
-        statuses.append(run_config(config))
+            return _job(settings, list(own.overrides.task), own.job.num)
+        statuses.append(run_settings(settings))
         return None
 
     sys.argv = [sys.argv[0], *composing.free_paths(arguments)]
@@ -162,7 +165,7 @@ def _through_hydra(arguments: list[str]) -> int:
         multirun.current = None
 
 
-def _job(config: dict[str, Any], overrides: list[str], number: int) -> float | None:
+def _job(settings: Settings, overrides: list[str], number: int) -> float | None:
     """Compute the cells of one job of a multirun; the process that was called draws. Returns what a
     sweeper that searches minimises."""
     from harness.commands import drawing, multirun
@@ -170,7 +173,7 @@ def _job(config: dict[str, Any], overrides: list[str], number: int) -> float | N
     from harness.execute import supervise
     from harness.execute.run import RunInterruptedError
 
-    experiment = Experiment.of_config(config)
+    experiment = Experiment.of_settings(settings)
     going = multirun.current
     name = going.name(number, overrides) if going else f"job {number + 1} ({', '.join(overrides)})"
     later = going.later(experiment) if going else 0.0

@@ -9,8 +9,8 @@ from harness.commands import drawing
 from harness.commands.base import short_path
 from harness.commands.experiment import Experiment
 from harness.common.tables import text_table
-from harness.configure.settings import FIGURE_FORMATS
-from harness.evaluate import missing, reproduction
+from harness.configure.figure import FORMATS
+from harness.evaluation import missing, reproduction
 from harness.pages import index, own_results
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def finish(experiment: Experiment, frame: pd.DataFrame, fresh: bool) -> int:
 
 def _finish_without_numbers(experiment: Experiment, frame: pd.DataFrame) -> int:
     """Print why there is no number. A paper's item that has no page yet gets one that says so."""
-    for line in missing.reasons(frame, experiment.shown_config()):
+    for line in missing.reasons(frame, experiment.shown_settings()):
         print(f"  {line}", file=sys.stderr)
     of_paper = experiment.paper and not experiment.is_variation
     has_page = of_paper and len(frame) and not drawing.has_picture(experiment)
@@ -105,7 +105,7 @@ def _print_table(experiment: Experiment, frame: pd.DataFrame) -> None:
             print(f"\n{wide.columns.name}\n{wide.rename_axis(columns=None).to_string()}\n")
         else:
             print(f"  {len(wide):,} rows and {len(wide.columns)} columns are too many to be shown here; table and page have them")
-    for line in missing.reasons(frame, experiment.shown_config(), of_table=not of_paper):
+    for line in missing.reasons(frame, experiment.shown_settings(), of_table=not of_paper):
         print(f"  {line}")
 
 
@@ -115,7 +115,7 @@ def _print_files(experiment: Experiment, frame: pd.DataFrame) -> None:
     files, verdicts, notes = drawing.render(experiment, frame)
     for note in notes:
         print(f"  note: {note}")
-    pictures = tuple(f".{kind}" for kind in FIGURE_FORMATS)
+    pictures = tuple(f".{kind}" for kind in FORMATS)
     rows = []
     for what, ends in (("figure", pictures), ("table", (".csv", ".parquet", ".tex")), ("page", (".html",))):
         same = [path for path in files if path.suffix in ends and path.stem == experiment.stem]

@@ -17,23 +17,23 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from harness.common.paths import CHECKOUT, CONF, PACKS
-from harness.configure import catalogue, messages, trust
-from harness.configure import record_sources as others
+from harness.configure import catalogue, messages, record_sources, trust
 from harness.configure.catalogue import defaults, setting_names
 from harness.configure.options import GROUPS, ids
+from harness.configure.settings import Settings
 from harness.errors import BadInputError, guess
 from harness.records import buckets
 
 
-def compose(overrides: list[str]) -> dict[str, Any]:
-    """The configuration that overrides in Hydra's grammar ask for, as plain dictionaries and lists; every key of it is known."""
+def compose(overrides: list[str]) -> Settings:
+    """Settings that overrides in Hydra's grammar ask for, checked."""
     if len(overrides) == 1 and re.fullmatch(r"experiment=\w+", overrides[0]):
         return copy.deepcopy(_of_experiment(overrides[0], _stamp()))
     return _composed(overrides)
 
 
 @functools.lru_cache(maxsize=64)
-def _of_experiment(override: str, stamp: int) -> dict[str, Any]:
+def _of_experiment(override: str, stamp: int) -> Settings:
     """An experiment as configured, which a run composes twice: to run it, and to compare with it. `stamp` is that of `_stamp`."""
     return _composed([override])
 
@@ -44,12 +44,19 @@ def _stamp() -> int:
     return hash(tuple((str(path), found.st_mtime_ns, found.st_size) for path in files for found in [path.stat()]))
 
 
-def _composed(overrides: list[str]) -> dict[str, Any]:
+def _composed(overrides: list[str]) -> Settings:
     check_overrides(overrides)
     composed = compose_unchecked(overrides)
     for text in overrides:
         _check_added(text, composed)
-    return trust.checked(check_known(composed), overrides)
+    return settings_of(composed, overrides)
+
+
+def settings_of(composed: dict[str, Any], overrides: list[str]) -> Settings:
+    """Check a composed configuration. `overrides` say whose code it may name."""
+    settings = Settings.from_dict(trust.checked(check_known(composed), overrides))
+    record_sources.check(settings)
+    return settings
 
 
 def compose_unchecked(overrides: list[str], typed: list[str] | None = None) -> dict[str, Any]:
@@ -204,25 +211,10 @@ def check_known(config: dict[str, Any]) -> dict[str, Any]:
             raise BadInputError(f"{name} is removed, but a run needs it; {remedy}.")
         if isinstance(default, dict):
             _check_mapping(name, config[name], default)
-    _check_kinds(config)
     for group in ("problem", "estimator"):
         for name, node in (config.get(group) or {}).items():
             _check_node(group, name, node, config[group])
     return config
-
-
-def _check_kinds(config: dict[str, Any]) -> None:
-    texts = {"title": config["title"], "figure.caption": config["figure"]["caption"]}
-    for name, value in texts.items():
-        if isinstance(value, (bool, dict, list)):
-            raise BadInputError(f"{name} is {value!r}; a text is needed, as \"{name}='Two words'\".")
-    for name in ("same_draws_as_paper", "refresh", "profile"):
-        if not isinstance(config[name], bool):
-            raise BadInputError(f"{name} is {config[name]!r}; allowed are true, false.")
-    compare = config["compare"]
-    if compare is not None and not (isinstance(compare, list) and all(isinstance(item, str) for item in compare)):
-        raise BadInputError(f"compare is {compare!r}; a list of items of reported.csv is needed, as compare=[fig1].")
-    others.check(config)
 
 
 def _check_mapping(name: str, found: Any, default: dict[str, Any]) -> None:

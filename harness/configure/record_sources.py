@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from harness.configure.catalogue import defaults
 from harness.configure.options import ids, option
+from harness.configure.rules import Role, names_of
+from harness.configure.settings import Settings
 from harness.errors import BadInputError, guess
 
-NEED_CELLS = ("n", "reps", "seed", "notion", "bootstrap")  # settings that bear on an experiment's own cells alone
 
-
-def experiments(config: dict[str, Any]) -> list[str]:
+def experiments(settings: Settings) -> list[str]:
     """Ids of the experiments whose records are used, with those that they name in turn, each once.
 
     Raises
@@ -19,7 +17,7 @@ def experiments(config: dict[str, Any]) -> list[str]:
     BadInputError
         If an id is unknown, or an experiment's records would be its own.
     """
-    return list(dict.fromkeys(_named(config["records_of"], [config["experiment"] or "this run"])))
+    return list(dict.fromkeys(_named(settings.records_of, [settings.experiment or "this run"])))
 
 
 def _named(names: list[str], chain: list[str]) -> list[str]:
@@ -38,30 +36,22 @@ def _named(names: list[str], chain: list[str]) -> list[str]:
     return found
 
 
-def without_cells(config: dict[str, Any]) -> bool:
+def without_cells(settings: Settings) -> bool:
     """Whether a run computes nothing of its own: it has no problem, and records of others."""
-    return not config.get("problem") and bool(config["records_of"] or config["records_from"])
+    return not settings.problem and bool(settings.records_of or settings.records_from)
 
 
-def check(config: dict[str, Any]) -> None:
-    """Raise BadInputError where `records_of` or `records_from` has a form that cannot be used, or goes with another setting."""
-    named, sources = config["records_of"], config["records_from"]
-    if not (isinstance(named, list) and all(isinstance(name, str) for name in named)):
-        raise BadInputError(f"records_of is {named!r}; a list of ids of experiments is needed, as records_of=[smoke].")
-    wanted = "{pack: NAME, reader: module.function} or {file: PATH, reader: module.function}"
-    if not isinstance(sources, list):
-        raise BadInputError(f"records_from is {sources!r}; a list is needed, of {wanted}.")
-    for one in sources:
-        texts = isinstance(one, dict) and all(isinstance(text, str) for text in one.values())
-        if not texts or set(one) not in ({"file", "reader"}, {"pack", "reader"}):
-            raise BadInputError(f"records_from has {one!r}; what is needed is {wanted}.")
-    if (named or sources) and config["sweep"]:
+def check(settings: Settings) -> None:
+    """Raise BadInputError where records of others go with an option that needs cells of the run's own."""
+    if (settings.records_of or settings.records_from) and settings.sweep:
         raise BadInputError("a sweep draws its own cells alone; leave out sweep, or records_of and records_from.")
-    idle = [name for name in NEED_CELLS if config[name] != defaults()[name]] if without_cells(config) else []
-    idle += ["estimator"] if without_cells(config) and config["estimator"] else []
-    if idle:
-        raise BadInputError(
-            f"{', '.join(idle)} would change nothing: the run has no problems of its own, and those of records_of are as "
-            "configured."
-        )
-    experiments(config)
+    if without_cells(settings):
+        of_cells = names_of(Settings, Role.CELLS)
+        idle = [name for name in of_cells if getattr(settings, name) != defaults()[name]]
+        idle += ["estimator"] if settings.estimator else []
+        if idle:
+            raise BadInputError(
+                f"{', '.join(idle)} would change nothing: the run has no problems of its own, "
+                "and those of records_of are as configured."
+            )
+    experiments(settings)

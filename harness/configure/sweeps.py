@@ -11,18 +11,18 @@ import copy
 import itertools
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from harness.configure import trust
-from harness.errors import BadInputError
+from harness.configure.rules import Role, names_of
+from harness.configure.settings import OPTIONS, Settings
+from harness.errors import BadInputError, guess
 from harness.records.schema import SUMMARY_COLUMNS
 
 GRID = ("n", "notion", "reps")  # lists as they are: their values make one larger run, and no parameter
-FIXED = (
-    "name", "paper", "item", "title", "compare", "same_draws_as_paper", "reasons", "labels", "figure", "estimand", "out", "jobs",
-    "engine", "address", "shard", "shards", "on_error", "cell_timeout", "max_memory", "refresh", "profile", "reliability",
-    "sweep", "experiment", "ranking", "hydra", "trust", "records_from", "records_of", "arena",
-)  # fmt: skip
+SWEPT = [name for name in names_of(Settings, Role.CELLS) if name not in GRID]
+FIXED = ("hydra", *(name for name in OPTIONS if name not in (*SWEPT, *GRID, "problem", "estimator")))
 LARGEST_SWEEP = 10_000
 
 
@@ -38,30 +38,26 @@ def flatten(tree: dict[str, Any], path: str = "") -> dict[str, list[Any]]:
     return found
 
 
-def points(config: dict[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """[({path: value}, configuration of the point)] of config["sweep"], the last path varying fastest."""
-    if not isinstance(config["sweep"], dict):
-        raise BadInputError(f"sweep is {config['sweep']!r}; lists of values by parameter are needed, sweep.seed=[0,1,2].")
-    paths = flatten(config["sweep"])
+def points(settings: Settings) -> list[tuple[dict[str, Any], Settings]]:
+    """[({path: value}, settings of the point)] of settings.sweep, the last path varying fastest."""
+    paths = flatten(settings.sweep)
     for path, values in paths.items():
-        _check(path, values, config)
-        trust.refuse(
-            trust.targets({path.rpartition(".")[2]: values}, f"sweep.{path.rpartition('.')[0]}"), config.get("trust", [])
-        )
+        _check(path, values, settings)
+        trust.refuse(trust.targets({path.rpartition(".")[2]: values}, f"sweep.{path.rpartition('.')[0]}"), settings.trust)
     size = 1
     for values in paths.values():
         size *= len(values)
     if size > LARGEST_SWEEP:
         raise BadInputError(f"the sweep has {size:,} points; at most {LARGEST_SWEEP:,} are allowed: give fewer values.")
-    base = {**config, "sweep": {}}
+    base = replace(settings, sweep={})
     return [
         (values, placed(base, values)) for values in (dict(zip(paths, point)) for point in itertools.product(*paths.values()))
     ]
 
 
-def _check(path: str, values: list[Any], config: dict[str, Any]) -> None:
+def _check(path: str, values: list[Any], settings: Settings) -> None:
     head, *rest = path.split(".")
-    if config["ranking"]:
+    if settings.ranking:
         raise BadInputError(f"sweep.{path} is given in a run that ranks models; a sweep is of a run without ranking.")
     if path == "estimand":
         given = ",".join(map(str, values))
@@ -75,16 +71,13 @@ def _check(path: str, values: list[Any], config: dict[str, Any]) -> None:
             raise BadInputError(
                 f"sweep.{path} names no parameter; sweep.{head}.ID.PARAMETER=[values] is needed, or {head}=[IDs]."
             )
-        if rest[0] not in (config.get(head) or {}):
-            chosen = ", ".join(config.get(head) or ()) or "none"
+        if rest[0] not in settings.chosen(head):
+            chosen = ", ".join(settings.chosen(head)) or "none"
             raise BadInputError(
                 f"sweep.{path} is of {rest[0]!r}, but the {head}s of this run are {chosen}; add it to {head}=[...]."
             )
-    elif rest or head not in config:
-        from harness.errors import guess
-
-        known = [key for key in config if key not in FIXED and key not in (*GRID, "problem", "estimator")]
-        raise BadInputError(f"there is no option {path!r} to sweep{guess(path, known)}; options are {', '.join(known)}.")
+    elif rest or head not in OPTIONS:
+        raise BadInputError(f"there is no option {path!r} to sweep{guess(path, SWEPT)}; options are {', '.join(SWEPT)}.")
     if not values:
         raise BadInputError(f"sweep.{path} is an empty list; give at least one value.")
     seen: set[str] = set()
@@ -100,9 +93,9 @@ def _same(value: Any) -> str:
     return json.dumps(float(value) if number else value, sort_keys=True, default=str)
 
 
-def placed(config: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-    """The configuration with values in place: {'estimator.binned15.bins': 10}."""
-    made = copy.deepcopy(config)
+def placed(settings: Settings, values: dict[str, Any]) -> Settings:
+    """The settings with values in place: {'estimator.binned15.bins': 10}."""
+    made = copy.deepcopy(settings.to_dict())
     for path, value in values.items():
         *folders, last = path.split(".")
         place = made
@@ -111,7 +104,7 @@ def placed(config: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
                 raise BadInputError(f"there is no setting {path!r} in this run: {folder!r} holds no parameters.")
             place = place[folder]
         place[last] = value
-    return made
+    return Settings.from_dict(made)
 
 
 def words(paths: Iterable[str]) -> dict[str, str]:

@@ -9,41 +9,47 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.common.seeds import digest
+from harness.common.writing import write_json
+from harness.configure import sweeps
+from harness.configure.compose import compose
+from harness.configure.figure import Labels
+from harness.configure.rules import Role, names_of
+from harness.configure.settings import Settings
 from harness.errors import BadInputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Config = dict[str, Any]
 Differences = dict[str, tuple[Any, Any]]  # path -> (value as configured, value here)
-# how and where a run is done, not what it is; `experiment` says which one, and is none of its settings
-OPERATIONAL = (
-    "experiment", "out", "jobs", "engine", "address", "shard", "shards", "on_error", "cell_timeout", "max_memory", "refresh",
-    "profile", "hydra", "trust",
-)  # fmt: skip
-# what can differ while every number is of what the paper has: more or other replications and sizes, and how it is drawn
-SAME_QUANTITIES = ("n", "reps", "seed", "name", "title", "figure", "reliability", "estimand")
+OPERATIONAL = names_of(Settings, Role.OPERATION)
+# These can differ while every number is of what the paper has: other replications and sizes, and
+# another drawing.
+SAME_QUANTITIES = ("n", "reps", "seed", *names_of(Settings, Role.DRAWING))
 
 
-def as_configured(config: Config) -> Config | None:
-    """The configuration of the run's experiment with nothing changed, None without an experiment."""
-    from harness.configure.compose import compose
+def as_configured(experiment: str | None, trusted: Sequence[str] = ()) -> Settings | None:
+    """Settings of an experiment with nothing changed; None without one. `trusted`: the modules whose code it may name."""
+    if not experiment:
+        return None
+    return compose([f"experiment={experiment}", *([f"trust=[{','.join(trusted)}]"] if trusted else [])])
 
-    name, trusted = config["experiment"], config.get("trust") or ()
-    return compose([f"experiment={name}", *([f"trust=[{','.join(trusted)}]"] if trusted else [])]) if name else None
 
-
-def differences(config: Config, reference: Config | None) -> Differences:
+def differences(settings: Settings, reference: Settings | None) -> Differences:
     """{path: (value in the reference, value here)}; a problem or estimator that only one of them has is one path."""
     if reference is None:
         return {}
-    mine, theirs = ({k: v for k, v in c.items() if k not in (*OPERATIONAL, "sweep")} for c in (config, reference))
+    mine, theirs = (_without(one, "sweep") for one in (settings, reference))
     return dict(_differing(theirs, mine, ""))
+
+
+def _without(settings: Settings, *names: str) -> dict[str, Any]:
+    """The options, but for these and the operational ones."""
+    return {name: value for name, value in settings.to_dict().items() if name not in (*OPERATIONAL, *names)}
 
 
 def _differing(before: Any, after: Any, path: str) -> Iterator[tuple[str, tuple[Any, Any]]]:
@@ -58,9 +64,9 @@ def _canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True, default=str)
 
 
-def identity(config: Config) -> str:
+def identity(settings: Settings) -> str:
     """Eight digits that identify what a run is, its name aside."""
-    return digest(_canonical({k: v for k, v in config.items() if k not in (*OPERATIONAL, "name", "sweep")}))[:8]
+    return digest(_canonical(_without(settings, "name", "sweep")))[:8]
 
 
 def changed_components(differs: Differences, group: str) -> set[str]:
@@ -85,26 +91,22 @@ def comparable(compared: pd.DataFrame, differs: Differences) -> pd.DataFrame:
     return compared[kept].reset_index(drop=True)
 
 
-def labels(config: Config, differs: Differences) -> Config:
+def labels(settings: Settings, differs: Differences) -> Labels:
     """The labels for a variation: a problem or estimator with changed parameters does not bear the paper's name for the unchanged
     one, but says what was changed: 'binned15_mass (bins=30)'."""
-    from harness.configure import sweeps
-
-    found = {group: dict((config["labels"] or {}).get(group) or {}) for group in ("problem", "estimator")}
+    found = {group: dict(settings.labels.of(group)) for group in ("problem", "estimator")}
     for group, texts in found.items():
         for name in changed_components(differs, group):
             head = f"{group}.{name}."
             new = {path: after for path, (_, after) in differs.items() if path.startswith(head)}
             if new and f"labels.{group}.{name}" not in differs:
                 texts[name] = sweeps.suffixed(name, new, sweeps.words(new))
-    return {**(config["labels"] or {}), **found}
+    return Labels(**found)
 
 
-def keep_other(folder: Path, stem: str, content: Config) -> Path | None:
+def keep_other(folder: Path, stem: str, content: dict[str, Any]) -> Path | None:
     """Before results are written to a named folder that holds those of another configuration: move it aside, to
     <folder>~<identity of what it holds>, and return that path. `content` is what <stem>.json is to say of the new ones."""
-    from harness.common.writing import write_json
-
     held = kept(folder, stem)
     moved = None
     if held is not None and held.get("identity") != content["identity"]:
@@ -137,10 +139,10 @@ def undisturbed(folder: Path, stem: str, identity: str) -> Iterator[None]:
         )
 
 
-def kept(folder: Path, stem: str) -> Config | None:
+def kept(folder: Path, stem: str) -> dict[str, Any] | None:
     """What <stem>.json says of the results in a folder, None without it."""
     try:
-        content: Config = json.loads((folder / f"{stem}.json").read_text())
+        content: dict[str, Any] = json.loads((folder / f"{stem}.json").read_text())
         return content
     except (OSError, ValueError):
         return None
@@ -158,22 +160,22 @@ def _head(path: str, before: Any, after: Any) -> str:
     return path.split(".")[0] if chosen else path
 
 
-def changes(config: Config, differs: Differences, most: int = 5) -> str:
+def changes(settings: Settings, differs: Differences, most: int = 5) -> str:
     """What a variation changes, as on the command line: 'n=[200], reps=2, problem=[beta_wavy]'; of many the first `most`."""
     texts: dict[str, str] = {}
     for path, (before, after) in differs.items():
         head = _head(path, before, after)
-        value = list(config[head]) if head in ("problem", "estimator") else after
+        value = list(settings.chosen(head)) if head in ("problem", "estimator") else after
         text = value if isinstance(value, str) else _canonical(value).replace('"', "")
         texts.setdefault(head, f"{head}={brief(text, 40)}")
     shown = list(texts.values())
     return ", ".join(shown[:most]) + (f" and {len(shown) - most} more" if len(shown) > most else "")
 
 
-def sentence(config: Config, differs: Differences) -> str:
+def sentence(settings: Settings, differs: Differences) -> str:
     """'a variation of berta2026_fig1 (n, reps, seed)', or what the run is without an experiment."""
-    if not config["experiment"]:
+    if not settings.experiment:
         return "a run of its own"
     heads = list(dict.fromkeys(_head(path, *pair) for path, pair in differs.items() if path != "name"))
     shown = ", ".join(heads[:4]) + (f" and {len(heads) - 4} more" if len(heads) > 4 else "")
-    return f"a variation of {config['experiment']} ({shown or 'name'})"
+    return f"a variation of {settings.experiment} ({shown or 'name'})"

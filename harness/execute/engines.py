@@ -9,26 +9,23 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import signal
 import socket
 import threading
 import time
 import uuid
 from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from harness.common.escaping import message_of
+from harness.configure.addresses import host_and_port
+from harness.configure.settings import Settings
 from harness.errors import BadInputError
 from harness.execute import supervise
 
-NAMES = ("serial", "loky", "dask", "ray")
 PACKAGES = {"dask": "distributed", "ray": "ray"}
-ADDRESSES = {
-    "dask": "HOST:PORT, tcp://HOST:PORT or tls://HOST:PORT of a scheduler",
-    "ray": "auto, HOST:PORT or ray://HOST:PORT of a head",
-}
 ANSWERS_WITHIN = 10.0  # seconds for whoever is at an address
 SEEN_WITHIN = 60.0  # seconds until another host sees what was just written: file systems of a network remember what was not there
 MANAGER = "ExecutorManagerThread"  # of loky
@@ -43,32 +40,13 @@ Task = tuple[int, bytes, int, str | None]
 Answer = tuple[int, list[supervise.Broke]]  # number of a chunk, and those of its cells that ended their process
 
 
-def check(config: dict[str, Any]) -> None:
-    """Raises BadInputError where the engine or its address is none, or its package is absent."""
-    engine, address = config["engine"], config["address"]
-    if engine not in NAMES:
-        raise BadInputError(f"engine is {engine!r}; allowed are {', '.join(NAMES)}.")
-    if address is None:
-        return
-    if engine not in ADDRESSES:
-        raise BadInputError(f"address is {address!r}, but engine={engine} has none; engine=dask and engine=ray join a cluster.")
-    if not (engine == "ray" and address == "auto") and not _host_and_port(engine, address):
-        raise BadInputError(f"address is {address!r}; with engine={engine} it is {ADDRESSES[engine]}, or null for this machine.")
-
-
-def _host_and_port(engine: str, address: Any) -> tuple[str, int] | None:
-    schemes = {"dask": "tcp|tls", "ray": "ray"}[engine]
-    found = re.fullmatch(rf"(?:(?:{schemes})://)?(\[[0-9a-fA-F:]+\]|[\w.-]+):(\d{{1,5}})", str(address))
-    return (found[1].strip("[]"), int(found[2])) if found and 0 < int(found[2]) < 65536 else None
-
-
-def worker_count(config: dict[str, Any]) -> int:
+def worker_count(settings: Settings) -> int:
     """Worker processes of a run."""
     import joblib
 
-    if config["engine"] == "serial":
+    if settings.engine == "serial":
         return 1
-    return int(joblib.cpu_count() if config["jobs"] < 0 else config["jobs"])
+    return int(joblib.cpu_count() if settings.jobs < 0 else settings.jobs)
 
 
 def is_death(error: BaseException) -> bool:
@@ -77,38 +55,38 @@ def is_death(error: BaseException) -> bool:
 
 
 @contextlib.contextmanager
-def connected(config: dict[str, Any], workers: int) -> Iterator[dict[str, Any]]:
+def connected(settings: Settings, workers: int) -> Iterator[Settings]:
     """Join the cluster that the configuration asks for, or start one of so many workers on this machine; it ends with the block.
 
     Yields
     ------
-    dict
-        The configuration; with an address and jobs=-1, `jobs` is the number of processors of the cluster.
+    Settings
+        Those of the run; with an address and jobs=-1, `jobs` is the number of processors of the cluster.
 
     Raises
     ------
     BadInputError
         If the engine's package is absent, nobody answers at the address.
     """
-    if config["engine"] not in PACKAGES:
-        yield config
+    if settings.engine not in PACKAGES:
+        yield settings
         return
-    package = _optional(config["engine"])
-    if config["address"]:
-        _answers(config)
-    with _dask(package, config, workers) if config["engine"] == "dask" else _ray(package, config, workers) as processors:
-        joined = config["address"] and config["jobs"] < 0
-        yield {**config, "jobs": processors} if joined else config
+    package = _optional(settings.engine)
+    if settings.address:
+        _answers(settings)
+    with _dask(package, settings, workers) if settings.engine == "dask" else _ray(package, settings, workers) as processors:
+        joined = settings.address and settings.jobs < 0
+        yield replace(settings, jobs=processors) if joined else settings
 
 
 @contextlib.contextmanager
 def answers(
-    config: dict[str, Any], workers: int, tasks: Iterable[Task], limits: supervise.Limits, seen: Path | None
+    settings: Settings, workers: int, tasks: Iterable[Task], limits: supervise.Limits, seen: Path | None
 ) -> Iterator[Iterable[Answer]]:
     """The answers to tasks, which are taken as workers become free, in the order in which they are done; within `connected`. All
     workers must see the file `seen`, if one is given."""
-    engine = config["engine"]
-    most = workers if config["address"] else 2 * workers  # a cluster that others use, too, is given no more than jobs= says
+    engine = settings.engine
+    most = workers if settings.address else 2 * workers  # a cluster that others use, too, is given no more than jobs= says
     common = limits, supervise.Driver.here(), None if engine == "loky" else seen, f"calharness-{uuid.uuid4().hex}"
     if engine == "loky":
         with _of_loky(workers, tasks, common) as found:
@@ -201,15 +179,15 @@ def _workers_ignore_interrupts() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _dask(distributed: Any, config: dict[str, Any], workers: int) -> Iterator[int]:
+def _dask(distributed: Any, settings: Settings, workers: int) -> Iterator[int]:
     """Hold a client, which is the default one from then on; yields the number of the cluster's threads."""
     import logging
 
-    if config["address"]:
+    if settings.address:
         try:
-            client = distributed.Client(config["address"], timeout=ANSWERS_WITHIN)
+            client = distributed.Client(settings.address, timeout=ANSWERS_WITHIN)
         except (OSError, TimeoutError, ValueError) as error:
-            raise _silent(config, error) from None
+            raise _silent(settings, error) from None
     else:
         with _workers_ignore_interrupts():
             # no limit of memory here: the guarded process has its own, and the worker itself stays small
@@ -221,7 +199,7 @@ def _dask(distributed: Any, config: dict[str, Any], workers: int) -> Iterator[in
             client.wait_for_workers(1, timeout=ANSWERS_WITHIN)
         except TimeoutError:
             raise BadInputError(
-                f"address is {config['address']!r}, a scheduler without a worker; start one (dask worker)."
+                f"address is {settings.address!r}, a scheduler without a worker; start one (dask worker)."
             ) from None
         yield sum(client.nthreads().values())
 
@@ -266,21 +244,21 @@ def _is_stopped_on_dask(run: str) -> bool:
 
 
 @contextlib.contextmanager
-def _ray(ray: Any, config: dict[str, Any], workers: int) -> Iterator[int]:
+def _ray(ray: Any, settings: Settings, workers: int) -> Iterator[int]:
     """Hold a connection to a Ray cluster, one that is there already where this process has one; yields its processors."""
     if ray.is_initialized():
         yield int(ray.cluster_resources().get("CPU", workers))
         return
     in_main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGTERM)
-    local = {} if config["address"] else {"num_cpus": workers, "include_dashboard": False, "object_store_memory": 10**8}
+    local = {} if settings.address else {"num_cpus": workers, "include_dashboard": False, "object_store_memory": 10**8}
     try:
         try:
-            ray.init(config["address"] or "local", log_to_driver=False, logging_level="ERROR", **local)
+            ray.init(settings.address or "local", log_to_driver=False, logging_level="ERROR", **local)
         except Exception as error:
-            if not config["address"]:
+            if not settings.address:
                 raise
-            raise _silent(config, error) from None
+            raise _silent(settings, error) from None
         finally:
             if in_main and before is not None:  # Ray's would end this process with another status
                 signal.signal(signal.SIGTERM, before)
@@ -365,17 +343,17 @@ def _optional(engine: str) -> Any:
         raise BadInputError(f"engine={engine} needs the package {PACKAGES[engine]}; install calharness[{engine}].") from error
 
 
-def _answers(config: dict[str, Any]) -> None:
+def _answers(settings: Settings) -> None:
     """Raise BadInputError where nobody is at the address."""
-    where = _host_and_port(config["engine"], config["address"])
+    where = host_and_port(settings.engine, settings.address)
     if where is None:  # Ray's auto
         return
     try:
         socket.create_connection(where, ANSWERS_WITHIN).close()
     except OSError as error:
-        raise _silent(config, error) from None
+        raise _silent(settings, error) from None
 
 
-def _silent(config: dict[str, Any], error: Exception) -> BadInputError:
+def _silent(settings: Settings, error: Exception) -> BadInputError:
     why = next(iter(message_of(error).strip().splitlines()), type(error).__name__)
-    return BadInputError(f"address is {config['address']!r}, where no {config['engine']} cluster answers ({why}).")
+    return BadInputError(f"address is {settings.address!r}, where no {settings.engine} cluster answers ({why}).")

@@ -16,6 +16,7 @@ from harness.common import user_code
 from harness.common.escaping import message_of
 from harness.common.progress import Progress
 from harness.configure.compose import out_folder
+from harness.configure.settings import Settings
 from harness.execute import engines, profile, supervise
 from harness.execute.chunk import CellFailedError, common_columns, run_chunk
 from harness.execute.engines import worker_count
@@ -44,23 +45,23 @@ def execute(plan: Plan, quiet: bool = False, later: float = 0.0, broke: Broken |
     """Compute the cells of the plan that no record holds. Returns counts {cells, done, skipped, todo, failed} and, where cells
     failed, the `reason` of the first. `later` are the expected seconds of what runs after this, for the estimate of the time
     left. `broke` is called with a cell that ended its process, which else is recorded as failed, and may raise."""
-    config = plan.config
-    out = out_folder(config["out"])
+    settings = plan.settings
+    out = out_folder(settings.out)
     work = pending(plan, out)
     counts = work.counts
     if not counts["todo"] and not counts["new_skips"]:
         return {**counts, "failed": 0}
     started = time.monotonic()
-    run_id = provenance.start(out, config, counts)
+    run_id = provenance.start(out, settings, counts)
     state = "failed"
     try:
         record_skips(work, out, run_id)
         if counts["todo"]:
-            with engines.connected(config, min(worker_count(config), counts["todo"])) as joined:
-                _compute_all(replace(work, plan=replace(plan, config=joined)), out, run_id, quiet, later, broke)
+            with engines.connected(settings, min(worker_count(settings), counts["todo"])) as joined:
+                _compute_all(replace(work, plan=replace(plan, settings=joined)), out, run_id, quiet, later, broke)
             buckets.fetch(out)
             compaction.keep_few(out)
-        failed = recorded.failed(out, run_id, alone=config["refresh"])
+        failed = recorded.failed(out, run_id, alone=settings.refresh)
         state = "finished"
         return {**counts, "failed": failed, **({"reason": schema.first_failure(out, run_id)} if failed else {})}
     except KeyboardInterrupt as stop:
@@ -75,7 +76,7 @@ def _compute_all(work: Work, out: Path, run_id: str, quiet: bool, later: float, 
     """Compute the cells that are to do. A worker that is killed takes the engine's pool with it: a new one does the rest, as long
     as something is finished in between. Raises WorkerDiedError where nothing is."""
     plan = work.plan
-    costs, workers = Costs(plan, out), worker_count(plan.config)
+    costs, workers = Costs(plan, out), worker_count(plan.settings)
     while work.counts["todo"]:
         try:
             progress = _Progress(work, costs, workers, quiet, later)
@@ -110,7 +111,7 @@ def _states(plan: Plan, out: Path, run_id: str) -> recorded.States:
     """The states of the recorded cells. Of a refresh only what this run itself recorded counts, as all its cells were recorded
     before."""
     buckets.fetch(out)
-    return recorded.states(out, run_id if plan.config["refresh"] else None)
+    return recorded.states(out, run_id if plan.settings.refresh else None)
 
 
 def record_skips(work: Work, out: Path, run_id: str) -> None:
@@ -136,10 +137,10 @@ def _compute(
 
     This process computes our cells only if it has imported nobody else's code, as planning does.
     """
-    config = plan.config
+    settings = plan.settings
     task = {
-        "out": buckets.named(out), "run_id": run_id, "on_error": config["on_error"], "path": list(sys.path),
-        "after": schema.latest(out) if config["refresh"] else 0.0, "profile": profile.folder(), "surroundings": None,
+        "out": buckets.named(out), "run_id": run_id, "on_error": settings.on_error, "path": list(sys.path),
+        "after": schema.latest(out) if settings.refresh else 0.0, "profile": profile.folder(), "surroundings": None,
     }  # fmt: skip
     components = {
         "problem": {k: (v.id, v.config, v.key) for k, v in plan.problems.items()},
@@ -154,10 +155,10 @@ def _compute(
         return {**task, "components": used, "cells": chunk, "foreign": plan.owner(chunk[0]) is not None}
 
     failed = 0
-    limits = limits_of(config)
-    first = list(islice(chunks, worker_count(config)))
+    limits = limits_of(settings)
+    first = list(islice(chunks, worker_count(settings)))
     workers, chunks = len(first), chain(first, chunks)
-    if config["engine"] == "serial" or workers <= 1 and not is_limited(config) and not config["address"]:
+    if settings.engine == "serial" or workers <= 1 and not is_limited(settings) and not settings.address:
         for done, chunk in enumerate(chunks, 1):
             if plan.is_typed(chunk[0]) or not user_code.have_run():
                 failed += run_chunk(call(chunk))
@@ -176,7 +177,7 @@ def _compute(
     tasks = ((at, pickle.dumps(call(chunk)), len(chunk), plan.owner(chunk[0])) for at, chunk in _noted(chunks, sent))
     seen = None if buckets.store_of(out) else provenance.path_of(out, run_id)
     try:
-        with engines.answers(config, workers, tasks, limits, seen) as results:
+        with engines.answers(settings, workers, tasks, limits, seen) as results:
             for done, (at, broken) in enumerate(results, 1):
                 failed += len(broken)
                 _record_broken(plan, sent[at], broken, out, run_id, broke)
@@ -199,15 +200,15 @@ def _in_a_child(payload: bytes, cells: int, owner: str | None, limits: supervise
     return supervise.compute(payload, cells, owner, limits, supervise.Driver.here())
 
 
-def limits_of(config: dict[str, Any]) -> supervise.Limits:
+def limits_of(settings: Settings) -> supervise.Limits:
     """What a cell may take, as the configuration says."""
-    megabytes = config["max_memory"] or MEMORY_SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**20
-    return supervise.Limits(float(config["cell_timeout"] or CELL_TIMEOUT), float(megabytes))
+    megabytes = settings.max_memory or MEMORY_SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**20
+    return supervise.Limits(float(settings.cell_timeout or CELL_TIMEOUT), float(megabytes))
 
 
-def is_limited(config: dict[str, Any]) -> bool:
+def is_limited(settings: Settings) -> bool:
     """Whether limits were asked for, which need a process beside this one."""
-    return config["cell_timeout"] is not None or config["max_memory"] is not None
+    return settings.cell_timeout is not None or settings.max_memory is not None
 
 
 def _record_broken(
@@ -223,7 +224,7 @@ def _record_broken(
         remedy = f"; {one.limit} allows more" if one.limit else ""
         part.add(common, [{"status": "failed", "reason": f"the estimator {one.reason}{remedy}"}])
     part.write()
-    if broken and plan.config["on_error"] == "raise":
+    if broken and plan.settings.on_error == "raise":
         cell = chunk[broken[0].position]
         raise CellFailedError(f"{cell.estimator} on {cell.problem}, n = {cell.n}, rep {cell.rep} {broken[0].reason}")
 

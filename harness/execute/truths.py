@@ -11,6 +11,7 @@ from typing import Any
 
 from harness.common.escaping import escape
 from harness.common.user_code import have_run
+from harness.configure.settings import Settings
 from harness.errors import BadInputError
 from harness.execute import supervise
 from harness.plan.components import Component, configured
@@ -52,7 +53,7 @@ def _store_in_a_child(out: Path, owner: str | None, group: list[tuple[Component,
 
     given = [(problem.id, problem.config, asked) for problem, asked in group]
     task = {"truths": given, "out": str(out), "path": list(sys.path), "surroundings": supervise.surroundings()}
-    limits = limits_of({"max_memory": None, "cell_timeout": None})
+    limits = limits_of(Settings.from_dict({}))
     broken = supervise.compute(pickle.dumps(task), 1, owner, limits, supervise.Driver.here())
     if broken:
         ids = ", ".join(problem.id for problem, _ in group)

@@ -50,7 +50,7 @@ def execute(
     BadInputError
         If a cell takes longer than the limit, or its process dies: with estimator, problem, n and rep.
     """
-    plan = replace(plan, config={**plan.config, "out": str(out), "engine": "loky", "cell_timeout": limit})
+    plan = replace(plan, settings=replace(plan.settings, out=str(out), engine="loky", cell_timeout=limit))
     pending = work.pending(plan, out)
     counts = pending.counts
     begin = first([cell for group in pending.samples() for cell in group])
@@ -61,8 +61,8 @@ def execute(
         raise BadInputError(f"{which} {how.reason}{remedy}.")
 
     if begin:
-        one = {**plan.config, "jobs": 1}
-        run.execute(replace(plan, cells=begin, config=one), quiet=True, broke=broke)
+        one = replace(plan.settings, jobs=1)
+        run.execute(replace(plan, cells=begin, settings=one), quiet=True, broke=broke)
     judge()
     run.execute(plan, broke=broke)
     return counts

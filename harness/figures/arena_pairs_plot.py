@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.evaluate import arena_pairs
+from harness.evaluation import arena_pairs
 from harness.figures.arena_plot import NOTIONS, short
 from harness.figures.style import WIDTH, nothing, pyplot
 

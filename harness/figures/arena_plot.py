@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from harness.evaluate import arena
+from harness.evaluation import arena
 from harness.figures.style import COLOURS, WIDTH, nothing, pale, pyplot
 from harness.math.estimands import OF_OUTCOMES
 

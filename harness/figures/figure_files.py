@@ -33,8 +33,8 @@ def _say_less() -> None:
         logging.getLogger(name).setLevel(logging.ERROR)
 
 
-def save(figure, stem: Path, config=None) -> list[Path]:
-    """<stem>.png and .svg and the other formats of config["figure"] (pdf where there is no config), in its size, dpi and font;
+def save(figure, stem: Path, settings=None) -> list[Path]:
+    """<stem>.png and .svg and the other formats of settings.figure (pdf where there is no settings), in its size, dpi and font;
     the same bytes in every run."""
     import warnings
 
@@ -42,10 +42,10 @@ def save(figure, stem: Path, config=None) -> list[Path]:
     from matplotlib.text import Text
 
     _say_less()
-    asked = figure_settings(config)
-    formats = asked.get("format") or ["pdf"]
+    asked = figure_settings(settings)
+    formats = asked.format or ["pdf"]
     formats = ["png", *[f for f in ([formats] if isinstance(formats, str) else formats) if f not in ALWAYS_WRITTEN], "svg"]
-    scale = font_scale(config)
+    scale = font_scale(settings)
     os.environ.setdefault("SOURCE_DATE_EPOCH", "0")  # EPS has its date from there
     metadata = {"png": {"Software": None}, "pdf": {"CreationDate": None, "Creator": None, "Producer": None}}
     metadata |= {
@@ -64,13 +64,13 @@ def save(figure, stem: Path, config=None) -> list[Path]:
         if scale != 1.0:
             for text in figure.findobj(Text):
                 text.set_fontsize(text.get_fontsize() * scale)
-        if asked.get("size"):
-            figure.set_size_inches(asked["size"])
+        if asked.size:
+            figure.set_size_inches(asked.size)
         figure.draw_without_rendering()  # lays out once; each format would do it again
         too_small = [w for w in caught if "constrained_layout not applied" in str(w.message)]
-        if asked.get("size") and too_small:
+        if asked.size and too_small:
             plt.close(figure)
-            width, height = asked["size"]
+            width, height = asked.size
             raise BadInputError(
                 f"figure.size is {width:g} x {height:g} inches, in which the panels, their texts and the legend have no room; "
                 f"give more, a smaller figure.font (4 to 30 points), fewer figure.estimators, or null for what is needed."
@@ -79,7 +79,7 @@ def save(figure, stem: Path, config=None) -> list[Path]:
 
         def drawn(kind) -> bytes:
             held = io.BytesIO()  # of a path EPS would keep the name; a full disk in the middle of a PDF confuses matplotlib
-            figure.savefig(held, format=kind, dpi=asked.get("dpi") or 200, metadata=metadata.get(kind))
+            figure.savefig(held, format=kind, dpi=asked.dpi or 200, metadata=metadata.get(kind))
             return held.getvalue()
 
         contents = {kind: drawn(kind) for kind in dict.fromkeys(formats)}

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.evaluate import rates
-from harness.evaluate.evaluation import ROUNDING
-from harness.evaluate.selection import figure_estimands, label
+from harness.configure.settings import Settings
+from harness.evaluation import rates
+from harness.evaluation.selection import figure_estimands, label
+from harness.evaluation.summary import ROUNDING
 from harness.figures import panels
 from harness.figures.style import COLOURS, ESTIMAND_NAMES, MARKERS, WIDTH, nothing, pale, series_style
 from harness.math import estimands
@@ -124,7 +125,7 @@ def _cells(records, fine, notion, n, estimand, estimator):
     return records[of_it & records["problem"].isin(judged)].drop_duplicates("key")
 
 
-def coverage_width(records: pd.DataFrame, families: Families, config: Mapping[str, Any]):
+def coverage_width(records: pd.DataFrame, families: Families, settings: Settings):
     """Coverage against width, a panel per notion, estimand (rows) and n (columns).
 
     A method is one colour and marker with its number in the legend: the large mark is its coverage over all samples with the
@@ -136,20 +137,20 @@ def coverage_width(records: pd.DataFrame, families: Families, config: Mapping[st
     ----------
     records, families
         As for `coverage_table`.
-    config : mapping
+    settings : Settings
         Of the run: labels, and which estimands are drawn.
 
     Returns
     -------
     Figure
     """
-    shown = set(figure_estimands(records, config))
+    shown = set(figure_estimands(records, settings))
     fine = intervals(records[records["estimand"].isin(shown) | ~has_number(records)], families)
     if not len(fine):
         return nothing("no estimate with an interval and a known truth")
     table = coverage_table(records[records["estimand"].isin(shown) | ~has_number(records)], families)
     rows = list(table[["notion", "estimand"]].drop_duplicates().itertuples(index=False, name=None))
-    sizes, methods = sorted(table["n"].unique()), _ordered(table["estimator"], config)
+    sizes, methods = sorted(table["n"].unique()), _ordered(table["estimator"], settings)
     height = max(0.5 + 2.25 * len(rows), 0.6 + 0.145 * len(methods))
     figure, axes = panels.grid(len(rows), len(sizes), height, sharex="row", sharey=True, figsize=(WIDTH + 1.3, height))
     for (notion, estimand), of_row in zip(rows, axes):
@@ -162,7 +163,7 @@ def coverage_width(records: pd.DataFrame, families: Families, config: Mapping[st
         of_row[0].set_ylabel("coverage of the truth")
         for ax in of_row:
             ax.set_xlabel(f"relative width ({ESTIMAND_NAMES.get(estimand, estimand)})")
-    _method_legend(figure, table, methods, config)
+    _method_legend(figure, table, methods, settings)
     level = table["level"].iloc[0]
     figure.set_label(
         "Coverage of the truth against mean width over max(truth, floor), the floor 0.1 / sqrt(n), of squared errors 0.1 / n. "
@@ -173,10 +174,10 @@ def coverage_width(records: pd.DataFrame, families: Families, config: Mapping[st
     return figure
 
 
-def _ordered(found, config):
+def _ordered(found, settings):
     """Ids of estimators: as configured, then the others."""
     have = list(dict.fromkeys(found))
-    wanted = [name for name in (config.get("estimator") or ()) if name in have]
+    wanted = [name for name in (settings.estimator) if name in have]
     return [*wanted, *(name for name in have if name not in wanted)]
 
 
@@ -221,14 +222,14 @@ def _unstretched(at):
     return 1.03 - np.exp(-np.asarray(at, float))
 
 
-def _method_legend(figure, table, methods, config):
+def _method_legend(figure, table, methods, settings):
     from matplotlib.lines import Line2D
 
     both = set(table.loc[table["sides"].eq("both"), "estimator"])
     handles = []
     for i, name in enumerate(methods):
         style = series_style(i) | {"linestyle": "none"} | ({} if name in both else {"markerfacecolor": "white"})
-        handles.append(Line2D([], [], markersize=5, label=f"{i + 1}  {label(config, 'estimator', name)}", **style))
+        handles.append(Line2D([], [], markersize=5, label=f"{i + 1}  {label(settings, 'estimator', name)}", **style))
     handles.append(Line2D([], [], color="0.6", linestyle="none", marker="o", markersize=2.2, label="small: a family"))
     most = table.groupby(SETTING)["problems"].transform("max")
     if (table["problems"] < most).any():
@@ -301,7 +302,7 @@ def _share(name, part):
     return {name: mean, f"{name}_low": low, f"{name}_high": high, f"{name}_samples": len(part)}
 
 
-def power(records: pd.DataFrame, families: Families, config: Mapping[str, Any]):
+def power(records: pd.DataFrame, families: Families, settings: Settings):
     """Shares of p-values of at most 0.05, a panel per notion (rows) and n (columns), a line per test.
 
     The open diamond is the share on calibrated problems, the size, that belongs on the dashed line; the large dot that on
@@ -311,7 +312,7 @@ def power(records: pd.DataFrame, families: Families, config: Mapping[str, Any]):
     ----------
     records, families
         As for `power_table`.
-    config : mapping
+    settings : Settings
         Of the run: labels.
 
     Returns
@@ -322,7 +323,7 @@ def power(records: pd.DataFrame, families: Families, config: Mapping[str, Any]):
     if not len(table):
         return nothing("no p-value")
     notions, sizes = list(dict.fromkeys(table["notion"])), sorted(table["n"].unique())
-    methods = _ordered(table["estimator"], config)
+    methods = _ordered(table["estimator"], settings)
     of_families = list(table.columns[table.columns.get_loc("without") + 1 :])
     figure, axes = panels.grid(
         len(notions), len(sizes), 0.9 + (0.45 + 0.2 * len(methods)) * len(notions), sharex=True, sharey=True
@@ -349,7 +350,7 @@ def power(records: pd.DataFrame, families: Families, config: Mapping[str, Any]):
                         ax.errorbar(r[what], at + shift, xerr=ends, linestyle="none", elinewidth=0.7, label=text, **look)
             ax.set_title(f"{notion.replace('_', '-')}, $n$ = {n:,}")
             ax.set_xlim(-0.02, 1.02)
-            panels.name_rows(ax, [label(config, "estimator", name) for name in methods])
+            panels.name_rows(ax, [label(settings, "estimator", name) for name in methods])
     for ax in axes[-1]:
         ax.set_xlabel("share of p-values $\\leq$ 0.05")
     first = ["calibrated: size", "0.05, with three standard errors", "miscalibrated: power"]

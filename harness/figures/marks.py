@@ -20,7 +20,7 @@ KIND_NAMES = {
 BOUNDS_OF_ESTIMATES = "bounds of an estimate"
 
 
-def marks(ax, kind, at, table, i, config, upright, name=None):
+def marks(ax, kind, at, table, i, settings, upright, name=None):
     """Draw estimates of one kind by series i. at: where on the other axis; upright: values are on the vertical axis."""
     if not len(table):
         return
@@ -49,7 +49,7 @@ def marks(ax, kind, at, table, i, config, upright, name=None):
             ax.plot(at, end, color=pale(colour, 0.6), linestyle=line, linewidth=0.6, zorder=1.5)
     elif kind == "point":
         bars(table["mean"], table["se"], marker=style["marker"], linestyle=line, capsize=1.5 if upright else 2)
-        own = has_bounds(table, config)
+        own = has_bounds(table, settings)
         ends = low.fillna(table["mean"])[own], high.fillna(table["mean"])[own]
         strokes(np.asarray(at)[own.to_numpy()], *ends, color=pale(colour, 0.35), linewidth=2.5 if upright else 3.5, zorder=1)
     else:
@@ -68,14 +68,14 @@ def arrow(kind, upright):
     return Curve(ends if upright else ends[:, ::-1], [1, 2, 1, 2, 1, 2, 2])
 
 
-def has_bounds(table, config):
+def has_bounds(table, settings):
     """Which points have bounds to draw: a lower bound of 0 says nothing. A paper's figure has no such bars."""
-    return table["kind"].eq("point") & (table["low"].gt(0) | table["high"].notna()) & (not config.get("item"))
+    return table["kind"].eq("point") & (table["low"].gt(0) | table["high"].notna()) & (not settings.item)
 
 
-def spacing(table, series, sizes, config):
+def spacing(table, series, sizes, settings):
     """Factor between the n at which neighbouring series are drawn: more than 1 where bars would hide each other."""
-    if not (table["kind"].eq("interval") | has_bounds(table, config)).any() or len(series) < 2:
+    if not (table["kind"].eq("interval") | has_bounds(table, settings)).any() or len(series) < 2:
         return 1.0
     nearest = min((b / a for a, b in zip(sizes, sizes[1:])), default=2.0)
     return min(1.04, nearest ** (0.3 / len(series)))
@@ -106,7 +106,7 @@ def sample_ticks(ax, sizes):
         ax.set_xticks(shown, [f"{n:,}" for n in shown])
 
 
-def legend(figure, axes, order, config=None, table=None, upright=True, ends_of_points=True):
+def legend(figure, axes, order, settings=None, table=None, upright=True, ends_of_points=True):
     """One legend above all panels: the true value, the estimators in their order, and the marks of `table` if there are others
     than points; in as many columns as fit, in smaller letters if a given size leaves no room else."""
     entries = {}
@@ -114,13 +114,13 @@ def legend(figure, axes, order, config=None, table=None, upright=True, ends_of_p
         for handle, text in zip(*ax.get_legend_handles_labels()):
             entries.setdefault(text, handle)
     texts = sorted(entries, key=lambda text: order.index(text) if text in order else -1)
-    marks = {} if table is None else kind_handles(table, upright, ends_of_points and has_bounds(table, config).any())
+    marks = {} if table is None else kind_handles(table, upright, ends_of_points and has_bounds(table, settings).any())
     handles, texts = [*(entries[text] for text in texts), *marks.values()], [*texts, *marks]
     if not texts:
         return
     from matplotlib.legend_handler import HandlerLine2D
 
-    asked, scale = figure_settings(config).get("size"), font_scale(config)
+    asked, scale = figure_settings(settings).size, font_scale(settings)
     with_caps = (
         {marks[KIND_NAMES["interval"]]: HandlerLine2D(marker_pad=0, numpoints=2)} if KIND_NAMES["interval"] in marks else {}
     )
@@ -161,10 +161,10 @@ def kind_handles(table, upright, ends_of_points):
     return found
 
 
-def fit_texts(figure, axes, config, named=0):
+def fit_texts(figure, axes, settings, named=0):
     """Titles, labels and the names of the rows (`named` of them in a panel) in letters that do not run into each other."""
     figure.draw_without_rendering()  # the room that there is, known from the layout alone
-    renderer, scale = figure.canvas.get_renderer(), font_scale(config)
+    renderer, scale = figure.canvas.get_renderer(), font_scale(settings)
     shown = [ax for ax in axes.flat if ax.get_visible()]
     boxes = [ax.get_window_extent(renderer) for ax in axes[0] if ax.get_visible()]
     centres = [(box.x0 + box.x1) / 2 for box in boxes]

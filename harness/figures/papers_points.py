@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from harness.configure.settings import as_list
-from harness.evaluate import items, reproduction
-from harness.evaluate.selection import label
+from harness.configure.settings import Settings, as_list
+from harness.evaluation import items, reproduction
+from harness.evaluation.selection import label
 from harness.figures.panels import look
 
 TEXT = "open: the paper"  # in the legend
@@ -15,7 +15,7 @@ NAMED = r"^(?P<model>.*), n = (?P<n>[\d,]+)(?:, seed = (?P<seed>\d+))?$"  # a ro
 POINT = ["problem", "n", "estimator", "value", "plus_minus"]
 
 
-def against_n(records: pd.DataFrame, config: items.Config, estimand: str) -> pd.DataFrame:
+def against_n(records: pd.DataFrame, settings: Settings, estimand: str) -> pd.DataFrame:
     """The reported numbers of one estimand that are named as `items.convergence_numbers` names them, by our ids.
 
     Of authors' single runs (items `<figure>_runs`) the mean: over the replications that we have of that cell, if there is a run
@@ -27,22 +27,22 @@ def against_n(records: pd.DataFrame, config: items.Config, estimand: str) -> pd.
         problem, n, estimator, value, plus_minus: the standard error, NaN for one run.
     """
     found = pd.DataFrame(columns=POINT)
-    for item in config.get("compare") or () if config.get("item") else ():
+    for item in settings.compare or () if settings.item else ():
         figure, _, named = item.partition("_runs")
-        if (named.removeprefix("_") or next(iter(as_list(config["figure"]["estimand"])), None)) != estimand:
+        if (named.removeprefix("_") or next(iter(as_list(settings.figure.estimand)), None)) != estimand:
             continue
-        reported = reproduction.reported(config["paper"], [item])
-        rows = _of_ids(reported.join(reported["row"].str.extract(NAMED)).dropna(subset="n"), config)
+        reported = reproduction.reported(settings.paper, [item])
+        rows = _of_ids(reported.join(reported["row"].str.extract(NAMED)).dropna(subset="n"), settings)
         point = rows[POINT] if figure == item else _means(rows, records, estimand)
         new = pd.MultiIndex.from_frame(point[POINT[:3]]).isin(pd.MultiIndex.from_frame(found[POINT[:3]]))
         found = pd.concat([found, point[~new]], ignore_index=True) if len(found) else point.reset_index(drop=True)
     return found
 
 
-def _of_ids(rows, config):
+def _of_ids(rows, settings):
     """The rows with our ids in the place of the paper's names; those of others are left out."""
     for column, group, named in (("problem", "problem", "model"), ("estimator", "estimator", "column")):
-        ids = {label(config, group, name): name for name in config[group]}
+        ids = {label(settings, group, name): name for name in settings.chosen(group)}
         rows = rows.assign(**{column: rows[named].map(ids)})
     rows = rows.dropna(subset=["problem", "estimator", "value"])
     return rows.assign(n=rows["n"].str.replace(",", "").astype(int))
@@ -74,11 +74,11 @@ def draw(ax, points: pd.DataFrame, i: int, same_draws: bool = False) -> None:
         ax.plot([], [], **{**look(0, filled=False, label=TEXT), **size, "color": "0.35"})
 
 
-def caption(points: pd.DataFrame, config: items.Config) -> str:
+def caption(points: pd.DataFrame, settings: Settings) -> str:
     """The sentence on these marks, empty where there are none."""
     if not len(points):
         return ""
-    of_runs = all("_runs" in item for item in config["compare"])
+    of_runs = all("_runs" in item for item in settings.compare)
     whose = "the authors' published runs on the same draws" if of_runs else "the paper"
-    bars = "" if config.get("same_draws_as_paper") else ", with one standard error, beside ours"
+    bars = "" if settings.same_draws_as_paper else ", with one standard error, beside ours"
     return f"Open marks: {whose}{bars}."

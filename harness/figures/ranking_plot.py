@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.evaluate.rankings import POLICY, of_config, one_estimand
-from harness.evaluate.selection import label
+from harness.evaluation.rankings import POLICY, of_settings, one_estimand
+from harness.evaluation.selection import label
 from harness.figures.marks import legend, say_no_estimate
 from harness.figures.style import COLOURS, STYLE, figure_size, grid_shape, nothing, pyplot, series_style
 
 
-def render(records, config):
+def render(records, settings):
     """The figure of a ranking as configured: `shares` of the figure's estimand."""
-    return shares(one_estimand(of_config(records, config), config), config)
+    return shares(one_estimand(of_settings(records, settings), settings), settings)
 
 
-def shares(table, config, orders=None, per_row=None):
+def shares(table, settings, orders=None, per_row=None):
     """Shares of trials in the right order with Wilson intervals: one panel per order and notion, against n, or side by side if
     there is one n.
 
     Parameters
     ----------
     table : DataFrame
-        `harness.evaluate.rankings.score`, one estimand per estimator.
-    config : mapping
+        `harness.evaluation.rankings.score`, one estimand per estimator.
+    settings : Settings
         The configuration.
     orders : list of str, optional
         The orders to draw, in order; default all.
@@ -35,14 +35,14 @@ def shares(table, config, orders=None, per_row=None):
         return nothing()
     several = table["notion"].nunique() > 1
     shown = [(o, n) for n in dict.fromkeys(table["notion"]) for o in orders or dict.fromkeys(table["order"])]
-    series = [e for e in config["figure"]["estimators"] or list(config["estimator"]) if e in set(table["estimator"])]
+    series = [e for e in settings.figure.estimators or list(settings.estimator) if e in set(table["estimator"])]
     sizes = sorted(table["n"].unique())
-    rows, columns = grid_shape(len(shown), per_row or config["figure"]["panels_per_row"])
+    rows, columns = grid_shape(len(shown), per_row or settings.figure.panels_per_row)
     height = (1.75 if len(sizes) > 1 else 0.5 + 0.22 * len(series)) + 0.15 * several
     figure, axes = plt.subplots(
         rows,
         columns,
-        figsize=figure_size(config, 0.5 + height * rows),
+        figsize=figure_size(settings, 0.5 + height * rows),
         squeeze=False,
         sharex=True,
         sharey=True,
@@ -56,7 +56,7 @@ def shares(table, config, orders=None, per_row=None):
                 style = {**series_style(i), "elinewidth": 0.7, "capsize": 1.5, "zorder": 3}
                 bars = [line["share"] - line["low"], line["high"] - line["share"]]
                 if len(sizes) > 1:
-                    name = label(config, "estimator", estimator)
+                    name = label(settings, "estimator", estimator)
                     beside = 1.03 ** (i - (len(series) - 1) / 2)  # intervals of equal shares would hide each other
                     ax.errorbar(line["n"] * beside, line["share"], yerr=bars, label=name, **style)
                 else:
@@ -75,9 +75,9 @@ def shares(table, config, orders=None, per_row=None):
         axes[0, 0].set(xscale="log", ylim=(-0.03, 1.03))
         _sizes(axes[0, 0], sizes)
         figure.supylabel(share, fontsize=STYLE["axes.labelsize"])
-        legend(figure, axes.flat[: len(shown)], [label(config, "estimator", e) for e in series], config)
+        legend(figure, axes.flat[: len(shown)], [label(settings, "estimator", e) for e in series], settings)
     else:
-        axes[0, 0].set_yticks(range(len(series)), [label(config, "estimator", e) for e in reversed(series)])
+        axes[0, 0].set_yticks(range(len(series)), [label(settings, "estimator", e) for e in reversed(series)])
         axes[0, 0].set(xlim=(-0.03, 1.03), ylim=(-0.6, len(series) - 0.4))
     figure.set_label(POLICY)
     return figure

@@ -1,6 +1,8 @@
-"""Drawing of reliability diagrams (`harness.evaluate.reliability` says what is drawn)."""
+"""Drawing of reliability diagrams (`harness.evaluation.reliability` says what is drawn)."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,15 +16,14 @@ INCHES = 2.45  # height of a panel with its histogram and titles
 ALONE = 3.4  # inches, the width of a single panel
 
 
-def figure(panels, config=None):
+def figure(panels, per_row: int = 3, size: Sequence[float] | None = None):
     """A matplotlib Figure of these panels (`reliability.Panel`), each with the histogram of its scores below."""
     plt = pyplot()
-    settings = (config or {}).get("figure") or {}
-    columns = max(1, min(len(panels), settings.get("panels_per_row") or 3))
+    columns = max(1, min(len(panels), per_row))
     rows = -(-len(panels) // columns)
     width = ALONE if columns == 1 else min(WIDTH, columns * WIDTH / 3)
     height = 0.45 + rows * (INCHES if columns > 1 else 3.9)
-    size = settings.get("size") or (width, height)
+    size = size or (width, height)
     figure, axes = plt.subplots(
         2 * rows, columns, figsize=size, squeeze=False, sharex=True, height_ratios=[4.2, 1] * rows, layout="constrained"
     )  # fmt: skip

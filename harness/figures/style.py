@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+
+from harness.configure.catalogue import defaults
+from harness.configure.figure import Figure
+from harness.configure.settings import Settings
 
 COLOURS = (
     "#0072B2",
@@ -75,21 +80,22 @@ def grid_shape(panels, per_row):
     return -(-panels // columns), columns
 
 
-def figure_settings(config):
-    return (config or {}).get("figure") or {}
+def figure_settings(settings: Settings | None) -> Figure:
+    """How a figure is drawn; without settings as conf/config.yaml has it."""
+    return settings.figure if settings else Figure.from_dict(defaults()["figure"])
 
 
-def font_scale(config):
-    return (figure_settings(config).get("font") or STYLE["font.size"]) / STYLE["font.size"]
+def font_scale(settings):
+    return (figure_settings(settings).font or STYLE["font.size"]) / STYLE["font.size"]
 
 
-def figure_size(config, height):
+def figure_size(settings, height):
     """Inches: what the configuration says, else the usual width and the height that the content needs."""
-    asked = config["figure"].get("size")
-    width = NARROW if config["figure"].get("narrow") else WIDTH
-    return tuple(asked) if asked else (width, height * max(1.0, font_scale(config)))
+    asked = settings.figure.size
+    width = NARROW if settings.figure.narrow else WIDTH
+    return tuple(asked) if asked else (width, height * max(1.0, font_scale(settings)))
 
 
-def narrow(config):
+def narrow(settings):
     """The configuration of the same figure for a phone: one panel beside the other no more, and as wide as the screen."""
-    return {**config, "figure": {**config["figure"], "panels_per_row": 1, "narrow": True}}
+    return replace(settings, figure=replace(settings.figure, panels_per_row=1, narrow=True))

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from harness.configure import sweeps
-from harness.evaluate import captions
-from harness.evaluate.evaluation import are_of
-from harness.evaluate.selection import figure_estimands, label
-from harness.evaluate.sweep_tables import are_numbers, comparable
+from harness.evaluation import captions
+from harness.evaluation.selection import figure_estimands, label
+from harness.evaluation.summary import are_of
+from harness.evaluation.sweep_tables import are_numbers, comparable
 from harness.figures import plots
 from harness.figures.marks import has_bounds, legend, marks
 from harness.figures.style import COLOURS, ESTIMAND_NAMES, WIDTH, pyplot, series_style
@@ -23,25 +23,25 @@ LOGARITHMIC_FROM = 20.0  # values whose largest is this many times their smalles
 PLACE = ["problem", "notion", "n"]
 
 
-def render(results, records, config):
+def render(results, records, settings):
     """Estimates (mean and standard error) and CPU time against the swept parameter with the most values; a panel per problem,
     notion, n, estimand and value of the other parameters, or a heat map over two of many values each. The figure bears its
     caption as its label."""
     plt = pyplot()
-    estimands = figure_estimands(records, config)
-    frame = results.rows(records[records["estimand"].isin(estimands)], config)
+    estimands = figure_estimands(records, settings)
+    frame = results.rows(records[records["estimand"].isin(estimands)], settings)
     frame = frame[has_number(frame)]
-    chosen = config["figure"]["estimators"]
+    chosen = settings.figure.estimators
     frame = frame[frame["estimator"].isin(chosen)] if chosen and len(frame) else frame
     axes = _axes(results, frame)
     if not len(frame) or not axes:
-        return plots.overview(records, config)
+        return plots.overview(records, settings)
     x, *others = axes
     crossed = [name for name in others if frame[[x, name]].notna().all(axis=1).any()]
     wide = [name for name in crossed if len(results.values(name)) > PANEL_VALUES]
     if wide and len(axes) == 2:
-        return _heat_maps(results, plt, frame, x, wide[0], config)
-    return _lines(results, plt, frame, x, others, [e for e in estimands if frame["estimand"].eq(e).any()], config)
+        return _heat_maps(results, plt, frame, x, wide[0], settings)
+    return _lines(results, plt, frame, x, others, [e for e in estimands if frame["estimand"].eq(e).any()], settings)
 
 
 def _axes(results, frame):
@@ -50,13 +50,13 @@ def _axes(results, frame):
     return sorted(names, key=lambda name: (not are_numbers(results.values(name)), -len(results.values(name))))
 
 
-def _lines(results, plt, frame, x, others, estimands, config):
+def _lines(results, plt, frame, x, others, estimands, settings):
 
     swept = frame[frame[x].notna()]
     count = {name: len(results.values(name)) for name in others}
     across = max((name for name in others if count[name] <= PANEL_VALUES), key=count.get, default=None)
     beside = [name for name in others if name != across]
-    order = {name: i for i, name in enumerate(config["problem"])}
+    order = {name: i for i, name in enumerate(settings.problem)}
     rows = {tuple(row) for row in swept[["estimand", *PLACE]].itertuples(index=False)}
     rows = sorted(rows, key=lambda row: (estimands.index(row[0]), order.get(row[1], len(order)), NOTIONS.index(row[2]), row[3]))
     sizes = sorted({n for *_, n in rows})
@@ -64,9 +64,9 @@ def _lines(results, plt, frame, x, others, estimands, config):
         rows, columns = list(dict.fromkeys(row[:3] for row in rows)), sizes
     else:
         columns = [v for v in results.values(across) if any(comparable(v) == comparable(held) for held in swept[across])]
-    series = _series(results, frame, beside, config)
+    series = _series(results, frame, beside, settings)
     at = _positions(results, x)
-    kept = config["figure"]["size"]
+    kept = settings.figure.size
     figure, grid = plt.subplots(
         len(rows) + 1,
         len(columns),
@@ -91,11 +91,11 @@ def _lines(results, plt, frame, x, others, estimands, config):
                 here = here[[comparable(value) in (None, comparable(column)) for value in here[across]]]
             for position, (name, chosen) in enumerate(series.items()):
                 line = here[[key in chosen for key in _kinds(results, here, beside)]]
-                _draw(results, ax, line, x, at, position, config, name)
+                _draw(results, ax, line, x, at, position, settings, name)
                 costs.setdefault(position, []).append(line[line[x].notna()])
             _truth(results, ax, here, x, at, beside)
             drawn.append(here)
-            words = [label(config, "problem", row[1]), *([row[2].replace("_", "-")] if several else [])]
+            words = [label(settings, "problem", row[1]), *([row[2].replace("_", "-")] if several else [])]
             words += [f"n = {n:,}"] if len(sizes) > 1 or across is None else []
             words += [f"{across} = {sweeps.said(column)}"] if changed else []
             ax.set_title(_folded(words, 34 if len(columns) < 4 else 26))
@@ -107,15 +107,15 @@ def _lines(results, plt, frame, x, others, estimands, config):
         ax.set_ylabel(ESTIMAND_NAMES.get(row[0], row[0]))
     grid[-1, 0].set_ylabel("CPU time of a cell [ms]")
     _room(grid[-1, 0])
-    legend(figure, grid[:-1].flat, list(series), config, swept)
-    figure.set_label(_caption(results, drawn, x, across, beside, config))
+    legend(figure, grid[:-1].flat, list(series), settings, swept)
+    figure.set_label(_caption(results, drawn, x, across, beside, settings))
     return figure
 
 
-def _series(results, frame, beside, config):
+def _series(results, frame, beside, settings):
     """{label: (estimator, values of the parameters that neither axis nor panels show)}, in the order of the configuration."""
-    chosen = config["figure"]["estimators"]
-    order = [e for e in chosen or config["estimator"]]
+    chosen = settings.figure.estimators
+    order = [e for e in chosen or settings.estimator]
     order += [] if chosen else [e for e in dict.fromkeys(frame["estimator"]) if e not in order]
     kinds = dict.fromkeys(_kinds(results, frame, beside))
     shown = {comparable(v): sweeps.said(v) for name in beside for v in results.values(name)}
@@ -124,7 +124,7 @@ def _series(results, frame, beside, config):
         for kind in (kind for kind in kinds if kind[0] == estimator):
             values = {name: shown[value] for name, value in zip(beside, kind[1:]) if value is not None}
             text = ", ".join(f"{name}={value}" for name, value in values.items())
-            found[label(config, "estimator", estimator) + (f" ({text})" if text else "")] = [kind]
+            found[label(settings, "estimator", estimator) + (f" ({text})" if text else "")] = [kind]
     return found
 
 
@@ -133,7 +133,7 @@ def _kinds(results, frame, beside):
     return list(zip(frame["estimator"], *([comparable(value) for value in frame[name]] for name in beside)))
 
 
-def _draw(results, ax, line, x, at, position, config, text):
+def _draw(results, ax, line, x, at, position, settings, text):
     """One series in one panel: against x where it was swept, else a level."""
     swept = line[line[x].notna()]
     if len(swept):
@@ -142,7 +142,7 @@ def _draw(results, ax, line, x, at, position, config, text):
         swept, place = swept.iloc[order], place[order]
         for kind in dict.fromkeys(swept["kind"]):
             mine = swept["kind"].eq(kind).to_numpy()
-            marks(ax, kind, place[mine], swept[mine], position, config, True, text)
+            marks(ax, kind, place[mine], swept[mine], position, settings, True, text)
     elif len(line):
         colour = COLOURS[position % 8]
         ax.axhline(line["mean"].iloc[0], color=colour, linewidth=0.9, linestyle=(0, (1, 1.5)), label=text, zorder=2)
@@ -197,7 +197,7 @@ def _scale(results, ax, name, at):
         ax.minorticks_off()
 
 
-def _heat_maps(results, plt, frame, x, y, config):
+def _heat_maps(results, plt, frame, x, y, settings):
 
     crossed = frame[[x, y]].notna().all(axis=1)
     frame = frame[crossed]
@@ -206,9 +206,9 @@ def _heat_maps(results, plt, frame, x, y, config):
     known = frame["truth"].notna().all()
     what = "rmse" if known else "mean"
     panels = [tuple(row) for row in frame[[*PLACE, "estimator"]].drop_duplicates().itertuples(index=False)]
-    columns = min(len(panels), config["figure"]["panels_per_row"])
+    columns = min(len(panels), settings.figure.panels_per_row)
     rows = -(-len(panels) // columns)
-    size = config["figure"]["size"] or (max(WIDTH, 2.6 * columns), 0.4 + 2.4 * rows)
+    size = settings.figure.size or (max(WIDTH, 2.6 * columns), 0.4 + 2.4 * rows)
     figure, grid = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
     xs, ys = results.values(x), results.values(y)
     low, high = frame[what].min(), frame[what].max()
@@ -228,7 +228,7 @@ def _heat_maps(results, plt, frame, x, y, config):
         ax.set_yticks(range(len(ys)), [sweeps.said(v) for v in ys])
         ax.grid(False)
         ax.set(xlabel=x, ylabel=y)
-        ax.set_title(f"{label(config, 'estimator', estimator)}\n{label(config, 'problem', problem)}, {notion}, n = {n:,}")
+        ax.set_title(f"{label(settings, 'estimator', estimator)}\n{label(settings, 'problem', problem)}, {notion}, n = {n:,}")
     for ax in list(grid.flat)[len(panels) :]:
         ax.set_visible(False)
     name = ESTIMAND_NAMES.get(estimand, estimand)
@@ -243,16 +243,16 @@ def _heat_maps(results, plt, frame, x, y, config):
     return figure
 
 
-def _caption(results, drawn, x, across, beside, config):
+def _caption(results, drawn, x, across, beside, settings):
     """What the panels show, in words."""
 
     table = pd.concat(drawn)
-    files, subsets = (np.array(are_of(table, config.get(name, ())), dtype=bool) for name in ("files", "subsets"))
+    files, subsets = (np.array(are_of(table, getattr(settings, name)), dtype=bool) for name in ("files", "subsets"))
     panels = f", a column of panels for each {across}" if across else ""
     lines = f", a line for each {' and '.join(beside)}" if beside else ""
     sentences = [f"Estimates against {x}{panels}{lines}."]
     sentences += captions.of_means(table[~files], table[files & ~subsets], table[subsets], dots=False)
-    bounds = table[has_bounds(table, config) & table[x].notna()]
+    bounds = table[has_bounds(table, settings) & table[x].notna()]
     if len(bounds):
         sentences.append(captions.of_bounds_of_estimates(bounds))
     sentences += captions.of_bounds(table[table[x].notna()], upright=True)

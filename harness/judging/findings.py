@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from harness.evaluate.reliability import Panel
+    from harness.evaluation.reliability import Panel
 
 
 @dataclass(frozen=True)

@@ -164,9 +164,7 @@ def _diagrams(panels: Sequence[Any], per_row: int, size: tuple[float, float], wh
 
     from harness.figures import reliability_plot
 
-    figure = reliability_plot.figure(  # type: ignore[no-untyped-call]
-        list(panels), {"figure": {"panels_per_row": per_row, "size": size}}
-    )
+    figure = reliability_plot.figure(list(panels), per_row, size)
     for drawn in figure.legends if not whole else ():
         drawn.remove()  # the first diagram has it
     for text in figure.findobj(Text):

@@ -15,7 +15,7 @@ from harness.judging.words import percent, with_zero
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from harness.evaluate.reliability import Curve, Panel
+    from harness.evaluation.reliability import Curve, Panel
     from harness.judging.findings import GroupFinding, Judged
 
 DRAWN_CLASSES = 12
@@ -171,7 +171,7 @@ def joined(counts: NDArray[np.intp], n: int) -> list[float]:
 
 
 def _panels(data: Judged, x: NDArray[np.float64], hit: NDArray[np.int64], order: list[int]) -> tuple[Panel, ...]:
-    from harness.evaluate.reliability import Panel
+    from harness.evaluation.reliability import Panel
 
     if data.k == 2 and not data.confidences:
         name = data.classes[1]
@@ -185,13 +185,13 @@ def _panels(data: Judged, x: NDArray[np.float64], hit: NDArray[np.int64], order:
 
 
 def _panel(panel: Panel) -> Panel:
-    from harness.evaluate.reliability import band_of
+    from harness.evaluation.reliability import band_of
 
     return replace(panel, band=band_of(panel.curve, "consistency", BAND))
 
 
 def _curve(x: NDArray[np.float64], hit: NDArray[np.int64]) -> Curve:
-    from harness.evaluate.reliability import corp
+    from harness.evaluation.reliability import corp
 
     return thinned(corp(x, hit))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import BadInputError
-from harness.evaluate import arena
+from harness.evaluation import arena
 from harness.pages import arena_tables
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Arena:
     Parameters
     ----------
     settings : DataFrame
-        As of `harness.evaluate.arena.settings`.
+        As of `harness.evaluation.arena.settings`.
     families : dict
         {family: [problem ids]}.
     classes, keys : dict
@@ -92,14 +92,14 @@ def leaderboards(settings: pd.DataFrame, resamples: int = RESAMPLES) -> pd.DataF
     Parameters
     ----------
     settings : DataFrame
-        As of `harness.evaluate.arena.settings`. Numbers of classes are taken to the nearest of 2, 3, 10, 100.
+        As of `harness.evaluation.arena.settings`. Numbers of classes are taken to the nearest of 2, 3, 10, 100.
     resamples : int
-        Of the bootstrap of `harness.evaluate.arena.leaderboard`.
+        Of the bootstrap of `harness.evaluation.arena.leaderboard`.
 
     Returns
     -------
     DataFrame
-        The rows of `harness.evaluate.arena.leaderboard` for every subset of the filters family, n, k; a filter that is not set
+        The rows of `harness.evaluation.arena.leaderboard` for every subset of the filters family, n, k; a filter that is not set
         has the value "all". Estimands other than l1 and l2_squared have the subsets FEW only.
     """
     import pandas as pd

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.common.version import VERSION
 from harness.common.writing import whole_file
-from harness.evaluate import arena, arena_memory, arena_own, arena_pairs, arena_seeds
+from harness.evaluation import arena, arena_memory, arena_own, arena_pairs, arena_seeds
 from harness.figures import arena_pairs_plot, arena_plot, figure_files, interval_plot
 from harness.pages import arena_pairs_page, problem_cards
 from harness.pages.arena_tables import (
@@ -87,19 +87,19 @@ def content(
 def save(experiment, frame: pd.DataFrame) -> list[Path]:
     """Draw and write everything: <stem>.png (regret against cost) and the other pictures, <stem>.csv (the leaderboard) and
     <stem>_families.csv, <stem>_answers.csv, <stem>_settings.parquet, and last <stem>.html. Returns the files."""
-    config = experiment.shown_config()
-    families = arena.families_of(config)
+    settings = experiment.shown_settings()
+    families = arena.families_of(settings.arena)
     problems = {name: one for plan in (e.plan for e in experiment.family) for name, one in plan.problems.items()}
     classes = {one.id: ProblemSpec.of(one.object).classes for one in problems.values()}
     streams = {one.id: stream for one in problems.values() if (stream := ProblemSpec.of(one.object).stream)}
     found = content(frame, families, classes, streams=streams)
     stem = experiment.folder / experiment.stem
     files, pictures = [], []
-    for name, title, figure in _pictures(found, frame, families, config):
+    for name, title, figure in _pictures(found, frame, families, settings):
         path = stem if name == "cost" else stem.with_name(f"{stem.name}_{name}")
         caption = figure.get_label()
         drawn = figure_files.save(
-            figure, path, {**config, "figure": {**config["figure"], "size": None, "format": ["png", "svg"]}}
+            figure, path, replace(settings, figure=replace(settings.figure, size=None, format=["png", "svg"]))
         )
         files += drawn
         pictures.append({"title": title, "caption": caption, "uri": _uri(drawn[0]), "name": drawn[-1].name, "id": name})
@@ -117,7 +117,7 @@ def save(experiment, frame: pd.DataFrame) -> list[Path]:
         plain = arena_memory.joined(found.every.drop(columns=["values", "errors", "lost"]), measured)
         plain.to_parquet(temporary, index=False, compression="zstd")
     files.append(path)
-    development = arena.development_of(config)
+    development = arena.development_of(settings.arena)
     shown = {*found.settings["problem"], *(streams if found.models is not None else ())}
     cards = problem_cards.save(
         stem.with_name("cards"),
@@ -149,7 +149,7 @@ def save(experiment, frame: pd.DataFrame) -> list[Path]:
         pairs=arena_pairs_page.section(found.models, cards),
         rule=arena.RULE,
         statements=found.statements,
-        intervals=interval_tables(frame, families, config),
+        intervals=interval_tables(frame, families, settings),
         problems=found.settings["problem"].nunique(),
         estimators=found.settings["estimator"].nunique(),
         cells=frame["key"].nunique(),
@@ -165,7 +165,7 @@ def save(experiment, frame: pd.DataFrame) -> list[Path]:
     return [*files, *cards.values(), page]
 
 
-def _pictures(found, frame, families, config):
+def _pictures(found, frame, families, settings):
     """(name, title, figure) of every picture that has something to show."""
     yield "cost", "What a good estimate costs", arena_plot.cost(found.settings, found.board)
     for estimand, title in (("l1", "L1"), ("l2_squared", "squared error")):
@@ -190,8 +190,8 @@ def _pictures(found, frame, families, config):
             yield f"pairs_{estimand}", f"Which of two models is better calibrated: {title}", drawn
     apart = frame[frame["experiment"].isin(APART)] if "experiment" in frame else frame.iloc[:0]
     if len(apart):
-        yield "intervals", "Intervals: coverage against width", interval_plot.coverage_width(apart, families, config)
-        yield "power", "Tests: how often they reject", interval_plot.power(apart, families, config)
+        yield "intervals", "Intervals: coverage against width", interval_plot.coverage_width(apart, families, settings)
+        yield "power", "Tests: how often they reject", interval_plot.power(apart, families, settings)
 
 
 def table(experiment, frame) -> pd.DataFrame:
@@ -201,7 +201,7 @@ def table(experiment, frame) -> pd.DataFrame:
     problems = {name: one for plan in (e.plan for e in experiment.family) for name, one in plan.problems.items()}
     classes = {one.id: ProblemSpec.of(one.object).classes for one in problems.values()}
     rows = ranked_rows(frame)
-    found = arena.settings(rows, arena.families_of(experiment.config), classes)
+    found = arena.settings(rows, arena.families_of(experiment.settings.arena), classes)
     board = arena.leaderboard(found[found["estimand"].isin(arena.MAIN)], resamples=0)
     top = board[board["rank"].le(5)]
     said = [f"{regret:.2f} (worst {worst:.2f})" for regret, worst in zip(top["regret"], top["worst"])]

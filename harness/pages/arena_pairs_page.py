@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.evaluate import arena, arena_pairs
+from harness.evaluation import arena, arena_pairs
 from harness.figures.arena_plot import NOTIONS
 from harness.pages.page import number
 

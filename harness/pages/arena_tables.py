@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.evaluate import arena, arena_memory, arena_own, arena_pairs
+from harness.evaluation import arena, arena_memory, arena_own, arena_pairs
 from harness.figures import arena_plot, interval_plot
 from harness.pages import problem_cards
 from harness.pages.page import number
@@ -200,7 +200,7 @@ def unranked(found: Content) -> list[tuple[str, str, str]]:
     return told
 
 
-def interval_tables(frame, families, config) -> list[tuple[str, Any]]:
+def interval_tables(frame, families, settings) -> list[tuple[str, Any]]:
     """[(title, columns and rows)] of the intervals and the tests, where they were run."""
     apart = frame[frame["experiment"].isin(APART)] if "experiment" in frame else frame.iloc[:0]
     if not len(apart):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.common.writing import whole_file
 from harness.configure.options import ids
-from harness.evaluate import counted, papers
+from harness.evaluation import counted, papers
 from harness.pages import index
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Sources:
         The folder of results.
     out : Path
         The folder that the site goes to.
-    papers : tuple of harness.evaluate.papers.Paper
+    papers : tuple of harness.evaluation.papers.Paper
         All that have a paper.yaml.
     held : dict
         {paper: rows of its reproduction.csv, or None}.

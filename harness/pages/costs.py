@@ -68,7 +68,7 @@ def costs(estimator: str, settings: pd.DataFrame | None) -> list[Cost]:
     ----------
     estimator : str
     settings : DataFrame or None
-        As of `harness.evaluate.arena.settings`.
+        As of `harness.evaluation.arena.settings`.
     """
     found = []
     own = settings[settings["estimator"].eq(estimator) & settings["cpu_seconds"].gt(0.0)] if settings is not None else None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from harness.configure import catalogue
 from harness.configure.options import option
 from harness.estimators.base import EstimatorSpec
-from harness.evaluate import arena
+from harness.evaluation import arena
 from harness.pages import arena_data, costs, docstrings, failures, layout
 from harness.pages.arena_data import ALL, Arena
 from harness.pages.leaderboard import ESTIMANDS, NOTIONS, interval, percent, ranks, seconds, signed

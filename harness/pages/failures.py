@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.common.seeds import digest
-from harness.evaluate import arena
+from harness.evaluation import arena
 from harness.figures import arena_plot
 from harness.figures.style import COLOURS, pyplot
 from harness.pages.leaderboard import ESTIMANDS, percent, signed
@@ -82,7 +82,7 @@ def worst(own: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     own : DataFrame
-        The rows of one estimator of `harness.evaluate.arena.settings`. The first of l1, l2_squared and the others that it gives
+        The rows of one estimator of `harness.evaluation.arena.settings`. The first of l1, l2_squared and the others that it gives
         with a truth is looked at, under all notions; a regret of at most 1.25 is no failure.
     """
     known = own[own["truth"].notna()]
@@ -103,7 +103,7 @@ def failures(estimator: str, rows: Mapping[str, pd.DataFrame]) -> list[Failure]:
     ----------
     estimator : str
     rows : mapping
-        {estimator: its rows of `harness.evaluate.arena.settings`}, of all estimators.
+        {estimator: its rows of `harness.evaluation.arena.settings`}, of all estimators.
     """
     own = rows[estimator]
     found = []

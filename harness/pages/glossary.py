@@ -5,21 +5,25 @@ from __future__ import annotations
 from harness.configure import catalogue, options
 
 
-def entries(config) -> list[tuple[str, str, str, str]]:
+def entries(settings) -> list[tuple[str, str, str, str]]:
     """[(problem or estimator, name in figures and tables, id, what it is)] of all that the configuration has."""
     found = []
     for group in ("problem", "estimator"):
-        labels = (config["labels"] or {}).get(group) or {}
-        found += [(group, labels.get(name, name), name, about(group, name, node)) for name, node in config[group].items()]
+        labels = settings.labels.of(group)
+        found += [
+            (group, labels.get(name, name), name, about(group, name, node)) for name, node in settings.chosen(group).items()
+        ]
     return found
 
 
-def plain(config) -> dict[str, str]:
+def plain(settings) -> dict[str, str]:
     """{id: its label, or where it has none its parameters} of the configuration's problems and estimators."""
     found = {}
     for group in ("problem", "estimator"):
-        labels = (config["labels"] or {}).get(group) or {}
-        found |= {name: labels[name] if name in labels else short(group, name, node) for name, node in config[group].items()}
+        labels = settings.labels.of(group)
+        found |= {
+            name: labels[name] if name in labels else short(group, name, node) for name, node in settings.chosen(group).items()
+        }
     return {name: text for name, text in found.items() if text != name}
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.common.version import VERSION
 from harness.common.writing import whole_file
-from harness.evaluate import counted, papers, reproduction
+from harness.evaluation import counted, papers, reproduction
 from harness.pages.page import SOURCES, TONES, environment, number
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterator
 
 from harness.configure import catalogue
-from harness.evaluate import counted
+from harness.evaluation import counted
 from harness.pages import build, index, layout
 from harness.pages.arena_tables import ANSWER_COLUMNS
 

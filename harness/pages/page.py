@@ -16,7 +16,7 @@ from harness.common.paths import PACKAGE
 from harness.common.version import VERSION
 from harness.common.writing import SMALLEST, whole_file
 from harness.configure import variations
-from harness.evaluate import missing, papers, reproduction
+from harness.evaluation import missing, papers, reproduction
 from harness.figures.style import ESTIMAND_NAMES
 from harness.pages import glossary
 from harness.records.schema import has_number
@@ -69,26 +69,26 @@ def save(
         Sentences on the files of the run.
     """
     svg = next(f for f in files if f.suffix == ".svg")
-    config = experiment.shown_config()
+    settings = experiment.shown_settings()
     own = experiment.is_variation or not experiment.paper
     best = (
         records[["key", "status"]].assign(other=~has_number(records)).sort_values("other", kind="stable").drop_duplicates("key")
     )
     statuses = best["status"].value_counts().to_dict()  # a cell with one number is ok, whatever its others are
     statuses["missing"] = experiment.missing(records)
-    found = missing.without_number(records) + ([] if config["item"] or config["ranking"] else missing.dashes(records, config))
+    found = missing.without_number(records) + ([] if settings.item or settings.ranking else missing.dashes(records, settings))
     paper = papers.find(experiment.paper)
     template = environment().get_template("report.html.j2")
     page = template.render(
         title=experiment.title,
-        of=f"{config['experiment']} ({config['title']})"
-        if config["title"] and "title" not in experiment.differs
-        else config["experiment"],
+        of=f"{settings.experiment} ({settings.title})"
+        if settings.title and "title" not in experiment.differs
+        else settings.experiment,
         name=experiment.name,
         stamp=experiment.stamp(records),
         version=VERSION,
         paper=paper,
-        place=_place(experiment, paper, config),
+        place=_place(experiment, paper, settings),
         own=own,
         svg=inline(svg.read_text(), "caption"),
         narrow=base64.b64encode(narrow).decode() if narrow else "",
@@ -99,23 +99,25 @@ def save(
         notes=notes,
         heading=_plain(wide.columns.name),
         caption=caption,
-        table=_wide_table(wide, config),
-        parts=_parts(compared, experiment.paper, paper, glossary.plain(config)) if compared is not None else [],
+        table=_wide_table(wide, settings),
+        parts=_parts(compared, experiment.paper, paper, glossary.plain(settings)) if compared is not None else [],
         verdict_meanings=_used(reproduction.VERDICTS, compared, "verdict"),
         source_meanings=_used(SOURCES, compared, "source"),
         tones=TONES,
         how=papers.HOW,
         inf=math.inf,
         statuses={status: int(count) for status, count in statuses.items() if count},
-        reasons=missing.causes(found, config),
+        reasons=missing.causes(found, settings),
         differs=[(path, *(variations.brief(value, 4000) for value in pair)) for path, pair in experiment.differs.items()],
-        experiment_id=config["experiment"],
+        experiment_id=settings.experiment,
         swept=[(path, ", ".join(values)) for path, values in experiment.swept().items()],
-        names=glossary.entries(config) if experiment.paper else [],
+        names=glossary.entries(settings) if experiment.paper else [],
         links=[(os.path.relpath(f, path.parent), f.name) for f in files if own or f.suffix in KEPT_IN_GIT],
-        seed=config["seed"],
+        seed=settings.seed,
         cells=records["key"].nunique(),
-        configuration=json.dumps({k: v for k, v in experiment.page_config().items() if k not in ("labels", "figure")}, indent=1),
+        configuration=json.dumps(
+            {k: v for k, v in experiment.page_settings().items() if k not in ("labels", "figure")}, indent=1
+        ),
     )
     with whole_file(path) as temporary:
         temporary.write_text(page)
@@ -132,12 +134,12 @@ def environment() -> Environment:
     return made
 
 
-def _place(experiment, paper, config):
+def _place(experiment, paper, settings):
     """Where a page stands among the items of its paper: {item, further, twin, page, note}, None of a variation or no item."""
-    item = paper.item_of(config["experiment"] or "") if paper and not experiment.is_variation else None
+    item = paper.item_of(settings.experiment or "") if paper and not experiment.is_variation else None
     if not paper or experiment.is_variation:
         return None
-    reasons = config["reasons"] or {}
+    reasons = settings.reasons
     further = item is not None and item.experiments[0] != experiment.name
     twin = bool(re.search("_offline(_|$)", experiment.name)) or (item is not None and not further and item.how == "a twin")
     note = reasons.get("data") or reasons.get("other networks")
@@ -277,10 +279,10 @@ def _telling_first(compared):
 # The wide table
 
 
-def _wide_table(wide, config):
+def _wide_table(wide, settings):
     """{levels, columns, rows, texts, explained, wide}: the wide table with what explains its names that are bare ids. Entries of
     columns in `texts` are words and stand on the left."""
-    groups = {name: (group, node) for group in ("problem", "estimator") for name, node in config[group].items()}
+    groups = {name: (group, node) for group in ("problem", "estimator") for name, node in settings.chosen(group).items()}
     explained = {name: glossary.short(group, name, node) for name, (group, node) in groups.items() if name in _texts_of(wide)}
     rows, last = [], None
     for index, cells in zip(wide.index, wide.to_numpy()):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from harness.evaluate import counted, papers, reproduction
+from harness.evaluation import counted, papers, reproduction
 from harness.pages import build, index, layout
 from harness.pages.page import SOURCES
 

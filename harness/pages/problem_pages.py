@@ -15,7 +15,7 @@ from harness.configure import catalogue
 from harness.configure.options import option
 from harness.contract import problems as check_problems
 from harness.errors import BadInputError
-from harness.evaluate import arena
+from harness.evaluation import arena
 from harness.figures.style import COLOURS, pyplot
 from harness.math import estimands
 from harness.math.notions import one_hot, reduce

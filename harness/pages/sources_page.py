@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.common.paths import CHECKOUT
 from harness.errors import BadInputError
-from harness.evaluate import papers, reproduction
+from harness.evaluation import papers, reproduction
 from harness.pages import build, layout
 from harness.pages.page import SOURCES
 from harness.records import provenance, stored

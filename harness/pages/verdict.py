@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.evaluate import arena
+from harness.evaluation import arena
 from harness.figures.style import ESTIMAND_NAMES
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def groups(settings: pd.DataFrame, own: str, by: Sequence[str] = CELL, rate: flo
     Parameters
     ----------
     settings : DataFrame
-        As of `harness.evaluate.arena.settings`, of which the own estimator is none of the published.
+        As of `harness.evaluation.arena.settings`, of which the own estimator is none of the published.
     own : str
         Its id.
     by : sequence of str
@@ -530,7 +530,7 @@ def save(
     """
     from harness.common.version import VERSION
     from harness.common.writing import whole_file
-    from harness.evaluate.latex import latex
+    from harness.evaluation.latex import latex
     from harness.figures import figure_files
     from harness.pages.page import environment, inline
 

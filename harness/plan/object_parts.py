@@ -45,7 +45,10 @@ def title_of(made: Any) -> str:
 def parts(title: str, part: Any, node: Any, comments: dict[str, str], path: str = "") -> Iterator[Part]:
     doc = inspect.getdoc(part if inspect.isroutine(part) else type(part)) or ""
     given = node if isinstance(node, dict) else {}
-    yield Part(path, title, doc, [(*row, comments.get(row[0]) or meaning(row[0], doc)) for row in _parameters(part, given)])
+    bases = [base.__doc__ for base in type(part).__mro__ if dataclasses.is_dataclass(base)][1:]
+    # fields of a base are documented there
+    docs = "\n\n".join([doc, *(inspect.cleandoc(text or "") for text in bases)])
+    yield Part(path, title, doc, [(*row, comments.get(row[0]) or meaning(row[0], docs)) for row in _parameters(part, given)])
     for field in dataclasses.fields(part) if dataclasses.is_dataclass(part) else ():
         value = getattr(part, field.name)
         if dataclasses.is_dataclass(value) and ours(type(value).__module__):

@@ -108,7 +108,7 @@ class Work:
     def _marks(self, cells: list[Cell]) -> list[str]:
         plan = self.plan
         marks = ["todo"] * len(cells)
-        if len(self.states) and not plan.config["refresh"]:
+        if len(self.states) and not plan.settings.refresh:
             marks = ["done" if state == FINISHED else "todo" for state in self.states.of(cells)]
         if plan.skips:
             found = self.states.of(cells)
@@ -132,7 +132,7 @@ def pending(plan: Plan, out: Path, recorded: States | None = None, without: Set[
 def shard_samples(plan: Plan) -> Iterator[list[Cell]]:
     """The cells of the plan that its configuration's shard computes, those of one sample together. The shard is decided by the
     sample, so that all its estimators stay together, whatever is done."""
-    shard, shards = plan.config["shard"], plan.config["shards"]
+    shard, shards = plan.settings.shard, plan.settings.shards
     return samples(
         plan.cells, None if shards <= 1 else lambda problem, rep, n: int(digest(f"{problem}|{rep}|{n}"), 16) % shards == shard
     )
@@ -172,7 +172,7 @@ def _tally(work: Work) -> Tally:
 def _tally_of_nothing(work: Work) -> Tally | None:
     """The tally where nothing is recorded, without a look at the cells; None where they must be looked at."""
     plan = work.plan
-    if not isinstance(plan.cells, Cells) or not isinstance(plan.skips, Skips) or plan.config["shards"] > 1:
+    if not isinstance(plan.cells, Cells) or not isinstance(plan.skips, Skips) or plan.settings.shards > 1:
         return None
     if len(work.states) or work.since is not None or work.without:
         return None
@@ -289,7 +289,7 @@ def describe_plan(plan: Plan, out: Path) -> str:
         guessed |= not known
     for (name, _), cells in tally.reasons.items():
         skipped[name] += cells
-    shards, planned = plan.config["shards"], tally.planned
+    shards, planned = plan.settings.shards, tally.planned
     width = max(len(name) for name in plan.estimators) + 2
     lines = [f"{'estimator':<{width}}{'to do':>9}{'done':>9}{'skipped':>9}{'CPU time to do':>17}"]
     for name in plan.estimators:
@@ -297,9 +297,9 @@ def describe_plan(plan: Plan, out: Path) -> str:
         lines.append(f"{name:<{width}}{todo[name]:>9,}{done:>9,}{skipped[name]:>9,}{clock(seconds[name]):>17}")
     for (name, reason), count in tally.reasons.items():
         lines.append(f"  skipped {count:,} of {name}: {reason}")
-    workers = worker_count(plan.config)
+    workers = worker_count(plan.settings)
     left = expected_seconds(tally.kinds, tally.draws, costs, workers)
-    shard = f" (shard {plan.config['shard']} of {shards})" if shards > 1 else ""
+    shard = f" (shard {plan.settings.shard} of {shards})" if shards > 1 else ""
     lines.append(
         f"{counts['cells']:,} cells{shard}: {counts['done']:,} done, {counts['skipped']:,} skipped, {counts['todo']:,} to do, "
         f"about {clock(left)} on {workers} worker{'s' if workers > 1 else ''}"

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from harness.configure import record_sources as others
-from harness.configure import settings, sweeps
-from harness.configure.settings import as_list
-from harness.contract import requirements
+from harness.configure import record_sources, sweeps
+from harness.configure.ranking import Ranking
+from harness.configure.settings import Settings, as_list
 from harness.errors import BadInputError
 from harness.estimators.base import EstimatorSpec
 from harness.math.notions import NOTIONS
+from harness.plan import requirements
 from harness.plan.cells import Block, Cell, Cells, Draws, Limits, Skips
 from harness.plan.components import Component, component, configured
 from harness.problems.base import ProblemSpec, members_of
@@ -35,7 +35,7 @@ class Plan:
     all_rows               (problem, n) whose sample is all rows of a file: there, replications are the same rows again
     """
 
-    config: dict[str, Any]
+    settings: Settings
     problems: dict[str, Component]
     estimators: dict[str, Component]
     cells: Sequence[Cell]
@@ -85,22 +85,22 @@ class Plan:
         return [Cells(blocks[owner]) for owner in sorted(blocks)]
 
 
-def plan(config: dict[str, Any]) -> Plan:
-    """The plan of a configuration, all points of its sweep together. Raises BadInputError on anything that names no cell, or that
+def plan(settings: Settings) -> Plan:
+    """The plan of a run, all points of its sweep together. Raises BadInputError on anything that names no cell, or that
     cannot be."""
-    if not config["sweep"]:
-        return _plan(config)
-    return union(config, sweeps.points(config))
+    if not settings.sweep:
+        return _plan(settings)
+    return union(settings, sweeps.points(settings))
 
 
-def union(config: dict[str, Any], points: list[tuple[dict[str, Any], dict[str, Any]]]) -> Plan:
-    """One plan of the points of a sweep, pairs (values by path, configuration).
+def union(settings: Settings, points: list[tuple[dict[str, Any], Settings]]) -> Plan:
+    """One plan of the points of a sweep, pairs (values by path, settings).
 
     A problem or estimator that a swept value makes is named with it, 'binned15 (bins=10)'; cells that points have in common are
     planned once.
     """
     words = sweeps.words([path for values, _ in points for path in values])
-    found = Plan(config, {}, {}, [], {}, words, [values for values, _ in points])
+    found = Plan(settings, {}, {}, [], {}, words, [values for values, _ in points])
     cells: list[Cell] = []
     skips: dict[str, str] = {}
     all_rows: set[tuple[str, int]] = set()
@@ -158,15 +158,15 @@ def _has_effect(path: str, cells_of: list[tuple[dict[str, Any], int]]) -> bool:
     return not compared or any(cells != by_value[0] for by_value in compared for cells in by_value)
 
 
-def _plan(config: dict[str, Any]) -> Plan:
-    if others.without_cells(config):
-        return Plan(settings.checked(config), {}, {}, [], {})
-    problems = chosen("problem", config.get("problem"))
-    plain = chosen("estimator", config.get("estimator"))
-    settings.checked(config)
-    check_estimands("estimand", config["estimand"], plain)
-    if config["ranking"]:
-        problems = _on_one_stream(problems, config["ranking"])
+def _plan(settings: Settings) -> Plan:
+    if record_sources.without_cells(settings):
+        return Plan(settings, {}, {}, [], {})
+    problems = chosen("problem", settings.problem)
+    plain = chosen("estimator", settings.estimator)
+    _check_drawn(settings)
+    check_estimands("estimand", settings.estimand, plain)
+    if settings.ranking:
+        problems = _on_one_stream(problems, settings.ranking)
     blocks: list[Block] = []
     reasons: Limits = {}
     all_rows: set[tuple[str, int]] = set()
@@ -175,15 +175,15 @@ def _plan(config: dict[str, Any]) -> Plan:
     specs: dict[str, EstimatorSpec] = {}
     for pid, problem in problems.items():
         spec = ProblemSpec.of(problem.object)
-        sizes = _sizes(pid, spec, config["n"])
-        reps = _reps(config["reps"], spec)
-        draws = Draws(reps, sizes, _all_rows(pid, spec, config["ranking"], sizes))
-        notions = _notions(spec, config["notion"])
+        sizes = _sizes(pid, spec, settings.n)
+        reps = _reps(settings.reps, spec)
+        draws = Draws(reps, sizes, _all_rows(pid, spec, settings.ranking, sizes))
+        notions = _notions(spec, settings.notion)
         all_rows |= {(pid, n) for n in sizes if spec.rows_of_a_file and n == spec.n_max}
         estimators = plain
         if spec.rows_of_a_file and not spec.unavailable:
             per_class = spec.classes if set(notions) & {"classwise", "canonical"} else 1
-            estimators = _with_intervals(config, plain, max(draws.of_size()) * per_class, wrapped)
+            estimators = _with_intervals(settings, plain, max(draws.of_size()) * per_class, wrapped)
         used |= estimators
         specs |= {eid: EstimatorSpec.of(e.object) for eid, e in estimators.items() if eid not in specs}
         for notion in notions:
@@ -191,25 +191,35 @@ def _plan(config: dict[str, Any]) -> Plan:
                 for eid in estimators:
                     if reason := skip_reason(spec, specs[eid], notion, n):
                         reasons[pid, notion, eid, n] = reason
-        blocks.append(Block(pid, problem.key, config["seed"], draws, notions, {eid: e.key for eid, e in estimators.items()}))
-    if config["bootstrap"] and not any(ProblemSpec.of(p.object).rows_of_a_file for p in problems.values()):
+        blocks.append(Block(pid, problem.key, settings.seed, draws, notions, {eid: e.key for eid, e in estimators.items()}))
+    if settings.bootstrap and not any(ProblemSpec.of(p.object).rows_of_a_file for p in problems.values()):
         raise BadInputError(
-            f"bootstrap is {config['bootstrap']}, but no problem of this run is a file whose rows could be resampled; leave it "
+            f"bootstrap is {settings.bootstrap}, but no problem of this run is a file whose rows could be resampled; leave it "
             f"out: the replications (reps=) of other problems are samples."
         )
     cells = Cells(blocks)
-    return Plan(config, problems, used, cells, Skips(cells, reasons), all_rows=frozenset(all_rows))
+    return Plan(settings, problems, used, cells, Skips(cells, reasons), all_rows=frozenset(all_rows))
+
+
+def _check_drawn(settings: Settings) -> None:
+    """Raise BadInputError if the figure is to show an estimator that is not in the run."""
+    unknown = [str(name) for name in as_list(settings.figure.estimators) if name not in settings.estimator]
+    if unknown:
+        raise BadInputError(
+            f"figure.estimators has {', '.join(unknown)}, which is not in this run; its estimators are "
+            f"{', '.join(settings.estimator)}."
+        )
 
 
 def _with_intervals(
-    config: dict[str, Any], estimators: dict[str, Component], size: int, made: dict[str, Component]
+    settings: Settings, estimators: dict[str, Component], size: int, made: dict[str, Component]
 ) -> dict[str, Component]:
     """The estimators for the rows of a file, which are one sample: each with a bootstrap of them where that is asked for. By
     default a run that is no paper's and ranks nothing has the bootstraps that are cheap. `size` is the number of rows, times that
     of the classes where each class is judged; `made` holds the estimators that are wrapped already."""
-    resamples = config["bootstrap"]
+    resamples = settings.bootstrap
     if resamples is None:
-        resamples = 0 if config["paper"] or config["ranking"] else DEFAULT_RESAMPLES
+        resamples = 0 if settings.paper or settings.ranking else DEFAULT_RESAMPLES
     if not resamples:
         return estimators
     found: dict[str, Component] = {}
@@ -219,7 +229,7 @@ def _with_intervals(
             wrapper = {"_target_": "harness.estimators.Bootstrap", "estimator": plain.config, "resamples": resamples}
             made[key] = configured("estimator", plain.id, wrapper)._replace(origin=plain.origin)
         cheap = made[key].object.seconds * max(1.0, size / 1000) <= CHEAP_SECONDS
-        found |= {key: made[key]} if cheap or config["bootstrap"] else {name: plain}
+        found |= {key: made[key]} if cheap or settings.bootstrap else {name: plain}
     return found
 
 
@@ -253,10 +263,10 @@ def chosen(group: str, given: Any) -> dict[str, Component]:
     return found
 
 
-def _on_one_stream(problems: dict[str, Component], ranking: dict[str, Any]) -> dict[str, Component]:
+def _on_one_stream(problems: dict[str, Component], ranking: Ranking) -> dict[str, Component]:
     """The models of a ranking, all drawing from one random stream, so that in a trial they predict the same rows. A model that
     names no stream of its own is given that of the ranking."""
-    settings.checked_ranking(ranking, problems)
+    ranking.check_models(problems)
     rows = {pid: ProblemSpec.of(one.object).n_max for pid, one in problems.items()}
     if len(set(rows.values())) > 1:
         held = ", ".join(f"{pid} ({'generated' if n is None else f'{n:,} rows'})" for pid, n in rows.items())
@@ -264,7 +274,7 @@ def _on_one_stream(problems: dict[str, Component], ranking: dict[str, Any]) -> d
     found = {}
     for pid, one in problems.items():
         if ProblemSpec.of(one.object).stream is None:
-            wrapped = {"_target_": "harness.problems.Paired", "problem": one.config, "stream": ranking.get("stream")}
+            wrapped = {"_target_": "harness.problems.Paired", "problem": one.config, "stream": ranking.stream}
             one = configured("problem", pid, wrapped)._replace(origin=one.origin)
         found[pid] = one
     streams = list(dict.fromkeys(one.object.stream for one in found.values()))
@@ -273,9 +283,9 @@ def _on_one_stream(problems: dict[str, Component], ranking: dict[str, Any]) -> d
     return found
 
 
-def _all_rows(pid: str, problem: ProblemSpec, ranking: Any, sizes: list[int]) -> list[tuple[int, int]]:
+def _all_rows(pid: str, problem: ProblemSpec, ranking: Ranking | None, sizes: list[int]) -> list[tuple[int, int]]:
     """[(rep, n)] of the draw that orders the models of a ranking with reference `full`: all rows of a file, once."""
-    if not ranking or ranking.get("reference") != "full":
+    if not ranking or ranking.reference != "full":
         return []
     if problem.n_max is None or max(sizes) >= problem.n_max:
         held = "is a generator" if problem.n_max is None else f"holds {problem.n_max}"

@@ -11,6 +11,9 @@ import numpy as np
 
 from harness.common import data_files
 from harness.errors import BadInputError
+from harness.math.notions import checked
+from harness.sources import files, packs
+from harness.sources.forms.terms import Asked
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,7 @@ class Predictions:
     default_reps = 1
     rows_of_a_file = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name, value, allowed in (("split", self.split, ("test", "validation")), ("order", self.order, ("random", "file"))):
             if value not in allowed:
                 raise BadInputError(f"{name} is {value!r}; allowed are {', '.join(allowed)}.")
@@ -140,20 +143,16 @@ class Predictions:
             raise BadInputError(f"positive is {self.positive!r}; one label is needed.")
 
     @property
-    def _packs(self):
-        from harness.sources import packs
-
+    def _packs(self) -> tuple[packs.Pack, ...]:
         return packs.of(self.path)
 
     @property
     def _published(self) -> bool:
         """Whether the file is one of data/packs.yaml, wherever it lies."""
-        from harness.sources import packs
-
         return bool(self._packs) or self._load().sha256 in packs.checksums()
 
     @property
-    def version(self):
+    def version(self) -> int:
         """2: seeded by content. Published files stay as they were, and with them the records and results of the papers."""
         return 2 if self.by_content and not self._published else 1
 
@@ -172,9 +171,7 @@ class Predictions:
                 return f"{file} is not the published file, whose sha256 is {pack.sha256}; move it away, then {pack.how}"
         return None
 
-    def _load(self):
-        from harness.sources import forms
-
+    def _load(self) -> Loaded:
         if not self.path:
             raise BadInputError(
                 "problem.predictions.path is missing; give the npz, csv or parquet file with probabilities and labels."
@@ -182,34 +179,34 @@ class Predictions:
         if self.unavailable:
             raise BadInputError(f"{self.unavailable}.")
         path = data_files.find(self.path)
-        asked = forms.Asked(*(_hashable(getattr(self, name)) for name in forms.Asked._fields))
+        asked = Asked(*(_hashable(getattr(self, name)) for name in Asked._fields))
         return _read(str(path), self.split, asked, data_files.stamp(path))
 
     @property
-    def _columns(self):
+    def _columns(self) -> int:
         """Columns of p, 0 if it is a vector: as loaded, else as listed."""
         if self.unavailable:
-            return 0 if self.top_label else self._packs[0].classes
+            return 0 if self.top_label else self._packs[0].classes or 0
         p = self._load().p
         return 0 if p.ndim == 1 else p.shape[1]
 
     @property
-    def classes(self):
+    def classes(self) -> int:
         return self._columns or 2
 
     @property
-    def notions(self):
+    def notions(self) -> tuple[str, ...]:
         k = self._columns
         if k == 0:
             return ("top_label",) if self.top_label else ("binary", "canonical", "classwise")
         return (*(("binary",) if k == 2 else ()), "top_label", "classwise", "canonical")
 
     @property
-    def default_notions(self):
+    def default_notions(self) -> tuple[str, ...]:
         return ("binary",) if "binary" in self.notions else self.notions
 
     @property
-    def n_max(self):
+    def n_max(self) -> int | None:
         if self.unavailable:
             return self._packs[0].validation_rows if self.split == "validation" else self._packs[0].rows
         return len(self._load().y)
@@ -217,10 +214,10 @@ class Predictions:
     default_n = n_max
 
     @property
-    def fingerprint(self):
+    def fingerprint(self) -> dict[str, Any]:
         """The file and the options that change numbers; newer ones only where not at their default: older records stay valid."""
         sha256 = self._packs[0].sha256 if self.unavailable else self._load().sha256
-        changed = {"split": self.split} if self.split != "test" else {}
+        changed: dict[str, Any] = {"split": self.split} if self.split != "test" else {}
         changed |= {"order": self.order} if self.order != "random" else {}
         changed |= {"float32": True} if self.float32 else {}
         changed |= {"renormalise": True} if self.renormalise else {}
@@ -242,18 +239,18 @@ class Predictions:
         return self.unavailable or self._load().described
 
     @property
-    def names(self) -> tuple | None:
+    def names(self) -> tuple[str, ...] | None:
         """The names of the classes, if the file has any."""
         return self._load().names
 
-    def sample(self, n, rng):
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         p, y = self._load()[:2]
         if n > len(y):
             raise BadInputError(f"n is {n}, but {self.path} holds {len(y)} rows; n can be at most that.")
         rows = (np.arange(len(y)) if self.order == "file" else rng.permutation(len(y)))[:n]
         return p[rows], y[rows]
 
-    def truth(self, estimand, notion=None):
+    def truth(self, estimand: str, notion: str | None = None) -> None:
         return None
 
 
@@ -265,31 +262,28 @@ class Loaded(NamedTuple):
     sha256: str
     content: str
     described: str
-    names: tuple | None
+    names: tuple[str, ...] | None
 
 
 @lru_cache(maxsize=8)
-def _read(path, split, asked, stamp):
-    from harness.math.notions import checked
-    from harness.sources import files
-
+def _read(path: str, split: str, asked: Asked, stamp: tuple[tuple[int, ...], ...]) -> Loaded:
     p, y, described, names = files.read(path, split, **asked._asdict())
     p, y = checked(p, y)
     return Loaded(p, y, data_files.sha256(path), _content(p, y, asked.top_label), described, names)
 
 
-def _content(p, y, top_label):
+def _content(p: np.ndarray, y: np.ndarray, top_label: bool) -> str:
     p = p[:, 1] if p.ndim == 2 and p.shape[1] == 2 else p  # two columns say what one does
     found = hashlib.blake2b(f"{p.shape} {top_label}".encode(), digest_size=8)
-    found.update(np.ascontiguousarray(p, dtype="<f8"))
-    found.update(np.ascontiguousarray(y, dtype="<i8"))
+    found.update(np.ascontiguousarray(p, dtype="<f8").data)
+    found.update(np.ascontiguousarray(y, dtype="<i8").data)
     return found.hexdigest()
 
 
-def _hashable(value):
+def _hashable(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
 @lru_cache(maxsize=256)
-def _sha256(path, *stamp):
+def _sha256(path: str, *stamp: tuple[int, ...]) -> str:
     return data_files.sha256(path)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -148,9 +148,9 @@ def read(folder: str | Path | None = None) -> Baseline:
         raise BadInputError(f"there is no baseline of {absent[0]} in {where}; {REMEDY}.")
     frames, plans = [], {}
     for name, overrides in experiments().items():
-        path, config = stored.path_of(where, name), compose([*overrides])
+        path, settings = stored.path_of(where, name), compose([*overrides])
         try:
-            plans[name] = stored.plan_of(path, config, lambda config=config: planning.plan(config))  # type: ignore[misc]
+            plans[name] = stored.plan_of(path, settings, lambda settings=settings: planning.plan(settings))  # type: ignore[misc]
             frames.append(stored.frame_of(path, plans[name]))
         except BadInputError as error:
             raise BadInputError(f"the baseline in {where} cannot be used: {str(error).rstrip('.')}; {REMEDY}.") from error
@@ -175,9 +175,9 @@ def _described(where: Path) -> dict[str, Any]:
     raise BadInputError(f"{where / 'baseline.json'} is absent or broken; put back an earlier one, or: {REMEDY}.")
 
 
-def estimator_plan(baseline: Baseline, own: Component, settings: Mapping[str, Any]) -> tuple[Plan, dict[str, str]]:
+def estimator_plan(baseline: Baseline, own: Component, of_run: Mapping[str, Any]) -> tuple[Plan, dict[str, str]]:
     """The cells of an own estimator on the problems of the arena, on the draws that the baseline's estimators had; and of the
-    problems that cannot be drawn from here, why. `settings` are those of a run: out, jobs."""
+    problems that cannot be drawn from here, why. `of_run`: options of the run, as out and jobs."""
     plans = list(baseline.plans.values())
     problems: dict[str, Component] = {}
     absent: dict[str, str] = {}
@@ -194,20 +194,20 @@ def estimator_plan(baseline: Baseline, own: Component, settings: Mapping[str, An
             problem = ProblemSpec.of(made[name].object)
             draws = list(dict.fromkeys((cell.rep, cell.n) for cell in held))
             notions = list(dict.fromkeys(cell.notion for cell in held))
-            for cell in Block(name, made[name].key, plan.config["seed"], Draws((), (), draws), notions, {own.id: own.key}):
+            for cell in Block(name, made[name].key, plan.settings.seed, Draws((), (), draws), notions, {own.id: own.key}):
                 cells.setdefault(cell.key, cell)
                 if reason := planning.skip_reason(problem, spec, cell.notion, cell.n):
                     skips[cell.key] = reason
         problems = {**made, **problems}
-    config = {**plans[0].config, "estimator": {own.id: own.config}, "experiment": None, "name": None, **settings}
-    return Plan(config, problems, {own.id: own}, list(cells.values()), skips), absent
+    changes = {"estimator": {own.id: own.config}, "experiment": None, "name": None, **of_run}
+    return Plan(replace(plans[0].settings, **changes), problems, {own.id: own}, list(cells.values()), skips), absent
 
 
 def _problems_here(plan: Plan, absent: dict[str, str]) -> dict[str, Component]:
     """The problems of a stored plan that can be drawn from here; of the others `absent` is told why."""
     found: dict[str, Component] = {}
     origins = {one.origin for one in plan.problems.values()}
-    for origin, config in plan.config["problem"].items():
+    for origin, config in plan.settings.problem.items():
         if origin not in origins:
             continue
         names = [name for name, one in plan.problems.items() if one.origin == origin]
@@ -227,15 +227,15 @@ def _problems_here(plan: Plan, absent: dict[str, str]) -> dict[str, Component]:
     return found
 
 
-def problem_plan(baseline: Baseline, name: str, config: dict[str, Any], most: float, settings: Mapping[str, Any]) -> Plan:
+def problem_plan(baseline: Baseline, name: str, config: dict[str, Any], most: float, of_run: Mapping[str, Any]) -> Plan:
     """The cells of the arena's estimators on an own problem, as many replications of as many sizes as the arena has; of the
     estimators those whose cells took at most `most` CPU seconds at its largest n."""
     plans = list(baseline.plans.values())
     costs = baseline.records.dropna(subset=["value"])
     costs = costs[costs["n"].eq(costs["n"].max())].groupby("estimator")["cpu_seconds"].mean()
-    estimators = {eid: one for plan in reversed(plans) for eid, one in plan.config["estimator"].items()}
+    estimators = {eid: one for plan in reversed(plans) for eid, one in plan.settings.estimator.items()}
     cheap = {eid: one for eid, one in estimators.items() if costs.get(eid, float("inf")) <= most}
     if not cheap:
         raise BadInputError(f"no estimator of the baseline takes at most {most:g} s for a cell.")
-    own = {"problem": {name: config}, "estimator": cheap, "experiment": None, "name": None}
-    return planning.plan({**plans[0].config, **own, **settings})
+    own: dict[str, Any] = {"problem": {name: config}, "estimator": cheap, "experiment": None, "name": None}
+    return planning.plan(replace(plans[0].settings, **own, **of_run))

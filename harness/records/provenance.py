@@ -15,12 +15,13 @@ from typing import Any
 from harness.common.paths import CHECKOUT
 from harness.common.version import VERSION
 from harness.common.writing import write_json
+from harness.configure.settings import Settings
 from harness.records import buckets
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "duckdb", "joblib", "hydra-core", "matplotlib")
 
 
-def start(out: Path, config: dict[str, Any], counts: dict[str, int]) -> str:
+def start(out: Path, settings: Settings, counts: dict[str, int]) -> str:
     """Write runs/<run id>.json and return the run id. `counts`: what the plan found (cells, to do, done, skipped)."""
     run_id = f"{time.strftime('%Y%m%dT%H%M%S')}-{uuid.uuid4().hex[:8]}"
     content = {
@@ -29,7 +30,7 @@ def start(out: Path, config: dict[str, Any], counts: dict[str, int]) -> str:
         "state": "running",
         "cells": counts,
         **surroundings(),
-        "config": config,
+        "config": settings.to_dict(),
     }
     write_json(path_of(out, run_id), content)
     buckets.send(path_of(out, run_id))

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 from harness.common.seeds import digest
 from harness.common.version import VERSION
 from harness.common.writing import stated_error, whole_file, write_json
+from harness.configure.settings import Settings
 from harness.errors import BadInputError
 from harness.execute.chunk import common_columns
 from harness.plan.cells import Block, Cell, Cells, Draws
@@ -121,7 +122,7 @@ def metadata(path: Path) -> dict[str, Any]:
     return told
 
 
-def plan_of(path: Path, config: dict[str, Any], planned: Callable[[], Plan]) -> Plan:
+def plan_of(path: Path, settings: Settings, planned: Callable[[], Plan]) -> Plan:
     """The plan whose records a file holds: the one that is `planned` here, unless it depends on data at hand. Then it is the one
     that was stored, with the cells that were skipped there; the data may be absent here, or others.
 
@@ -140,11 +141,11 @@ def plan_of(path: Path, config: dict[str, Any], planned: Callable[[], Plan]) -> 
         here = planned()
     except BadInputError:  # without its data not even the problems are known
         here = None
-    if made_of["configuration"] != _configuration(config):
+    if made_of["configuration"] != _configuration(settings):
         raise BadInputError(_refused(path, told, here))
-    estimators = chosen("estimator", config["estimator"])
+    estimators = chosen("estimator", settings.estimator)
     plain = {one["origin"] for one in made_of["problems"] if not one["data"]}  # a pure function of the configuration
-    made = chosen("problem", {name: config["problem"][name] for name in plain}) if plain else {}
+    made = chosen("problem", {name: settings.problem[name] for name in plain}) if plain else {}
     problems: dict[str, Component] = {}
     blocks: list[Block] = []
     for one in made_of["problems"]:
@@ -159,19 +160,20 @@ def plan_of(path: Path, config: dict[str, Any], planned: Callable[[], Plan]) -> 
         held = Elsewhere(one["rows_of_a_file"])
         problems[name] = Component(name, {}, held, one["parameters"], one["key"], one["origin"], one["key"])
         keys = {estimator: estimators[estimator].key for estimator in one["estimators"]}
-        blocks.append(Block(name, one["key"], config["seed"], Draws(one["reps"], one["n"]), one["notions"], keys))
+        blocks.append(Block(name, one["key"], settings.seed, Draws(one["reps"], one["n"]), one["notions"], keys))
     all_rows = frozenset((name, n) for name, n in made_of["all_rows"])
     cells = Cells(blocks)
-    found = Plan(config, problems, {name: estimators[name] for name in made_of["estimators"]}, cells, {}, all_rows=all_rows)
+    found = Plan(settings, problems, {name: estimators[name] for name in made_of["estimators"]}, cells, {}, all_rows=all_rows)
     if plan_digest(found) != told["plan"]:
         raise BadInputError(_refused(path, told, here))
     rows = pq.read_table(path, columns=["cell", "status", "reason"]).to_pylist()
     return replace(found, skips={cells[row["cell"]].key: row["reason"] for row in rows if row["status"] == "skipped"})
 
 
-def _configuration(config: dict[str, Any]) -> str:
+def _configuration(settings: Settings) -> str:
     """Identifies what a configuration says of its cells."""
-    said = {name: config[name] for name in ("problem", "estimator", "n", "reps", "seed", "notion", "bootstrap", "ranking")}
+    values = settings.to_dict()
+    said = {name: values[name] for name in ("problem", "estimator", "n", "reps", "seed", "notion", "bootstrap", "ranking")}
     return digest(json.dumps(said, sort_keys=True, default=str))
 
 
@@ -181,8 +183,8 @@ def _made_of(plan: Plan) -> dict[str, Any] | None:
     if (
         not any(of_data.values())
         or plan.points
-        or plan.config["ranking"]
-        or not plan.config["estimator"].keys() >= plan.estimators.keys()
+        or plan.settings.ranking
+        or not plan.settings.estimator.keys() >= plan.estimators.keys()
     ):
         return None
     held: dict[str, list[Cell]] = {name: [] for name in plan.problems}
@@ -199,11 +201,11 @@ def _made_of(plan: Plan) -> dict[str, Any] | None:
         }  # fmt: skip
         problems.append(told)
         keys = {estimator: plan.estimators[estimator].key for estimator in each["estimator"]}
-        again.append(Block(name, one.key, plan.config["seed"], Draws(each["rep"], each["n"]), each["notion"], keys))
+        again.append(Block(name, one.key, plan.settings.seed, Draws(each["rep"], each["n"]), each["notion"], keys))
     if Cells(again) != plan.cells:
         return None
     return {
-        "configuration": _configuration(plan.config), "problems": problems, "estimators": list(plan.estimators),
+        "configuration": _configuration(plan.settings), "problems": problems, "estimators": list(plan.estimators),
         "all_rows": sorted(plan.all_rows),
     }  # fmt: skip
 

@@ -1,14 +1,14 @@
 """A template of a paper's item: experiments/<paper>/fig1.py. It draws and compares; records alone say what the numbers are."""
 
-from harness.evaluate import items
+from harness.evaluation import items
 from harness.figures.plots import convergence
 
 
-def render(records, config):
+def render(records, settings):
     """The figure: estimates by the number of samples."""
-    return convergence(records, config)
+    return convergence(records, settings)
 
 
-def reproduced(records, config):
+def reproduced(records, settings):
     """Our numbers beside those of reported.csv: item, row, column, value, error, reps."""
-    return items.convergence_numbers(records, config, "l1")
+    return items.convergence_numbers(records, settings, "l1")

@@ -1,0 +1,220 @@
+"""Every YAML composes and builds; every mistake is one sentence."""
+
+import dataclasses
+import os
+import sys
+
+import pytest
+
+from harness import BadInputError, list_estimators, list_experiments, list_problems, load_estimator, load_problem
+from harness.common.paths import CONF
+from harness.configure.compose import compose, expand_globs
+from harness.configure.record_sources import without_cells
+from harness.plan.components import build, configured
+from harness.plan.plan import plan
+
+PROMISED_PROBLEMS = """beta_calibrated beta_overconfident beta_shifted beta_overconfident_centred beta_underconfident_centred
+beta_mixed beta_underconfident beta_wavy dirichlet3_calibrated dirichlet3_overconfident dirichlet3_underconfident
+dirichlet3_harmonic dirichlet10_calibrated dirichlet10_overconfident dirichlet10_underconfident dirichlet10_harmonic
+predictions""".split()
+PROMISED_ESTIMATORS = """binned15 binned15_mass kmeans15 debiased15 oracle variational_isotonic variational_temperature
+variational_nadaraya_watson variational_partition variational_isotonic_insample variational_temperature_insample
+variational_nadaraya_watson_insample variational_partition_insample""".split()
+
+
+def test_promised_ids_exist():
+    assert set(PROMISED_PROBLEMS) <= set(list_problems())
+    assert set(PROMISED_ESTIMATORS) <= set(list_estimators())
+    assert {"berta2026_fig1", "berta2026_fig1_legacy", "berta2026_fig3_legacy", "smoke", "arena"} <= set(list_experiments())
+
+
+@pytest.mark.parametrize("name", list_problems())
+def test_problem_builds(name):
+    assert dataclasses.is_dataclass(load_problem(name))
+
+
+@pytest.mark.parametrize("name", list_estimators())
+def test_estimator_builds_and_is_declared(name):
+    made = load_estimator(name)
+    assert callable(made) and made.notions and made.estimands
+    assert made.determinism in ("exact", "rounding", "statistical")
+    assert type(made).__doc__ and not type(made).__doc__.startswith(f"{type(made).__name__}(")
+
+
+@pytest.mark.parametrize("group", ["problem", "estimator"])
+def test_files_are_keyed_by_their_id(group):
+    from omegaconf import OmegaConf
+
+    for path in (CONF / group).glob("*.yaml"):
+        assert list(OmegaConf.load(path)) == [path.stem]
+
+
+def slow_twin(name):
+    """The twins of an experiment, on another stream or on data at hand, differ from it in a few lines."""
+    return pytest.param(name, marks=pytest.mark.slow if "_legacy" in name or "_offline" in name else ())
+
+
+@pytest.mark.parametrize("name", [slow_twin(name) for name in list_experiments()])
+def test_experiment_composes_and_plans(name):
+    settings = compose([f"experiment={name}"])
+    assert settings.name == name
+    if name == "cifar10" and not os.environ.get("CALHARNESS_DATA"):
+        pytest.skip("CALHARNESS_DATA is not set")
+    try:
+        planned = plan(settings)
+    except BadInputError as reason:
+        assert name.startswith("berta2026_table1") and "calharness data" in str(reason)
+        pytest.skip(str(reason))
+    assert planned.cells or without_cells(settings)
+    assert len({c.key for c in planned.cells}) == len(planned.cells)
+
+
+def test_overrides_of_an_experiment_win():
+    settings = compose(["experiment=smoke", "problem=[beta_wavy]", "n=[7]", "estimator.binned15.bins=99"])
+    assert list(settings.problem) == ["beta_wavy"] and settings.n == [7]
+    assert build("estimator", "binned15", settings.estimator["binned15"]).bins == 99
+
+
+def test_python_overrides():
+    assert load_estimator("binned15", bins=3).bins == 3
+    assert load_problem("beta_overconfident", a=2.0).a == 2.0
+
+
+def test_globs_expand_without_a_sweep():
+    (chosen,) = expand_globs(["estimator=glob(variational_isotonic*)"])
+    assert chosen == "estimator=[variational_isotonic,variational_isotonic_berta2026,variational_isotonic_insample]"
+    (chosen,) = expand_globs(["estimator=glob(variational_*_insample)"])
+    insample = [name for name in list_estimators() if name.startswith("variational_") and name.endswith("_insample")]
+    assert chosen == f"estimator=[{','.join(insample)}]"
+    assert expand_globs(["estimator=[oracle,glob(binned15_m*)]"]) == ["estimator=[oracle,binned15_mass]"]
+    assert set(compose(["problem=beta_wavy", "estimator=glob(*)"]).estimator) == set(list_estimators())
+
+
+@pytest.mark.parametrize(
+    ("overrides", "says"),
+    [
+        (["experiment=smoke", "rep=3"], "there is no option 'rep' (did you mean 'reps'?)"),
+        (["experiment=smok"], "there is no experiment 'smok' (did you mean 'smoke'?)"),
+        (["problem=[beta_wawy]"], "there is no problem 'beta_wawy' (did you mean 'beta_wavy'?)"),
+        (["problem=beta_wavy", "estimator=[binned16]"], "there is no estimator 'binned16'"),
+        (["problem=beta_wavy", "estimator=glob(nothing*)"], "no estimator matches 'nothing*'"),
+        (["problem=[beta_wavy"], "problem=[beta_wavy is cut off"),
+        (["experiment=smoke", "estimator.binned15.binz=3"], "there is no setting 'estimator.binned15.binz'"),
+    ],
+)
+def test_composition_mistakes(overrides, says):
+    with pytest.raises(BadInputError) as error:
+        compose(overrides)
+    assert says in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "says"),
+    [
+        ([], "no problem is selected"),
+        (["experiment=smoke", "estimator=[]"], "no estimator is selected"),
+        (["experiment=smoke", "n=[0]"], "n is 0; positive integers are needed"),
+        (["experiment=smoke", "n=[1.5]"], "n is 1.5; positive integers are needed"),
+        (["experiment=smoke", "reps=0"], "reps is 0"),
+        (["experiment=smoke", "notion=strong"], "notion is 'strong'; allowed are binary"),
+        (["experiment=smoke", "estimand=ece"], "estimand is 'ece'; allowed are l1"),
+        (["experiment=smoke", "estimand=l0.5"], "estimand is 'l0.5'"),
+        (["experiment=smoke", "engine=threads"], "engine is 'threads'; allowed are serial, loky, dask, ray"),
+        (["experiment=smoke", "shard=2", "shards=2"], "shard is 2 of shards=2"),
+        (["experiment=smoke", "jobs=0"], "jobs is 0"),
+        (["experiment=smoke", "seed=-1"], "seed is -1"),
+        (["experiment=smoke", "+estimator.binned15.binz=3"], "its parameters are bins, rule"),
+        (["experiment=smoke", "estimator.binned15.rule=mess"], "rule is 'mess'; allowed are width, mass, kmeans"),
+        (["experiment=smoke", "+estimator.mine.bins=3"], "estimator 'mine' has no _target_"),
+        (["experiment=smoke", "+estimator.mine._target_=nowhere.Mine"], "cannot import 'nowhere'"),
+        (["experiment=smoke", "+estimator.mine._target_=math.Mine"], "module 'math' has no 'Mine'"),
+        (["problem=beta_calibrated_legacy", "n=[300]"], "exists only for n in 200, 264"),
+        (["problem=predictions"], "path is missing"),
+        (["problem=predictions", "problem.predictions.path=nofile.npz"], "no file nofile.npz"),
+    ],
+)
+def test_plan_mistakes(overrides, says):
+    with pytest.raises(BadInputError) as error:
+        plan(compose(overrides))
+    assert says in str(error.value) and "\n" not in str(error.value)
+
+
+def test_key_is_of_the_content():
+    """The key knows class, parameters, revision and id, and nothing else; a default spelt out is no change."""
+    plain = {"_target_": "harness.estimators.Binned", "bins": 15}
+    spelt = {"_target_": "harness.estimators.binned.Binned", "bins": 15, "rule": "width"}
+    assert configured("estimator", "a", plain).key == configured("estimator", "a", spelt).key
+    assert configured("estimator", "b", plain).key != configured("estimator", "a", plain).key
+    assert configured("estimator", "a", {**plain, "bins": 16}).key != configured("estimator", "a", plain).key
+
+
+def test_key_of_foreign_code_follows_its_source(module):
+    module("changing", "def f(p, y):\n    return 0.0\n")
+    before = configured("estimator", "f", {"_target_": "changing.f"}).key
+    module("changing", "def f(p, y):\n    return 0.25\n")
+    del sys.modules["changing"]  # as a restart would
+    assert configured("estimator", "f", {"_target_": "changing.f"}).key != before
+
+
+def test_a_component_keeps_the_key_that_it_had_before_a_renaming(tmp_path, monkeypatch):
+    """For its records, for its random stream, and for the streams of what wraps it."""
+    from harness.plan import components
+
+    plain = {"_target_": "harness.estimators.Binned", "bins": 9}
+    wrapped = {"_target_": "harness.estimators.Bootstrap", "estimator": plain, "resamples": 50}
+    now = configured("estimator", "a", plain)
+    table = tmp_path / "keys.csv"
+    table.write_text(f"group,now,before\nestimator,{now.key},0123456789abcdef\nproblem,{now.key},ffffffffffffffff\n")
+    monkeypatch.setattr(components, "KEYS", table)
+    found = configured("estimator", "a", plain)
+    assert found.key == found.stream == "0123456789abcdef" and found.parameters == now.parameters
+    assert configured("estimator", "a", wrapped).stream == found.stream
+    assert configured("estimator", "b", plain).key not in (now.key, found.key)
+
+
+def test_the_table_of_earlier_keys():
+    """Every key of now has one key before, and none of these is the key of something else."""
+    from harness.common.paths import KEYS
+    from harness.plan.components import keys_before
+
+    known = keys_before(KEYS)
+    lines = KEYS.read_text().splitlines()
+    assert lines[0] == "group,now,before" and len(lines) == 1 + len(known)
+    assert all(len(key) == 16 for (_, now), before in known.items() for key in (now, before))
+
+
+# of version 0.1, where they had another class, other fields or another id
+KEYS_BEFORE = {
+    ("estimator", "variational_catboost_ws_berta2026"): "a237a4e368eaf743",
+    ("problem", "score_sine"): "81f79c173cbbfaba",
+    ("problem", "simplex5_gruber2025"): "4d759f728ab7ffc5",
+    ("problem", "beta_wavy_legacy"): "1aa5089700a121d7",
+    ("estimator", "binned15"): "ddab95c91f275a6f",
+}
+
+
+@pytest.mark.parametrize(("group", "name"), KEYS_BEFORE)
+def test_keys_and_streams_of_the_first_version_stand(group, name):
+    settings = compose([f"{group}={name}", *(["problem=beta_wavy"] if group == "estimator" else [])])
+    made = configured(group, name, settings.chosen(group)[name])
+    assert made.key == made.stream == KEYS_BEFORE[group, name]
+
+
+def test_an_experiment_is_composed_again_when_a_file_changes(tmp_path, monkeypatch):
+    """What is kept of a composition is told by the names, times and sizes of all its files."""
+    from harness.configure import compose as composing
+
+    monkeypatch.setattr(composing, "CONF", tmp_path)
+    stamps = [composing._stamp()]
+    (tmp_path / "a.yaml").write_text("x: 1\n")
+    stamps.append(composing._stamp())
+    (tmp_path / "a.yaml").write_text("x: 10\n")
+    stamps += [composing._stamp(), composing._stamp()]
+    assert len(set(stamps[:3])) == 3 and stamps[2] == stamps[3]
+
+
+def test_a_kept_composition_is_nobodys_to_change():
+    from harness.configure.compose import compose
+
+    compose(["experiment=smoke"]).problem.clear()
+    assert compose(["experiment=smoke"]).problem

@@ -1,0 +1,405 @@
+"""Whose code runs, and what files from elsewhere can do (docs/security.md)."""
+
+import gzip
+import hashlib
+import http.server
+import io
+import subprocess
+import sys
+import threading
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from faults import reading
+from omegaconf import OmegaConf
+
+import harness
+from harness.configure import options, sweeps, trust
+from harness.configure.compose import compose
+from harness.errors import BadInputError
+from harness.plan.components import configured
+from harness.sources import files, packs
+
+RUN = ("problem=beta_wavy", "n=30", "reps=1", "jobs=1")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder of somebody's configuration, estimator/evil.yaml among it, whose class would leave a file."""
+    (tmp_path / "conf" / "estimator").mkdir(parents=True)
+    (tmp_path / "conf" / "estimator" / "evil.yaml").write_text("evil: {_target_: evil_module.Evil}\n")
+    (tmp_path / "evil_module.py").write_text(f"open({str(tmp_path / 'RAN')!r}, 'w')\ndef Evil(p, y):\n    return 0.5\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "argv", ["calharness"])  # Hydra's entry sets it
+    yield tmp_path
+    sys.modules.pop("evil_module", None)
+
+
+def test_what_a_file_names_is_refused_unless_the_command_line_names_it_too(folder):
+    given = [f"hydra.searchpath=['file://{folder / 'conf'}']", "estimator=[evil]", *RUN]
+    with pytest.raises(BadInputError, match=r"estimator.evil._target_ is 'evil_module.Evil' in a .* file.*trust=\[evil_module\]"):
+        compose(given)
+    assert compose([*given, "trust=[evil_module]"]).trust == ["evil_module"] and not (folder / "RAN").exists()
+
+
+@pytest.mark.slow
+def test_what_a_file_names_runs_only_if_the_command_line_names_it_too(folder, cli):
+    """On the three ways to a run: the library's own, Hydra's, and a multirun."""
+    for given in ((f"hydra.searchpath=['file://{folder / 'conf'}']",), (f"--config-dir={folder / 'conf'}",), ("-m", "seed=0,1")):
+        given = (
+            *given,
+            *([f"hydra.searchpath=['file://{folder / 'conf'}']"] if given[0] == "-m" else []),
+            "estimator=[evil]",
+            *RUN,
+        )
+        (folder / "RAN").unlink(missing_ok=True)
+        sys.modules.pop("evil_module", None)
+        code, _, err = cli(*given, "trust=[another]")
+        assert code == 2 and len(err.strip().splitlines()) == 1 and "evil_module.Evil" in err and not (folder / "RAN").exists()
+        code, _, err = cli(*given, "trust=[evil_module]", "refresh=true")
+        assert code == 0 and (folder / "RAN").exists(), err
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"estimator": {"a": {"_target_": "os.system"}}},
+        {"estimator": {"a": {"_target_": "harness.estimators.Binned", "x": [{"_target_": "builtins.exec"}]}}},
+        {"problem": {"a": {"_target_": "harness.execute.supervise.Child", "serves": "evil_module:f"}}},
+        {"records_from": [{"file": "a.csv", "reader": "evil_module.read"}]},
+        {"trust": ["os"]},
+        {"trust": "os"},
+    ],
+)
+def test_no_corner_of_a_configuration_names_code(config):
+    with pytest.raises(BadInputError, match="configuration file|a list of modules is needed"):
+        trust.checked(config, ["n=500", "+estimator.mine._target_=my_module.Mine"])
+
+
+def test_neither_does_a_sweep_nor_hydra_s_own_node():
+    settings = compose(["estimator=[variational_isotonic]", *RUN])
+    for parameter in ({"calibrator": {"_target_": ["os.system"]}}, {"calibrator": [{"_target_": "os.system"}]}):
+        with pytest.raises(BadInputError, match="_target_ is 'os.system' in a configuration file"):
+            sweeps.points(replace(settings, sweep={"estimator": {"variational_isotonic": parameter}}))
+    for node in (
+        {"callbacks": {"x": {"_target_": "subprocess.Popen"}}},
+        {"job_logging": {"handlers": {"x": {"class": "subprocess.Popen"}}}},
+        {"job_logging": {"handlers": {"x": {"()": "os.system"}}}},
+        {"hydra_logging": {"handlers": {"x": {"stream": "ext://evil_module.f"}}}},
+        {"job_logging": {"handlers": {"x": {"()": "logging.os.system", "command": "id"}}}},  # Python's, through logging
+        {"job_logging": {"handlers": {"x": {"()": "logging.config.fileConfig", "fname": "evil.ini"}}}},  # it evaluates texts
+        {"job_logging": {"handlers": {"x": {"class": "logging.handlers.QueueHandler", "listener": "evil_module.f"}}}},
+        {"job_logging": {"handlers": "${reasons}"}},  # of another part of the configuration, where anything may stand
+        {"job_logging": {"handlers": {"x": {"stream": "${oc.env:NOTHING,'ext://evil_module.f'}"}}}},
+        {"callbacks": {"x": {"_target_": "hydra.utils.get_object", "path": "evil_module.f"}}},
+        {"callbacks": {"x": {"_target_": "harness.execute.supervise.Child", "serves": "evil_module:f"}}},
+        {"launcher": {"_target_": "hydra_plugins.hydra_joblib_launcher._core.subprocess.Popen"}},
+        {"sweeper": {"custom_search_space": "evil_module.f"}},
+        {"job": {"env_set": {"LD_PRELOAD": "evil.so"}}},
+    ):
+        with pytest.raises(BadInputError, match="in a configuration file"):
+            trust.check_hydra(OmegaConf.create(node), ["n=500"])
+    fine = {
+        "launcher": {"_target_": "hydra_plugins.hydra_submitit_launcher.submitit_launcher.SlurmLauncher", "queue": "long"},
+        "sweeper": {"_target_": "hydra._internal.core_plugins.basic_sweeper.BasicSweeper", "dir": "${hydra.job.name}/${now:%Y}"},
+        "job_logging": {"handlers": {"x": {"class": "logging.StreamHandler", "stream": "ext://sys.stdout"}}},
+    }
+    trust.check_hydra(OmegaConf.create({**fine, "run": {"dir": "a/${seed}"}}), ["hydra.run.dir=a/${seed}"])
+
+
+def test_neither_do_choices_of_hydra_s_own(folder, cli):
+    (folder / "conf" / "hydra" / "job_logging").mkdir(parents=True)
+    (folder / "conf" / "hydra" / "job_logging" / "mine.yaml").write_text(
+        "version: 1\nhandlers: {x: {'()': evil_module.Evil}}\nroot: {handlers: [x]}\n"
+    )
+    code, _, err = cli(f"--config-dir={folder / 'conf'}", "hydra/job_logging=mine", *RUN)
+    assert code == 2 and "evil_module.Evil' in a configuration file" in err and not (folder / "RAN").exists()
+
+
+def test_every_option_of_ours_is_trusted():
+    """conf/ names nothing but our own problems, estimators, calibrators and parts of them."""
+    for group in ("problem", "estimator"):
+        for name in options.ids(group):
+            for place, path in trust.targets(options.option(group, name).config, name):
+                assert trust.is_allowed(path), (place, path)
+
+
+@pytest.mark.slow
+def test_a_file_in_the_working_folder_takes_no_module_s_place(tmp_path):
+    """numpy.py or pickle.py beside somebody's data are not run, neither here nor in workers."""
+    for name in ("numpy", "pandas", "pickle", "yaml", "random"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'RAN')!r}, 'w')\n")
+    main = Path(sys.executable).parent / "calharness"
+    run = [main, "problem=beta_wavy", "estimator=[binned15]", "n=30", "reps=4", "jobs=2", "out=results"]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "RAN").exists()
+
+
+INTRUSIVE = """
+import numpy as np
+
+def changes_numpy(p, y):
+    np.abs = lambda x, *rest, **names: 0 * x + 7.0
+    return 0.25
+def opens(p, y):
+    for array in (p, y):
+        while array is not None and not isinstance(array, bytes):
+            try:
+                array.setflags(write=True)
+            except ValueError:
+                array = array.base
+            else:
+                return 1.0
+    return 0.0
+"""
+
+
+def test_an_estimator_changes_neither_numpy_nor_the_sample_for_others(tmp_path, module):
+    module("intrusive_here", INTRUSIVE)
+    own = [f"+estimator.{name}._target_=intrusive_here.{name}" for name in ("changes_numpy", "opens")]
+    asked = ["problem=beta_overconfident", "notion=all", "estimator=[binned15]", "n=50", "reps=3", "engine=serial"]
+    alone = harness.run([*asked, f"out={tmp_path / 'alone'}"])
+    beside = harness.run([*asked, *own, f"out={tmp_path / 'beside'}"]).set_index(["key", "estimand"])
+    known = alone[alone["status"].eq("ok")].set_index(["key", "estimand"])["value"]
+    assert len(known) > 6 and (beside.loc[known.index, "value"] == known).all()
+    opened = beside.loc[beside["estimator"].eq("opens") & beside["status"].eq("ok"), "value"]
+    assert len(opened) == 6 and (opened == 0).all()
+
+
+LOUD = """
+import sys, warnings
+
+def steers(p, y):
+    print("\\x1b[2J\\x07 out", flush=True)
+    print("\\x1b]0;title\\x07 \\u202e err\\r", file=sys.stderr)
+    warnings.warn("\\udc80 \\x1b[2J warning")
+    return 0.5
+def fills(p, y):
+    print("x" * 50_000)
+    return 0.5
+"""
+
+
+def test_what_an_estimator_prints_is_escaped_and_cut(out, module, capsys):
+    module("loud_here", LOUD)
+    own = [f"+estimator.{name}._target_=loud_here.{name}" for name in ("steers", "fills")]
+    frame = harness.run(["problem=beta_wavy", "estimator=[]", *own, "n=30", "reps=1", "engine=serial"])
+    assert set(frame["status"]) == {"ok"}
+    text = "".join(capsys.readouterr())
+    for shown in (r"\x1b[2J\x07 out", r"\x1b]0;title\x07 \u202e err\r", r"\udc80 \x1b[2J warning"):
+        assert shown in text
+    assert not {"\x1b", "\x07", "\r", "\u202e"} & set(text)
+    assert text.count("x" * 100) == 100 and "[output beyond 10,000 characters is not shown]" in text
+
+
+def test_a_message_does_not_steer_the_terminal(out, module, cli):
+    """Nor does a name on the command line, or a path."""
+    module("loud_there", "def steers(p, y):\n    raise ValueError('\\x1b[2J\\r\\x07')\n")
+    code, text, err = cli(
+        "problem=beta_wavy", "estimator=[]", "+estimator.a._target_=loud_there.steers", "n=30", "reps=1", "jobs=1"
+    )
+    assert code == 1 and r"\x1b[2J\r\x07" in err and not {"\x1b", "\x07", "\r"} & set(text + err)
+    for asked in (["list", "\x1b[2J\udc80"], ["status", "out=\x1b[2J"], ["problem=\x1b[2J"], ["info", "a\u202eb"]):
+        code, text, err = cli(*asked)
+        assert code == 2 and not {"\x1b", "\udc80", "\u202e"} & set(text + err)
+    with pytest.raises(BadInputError, match=r"the estimator id .a.{1,2}udc80"):
+        configured("estimator", "a\udc80", {"_target_": "harness.estimators.Binned"})
+
+
+def _bomb(kind, size=3 << 28):
+    """A small file that becomes a huge one."""
+    held = io.BytesIO()
+    if kind == ".npz":
+        with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("p.npy", "w", force_zip64=True) as member:
+            np.lib.format.write_array_header_1_0(member, {"descr": "|b1", "fortran_order": False, "shape": (size,)})
+            for _ in range(size >> 24):
+                member.write(bytes(1 << 24))
+    elif kind == ".csv.gz":
+        with gzip.open(held, "wb", 1) as file:
+            file.write(b"p,y\n")
+            for _ in range(size >> 24):
+                file.write(b"0.5,1\n" * ((1 << 24) // 6))
+    else:
+        table = pa.table({"p": np.full(1 << 22, 0.5), "y": np.ones(1 << 22)})
+        with pq.ParquetWriter(held, table.schema) as writer:
+            for _ in range(size >> 26):
+                writer.write_table(table)
+    return held.getvalue()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [".npz", ".csv.gz", ".parquet"])
+def test_a_small_file_that_becomes_a_huge_one_is_refused(tmp_path, kind):
+    path = tmp_path / f"preds{kind}"
+    path.write_bytes(_bomb(kind))
+    assert path.stat().st_size < 6e6
+    with pytest.raises(BadInputError, match="would unpack to .* which no predictions do; write it anew"):
+        files.read(path)
+
+
+def test_an_archive_writes_nothing_whatever_its_members_are_called(tmp_path):
+    """Members that would lie elsewhere, a symbolic link, objects: arrays are taken by name or refused, nothing is unpacked."""
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    link = zipfile.ZipInfo("link.npy")
+    link.external_attr = 0o120777 << 16
+    np.save(held := io.BytesIO(), np.array([0.5, 0.25]))
+    np.save(objects := io.BytesIO(), np.array([{}], dtype=object), allow_pickle=True)
+    for members in (
+        {"../../p.npy": held, "../../../etc/y.npy": held},
+        {"/tmp/p.npy": held},
+        {link: io.BytesIO(b"/etc")},
+        {"p.npy": objects},
+    ):
+        with zipfile.ZipFile(inner / "preds.npz", "w") as archive:
+            for name, content in members.items():
+                archive.writestr(name, content.getvalue())
+        with pytest.raises(BadInputError):
+            files.read(inner / "preds.npz")
+        assert [path.name for path in tmp_path.rglob("*")] == ["a", "b", "preds.npz"]
+
+
+CONTENT = bytes(range(256)) * 40
+
+
+class Liar(http.server.BaseHTTPRequestHandler):
+    """A server that does what the path says."""
+
+    def do_GET(self):
+        how = self.path.strip("/")
+        if how in ("file", "loop", "nowhere"):
+            self.send_response(302)
+            self.send_header("Location", {"file": "file:///etc/passwd", "loop": "/loop", "nowhere": "http://\x00/"}[how])
+            self.end_headers()
+            return
+        if how == "steers":
+            self.send_response(404, "\x1b[2J\x07\x9b31m gone")
+            self.end_headers()
+            return
+        if how == "garbage":
+            self.wfile.write(b"\x00\xff not http at all\r\n\r\n")
+            return
+        self.send_response(206 if how == "ranged" else 200)
+        length = {"short": 100, "long": 10 * len(CONTENT), "negative": -5, "word": "many", "huge": 10**14, "beyond": 10**30}.get(
+            how, len(CONTENT)
+        )
+        if how != "endless":
+            self.send_header("Content-Length", str(length))
+        self.end_headers()
+        body = {"dies": CONTENT[:5000], "other": CONTENT[::-1], "endless": CONTENT * 100}.get(how, CONTENT)
+        self.wfile.write(body)
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture(scope="module")
+def address():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Liar)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+LIES = {
+    "file": "file:.* is not allowed", "loop": "infinite loop|HTTP Error 302",
+    "nowhere": "cannot be understood|no host|HTTP Error",
+    "garbage": "cannot be understood", "steers": r"HTTP Error 404: \\x1b\[2J\\x07\\x9b31m gone",
+    "short": "sha256 is", "long": "ended after 10,240 of 102,400",
+    "dies": "ended after 5,000 of",
+    "other": "sha256 is", "endless": "sends more than the 10,240 bytes", "huge": "ended after",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", LIES)
+def test_what_a_server_cannot_be_believed_in_is_no_file(address, tmp_path, how):
+    wanted = packs.Pack(
+        "one", "folder/one.bin", hashlib.sha256(CONTENT).hexdigest(), len(CONTENT), "MIT", "nobody", (f"{address}/{how}",)
+    )
+    with pytest.raises(BadInputError, match=LIES[how]) as refused:
+        packs.fetch(wanted, tmp_path)
+    assert "\n" not in str(refused.value) and "Errno" not in str(refused.value)
+    left = [path for path in tmp_path.rglob("*") if path.is_file()]
+    kept = ["one.bin.part"] if how in ("long", "dies", "huge") else []  # to go on from
+    assert [path.name for path in left] == kept and all(CONTENT.startswith(path.read_bytes()) for path in left)
+
+
+class Store(http.server.BaseHTTPRequestHandler):
+    """A bucket that is there, and whose listing is refused in words that steer a terminal."""
+
+    def do_HEAD(self):
+        self.send_response(200)
+        self.end_headers()
+
+    def do_GET(self):
+        self.send_response(400)
+        self.end_headers()
+        self.wfile.write(b"<Error><Code>Odd</Code><Message>\x1b[2J gone</Message></Error>")
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.mark.slow
+def test_what_a_store_answers_is_escaped(tmp_path, monkeypatch, cli):
+    for name, value in (("ACCESS_KEY_ID", "a"), ("SECRET_ACCESS_KEY", "b"), ("EC2_METADATA_DISABLED", "true")):
+        monkeypatch.setenv(f"AWS_{name}", value)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Store)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    address = f"s3://bucket/folder?endpoint_override=127.0.0.1:{server.server_port}&scheme=http&region=x"
+    code, text, err = cli("plan", "problem=beta_wavy", "estimator=[binned15]", "n=20", "reps=1", f"out='{address}'")
+    server.shutdown()
+    assert code == 2 and r"\x1b[2J gone" in err and "\x1b" not in text + err
+
+
+def test_a_length_that_is_none_is_not_looked_at(address, tmp_path):
+    for how in ("word", "negative", "beyond"):
+        wanted = packs.Pack(
+            "one", f"{how}.bin", hashlib.sha256(CONTENT).hexdigest(), len(CONTENT), "MIT", "x", (f"{address}/{how}",)
+        )
+        try:
+            assert packs.fetch(wanted, tmp_path).read_bytes() == CONTENT
+        except BadInputError as error:
+            assert "could not be fetched" in str(error) and not (tmp_path / f"{how}.bin").exists()
+
+
+@pytest.mark.slow
+def test_mutated_files_are_read_or_refused(tmp_path):
+    """Some thousand of the inputs of which `make faults` tries a hundred thousand."""
+    counts, findings = reading.search(2500, tmp_path)
+    assert not findings, findings[0]
+    assert sum(counts.values()) == 2500 and sum(n for (_, came), n in counts.items() if came == "read") > 100
+    assert {kind for kind, _ in counts} >= {*reading.KINDS}
+
+
+@pytest.mark.slow
+def test_a_parquet_file_with_damaged_statistics_does_not_end_the_process(tmp_path):
+    """pyarrow ends it where the parts of such a file's metadata are asked for."""
+    path = tmp_path / "preds.parquet"
+    path.write_bytes(reading.VALID[".parquet"][-1])
+    done = subprocess.run([sys.executable, "-c", STATISTICS, path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+STATISTICS = """
+import sys
+from pathlib import Path
+from harness.errors import BadInputError
+from harness.sources import files
+path = Path(sys.argv[1])
+whole = path.read_bytes()
+for at in range(540, 640):  # among them the statistics of how many values a list has
+    path.write_bytes(whole[:at] + bytes(1) + whole[at + 1 :])
+    try:
+        files.read(path)
+    except BadInputError:
+        pass
+"""

@@ -1,0 +1,655 @@
+"""The contract test passes what is sound and catches each fault by the item meant for it."""
+
+import dataclasses
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import harness.contract.estimators
+from harness import BadInputError, Estimate, UndefinedError, list_estimators, load_estimator
+from harness.calibrators import CatBoost, ExtraTrees, LightGBM, RandomForest
+from harness.contract.check import Finding, check, report
+from harness.contract.estimators import ITEMS, NULL_REPS
+from harness.estimators import Variational
+from harness.estimators.base import takes_rng
+from harness.math.notions import checked
+
+# What our own estimators are known not to keep, and why.
+KNOWN = {
+    # k-means++ with the authors' fixed random_state = 42 picks its start by row number, and no fold is drawn
+    "variational_partition_insample_berta2026": {"sample order"},
+    # fully grown trees remember the labels of the samples that they are judged on
+    "variational_random_forest_insample": {"near zero if calibrated"},
+    "variational_extra_trees_insample": {"near zero if calibrated"},
+    # the authors' bins are (a, b], so that p = 0 is in none and wrong outcomes there are not seen
+    "classwise_ece_popordanoska2024": {"p of 0 and 1"},
+    # where it is installed: cumulative residuals through equal p one after another
+    **{
+        name: {"sample order"}
+        for name in ("peer_probmetrics_kuiper", "peer_probmetrics_ks")
+        if not load_estimator(name).unavailable
+    },
+    # the authors' permutation of the rows is fixed, not random
+    **{
+        name: {"sample order"}
+        for name in list_estimators()
+        if name.endswith("_gruber2025") and name.startswith(("tuned_", "binned15_", "crossfit_"))
+    },
+}
+
+
+def outcomes(target, outcome="failed"):
+    return {f.item for f in check(target) if f.outcome == outcome}
+
+
+# A check takes some 700 estimates. `make test` checks one setting of each class on fewer seeds, estimators of trees with few
+# of them. `make slow` checks all as they are, but those of many trees, which would take up to hours.
+LIGHT = {
+    CatBoost: {"iterations": 6, "inner_folds": 2},
+    LightGBM: {"iterations": 6, "inner_folds": 2},
+    RandomForest: {"trees": 10},
+    ExtraTrees: {"trees": 10},
+}
+
+
+def of_trees(name):
+    return type(getattr(load_estimator(name), "calibrator", None)) in LIGHT
+
+
+# Other settings of classes that `make test` checks by another one, and what takes seconds.
+AGAIN = (
+    "isotonic_berta2026", "kde_risk", "kde_likelihood", "tuned_kde", "tuned_kde_gruber2025", "tuned_kkr", "tuned_ukkr", "kkr",
+    "tuned_variational", "tuned_ukkr_gruber2025", "tuned_kkr_gruber2025", "_split_gruber2025", "_aligned_gruber2025", "_sqhalf",
+    "_sq", "_dist_all", "_dist_pos", "ckce_cholesky", "skce_block", "variational_partition", "partition_berta2026",
+    "sms_berta2026", "catboost_insample", "lightgbm_insample", "ws_insample", "300_berta2026", "boost_berta2026",
+    "gbm_berta2026", "forest_berta2026", "extra_trees_berta2026", "ws_berta2026", "logit_berta2026", "temperature_berta2026",
+    "watson_berta2026", "variational_qs", "variational_sms", "tuned_variational_isotonic", "variational_catboost",
+    "variational_lightgbm", "variational_random_forest", "variational_extra_trees", "ckce_low_rank", "ckce_features",
+    "skce_biased", "skce_features", "nw_jensen_histogram", "kmeans15_berta2026", "tuned_binned_gruber2025",
+    "monte_carlo_truth_berta2026", "extra_trees_insample", "schedule_popordanoska2024",
+    "variational_catboost_ws", "random_forest_insample",
+)  # fmt: skip
+
+
+def again(name):
+    return name.endswith(AGAIN) and name != "ukkr"
+
+
+def slow_if_again(name):
+    return pytest.param(name, marks=pytest.mark.slow if again(name) else ())
+
+
+def of_many_calls(name):
+    """Wrappers that call another estimator a hundred times; tests/estimators/test_intervals.py examines each."""
+    return name.startswith(("bootstrap_", "half_", "subsampling_", "hulc_", "consistency_"))
+
+
+def keeps_the_contract(target, name):
+    findings = check(target)
+    assert [f.item for f in findings] == list(ITEMS)
+    assert {f.item for f in findings if f.outcome == "failed"} == KNOWN.get(name, set()), report(findings)
+
+
+OF_ALL_PAIRS = ("kde", "ukkr")  # and their null_bias, declared for 2,000 samples, holds with fewer
+
+
+@pytest.fixture
+def few_seeds(monkeypatch):
+    monkeypatch.setattr(harness.contract.estimators, "SEEDS", (6, 24))
+
+
+SINGLE = [name for name in list_estimators() if not of_many_calls(name)]
+
+
+@pytest.mark.parametrize("name", [name for name in SINGLE if not of_trees(name) and not again(name)])
+def test_own_estimators_keep_the_contract(name, few_seeds, monkeypatch):
+    if name in OF_ALL_PAIRS:
+        monkeypatch.setattr(harness.contract.estimators, "NULL_N", 500)
+    keeps_the_contract(name, name)
+
+
+OF_MINUTES = {"variational_catboost_berta2026", "variational_catboost300_berta2026"}  # twenty each; of few trees they run
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.hours if name in OF_MINUTES else ())
+        for name in SINGLE
+        if not of_trees(name) or load_estimator(name).seconds < 0.5
+    ],
+)
+def test_own_estimators_keep_the_contract_as_they_are(name):
+    keeps_the_contract(name, name)
+
+
+@dataclass(frozen=True)
+class Light(Variational):
+    """The variational estimator; the scalar notions are one to its calibrator, and "binary" stands for them."""
+
+    notions = ("binary", "canonical")
+
+
+light = Light()  # of the test that is running
+
+
+@pytest.mark.parametrize("name", [slow_if_again(name) for name in list_estimators() if of_trees(name)])
+def test_own_estimators_of_few_trees_keep_the_contract(name, few_seeds, monkeypatch):
+    own = load_estimator(name)
+    fields = {f.name: getattr(own, f.name) for f in dataclasses.fields(own)}
+    fields["calibrator"] = dataclasses.replace(own.calibrator, **LIGHT[type(own.calibrator)])
+    fields["folds"] = min(own.folds, 2)
+    monkeypatch.setattr(sys.modules[__name__], "light", Light(**fields))
+    keeps_the_contract(f"{__name__}.light", name)
+
+
+def l1(p, y):
+    """Plug-in l1 on ten cells."""
+    cell = np.minimum((p * 10).astype(int), 9)
+    return float(np.abs(np.bincount(cell, p - y, minlength=10)).sum() / len(p))
+
+
+def plain(p, y):
+    """The binned l1, bare."""
+    return l1(*checked(p, y))
+
+
+def with_bins(p, y, bins=10):
+    """A third argument that is no random stream."""
+    assert bins == 10
+    return plain(p, y)
+
+
+def seeded(p, y, rng):
+    """Adds noise from the stream that it is given."""
+    return plain(p, y) + 0.01 * rng.random()
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """An upper and a lower bound, and an interval."""
+
+    margin: float = 0.05
+    notions = ("binary", "top_label")
+    estimands = ("l1", "l2", "l3")
+    determinism = "rounding"
+
+    def __call__(self, p, y, rng):
+        middle = plain(p, y)
+        low, high = middle - self.margin, middle + self.margin
+        return {
+            "l1": Estimate(high, high=high, level=0.9, kind="upper"),
+            "l2": Estimate(low - 1.0, low=low - 1.0, level=0.9, kind="lower"),
+            "l3": Estimate(middle, low, high, 0.9, "interval"),
+        }
+
+
+def few_are_undefined(p, y):
+    """Says so where it cannot."""
+    if len(p) < 10 or len(np.unique(p)) < 10:
+        raise UndefinedError("too few distinct predictions")
+    return plain(p, y)
+
+
+instance = Bounds(0.01)
+
+
+@pytest.mark.parametrize("name", ["plain", "with_bins", "seeded", "Bounds", "instance", "few_are_undefined"])
+def test_strangers_pass(name):
+    findings = check(f"{__name__}.{name}")
+    assert not [f for f in findings if f.outcome == "failed"], report(findings)
+
+
+def first_half(p, y):
+    """Sees the first half only."""
+    p, y = checked(p, y)
+    half = (len(p) + 1) // 2
+    return l1(p[:half], y[:half])
+
+
+def ties_by_position(p, y):
+    """Equal counts by position in the sorted sample: equal p are torn apart."""
+    p, y = checked(p, y)
+    parts = np.array_split(np.argsort(p, kind="stable"), 10)
+    return float(sum(abs((p[i] - y[i]).sum()) for i in parts) / len(p))
+
+
+def random_first_half(p, y, rng):
+    """The first half, with noise."""
+    return first_half(p, y) + 1e-3 * rng.random()
+
+
+def drops_one(p, y):
+    """Cells [j/10, (j+1)/10), the last open as well: p = 1 is in none."""
+    p, y = checked(p, y)
+    inside = p < 1
+    return l1(p[inside], y[inside]) * inside.mean() if inside.any() else 0.0
+
+
+def drops_zero(p, y):
+    """p = 0 is in no cell."""
+    p, y = checked(p, y)
+    inside = p > 0
+    return l1(p[inside], y[inside]) * inside.mean() if inside.any() else 0.0
+
+
+def logarithm(p, y):
+    """Refuses certain predictions by a crash."""
+    if (p == 1).any():
+        raise FloatingPointError("divide by zero in log")
+    return plain(p, y)
+
+
+def modifies(p, y):
+    """Centres p in place."""
+    value = plain(p, y)
+    p -= y
+    return value
+
+
+class ModifiesLabels:
+    """Empties the reduced labels, which no longer are the caller's own."""
+
+    notions = ("top_label", "classwise")
+
+    def __call__(self, p, y):
+        value = plain(p, y)
+        y *= 0
+        return value
+
+
+def global_noise(p, y):
+    """Draws from numpy's global stream."""
+    return plain(p, y) + 1e-3 * np.random.rand()
+
+
+def reseeds(p, y):
+    """Sets numpy's global stream: repeatable, and everybody else's draws change."""
+    np.random.seed(0)
+    return plain(p, y)
+
+
+def ignores_nan(p, y):
+    """Leaves NaN out."""
+    return l1(p[~np.isnan(p)], y[~np.isnan(p)])
+
+
+def crashes_alone(p, y):
+    """Needs a variance."""
+    return plain(p, y) + 0.0 * (1 // (len(p) - 1))
+
+
+def crashes_on_three(p, y):
+    """Fails on three distinct values."""
+    return plain(p, y) + 0.0 * (1 // (len(np.unique(p)) - 3))
+
+
+def crashes_on_seven(p, y):
+    """Fails with seven samples."""
+    return plain(p, y) + 0.0 * (1 // (len(p) - 7))
+
+
+def crashes_on_constant(p, y):
+    """Fails on equal values."""
+    return plain(p, y) + 0.0 * (1 // (len(np.unique(p)) - 1 or len(p) == 1))
+
+
+crashes_on_constant.notions = ("binary",)
+
+
+def crashes_on_one_class(p, y):
+    """Fails where no outcome is 1 and p varies."""
+    if len(p) > 40 and not y.any():
+        raise IndexError("index 1 is out of bounds")
+    return plain(p, y)
+
+
+class ExactAndRandom:
+    """Declares what it is not, by a stream of its own."""
+
+    determinism = "exact"
+
+    def __call__(self, p, y):
+        return plain(p, y) + 1e-6 * np.random.default_rng().random()
+
+
+class ExactAndSeeded:
+    """Declares what it is not: the seed decides."""
+
+    determinism = "exact"
+
+    def __call__(self, p, y, rng):
+        return plain(p, y) + 1e-6 * rng.random()
+
+
+class Rounds(ExactAndRandom):
+    """Differs by rounding."""
+
+    determinism = "rounding"
+
+    def __call__(self, p, y):
+        return plain(p, y) + 1e-12 * np.random.default_rng().random()
+
+
+def biased(p, y):
+    """Too high."""
+    return plain(p, y) + 0.2
+
+
+def biased_low(p, y):
+    """Too low on everything but what is worst."""
+    value = plain(p, y)
+    return value if value > 0.8 else value - 0.2
+
+
+def biased_lower(p, y):
+    """A lower bound that is none."""
+    value = plain(p, y) + 0.2
+    return Estimate(value, low=value, kind="lower")
+
+
+biased_lower.notions = ("binary",)
+
+
+def unknown(p, y):
+    """A name that the field has two meanings for."""
+    return {"ece": plain(p, y)}
+
+
+def other_notion(p, y):
+    """An estimand of vectors."""
+    return {"top_class_l1": plain(p, y)}
+
+
+def not_finite(p, y):
+    """No number."""
+    return plain(p, y) * np.nan
+
+
+def no_bound(p, y):
+    """An upper bound that carries none."""
+    return Estimate(plain(p, y), kind="upper")
+
+
+def upper_is_not_value(p, y):
+    """An upper bound beside its value."""
+    value = plain(p, y)
+    return Estimate(value, high=value + 1, kind="upper")
+
+
+def turned_round(p, y):
+    """low above high."""
+    value = plain(p, y)
+    return Estimate(value, value + 1, value - 1, kind="interval")
+
+
+def undocumented(p, y):
+    return plain(p, y)
+
+
+@dataclass(frozen=True)
+class UndocumentedDataclass:
+    bins: int = 10
+
+    def __call__(self, p, y):
+        return plain(p, y)
+
+
+class FirstClass:
+    """Judges class 0 and calls it all."""
+
+    notions = ("canonical",)
+
+    def __call__(self, p, y):
+        p, y = checked(p, y)
+        return l1(p[:, 0], y == 0)
+
+
+class MoreThanDeclared:
+    """Returns what it does not declare."""
+
+    estimands = ("l2_squared",)
+
+    def __call__(self, p, y):
+        return plain(p, y)
+
+
+class UnknownNotion(Bounds):
+    """Judges what the harness does not know."""
+
+    notions = ("binary", "marginal")
+
+
+class UnknownDeterminism(Bounds):
+    """Sometimes."""
+
+    determinism = "sometimes"
+
+
+BROKEN = {
+    "first_half": "sample order",
+    "ties_by_position": "sample order",
+    "random_first_half": "sample order",
+    "drops_one": "p of 0 and 1",
+    "drops_zero": "p of 0 and 1",
+    "logarithm": "p of 0 and 1",
+    "modifies": "input not modified",
+    "ModifiesLabels": "input not modified",
+    "global_noise": "determinism",
+    "reseeds": "determinism",
+    "ignores_nan": "NaN refused",
+    "crashes_alone": "one sample",
+    "crashes_on_three": "ties",
+    "crashes_on_seven": "fewer samples than bins",
+    "crashes_on_constant": "constant p",
+    "crashes_on_one_class": "unseen class",
+    "ExactAndRandom": "determinism",
+    "ExactAndSeeded": "determinism",
+    "biased": "near zero if calibrated",
+    "biased_low": "near zero if calibrated",
+    "biased_lower": "near zero if calibrated",
+    "unknown": "returns numbers",
+    "other_notion": "returns numbers",
+    "undocumented": "docstring",
+    "UndocumentedDataclass": "docstring",
+    "FirstClass": "class relabelling",
+    "MoreThanDeclared": "declared properties",
+    "UnknownNotion": "declared properties",
+    "UnknownDeterminism": "declared properties",
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_is_caught_by_its_item(name):
+    findings = check(f"{__name__}.{name}")
+    assert {f.item for f in findings if f.outcome == "failed"} == {BROKEN[name]}, report(findings)
+
+
+@pytest.mark.parametrize("name", ["no_bound", "upper_is_not_value", "turned_round"])
+def test_malformed_bounds_fail_wherever_they_are_returned(name):
+    failed = {f.item: f.detail for f in check(f"{__name__}.{name}") if f.outcome == "failed"}
+    assert "BadInputError: l1" in failed["returns numbers"] and "one sample" in failed
+
+
+def test_every_item_is_failed_by_somebody():
+    assert set(BROKEN.values()) == set(ITEMS)
+
+
+def test_not_finite_on_ordinary_data_fails():
+    assert "returns numbers" in outcomes(f"{__name__}.not_finite")
+
+
+def test_rounding_allows_less_than_statistical_noise():
+    assert outcomes(f"{__name__}.Rounds") == set()
+
+
+def crashes(p, y):
+    """Never works."""
+    raise KeyError("a\nb")
+
+
+def test_crashes_are_findings_that_name_type_message_and_notion():
+    findings = {f.item: f for f in check(f"{__name__}.crashes")}
+    assert set(findings) == set(ITEMS)
+    assert findings["ties"].outcome == "failed"
+    assert findings["ties"].detail.startswith(r"binary, top_label, classwise: KeyError: 'a\nb' (")
+    assert "test_check.py, line " in findings["ties"].detail and 'in crashes: raise KeyError("a' in findings["ties"].detail
+    assert findings["docstring"].outcome == "ok"
+
+
+class TopLabelOnly:
+    """Fails under one of its notions."""
+
+    notions = ("binary", "top_label")
+    wants = ("notion",)
+
+    def __call__(self, p, y, rng, notion):
+        return plain(p, y) + (0.2 if notion == "top_label" else 0.0)
+
+
+def test_detail_names_the_notion_at_fault():
+    (finding,) = (f for f in check(f"{__name__}.TopLabelOnly") if f.outcome == "failed")
+    assert finding.item == "near zero if calibrated"
+    assert finding.detail.startswith("top_label: mean l1 is 0.2") and "binary" not in finding.detail
+
+
+class Small:
+    """No more than fifty samples, two classes."""
+
+    notions = ("binary", "top_label", "classwise", "canonical")
+    max_n = 50
+    max_classes = 2
+    null_bias = 0.4
+
+    def __call__(self, p, y):
+        p, y = checked(p, y)
+        if len(p) > 50 or p.ndim > 1 and p.shape[1] > 2:
+            raise MemoryError
+        return l1(p, y) if p.ndim == 1 else 2 * l1(p[:, 1], y)
+
+
+def test_limits_are_kept():
+    assert outcomes(f"{__name__}.Small") == set()
+
+
+def squared(p, y):
+    """Only scores that are not near zero."""
+    p, y = checked(p, y)
+    return {"brier": float(((p - y) ** 2).mean())}
+
+
+squared.notions = ("binary",)
+
+
+def test_what_does_not_apply():
+    assert outcomes(f"{__name__}.squared", "not applicable") == {"class relabelling", "near zero if calibrated"}
+    assert outcomes(f"{__name__}.Bounds", "not applicable") == set()
+    assert outcomes(f"{__name__}.upper", "not applicable") == {"class relabelling", "near zero if calibrated"}
+
+
+def upper(p, y):
+    """The trivial upper bound."""
+    plain(p, y)
+    return Estimate(1.0, high=1.0, kind="upper")
+
+
+upper.notions = ("binary",)
+
+
+def test_noise_within_its_error_is_no_bias():
+    """A mean beyond null_bias but within three standard errors passes, and only after all repetitions."""
+    Noisy.calls = 0
+    assert outcomes(f"{__name__}.Noisy") == set()
+    assert Noisy.calls == NULL_REPS[-1]
+
+
+class Noisy:
+    """Unbiased and very noisy."""
+
+    null_bias = 1e-3
+    notions = ("binary",)
+    calls = 0
+
+    def __call__(self, p, y, rng):
+        Noisy.calls += len(p) == 2000
+        value = plain(p, y)
+        return 1.0 if value > 0.8 else rng.normal(scale=0.1)
+
+
+def test_global_generators_are_left_alone():
+    np.random.seed(5)
+    before = np.random.get_state()[1].tobytes()
+    check(f"{__name__}.reseeds")
+    assert np.random.get_state()[1].tobytes() == before
+
+
+def test_a_check_says_the_same_twice():
+    assert check(f"{__name__}.seeded") == check(f"{__name__}.seeded")
+
+
+class NeedsMore:
+    """Has no default."""
+
+    def __init__(self, bins):
+        self.bins = bins
+
+
+class Refuses:
+    """Cannot be made."""
+
+    def __init__(self):
+        raise OSError("no licence")
+
+
+a_number = 3.0
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "binned16",
+        "no_such_module.Mine",
+        f"{__name__}.nobody",
+        f"{__name__}.NeedsMore",
+        f"{__name__}.Refuses",
+        f"{__name__}.a_number",
+    ],
+)
+def test_what_cannot_be_made_is_bad_input(target):
+    with pytest.raises(BadInputError, match=target.rpartition(".")[2]):
+        check(target)
+
+
+def test_report_is_aligned():
+    lines = report(
+        [
+            Finding("ties", "ok", "a value"),
+            Finding("one sample", "failed", "binary: x"),
+            Finding("z", "not applicable", "y"),
+        ]
+    )
+    assert lines.splitlines() == [
+        "ok              ties        a value",
+        "FAILED          one sample  binary: x",
+        "not applicable  z           y",
+    ]
+
+
+def test_takes_rng():
+    assert not takes_rng(plain) and not takes_rng(with_bins) and not takes_rng(Small())
+    assert takes_rng(seeded) and takes_rng(Bounds()) and takes_rng(lambda p, y, rng=None: 0.0)
+    assert takes_rng(lambda *given: 0.0) and not takes_rng(len)
+    fields = [dataclasses.make_dataclass("Own", names) for names in (["x"], ["x", "y", "rng"], ["x"])]
+    assert [takes_rng(one) for one in fields] == [False, True, False]  # a class for its instance: each has fields of its own
+
+
+def test_command_line(cli, module, monkeypatch):
+    module("mine_for_check", 'def mine(p, y):\n    "Nothing."\n    return 0.7\n')
+    code, text, _ = cli("check", "mine_for_check.mine")
+    failed = [line for line in text.splitlines() if line.startswith("FAILED")]
+    assert code == 1 and any("near zero" in line for line in failed) and any("NaN" in line for line in failed)
+    assert cli("check", "binned15")[0] == 0
+    assert cli("check", "binned16")[0] == 2

@@ -1,0 +1,264 @@
+"""The arena: regret by hand, its floor, cells without an answer, fewer reps, ranks, statements and their error rate."""
+
+import html
+import math
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from harness.commands import drawing
+from harness.commands.experiment import Experiment
+from harness.configure.arena import Arena
+from harness.configure.compose import compose
+from harness.errors import BadInputError
+from harness.evaluation import arena
+
+FAMILIES = {"power": ["p"], "wavy": ["q"]}
+CLASSES = {"p": 2, "q": 2}
+
+
+def rows(estimator, values, problem="p", n=100, estimand="l1", truth=0.3, notion="binary", **more):
+    """One record per rep; None is an undefined cell, a text a status without an estimand."""
+    found = []
+    for rep, value in enumerate(values):
+        one = {"key": f"{estimator}|{problem}|{n}|{rep}|{notion}", "estimator": estimator, "problem": problem, "notion": notion}
+        one |= {"n": n, "rep": rep, "estimand": estimand, "truth": truth, "truth_error": 0.0, "status": "ok", "kind": "point"}
+        one |= {"value": value, "low": None, "high": None, "cpu_seconds": 0.5, "peak_mb": 10.0, "seed": 0}
+        if value is None:
+            one |= {"status": "undefined", "value": np.nan}
+        elif isinstance(value, str):
+            one |= {"status": value, "value": np.nan, "estimand": None, "truth": np.nan, "truth_error": np.nan}
+        found.append({**one, **more})
+    return found
+
+
+def made(*parts, **more):
+    return arena.settings(pd.DataFrame([row for part in parts for row in part]), FAMILIES, CLASSES, **more)
+
+
+def of(table, estimator, column, **chosen):
+    for name, value in {"estimator": estimator, **chosen}.items():
+        table = table[table[name].eq(value)]
+    (found,) = table[column]
+    return found
+
+
+def two_by_two():
+    """a is off by 0.1 on p and 0.2 on q, b by 0.2 and 0.05."""
+    return made(
+        rows("a", [0.4, 0.2]), rows("b", [0.5, 0.1]),
+        rows("a", [0.2, 0.2], "q", truth=0.0), rows("b", [0.05, 0.05], "q", truth=0.0),
+    )  # fmt: skip
+
+
+def test_two_estimators_on_two_problems_by_hand():
+    table = two_by_two()
+    assert np.allclose(table["rmse"], [0.1, 0.2, 0.2, 0.05]) and np.allclose(table["regret"], [1, 2, 4, 1])
+    assert table["best"].tolist() == ["a", "a", "b", "b"] and table["family"].tolist() == ["power", "power", "wavy", "wavy"]
+    assert np.allclose(table["bias"], [0, 0, 0.2, 0.05]) and np.allclose(table["sd"], [0.02**0.5, 0.08**0.5, 0, 0])
+    assert table["over"].tolist() == [0.5, 0.5, 1, 1] and (table["reps"] == 2).all()
+    board = arena.leaderboard(table, resamples=50)
+    assert np.allclose(board["regret"], [2**0.5, 2]) and board["estimator"].tolist() == ["b", "a"]
+    assert np.allclose(board["worst"], [2, 4]) and board["worst_at"].tolist() == ["power, n = 100, k = 2", "wavy, n = 100, k = 2"]
+    by_family = arena.leaderboard(table, by="family", resamples=50)
+    assert np.allclose(by_family["regret"], [1, 2, 1, 4]) and by_family["rank"].tolist() == [1, 2, 1, 2]
+
+
+def test_monte_carlo_error_of_the_rmse():
+    """Squared errors 0.01 and 0.09: RMSE sqrt(0.05), sd 0.08 / sqrt 2."""
+    table = made(rows("a", [0.4, 0.6]))
+    assert math.isclose(table["rmse_se"][0], (0.08 / 2**0.5) / (2 * 0.05**0.5 * 2**0.5))
+
+
+def test_the_floor():
+    """n = 100: 0.01 for l1, 0.001 for l2_squared; nothing below counts as better."""
+    table = made(rows("a", [0.0, 0.0], truth=0.0), rows("b", [0.009, 0.009], truth=0.0), rows("c", [0.02, 0.02], truth=0.0))
+    assert np.allclose(table["regret"], [1, 1, 2])
+    squares = {"estimand": "l2_squared", "truth": 0.0}
+    assert np.allclose(made(rows("a", [0.0, 0.0], **squares), rows("b", [0.003, 0.003], **squares))["regret"], [1, 3])
+
+
+def test_a_cell_without_an_answer_has_the_worst_error_of_its_rep():
+    table = made(rows("a", [0.4, "failed"]), rows("b", [0.5, 0.7]), rows("c", [None, 0.35]))
+    assert of(table, "a", "failed") == 1 and of(table, "c", "undefined") == 1
+    assert math.isclose(of(table, "a", "rmse"), ((0.01 + 0.16) / 2) ** 0.5)  # b is off by 0.4 in rep 1
+    assert math.isclose(of(table, "c", "rmse"), ((0.04 + 0.0025) / 2) ** 0.5)
+    assert math.isclose(of(table, "a", "bias"), 0.1) and of(table, "a", "reps") == 1
+    assert of(arena.leaderboard(table, resamples=20), "a", "failed") == 1
+
+
+def test_what_a_lost_cell_costs_is_at_most_what_an_answer_in_range_can():
+    """Truth 0.3: an answer in [0, 1] is off by 0.7 at most, though another estimator is off by 9."""
+    table = made(rows("a", ["failed", 0.3]), rows("wild", [9.3, 0.3]))
+    assert math.isclose(of(table, "a", "rmse"), (0.49 / 2) ** 0.5)
+
+
+def test_an_estimator_that_always_fails_has_regret_and_one_that_never_can_has_none():
+    """Failed everywhere on q, it has the worst error there; skipped there, it is not applicable, and 50 % give no rank."""
+    for status, regret in (("failed", 4.0), ("skipped", np.nan)):
+        table = made(
+            rows("a", [0.4, 0.2]), rows("b", [0.5, 0.1]), rows("d", [0.3, 0.3]), rows("d", [status, status], "q"),
+            rows("a", [0.2, 0.2], "q", truth=0.0), rows("b", [0.05, 0.05], "q", truth=0.0),
+        )  # fmt: skip
+        assert np.isclose(of(table, "d", "regret", problem="q"), regret, equal_nan=True)
+        board = arena.leaderboard(table, resamples=20)
+        assert of(board, "d", "share") == (1.0 if status == "failed" else 0.5)
+        assert np.isnan(of(board, "d", "rank")) == (status == "skipped")
+        assert of(board, "d", status) == 2
+
+
+def test_a_skip_for_want_of_the_notion_is_no_row():
+    table = made(rows("a", [0.4, 0.2]), rows("b", [0.5, 0.1]), rows("b", ["skipped"], notion="top_label"),
+                 rows("a", [0.4], notion="top_label"))  # fmt: skip
+    assert table.loc[table["notion"].eq("top_label"), "estimator"].tolist() == ["a"]
+
+
+def test_oracles_bounds_and_own_estimators_are_not_the_best_published():
+    table = made(
+        rows("a", [0.4, 0.2]), rows("oracle", [0.31, 0.29]), rows("best", [0.32, 0.28]),
+        rows("bound", [0.3, 0.3], kind="upper", high=0.3),
+    )  # fmt: skip
+    assert (
+        set(table["best"].dropna()) == {"a"} and np.isnan(of(table, "bound", "regret")) and of(table, "bound", "coverage") == 1.0
+    )
+    assert np.isclose(of(table, "best", "regret"), 0.2) and np.isclose(of(table, "oracle", "regret"), 0.1)
+    board = arena.leaderboard(table, resamples=20)
+    assert of(board, "best", "rank") == 1 and np.isnan(of(board, "oracle", "rank")) and "bound" not in set(board["estimator"])
+    assert made(rows("a", [0.4]), rows("mine", [0.3]), published=["a"])["best"].eq("a").all()
+
+
+def test_fewer_reps_are_scaled_by_the_best_complete_estimator():
+    """Rep 0 is hard: a has 0.2 there and 0.02 in rep 1. d, off by 0.2 in the hard rep alone, is as good as a and not worse."""
+    table = made(rows("a", [0.5, 0.32]), rows("b", [0.6, 0.4]), rows("d", [0.5]))
+    assert math.isclose(of(table, "d", "rmse"), 0.2) and math.isclose(of(table, "d", "regret"), 1.0)
+
+
+def test_records_in_any_order_give_the_same():
+    frame = random_records(np.random.default_rng(0), 4, {"a": 1.0, "b": 1.3, "best": 0.9})
+    frame.loc[frame.index[5], ["status", "value"]] = ["undefined", np.nan]
+    families, classes = (
+        {"power": frame["problem"].unique()[:2], "wavy": frame["problem"].unique()[2:]},
+        dict.fromkeys(frame["problem"], 2),
+    )
+    mixed = frame.sample(frac=1.0, random_state=1)
+    one, other = (arena.settings(f, families, classes) for f in (frame, mixed))
+    pd.testing.assert_frame_equal(
+        one.drop(columns=["values", "errors", "lost"]), other.drop(columns=["values", "errors", "lost"])
+    )
+    other = other.sample(frac=1.0, random_state=2)
+    pd.testing.assert_frame_equal(*(arena.leaderboard(table, by="n", resamples=30) for table in (one, other)))
+    assert arena.better(one, "a", "b") == arena.better(other, "a", "b")
+
+
+def random_records(rng, problems, spread, reps=10, sizes=(100, 400), between=0.0):
+    """Values with sd spread / sqrt(n), correlated over estimators; `between` varies an estimator's spread over problems."""
+    names, shape = list(spread), (problems, len(spread), len(sizes), reps)
+    index = pd.MultiIndex.from_product([[f"p{i}" for i in range(problems)], names, sizes, range(reps)])
+    frame = index.to_frame(index=False, name=["problem", "estimator", "n", "rep"])
+    scale = np.array(list(spread.values())) * np.exp(between * rng.normal(size=shape[:2]))
+    noise = 0.5 * rng.normal(size=(problems, 1, 1, reps)) + rng.normal(size=shape)
+    frame["value"] = 0.3 + (scale[:, :, None, None] * noise).ravel() / np.sqrt(frame["n"])
+    return frame.assign(
+        key=frame.index.astype(str), notion="binary", estimand="l1", truth=0.3, truth_error=0.0, status="ok", kind="point",
+        low=np.nan, high=np.nan, cpu_seconds=0.1, peak_mb=10.0,
+    )  # fmt: skip
+
+
+def statements(seed, spread, comparisons=1, seeds=(0,), between=0.3):
+    frame = random_records(np.random.default_rng(seed), 12, spread, between=between)
+    table = arena.settings(frame, {"power": sorted(frame["problem"].unique())}, dict.fromkeys(frame["problem"], 2))
+    return [arena.better(table, "a", "b", comparisons, resamples=200, seed=s) for s in seeds]
+
+
+def test_equals_are_called_different_no_more_often_than_the_level_says():
+    """20 draws of problems on which two estimators are equally good on average: wrong statements are binomial with p = 0.05, and
+    more than 5 have probability 0.0003."""
+    assert sum(statements(seed, {"a": 1.0, "b": 1.0})[0].verdict != "undecided" for seed in range(20)) <= 5
+
+
+def test_another_bootstrap_seed_does_not_change_a_clear_statement():
+    clear = statements(1, {"a": 1.0, "b": 3.0}, 100, range(5))
+    assert {one.verdict for one in clear} == {"better"}
+    assert {one.verdict for one in statements(1, {"a": 3.0, "b": 1.0}, 100, range(5))} == {"worse"}
+    assert max(one.high for one in clear) / min(one.high for one in clear) < 1.3
+
+
+def test_more_comparisons_make_wider_intervals():
+    one, many = (statements(2, {"a": 1.0, "b": 1.5}, comparisons)[0] for comparisons in (1, 1000))
+    assert many.low < one.low < one.ratio < one.high < many.high and one.about == "problems like these"
+
+
+def test_few_problems_make_statements_about_themselves():
+    assert arena.better(two_by_two(), "a", "b").about == "these problems"
+
+
+def test_mixtures_are_refused():
+    mixed = made(rows("a", [0.4]), rows("b", [0.5]), rows("a", [0.1], estimand="kl"), rows("b", [0.2], estimand="kl"))
+    with pytest.raises(BadInputError, match="mix notions or estimands"):
+        arena.better(mixed, "a", "b")
+    with pytest.raises(BadInputError, match="share no setting"):
+        arena.better(made(rows("a", [0.4]), rows("b", [0.5], "q")), "a", "b")
+    with pytest.raises(BadInputError, match="allowed are family, n, k"):
+        arena.leaderboard(mixed, by="notion")
+    with pytest.raises(BadInputError, match="number of classes of every problem"):
+        arena.settings(pd.DataFrame(rows("a", [0.4], "z")), FAMILIES, CLASSES)
+    with pytest.raises(BadInputError, match="two values of a on p"):
+        made(rows("a", [0.4]), rows("a", [0.5]))
+
+
+def test_ordered_pairs_by_hand():
+    """q (0) below p (0.3): a has the order in both reps, b in one, c is equal once and undefined once."""
+    table = made(
+        rows("a", [0.4, 0.2]), rows("a", [0.1, 0.1], "q", truth=0.0),
+        rows("b", [0.4, 0.0]), rows("b", [0.1, 0.1], "q", truth=0.0),
+        rows("c", [0.1, None]), rows("c", [0.1, 0.0], "q", truth=0.0),
+    )  # fmt: skip
+    shares = arena.ordered_pairs(table, resamples=20).set_index("estimator")["share"]
+    assert shares.to_dict() == {"a": 1.0, "b": 0.5, "c": 0.0}
+
+
+def test_power_is_of_p_values():
+    table = made(rows("t", [0.01, 0.2, 0.04, 0.9], estimand="p_value", truth=np.nan), rows("a", [0.4]))
+    assert of(table, "t", "power") == 0.5 and np.isnan(of(table, "a", "power")) and np.isnan(of(table, "t", "regret"))
+
+
+def test_coverage_and_width():
+    table = made([*rows("a", [0.4], low=0.2, high=0.5), *[r | {"rep": 1} for r in rows("a", [0.2], low=0.1, high=0.25)]])
+    assert table["coverage"].tolist() == [0.5] and np.isclose(table["width"][0], (0.3 + 0.15) / 2)
+
+
+def test_families_are_checked():
+    for wrong in ([], {"families": []}, {"families": {"a": "p"}}, {"other": {}}, {"families": {"a": ["p"], "b": ["p"]}}):
+        with pytest.raises(BadInputError, match="arena"):
+            Arena.from_value(wrong)
+    assert Arena.from_value({"families": "arena"}) and Arena.from_value(None) is None
+    with pytest.raises(BadInputError, match="in power and in wavy"):
+        arena.family_of({"power": ["p"], "wavy": ["p"]})
+
+
+def test_every_problem_of_the_arena_has_one_family_and_is_in_one_part():
+    """The parts name their problems, the families all of them."""
+    parts = [compose([f"experiment={name}"]) for name in ("arena", "arena_hundred")]
+    named = [problem for part in parts for problem in part.problem]
+    assert sorted(arena.family_of(parts[0].arena.families)) == sorted(named)
+    assert arena.families_of(parts[1].arena) == parts[0].arena.families
+
+
+@pytest.mark.slow
+def test_a_small_arena_from_cells_to_its_page(tmp_path):
+    """The page is whole in itself, says the rule under its tables, and is drawn once."""
+    problems = "problem=[beta_calibrated,beta_overconfident,dirichlet3_overconfident]"
+    chosen = ["experiment=arena", problems, "estimator=[binned15,kmeans15,debiased15,oracle]", "n=[50,200]", "reps=3", "jobs=1"]
+    experiment = Experiment.of([*chosen, f"out={tmp_path}"])
+    experiment.compute(quiet=True)
+    frame = experiment.records()
+    files, _, _ = drawing.render(experiment, frame)
+    text = files[-1].read_text()
+    assert files[-1].name == f"{experiment.stem}.html" and drawing.is_drawn(experiment, frame)
+    assert html.unescape(text).count(arena.RULE.split(";")[0]) >= 8 and "<img" in text
+    assert not re.search(r"(src|href)=\"(https?:)?//", text) and "nan" not in re.sub(r"base64,[^\"]*", "", text).lower().split()
+    board = pd.read_csv(tmp_path / "variations" / experiment.stem / f"{experiment.stem}.csv")
+    assert set(board["notion"]) == {"binary", "top_label", "canonical"} and board["regret"].gt(0).all()
+    assert list(drawing.wide_table(experiment, frame).columns) == ["rank", "estimator", "mean regret"]

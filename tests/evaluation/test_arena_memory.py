@@ -1,0 +1,82 @@
+"""Peak memory: what a call needs is found in a process of its own, whatever this process did before; how the page shows it."""
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from harness.evaluation import arena_memory
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
+import peak_memory  # noqa: E402
+from peak_memory import peak_of  # noqa: E402
+
+MB = 1_000_000
+
+
+def busy():
+    while True:
+        pass
+
+
+def fill(size):
+    return lambda: np.ones(size // 8).sum()
+
+
+def test_the_peak_is_that_of_the_call_alone():
+    before = np.ones(200 * MB // 8)  # this process's own past, larger than the call
+    assert before[0] == 1.0
+    found = [peak_of(fill(size)).mb for size in (20 * MB, 60 * MB)]
+    del before
+    assert found[0] == pytest.approx(20, abs=5) and found[1] == pytest.approx(60, abs=5)
+    assert found[1] - found[0] == pytest.approx(40, abs=4)
+
+
+def test_memory_that_is_freed_before_another_call_is_not_counted_twice():
+    def two():
+        fill(30 * MB)()
+        fill(30 * MB)()
+
+    assert peak_of(two).mb == pytest.approx(30, abs=5) and peak_of(lambda: None, first=fill(50 * MB)).mb < 5
+
+
+def test_without_the_kernels_mark(monkeypatch, tmp_path):
+    monkeypatch.setattr(peak_memory, "CLEAR", tmp_path / "absent" / "clear_refs")
+    held = np.ones(80 * MB // 8)
+    assert held[0] == 1.0
+    found = peak_of(fill(40 * MB))
+    # what the mark holds of the parent's past is the system's affair: the call's own peak, less, or no value, but never more
+    assert found.method == "ru_maxrss" and (found.mb is None and found.reason or found.mb < 46)
+    small = peak_of(fill(MB), first=fill(90 * MB))
+    assert small.mb is None and "stays below" in small.reason
+
+
+def test_no_value_has_a_reason():
+    assert "ValueError: no" in peak_of(lambda: (_ for _ in ()).throw(ValueError("no"))).reason
+    assert "died (exit code 3)" in peak_of(lambda: os._exit(3)).reason
+    assert "more than 0.2 CPU seconds" in peak_of(busy, seconds=0.2).reason
+
+
+def test_what_the_page_shows(tmp_path):
+    rows = [("a", "canonical", 5000, 10, "12.4", "VmHWM", ""), ("b", "canonical", 5000, 10, "", "", "no canonical notion")]
+    pd.DataFrame(rows, columns=[*arena_memory.KEYS, "peak_mb", "method", "reason"]).to_csv(tmp_path / "memory.csv", index=False)
+    measured = arena_memory.read(tmp_path)
+    assert arena_memory.sizes(measured, "canonical") == [(5000, 10)] and arena_memory.sizes(measured, "binary") == []
+    assert arena_memory.cells(measured, "canonical", "a") == [{"text": "12", "reason": ""}]
+    assert arena_memory.cells(measured, "canonical", "c")[0] == {"text": "–", "reason": "not measured"}
+    said = arena_memory.reasons(measured, "canonical", ["a", "b", "c"])
+    assert said == ["b: no canonical notion (n = 5,000, k = 10)", "c: not measured (n = 5,000, k = 10)"]
+    table = pd.DataFrame({"estimator": ["a", "a"], "notion": "canonical", "n": [5000, 200], "k": 10, "peak_mb": 900.0})
+    joined = arena_memory.joined(table, measured)["peak_mb"]
+    assert joined[0] == 12.4 and np.isnan(joined[1])  # no worker's high-water mark where nothing was measured
+
+
+def test_every_estimator_of_the_leaderboards_was_measured_or_says_why_not():
+    folder = arena_memory.CHECKOUT / "results" / "arena"
+    measured, board = arena_memory.read(folder), pd.read_csv(folder / "index.csv")
+    assert set(measured["estimator"]) >= set(board["estimator"])
+    assert {(5000, 2), (5000, 10), (1000, 100)} == set(zip(measured["n"], measured["k"]))
+    assert (measured["peak_mb"].notna() != measured["reason"].ne("")).all()

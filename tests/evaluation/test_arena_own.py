@@ -1,0 +1,63 @@
+"""Our own estimators in the arena: regret on both halves of the families, and coverage by family, by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_arena import CLASSES, FAMILIES, rows
+
+from harness.configure.arena import Arena
+from harness.errors import BadInputError
+from harness.evaluation import arena, arena_own
+
+SQUARES = {"level": 0.95, "low": 0.0, "high": 1.0}
+
+
+def records():
+    """Power (p, developed on): best is off by 0.12, a by 0.1; wavy (q, test): best by 0.4, a by 0.2, b by 0.1."""
+    return pd.DataFrame([
+        *rows("best", [0.42, 0.18], **SQUARES), *rows("a", [0.4, 0.2]), *rows("b", [0.5, 0.1]),
+        *rows("best", [0.4, 0.4], "q", truth=0.0), *rows("a", [0.2, 0.2], "q", truth=0.0), *rows("b", [0.1, 0.1], "q", truth=0.0),
+        *rows("oracle", [0.3, 0.3]),
+    ])  # fmt: skip
+
+
+def test_each_half_by_hand():
+    table = arena_own.halves(arena.settings(records(), FAMILIES, CLASSES), ["power"], resamples=20)
+    own = table[table["role"].eq("own")].set_index("half")
+    assert np.allclose(own.loc[["development", "test"], "regret"], [1.2, 4.0]) and np.allclose(own["worst"], own["regret"])
+    assert own["meets_mean"].tolist() == [False, False] and own["meets_worst"].to_dict() == {"development": True, "test": False}
+    chosen = table[table["role"].eq(arena_own.MEAN_CHOICE)].set_index("half")["estimator"]
+    assert chosen.to_dict() == {"development": "a", "test": "b"}
+
+
+def test_a_half_without_own_estimators_has_the_published_alone():
+    frame = records()
+    table = arena.settings(frame[~frame["estimator"].eq("best")], FAMILIES, CLASSES)
+    assert set(arena_own.halves(table, ["power"], resamples=0)["role"]) == {arena_own.MEAN_CHOICE, arena_own.WORST_CHOICE}
+    assert not len(arena_own.halves(table[:0], ["power"], resamples=0))
+
+
+def test_coverage_counts_own_intervals_with_a_known_truth():
+    own = rows("best", [0.3] * 8, low=0.2, high=0.4, level=0.9)
+    own += rows("best_lower", [0.3, 0.3], "q", low=0.35, level=0.9, kind="lower")
+    own += rows("best", [0.3] * 2, "q", low=0.2, high=0.25, level=0.9)
+    own += rows("best", [0.3], "q", n=200, low=0.0, high=1.0, level=0.9, truth=np.nan)
+    own += rows("best", [0.3] * 2, "of_no_family", low=0.2, high=0.4, level=0.9)
+    frame = pd.DataFrame(own + rows("a", [0.3], low=0.0, high=0.1, level=0.9))
+    table = arena_own.coverage(frame, FAMILIES, ["power"]).set_index(["estimator", "family"])
+    assert table["coverage"].to_dict() == {("best", "power"): 1.0, ("best", "wavy"): 0.0, ("best_lower", "wavy"): 0.0}
+    assert table["samples"].tolist() == [8, 2, 2] and table["half"].tolist() == ["development", "test", "test"]
+    assert table["passes"].tolist() == [True, False, False] and table.loc[("best_lower", "wavy"), "sides"] == "lower"
+    assert np.isclose(table.loc[("best", "wavy"), "least"], 0.9 - 3 * (0.09 / 2) ** 0.5)
+    assert not len(arena_own.coverage(frame[frame["estimator"].eq("a")], FAMILIES, []))
+
+
+def test_the_development_half_is_said_once():
+    """By the hash of the names, the first six of twelve."""
+    import hashlib
+
+    whole = Arena("arena")
+    names = sorted(arena.families_of(whole), key=lambda name: hashlib.sha256(name.encode()).hexdigest())
+    assert sorted(arena.development_of(whole)) == sorted(names[:6])
+    with pytest.raises(BadInputError, match="arena.development"):
+        Arena.from_value({"families": {"power": ["p"]}, "development": ["wavy"]})

@@ -1,0 +1,175 @@
+"""Claims: statistics with intervals in closed form, verdicts on both sides of a threshold, and what is drawn and written."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from harness.configure.settings import Settings
+from harness.errors import BadInputError
+from harness.evaluation import claims, reproduction, tables
+from harness.figures import figure_files
+
+HEAD = "item,row,column,value,unit,plus_minus,reps,precision,source,place,quote\n"
+ROWS = """claims,kde is an outlier,excess of its risk,0,above,,,,claim,Section 4,"It is, we find, an outlier."
+claims,the area falls little,decrease of the AUROC,0.001,below,,,,claim,Figure 3,Below .001.
+claims,two orders are alike,share of equal orders,0.5,above,,,,claim,,They agree.
+claims,networks differ,difference on ImageNet,0,above,,,,claim,Table 9,They differ.
+"""
+SETTINGS = Settings.from_dict({"paper": "paper", "compare": ["claims"]})
+
+
+@pytest.fixture
+def paper(tmp_path, monkeypatch):
+    monkeypatch.setattr(reproduction, "EXPERIMENTS", tmp_path)
+    (tmp_path / "paper").mkdir()
+    (tmp_path / "paper" / "reported.csv").write_text(HEAD + ROWS)
+
+
+@pytest.fixture
+def statistics(paper):
+    return {
+        "the area falls little": claims.exact(0.004, 0.0005, ["b"], claims.OURS, "of our networks"),
+        "kde is an outlier": claims.of_mean([4.0, 5.0, 6.0, 5.0], ["a", "c"], claims.PAPER),
+        "two orders are alike": claims.of_share(9, 12, [("a", "b"), ("a",)], claims.PAPER),
+        "networks differ": claims.untested("ImageNet's pictures are needed."),
+    }
+
+
+def test_a_mean_has_students_interval():
+    """1, 2, 3: sd 1, so 2 +- t(0.995, 2) / sqrt 3 with t = 9.925."""
+    found = claims.of_mean([1.0, np.nan, 2.0, 3.0], pd.Series(["k", "l", "k"]), claims.OURS)
+    half = 9.924843200918 / np.sqrt(3)
+    assert (found.value, found.low, found.high) == pytest.approx((2.0, 2 - half, 2 + half))
+    assert found.keys == ("k", "l") and found.cells == 3
+    one = claims.of_mean([0.3], (), claims.OURS)
+    assert (one.value, one.low, one.high) == (0.3, -np.inf, np.inf)
+    none = claims.of_mean([np.nan], ["k"], claims.OURS)
+    assert np.isnan(none.value) and none.why and none.keys == ("k",)
+
+
+def test_a_difference_is_paired():
+    """Values that vary much with a constant difference of 1: an interval without width."""
+    first = np.array([10.0, -5.0, 3.0, np.nan])
+    found = claims.of_difference(first + 1, first, (), claims.OURS)
+    assert (found.value, found.low, found.high, found.cells) == pytest.approx((1.0, 1.0, 1.0, 3))
+    with pytest.raises(BadInputError, match="pairs are needed"):
+        claims.of_difference([1.0], [1.0, 2.0], (), claims.OURS)
+
+
+@pytest.mark.parametrize(("successes", "trials"), [(0, 10), (10, 10), (3, 10), (50, 90)])
+def test_a_share_has_the_interval_of_clopper_and_pearson(successes, trials):
+    """At each end the binomial law gives half a percent to what was seen and beyond."""
+    found = claims.of_share(successes, trials, (), claims.OURS)
+    assert found.value == successes / trials and found.cells == trials
+    assert found.low == 0 if successes == 0 else stats.binom.sf(successes - 1, trials, found.low) == pytest.approx(0.005)
+    assert found.high == 1 if successes == trials else stats.binom.cdf(successes, trials, found.high) == pytest.approx(0.005)
+
+
+def test_a_share_of_nothing_is_no_number():
+    assert np.isnan(claims.of_share(0, 0, (), claims.OURS).value)
+    with pytest.raises(BadInputError, match="0 to 4 are possible"):
+        claims.of_share(5, 4, (), claims.OURS)
+
+
+def test_a_number_with_its_error_has_the_normal_interval():
+    found = claims.exact(1.0, 0.1, (), claims.OURS)
+    assert (found.low, found.high) == pytest.approx((1 - 0.2575829, 1 + 0.2575829))
+    certain = claims.exact(1.0, 0.0, (), claims.OURS)
+    assert certain.low == certain.value == certain.high
+    with pytest.raises(BadInputError, match="an error of 0 or more"):
+        claims.exact(1.0, -0.1, (), claims.OURS)
+
+
+def test_the_worst_of_many_has_an_interval_of_its_own():
+    """Of 20 coverages of 0.95 the smallest is below it by chance; at the level of each of 20 its interval holds 0.95."""
+    held = np.random.default_rng(0).binomial(200, 0.95, size=20)
+    parts = [claims.of_share(k, 200, [f"k{i}"], claims.PAPER, f"setting {i}", claims.among(20)) for i, k in enumerate(held)]
+    worst = claims.smallest(parts)
+    assert worst.value == held.min() / 200 and worst.low < 0.95 <= worst.high and worst.cells == 4000
+    assert worst.why == f"setting {held.argmin()}" and len(worst.keys) == 20 and worst.where == claims.PAPER
+    most = claims.largest([*parts, claims.untested("no file"), claims.exact(2.0, 0.0, (), claims.OURS)])
+    assert most.value == most.high == 2.0 and most.where == claims.OURS
+    assert np.isnan(claims.smallest([claims.untested("no file")]).value)
+    assert claims.among(1) == pytest.approx(claims.LEVEL)
+
+
+def test_enough_digits_are_shown_to_see_the_side(paper):
+    """0.0009996 is below 0.001, which three digits would hide."""
+    name = "the area falls little"
+    found = claims.table({name: claims.exact(0.0009996, 0.0, (), claims.OURS)}, SETTINGS).loc[name]
+    assert found["found, with its 99 % interval"] == "0.0009996" and found["verdict"] == "holds"
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ((1.0, 2.0, 3.0, claims.OURS), "in which the value 1.0 is not"),
+        ((1.0, 0.0, 3.0, "theirs"), "where is 'theirs'"),
+        ((np.nan, np.nan, np.nan, claims.OURS), "why is empty"),
+    ],
+)
+def test_a_statistic_is_checked(given, says):
+    with pytest.raises(BadInputError, match=says):
+        claims.Statistic(*given)
+
+
+def test_claims_are_judged_in_the_papers_order(statistics):
+    found = claims.judged(statistics, SETTINGS)
+    assert found["row"].to_list()[0] == "kde is an outlier"
+    assert found["verdict"].to_list() == ["holds", "fails", "undecided", "not reproducible here"]
+    assert found["where"].to_list()[:3] == ["the paper's data", "ours", "the paper's data"]
+    assert found["reason"].to_list()[1] == "of our networks" and found["reason"].to_list()[3] == "ImageNet's pictures are needed."
+    assert found["keys"].to_list() == [("a", "c"), ("b",), ("a", "b"), ()] and found["reps"].to_list()[2] == 12
+    assert reproduction.counts_by_source(found) == {
+        "claim": {"holds": 1, "fails": 1, "undecided": 1, "not reproducible here": 1},
+    }
+
+
+def test_a_claim_that_nobody_made_is_refused(statistics):
+    with pytest.raises(BadInputError, match=r"'kde is an outlyer' is no claim .*did you mean 'kde is an outlier'"):
+        claims.reproduced({"kde is an outlyer": statistics["kde is an outlier"]}, SETTINGS)
+
+
+def test_a_claim_without_a_statistic_is_left_to_the_comparison(paper):
+    found = claims.judged({}, SETTINGS)
+    assert set(found["verdict"]) == {"not reproducible here"} and found["reason"].notna().all()
+
+
+def test_the_table_says_what_the_paper_says_and_what_was_found(statistics):
+    found = claims.table(statistics, SETTINGS)
+    row = found.loc["the area falls little"]
+    assert row["the paper says"] == "“Below .001.” (Figure 3)" and row["claimed"] == "< 0.001" and row["verdict"] == "fails"
+    assert row["found, with its 99 % interval"] == "0.004 [0.00271, 0.00529]" and row["on"] == "ours"
+    assert found.loc["networks differ", "found, with its 99 % interval"] == "–"
+    assert not found.map(lambda text: "nan" in text).any(axis=None)
+
+
+def test_figure_and_tables_are_written(statistics, tmp_path):
+    files = figure_files.save(claims.figure(statistics, SETTINGS), tmp_path / "claims", SETTINGS)
+    files += tables.save(claims.summary(statistics, SETTINGS), claims.table(statistics, SETTINGS), tmp_path / "claims")
+    assert all(path.stat().st_size for path in files)
+    written = pd.read_csv(tmp_path / "claims.csv")
+    assert written["verdict"].to_list()[:2] == ["holds", "fails"] and written["quote"].str.len().gt(0).all()
+
+
+def test_the_figure_names_every_claim_within_its_margins(statistics):
+    """Shaded is the claimed side, to the right in every row; the marks of the verdicts differ in form and colour."""
+    statistics["the area falls little"] = claims.of_quantity(0.00251, 0.001000558, 0.00346123, ["b"])
+    statistics["kde is an outlier"] = claims.exact(0.00123, 0.0001234, (), claims.PAPER)
+    figure = claims.figure(statistics, SETTINGS)
+    assert "1 holds, 1 fails, 1 undecided, 1 not reproducible here" in figure.get_label()
+    (ax,) = figure.axes
+    marks = {line.get_marker(): line.get_xdata()[0] for line in ax.lines if line.get_marker() in ("o", "X", "D")}
+    assert marks["o"] > 0 > marks["X"] and marks["D"] > 0
+    texts = " ".join(text.get_text().replace("\n", " ") for text in ax.texts)
+    assert all(name in texts for name in ("kde is an outlier", "● holds, on the paper's data", "✖ fails, on our data"))
+    figure.draw_without_rendering()
+    width, height = figure.get_size_inches() * figure.dpi
+    for text in ax.texts:
+        box = text.get_window_extent()
+        assert box.x0 >= 0 and box.x1 <= width and box.y0 >= 0 and box.y1 <= height, text.get_text()
+
+
+def test_a_figure_of_nothing_says_so(paper):
+    assert "No cell" in claims.figure({}, SETTINGS).get_label()

@@ -1,0 +1,226 @@
+"""What every paper.yaml says, `calharness list papers`, and the index of all results."""
+
+import base64
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from harness.errors import BadInputError
+from harness.evaluation import counted, papers, reproduction
+from harness.pages import index
+
+YAML = """
+title: On estimating calibration errors
+authors: [A. Author, B. Author]
+year: 2026
+venue: A venue
+address: https://example.org/paper
+citation: "A. Author and B. Author. On estimating calibration errors. 2026."
+asks: How large is the error of binary predictions?
+claims: It is small where the sample is large.
+here: It is as small as the paper says.
+findings: [a first finding, {rank: 1, text: the strongest of all}]
+items:
+  fig1:
+    name: "Figure 1"
+    about: error by number of samples
+    experiments: [moskvichev2025_fig1]
+    how: the paper's setting
+    needs: null
+    command: calharness experiment=moskvichev2025_fig1
+  table1:
+    name: "Table 1"
+    about: networks on images
+    experiments: [moskvichev2025_table1_offline, moskvichev2025_table1]
+    how: a twin
+    needs: The networks of the paper are not published.
+    command: calharness experiment=moskvichev2025_table1_offline
+  claims: {name: Claims, about: its conclusions, experiments: [moskvichev2025_claims], how: "a twin", needs: null, command: null}
+"""
+REPORTED = """item,row,column,value,unit,plus_minus,reps,precision,source,place,quote
+fig1,a,error,0.5,,0.1,10,0.1,printed,Figure 1,
+fig1,b,error,0.25,,,,0.01,printed,Figure 1,
+table1,net,error,0.3,,,,0.1,printed,Table 1,
+table1,net,anew,0.3,,,,0,recomputed by independent code,,
+claims,errors shrink,mean change from n = 100 to 1000,0,below,,,0,claim,"p. 3","The error gets smaller."
+"""
+
+
+@pytest.fixture
+def paper(tmp_path, monkeypatch):
+    """paper(old, new): the folder of a paper moskvichev2025 of its own whose paper.yaml has `new` for `old`."""
+    folder = tmp_path / "experiments" / "moskvichev2025"
+    folder.mkdir(parents=True)
+    for module in (papers, reproduction):
+        monkeypatch.setattr(module, "EXPERIMENTS", folder.parent)
+    (folder / "reported.csv").write_text(REPORTED)
+
+    def write(old="", new=""):
+        assert old in YAML
+        (folder / "paper.yaml").write_text(YAML.replace(old, new, 1) if old else YAML)
+        return papers.read("moskvichev2025")
+
+    return write
+
+
+@pytest.fixture
+def results(tmp_path):
+    """A folder of results: a picture and a page of both items, and what came out."""
+    from PIL import Image
+
+    folder = tmp_path / "results" / "moskvichev2025"
+    folder.mkdir(parents=True)
+    for stem in ("fig1", "table1_offline", "claims"):
+        Image.fromarray(np.random.default_rng(0).integers(0, 255, (300, 800, 4), np.uint8)).save(folder / f"{stem}.png")
+        (folder / f"{stem}.html").write_text("<p>page</p>")
+    rows = [
+        ("moskvichev2025_fig1", "fig1", "a", "error", "printed", 0.5, np.nan, "identical"),
+        ("moskvichev2025_fig1", "fig1", "b", "error", "printed", 0.9, np.nan, "differs"),
+        ("moskvichev2025_table1", "table1", "net", "error", "printed", np.nan, np.nan, "not reproducible here"),
+        ("moskvichev2025_table1_offline", "table1", "net", "error", "printed", 0.2, np.nan, "not reproducible here"),
+        ("moskvichev2025_table1", "table1", "net", "anew", "recomputed by independent code", 0.3, np.nan, "within error"),
+        ("moskvichev2025_claims", "claims", "errors shrink", "mean change", "claim", -0.2, -0.3, "holds"),
+    ]
+    frame = pd.DataFrame(rows, columns=["experiment", "item", "row", "column", "source", "ours", "low", "verdict"])
+    frame.assign(high=-0.1, where="ours").to_csv(folder / "reproduction.csv", index=False)
+    return folder.parent
+
+
+def test_a_paper_is_read(paper):
+    found = paper()
+    assert found.authors == "A. Author, B. Author" and list(found.items) == ["fig1", "table1", "claims"]
+    assert found.items["table1"].stems("moskvichev2025") == ["table1_offline", "table1"]
+    assert found.item_of("moskvichev2025_table1").id == "table1" and found.item_of("moskvichev2025_fig2") is None
+    assert found.findings == ((None, "a first finding"), (1, "the strongest of all"))
+    assert papers.find("nobody1999") is None and papers.find(None) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("title: On estimating calibration errors", "", "lacks title"),
+        ("here: It is as small as the paper says.", "here: ", "here is None; a text is needed"),
+        ("year: 2026", "year: soon", "year is 'soon'"),
+        ("how: a twin", "how: a twim", r"items.table1.how is 'a twim' \(did you mean 'a twin'\?\)"),
+        (
+            "experiments: [moskvichev2025_fig1]",
+            "experiments: moskvichev2025_fig1",
+            "items.fig1.experiments is 'moskvichev2025_fig1'",
+        ),
+        ("    about: networks on images\n", "", "items.table1 lacks about"),
+        ("asks:", "ask:", r"has 'ask' \(did you mean 'asks'\?\)"),
+        ("venue:", "venu: x\nvenue:", r"has 'venu' \(did you mean 'venue'\?\)"),
+        ("findings: [a first finding, ", "findings: [3, ", r"findings\[0\] is 3"),
+        ("year: 2026", "year: [2026", "is no YAML"),
+    ],
+)
+def test_a_mistake_is_one_sentence_with_its_place(paper, old, new, said):
+    with pytest.raises(BadInputError, match=said) as found:
+        paper(old, new)
+    assert "experiments/moskvichev2025/paper.yaml" in str(found.value) and "\n" not in str(found.value)
+
+
+def test_items_name_experiments_that_there_are(paper):
+    with pytest.raises(BadInputError, match="items.fig1.experiments has 'moskvichev2025_fig9'"):
+        papers.check(paper("[moskvichev2025_fig1]", "[moskvichev2025_fig9]"))
+    with pytest.raises(BadInputError, match="'berta2026_fig1', which is of berta2026"):
+        papers.check(paper("[moskvichev2025_fig1]", "[berta2026_fig1]"))
+
+
+@pytest.mark.parametrize("name", papers.described())
+def test_what_is_said_of_the_papers_is_true_of_the_experiments(name):
+    """Every paper.yaml is read, and every experiment of the paper belongs to one of its items at most once as the item's page."""
+    found = papers.read(name)
+    papers.check(found)
+    pages = [item.experiments[0] for item in found.items.values()]
+    assert len(set(pages)) == len(pages) and list(found.items)[-1] == "claims"
+    for item in found.items.values():
+        assert item.command is None or item.command.startswith(("calharness ", "make "))
+        assert item.how in ("the paper's setting", "a twin") or item.needs or item.id == "claims"
+
+
+def test_a_number_counts_once_by_who_judges_it(results):
+    found = counted.once(counted.rows(results, "moskvichev2025"))
+    assert len(found) == 5 and counted.others(found) == {"within error": 1}
+    of_item = counted.once(counted.rows(results, "moskvichev2025"), ["moskvichev2025_table1_offline", "moskvichev2025_table1"])
+    assert counted.by_source(of_item) == {
+        "printed": {"not reproducible here": 1},
+        "recomputed by independent code": {"within error": 1},
+    }
+    assert of_item.set_index("column").loc["error", "experiment"] == "moskvichev2025_table1_offline"
+
+
+def test_printed_numbers_are_counted_by_what_came_of_them(paper, results, monkeypatch):
+    """Agreement counts as recomputed, but not where a formula gives the number or the experiment reads the authors' rows."""
+    paper()
+    found, names = counted.rows(results, "moskvichev2025"), list(counted.OUTCOMES)
+    assert counted.outcomes(found, "moskvichev2025") == dict(zip(names, [1, 0, 1, 1]))
+    assert counted.outcomes(None, "moskvichev2025") == dict(zip(names, [0, 0, 0, 3]))
+    lines = [line + (",formula" if ",a,error" in line else ",") for line in REPORTED.splitlines()[1:]]
+    (reproduction.EXPERIMENTS / "moskvichev2025" / "reported.csv").write_text(
+        "\n".join([REPORTED.splitlines()[0] + ",given_by", *lines])
+    )
+    assert counted.outcomes(found, "moskvichev2025") == dict(zip(names, [0, 1, 1, 1]))
+    (reproduction.EXPERIMENTS / "moskvichev2025" / "reported.csv").write_text(REPORTED)
+    monkeypatch.setattr(counted.options, "option", lambda *of: type("Option", (), {"config": {"records_from": [1]}}))
+    assert counted.outcomes(found, "moskvichev2025") == dict(zip(names, [0, 1, 1, 1]))
+
+
+def test_the_index_shows_every_item_and_asks_for_nothing_outside(paper, results):
+    paper()
+    path = index.save(results)
+    page = path.read_text()
+    assert path == results / "index.html" and not re.search(r'(src|href)="(https?:)?//|@import|url\(', page)
+    for link in re.findall(r'<a href="([^"]+)"', page):
+        assert (results / link).is_file()
+    size = r'width="(\d+)" height="(\d+)"'
+    pictures = re.findall(rf'<img src="data:image/png;base64,([^"]+)" {size} data-of="\w+" alt="([^"]+)"', page)
+    assert [alt for *_, alt in pictures] == ["Figure 1: error by number of samples", "Table 1: networks on images"]
+    assert all(base64.b64decode(data)[1:4] == b"PNG" and int(width) == 400 for data, width, *_ in pictures)
+    assert 'href="moskvichev2025/table1_offline.html"' in page and "The networks of the paper are not published." in page
+    assert page.index("the strongest of all") < page.index("What came out")
+    assert "holds</span>: <b>errors shrink</b>" in page and "-0.2 [-0.3, -0.1] on data of ours, claimed below 0" in page
+    assert "nan" not in re.sub(r'base64,[^"]+', "", page)
+    assert index.save(results).read_text() == page
+
+
+def test_the_index_is_never_large(paper, results, monkeypatch):
+    paper()
+    whole = index.save(results).stat().st_size
+    monkeypatch.setattr(index, "MOST", whole - 1)
+    assert index.save(results).stat().st_size < whole
+
+
+def test_an_empty_folder_has_an_index_that_says_so(paper, tmp_path):
+    paper()
+    page = index.save(tmp_path / "new").read_text()
+    assert "3 <span" in page and "3 are not judged" in page and "no picture yet" in page and "not tested yet" in page
+
+
+def test_papers_are_listed(paper, results, cli, monkeypatch):
+    paper()
+    monkeypatch.setenv("CALHARNESS_OUT", str(results))
+    code, text, _ = cli("list", "papers")
+    assert code == 0 and text.startswith("moskvichev2025\n") and "printed: 1 identical, 1 differs" in text
+    assert "run: a twin" in text and "missing: The networks of the paper are not published." in text
+    assert "fig1.html" in text and "calharness experiment=moskvichev2025_fig1" in text
+    assert "Figure 1" not in cli("list", "papers", "networks")[1]
+    code, _, error = cli("list", "papers", "nothing-of-it")
+    assert code == 2 and "no paper or item has nothing-of-it" in error
+
+
+def test_lines_of_the_list_are_as_narrow_as_the_terminal(paper, results, capsys, monkeypatch):
+    import os
+    import sys
+
+    from harness.commands import listing
+
+    paper()
+    monkeypatch.setenv("CALHARNESS_OUT", str(results))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(listing.shutil, "get_terminal_size", lambda *_: os.terminal_size((44, 20)))
+    listing.command(["papers"])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(len(line) for line in lines if "/" not in line and "=" not in line) <= 44

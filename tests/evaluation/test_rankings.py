@@ -1,0 +1,296 @@
+"""Rankings: what a right order is, what a trial is, Wilson's interval, one draw for all models, from records to files."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import harness
+from experiments.berta2026.authors import LegacyStream
+from harness.commands.experiment import Experiment
+from harness.common.seeds import data_rng, problem_rng
+from harness.configure.compose import compose
+from harness.configure.ranking import Ranking
+from harness.configure.settings import Settings
+from harness.errors import BadInputError
+from harness.evaluation import rankings
+from harness.plan.plan import plan
+from harness.problems import Beta, CovariateShift, CovariateShifts, Paired, Points, TemperedDirichlet, Uniform
+from harness.problems.base import ProblemSpec
+
+
+def records(values, estimand="l1", estimator="e", n=10, status=None):
+    """One record per (rep, model): values {model: [a number per rep]}; None is an undefined cell."""
+    rows = []
+    for model, column in values.items():
+        for rep, value in enumerate(column):
+            fine = value is not None
+            state = (status or {}).get((model, rep), "ok" if fine else "undefined")
+            row = {"key": f"{model}|{rep}", "problem": model, "problem_key": model, "notion": "binary", "n": n, "rep": rep}
+            result = {"estimand": estimand if fine else None, "value": value if fine else np.nan, "status": state}
+            rows.append({**row, "estimator": estimator, **result})
+    return pd.DataFrame(rows)
+
+
+def scored(values, order, **more):
+    (row,) = rankings.score(records(values, **more), {"it": rankings.levels(order)}).to_dict("records")
+    return row
+
+
+@pytest.mark.parametrize(
+    ("successes", "trials", "low", "high"),
+    [(0, 100, 0.0, 3.8416 / 103.8416), (100, 100, 100 / 103.8416, 1.0), (946, 1000, 0.93021, 0.95838), (1, 2, 0.09453, 0.90547)],
+)
+def test_wilson_closed_form(successes, trials, low, high):
+    """At 0 of n the upper end is z^2 / (n + z^2)."""
+    assert np.allclose(rankings.wilson(successes, trials), (low, high), atol=1e-5)
+
+
+def test_wilson_is_symmetric_and_holds_the_share():
+    s = np.arange(21)
+    low, high = rankings.wilson(s, 20)
+    assert np.allclose(low, 1.0 - high[::-1]) and (low <= s / 20).all() and (s / 20 <= high).all() and (low < high).all()
+
+
+def test_a_strict_order_of_all_models_is_a_success():
+    row = scored({"a": [1, 1, 3, 2], "b": [2, 3, 2, 2], "c": [3, 2, 1, 3]}, ["a", "b", "c"])
+    assert (row["successes"], row["trials"], row["incomplete"]) == (1, 4, 0)  # the last rep ties a and b
+    assert row["share"] == 0.25 and row["models"] == "a < b < c"
+
+
+def test_two_models_of_three():
+    assert scored({"a": [1, 1], "b": [2, 0], "c": [0, 0]}, ["a", "b"])["successes"] == 1
+
+
+def test_nothing_is_asked_within_a_level():
+    values = {"a": [1, 2, 1], "b": [2, 1, 4], "c": [3, 3, 3]}
+    row = scored(values, [["a", "b"], "c"])
+    assert row["successes"] == 2 and row["models"] == "a = b < c"
+
+
+def test_a_trial_without_a_number_counts_as_not_ordered_and_is_counted():
+    row = scored({"a": [1, None, 1], "b": [2, 2, None]}, ["a", "b"])
+    assert (row["successes"], row["trials"], row["incomplete"]) == (1, 3, 2)
+
+
+@pytest.mark.parametrize("state", ["skipped", "interrupted"])
+def test_what_has_not_been_tried_is_no_trial(state):
+    row = scored({"a": [1, None], "b": [2, 2]}, ["a", "b"], status={("a", 1): state})
+    assert (row["successes"], row["trials"], row["incomplete"]) == (1, 1, 0)
+    assert len(rankings.score(records({"a": [None], "b": [1]}, status={("a", 0): state}), {"it": (("a",), ("b",))})) == 0
+
+
+def test_an_estimator_that_never_gave_a_number_failed_every_trial():
+    row = scored({"a": [None, None], "b": [None, None]}, ["a", "b"])
+    assert (row["estimand"], row["successes"], row["trials"], row["incomplete"]) == ("", 0, 2, 2)
+
+
+def test_every_estimand_is_ranked_by_itself():
+    both = pd.concat([records({"a": [1], "b": [2]}), records({"a": [2], "b": [1]}, estimand="kl")], ignore_index=True)
+    found = rankings.score(both, {"it": (("a",), ("b",))}).set_index("estimand")["successes"].to_dict()
+    assert found == {"l1": 1, "kl": 0}
+    settings = Settings.from_dict({"figure": {"estimand": "kl"}})
+    assert set(rankings.one_estimand(both, settings)["estimand"]) == {"kl"}
+    assert set(rankings.one_estimand(both, Settings.from_dict({"figure": {"estimand": "rms"}}))["estimand"]) == {"l1"}
+
+
+def test_the_order_of_values_and_an_estimators_own_order():
+    assert rankings.by_value({"a": 2.0, "b": 0.0, "c": 2.0, "d": -1.0}) == (("d",), ("b",), ("a", "c"))
+    own = rankings.own_orders(records({"a": [2.0], "b": [1.0]}))
+    assert own == {("binary", "e", "l1"): (("b",), ("a",))}
+    assert rankings.own_orders(records({"a": [2.0], "b": [None]})) == {}
+    found = rankings.score(records({"a": [2.0, 0.0], "b": [1.0, 1.0]}), {"own": own})
+    assert found["successes"].item() == 1
+
+
+def test_the_models_of_a_set_have_an_order_of_their_own():
+    """By its values on all rows e has b < a and a < c; a trial is a success of one set and a failure of the other."""
+    frame = records({"a": [2.0, 2.0], "b": [1.0, 1.0], "c": [1.5, 3.0]})
+    ranking = {"stream": None, "orders": None, "reference": "full", "sets": {"x": ["a", "b"], "y": ["a", "c"]}}
+    settings = Settings.from_dict({"ranking": ranking})
+    found = rankings.of_settings(frame.assign(n=frame["rep"].map({0: 10, 1: 20})), settings).set_index("order")
+    assert found["models"].tolist() == ["b < a", "a < c"] and found["successes"].tolist() == [1, 0]
+    assert found.index.tolist() == ["x as on all rows", "y as on all rows"]
+
+
+@pytest.mark.parametrize(
+    ("ranking", "says"),
+    [
+        ({"orders": None}, "neither orders nor a reference"),
+        ({"order": ["a", "b"]}, "the keys stream, orders, reference"),
+        ({"reference": "full", "sets": ["a", "b"]}, "a mapping from names to lists of two problem ids"),
+        ({"reference": "full", "sets": {"x": ["a"]}}, "a mapping from names to lists of two problem ids"),
+        ({"reference": "full", "sets": {"x": ["a", "z"]}}, "z not among the problems"),
+        ({"orders": {"x": ["a", "b"]}, "sets": {"x": ["a", "b"]}}, "without a reference"),
+        ({"orders": {"x": ["a"]}}, "at least two different models"),
+        ({"orders": {"x": ["a", "a"]}}, "at least two different models"),
+        ({"orders": {"x": ["a", "z"]}}, "z not among the problems"),
+        ("l1", "a mapping with the keys"),
+        ({"orders": ["a", "b"]}, "a mapping from names to lists"),
+        ({"orders": {"x": "ab"}}, "a list of problem ids"),
+        ({"orders": {"x": [1, 2]}}, "a list of problem ids"),
+        ({"reference": ["l1"]}, "allowed are null, full, and an estimand"),
+        ({"reference": "foo"}, "allowed are null, full, and an estimand"),
+        ({"reference": "ckce"}, "allowed are null, full, and an estimand"),
+    ],
+)
+def test_a_wrong_ranking_is_one_sentence(ranking, says):
+    with pytest.raises(BadInputError, match=says):
+        Ranking.from_value(ranking).check_models({"a", "b"})
+    with pytest.raises(BadInputError, match="at least two are needed"):
+        Ranking(reference="l1").check_models({"a"})
+
+
+def draw(problem, n=50, rep=3):
+    return problem.sample(n, problem_rng(0, ProblemSpec.of(problem), "00", rep))
+
+
+def test_problems_of_one_stream_share_their_draws():
+    """Powers of the same Dirichlet draw: sharpened predictions are the normalised squares of the true ones, labels are equal."""
+    true, sharp = (Paired(TemperedDirichlet(4, 0.1, 1.0, power), "s") for power in (1.0, 2.0))
+    (p, y), (q, z) = draw(true), draw(sharp)
+    assert (y == z).all() and np.allclose(q, p**2 / (p**2).sum(axis=1, keepdims=True))
+    u, v = draw(Paired(Uniform(TemperedDirichlet(4, 0.1, 1.0, 1.0)), "s"))
+    assert (v == y).all() and (u == 0.25).all()
+    assert (draw(Paired(TemperedDirichlet(4, 0.1), "t"))[1] != y).any() and (draw(true, rep=4)[1] != y).any()
+
+
+def test_files_of_one_stream_give_the_same_rows(tmp_path):
+    n = 300
+    for name, p in (("a", np.linspace(0.1, 0.9, n)), ("b", np.linspace(0.9, 0.1, n))):
+        np.savez(tmp_path / f"{name}.npz", p=p, y=np.arange(n) % 2)
+    a, b = (Paired(harness.load_problem("predictions", path=str(tmp_path / f"{name}.npz")), "s") for name in "ab")
+    (p, y), (q, z) = draw(a, 40), draw(b, 40)
+    assert np.allclose(p + q, 1.0) and (y == z).all()
+
+
+def test_pairing_changes_the_draw_alone():
+    plain, paired = Beta(), Paired(Beta(), "s")
+    assert paired.truth("l1") == plain.truth("l1") and paired.notions == plain.notions
+    assert (paired.posterior(np.array([0.3])) == plain.posterior(np.array([0.3]))).all()
+    assert not hasattr(paired, "nothing_of_the_kind") and not hasattr(Paired(Uniform(Beta()), "s"), "posterior")
+    assert problem_rng(5, ProblemSpec.of(plain), "ab", 2).random() == data_rng(5, "ab", 2).random()
+
+
+def test_a_family_is_paired_by_member():
+    members = Paired(CovariateShifts(count=3), "s").members()
+    assert list(members) == ["shift/-1", "shift/+0", "shift/+1"]
+    assert {(type(m), m.stream) for m in members.values()} == {(Paired, "s")}
+    assert Paired(Beta(), "s").members() is None
+
+
+@pytest.mark.parametrize(("problem", "stream"), [(Beta(), ""), (LegacyStream(Beta()), "s"), (Paired(Beta(), "s"), "t")])
+def test_a_stream_has_a_name_and_there_is_one(problem, stream):
+    with pytest.raises(BadInputError, match="stream"):
+        Paired(problem, stream)
+
+
+def test_the_uniform_model_of_balanced_classes_is_calibrated():
+    problem = Uniform(TemperedDirichlet(5, 0.1), balanced=True)
+    assert problem.truth("l1", "canonical").value == 0.0 and problem.truth("kl", "top_label").value == 0.0
+    assert problem.truth("brier", "canonical").value == pytest.approx(0.8)
+    assert problem.truth("logloss", "canonical").value == pytest.approx(np.log(5))
+    assert Uniform(TemperedDirichlet(5, 0.1)).truth("l1", "canonical") is None
+
+
+def test_covariate_shift_samples_the_law_that_its_quadrature_has():
+    problem = CovariateShift(0.5)
+    p, y = problem.sample(200_000, np.random.default_rng(0))
+    x, w = problem.nodes()
+    drawn = np.log(p / (1.0 - p)) / 5.0
+    assert (np.abs(drawn) <= 1.0 + 1e-9).all() and w.sum() == pytest.approx(1.0)
+    assert drawn.mean() == pytest.approx(w @ x, abs=2e-3) and y.mean() == pytest.approx(w @ (1 / (1 + np.exp(-x))), abs=4e-3)
+    assert problem.truth("l1", "canonical").value == pytest.approx(2.0 * problem.truth("l1", "binary").value)
+    assert problem.posterior(np.array([0.5, 1 / (1 + np.exp(-5.0))])) == pytest.approx([0.5, 1 / (1 + np.exp(-1.0))])
+    assert CovariateShift(-0.5).truth("l1").value == pytest.approx(problem.truth("l1").value)  # the setting is symmetric
+
+
+def test_quantiles_hold_far_from_the_interval():
+    """Between -1 and 1 a normal law centred at 1 has half its mass below the median of that part."""
+    from scipy.stats import truncnorm
+
+    u = np.array([0.0, 0.01, 0.5, 0.99, 1.0])
+    for location in (-1.0, -0.2, 0.0, 1.0):
+        law = truncnorm((-1 - location) / 0.25, (1 - location) / 0.25, location, 0.25)
+        assert CovariateShift(location).quantile(u) == pytest.approx(law.ppf(u), abs=1e-12)
+
+
+def test_points_are_sums():
+    problem = Points((0.25, 0.75), (0.3, 0.6), (0.5, 0.5))
+    assert problem.truth("l1", "canonical").value == pytest.approx(0.2 + 0.2 * 0.25)
+    assert problem.truth("l2_squared", "binary").value == pytest.approx(0.25 * 0.04 + 0.75 * 0.01)
+    p, y = problem.sample(40_000, np.random.default_rng(0))
+    assert set(p) == {0.3, 0.6} and (p == 0.3).mean() == pytest.approx(0.25, abs=0.01)
+    assert (problem.posterior(p) == 0.5).all()
+    with pytest.raises(BadInputError, match="sum to 1"):
+        Points((0.5, 0.6), (0.3, 0.6), (0.5, 0.5))
+
+
+def test_a_ranking_pairs_plain_problems_and_keys_of_other_runs_stay():
+    base = ["problem=[beta_calibrated,beta_overconfident]", "estimator=[binned15]", "n=[100]", "reps=3", "notion=binary"]
+    order = "ranking={stream:s,orders:{x:[beta_calibrated,beta_overconfident]},reference:null}"
+    plain, ranked = plan(compose(base)), plan(compose([*base, order]))
+    assert {type(p.object).__name__ for p in ranked.problems.values()} == {"Paired"}
+    assert {p.object.stream for p in ranked.problems.values()} == {"s"}
+    assert not {c.key for c in plain.cells} & {c.key for c in ranked.cells}
+    with pytest.raises(BadInputError, match="generator"):
+        plan(compose([*base, "ranking={stream:s,orders:null,reference:full}"]))
+    with pytest.raises(BadInputError, match="one is needed"):
+        plan(compose([*base, "problem=[dirichlet2_flat_true,beta_calibrated]", "ranking={stream:s,orders:null,reference:l1}"]))
+
+
+def test_models_of_different_rows_are_refused(tmp_path):
+    for name, n in (("short", 40), ("long", 50)):
+        np.savez(tmp_path / f"{name}.npz", p=np.full(n, 0.5), y=np.arange(n) % 2)
+    files = [
+        f"+problem.{name}={{_target_:harness.problems.Predictions,path:{tmp_path / name}.npz}}" for name in ("short", "long")
+    ]
+    with pytest.raises(BadInputError, match=r"short \(40 rows\), long \(50 rows\); they must predict the same rows"):
+        plan(compose([*files, "estimator=[binned15]", "n=[10]", "ranking={stream:s,orders:null,reference:full}"]))
+
+
+def test_own_estimator_and_any_problems_end_to_end(out, cli, module):
+    """No paper: the order by true l1, an estimator of a stranger's among ours, its failures counted, figure, table and page."""
+    module(
+        "mine_ranked",
+        "def mine(p, y):\n    if p[0] < 0.5:\n        raise ValueError('no')\n    return float(abs(p - y).mean())\n",
+    )
+    code, text, _ = cli(
+        "problem=[beta_calibrated,beta_overconfident]", "estimator=[binned15]", "+estimator.mine._target_=mine_ranked.mine",
+        "n=[50,400]", "reps=12", "name=ranked", "ranking={stream:s,orders:null,reference:l1}", "jobs=1", "engine=serial",
+    )  # fmt: skip
+    assert "share of trials in the right order" in text and "without a number" in text
+    table = pd.read_csv(out / "variations" / "ranked" / "ranked.csv").query("estimand == 'l1'").set_index(["estimator", "n"])
+    assert set(table["models"]) == {"beta_calibrated < beta_overconfident"} and (table["trials"] == 12).all()
+    assert table.loc[("mine", 50), "incomplete"] > 0 and (table.loc["binned15", "incomplete"] == 0).all()
+    assert table.loc[("binned15", 400), "share"] > 0.7
+    page = (out / "variations" / "ranked" / "ranked.html").read_text()
+    assert "Equal values are no order" in page and (out / "variations" / "ranked" / "ranked.png").is_file()
+
+
+def test_the_order_on_all_rows_is_the_estimators_own(out, tmp_path):
+    """Two files of 400 rows; all rows are judged once, the trials on 100 of them."""
+    rng = np.random.default_rng(0)
+    c = rng.random(400)
+    y = (rng.random(400) < c).astype(int)
+    for name, p in (("good", c), ("bad", np.clip(3 * c - 1, 0.0, 1.0))):
+        np.savez(tmp_path / f"{name}.npz", p=p, y=y)
+    problems = [
+        f"+problem.{name}={{_target_:harness.problems.Predictions,path:{tmp_path / name}.npz}}" for name in ("bad", "good")
+    ]
+    experiment = Experiment.of(
+        [
+            *problems,
+            "estimator=[binned15]",
+            "n=100",
+            "reps=10",
+            "notion=binary",
+            "ranking={stream:s,orders:null,reference:full}",
+            "jobs=1",
+        ]
+    )
+    assert sorted({(c.n, c.rep) for c in experiment.plan.cells if c.n == 400}) == [(400, 0)]
+    experiment.compute(quiet=True)
+    (row,) = rankings.one_estimand(rankings.of_settings(experiment.records(), experiment.settings), experiment.settings).to_dict(
+        "records"
+    )
+    assert row["models"] == "good < bad" and row["trials"] == 10 and row["successes"] >= 8 and row["n"] == 100

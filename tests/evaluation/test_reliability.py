@@ -1,0 +1,178 @@
+"""Reliability diagrams: PAV by hand, the split of the Brier score, bands at their nominal rate, what is drawn and said."""
+
+import numpy as np
+import pytest
+
+from harness import BadInputError
+from harness.configure.settings import Settings
+from harness.evaluation import reliability
+from harness.evaluation.reliability import band_of, caption_of, corp, panels, table_of
+
+EDGE_CASES = {
+    "one row": ([0.4], [1]),
+    "constant p": (np.full(30, 0.3), np.arange(30) % 2),
+    "p of 0 and 1": (np.arange(30) % 2.0, np.arange(30) % 3 == 0),
+    "all events": (np.linspace(0.0, 1.0, 30), np.ones(30, int)),
+    "no event": (np.linspace(0.0, 1.0, 30), np.zeros(30, int)),
+}
+
+
+def sample(n, k, seed=0):
+    """Calibrated predictions (n, k) and their labels."""
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.full(k, 0.5), n)
+    return p, (rng.random((n, 1)) > p.cumsum(axis=1)[:, :-1]).sum(axis=1)
+
+
+def test_pav_by_hand():
+    """0 | 1 0 | 1 1 0 1: the block 1, 0 is 1/2; the block 1, 1, 0 is 2/3."""
+    c = corp([0.1, 0.2, 0.3, 0.5, 0.6, 0.7, 0.9], [0, 1, 0, 1, 1, 0, 1])
+    assert c.fit == pytest.approx([0, 1 / 2, 1 / 2, 2 / 3, 2 / 3, 2 / 3, 1])
+    bins = c.bins
+    assert bins["count"].tolist() == [1, 2, 3, 1]
+    assert bins["score"] == pytest.approx([0.1, 0.25, 0.6, 0.9])
+    assert bins["frequency"] == pytest.approx([0, 1 / 2, 2 / 3, 1])
+    assert bins["from"].tolist() == [0.1, 0.2, 0.5, 0.9] and bins["to"].tolist() == [0.1, 0.3, 0.7, 0.9]
+
+
+def test_equal_scores_share_one_value():
+    """At 0.5 three events of four, at 0.8 one of two: pooled, 4/6."""
+    c = corp([0.5, 0.8, 0.5, 0.5, 0.8, 0.5, 0.2], [1, 0, 1, 0, 1, 1, 0])
+    assert c.at.tolist() == [0.2, 0.5, 0.8] and c.count.tolist() == [1, 4, 2]
+    assert c.fit == pytest.approx([0, 2 / 3, 2 / 3])
+
+
+def test_split_of_the_brier_score_by_hand():
+    """p = .2 .4 .6, y = 0 1 0: q = 0 1/2 1/2. Brier (.04 + .36 + .36) / 3, of q 1/6, of the mean 2/9."""
+    c = corp([0.2, 0.4, 0.6], [0, 1, 0])
+    assert c.mcb == pytest.approx(0.76 / 3 - 1 / 6)
+    assert c.dsc == pytest.approx(2 / 9 - 1 / 6)
+    assert c.unc == pytest.approx(2 / 9)
+    assert c.brier == pytest.approx(0.76 / 3)
+
+
+def test_order_of_rows_does_not_matter_and_scikit_learn_agrees():
+    from sklearn.isotonic import IsotonicRegression
+
+    rng = np.random.default_rng(1)
+    x = np.round(rng.random(400), 2)
+    y = (rng.random(400) < x**2).astype(int)
+    c, order = corp(x, y), rng.permutation(400)
+    again = corp(x[order], y[order])
+    assert c.fit == pytest.approx(again.fit, abs=1e-12) and c.mcb == pytest.approx(again.mcb, abs=1e-12)
+    assert c.fit == pytest.approx(IsotonicRegression().fit(x, y).predict(c.at), abs=1e-9)
+    assert c.brier == pytest.approx(np.mean((x - y) ** 2), abs=1e-12)
+    assert sum(c.bins["count"]) == 400 and c.bins["count"] @ c.bins["frequency"] == pytest.approx(y.sum())
+
+
+@pytest.mark.parametrize("kind", ["consistency", "confidence"])
+@pytest.mark.parametrize("case", EDGE_CASES)
+def test_edge_cases(case, kind):
+    x, y = EDGE_CASES[case]
+    c = corp(x, np.asarray(y, int))
+    b = band_of(c, kind, resamples=20)
+    assert min(c.mcb, c.dsc, c.unc) >= 0.0
+    assert np.isfinite(b.low).all() and (b.low >= 0.0).all() and (b.low <= b.high).all() and (b.high <= 1.0).all()
+    assert reliability.figure([reliability.Panel("case", "p", "y", c, b)]) is not None
+
+
+def test_consistency_band_holds_the_curve_of_calibrated_data_at_its_level():
+    """At a score near 1/2, 90 % of 300 samples: the level holds exactly for continuous fits, so a binomial bound of 4 s.e."""
+    rng, inside = np.random.default_rng(2), 0
+    for rep in range(300):
+        x = np.sort(rng.random(100))
+        x[50] = 0.5
+        c = corp(x, (rng.random(100) < x).astype(int))
+        b = band_of(c, resamples=39, seed=rep)  # 40 draws with the sample: 5 % and 95 % lie on order statistics
+        i = np.searchsorted(b.at, 0.5)
+        inside += b.low[i] <= c.fit[np.searchsorted(c.at, 0.5)] <= b.high[i]
+    assert abs(inside / 300 - 0.9) < 4 * np.sqrt(0.9 * 0.1 / 300)
+
+
+def test_consistency_band_lies_around_the_diagonal_and_confidence_band_around_the_curve():
+    rng = np.random.default_rng(3)
+    x = rng.random(3000)
+    c = corp(x, (rng.random(3000) < 0.25 + 0.5 * x).astype(int))
+    near, own = band_of(c), band_of(c, "confidence")
+    inner = (near.at > 0.05) & (near.at < 0.95)
+    curve = c.fit[np.searchsorted(c.at, near.at)]
+    assert ((near.low <= near.at) & (near.at <= near.high))[inner].all()
+    assert ((own.low <= curve) & (curve <= own.high))[inner].mean() > 0.9
+    low_end, high_end = (near.at > 0.05) & (near.at < 0.15), (near.at > 0.85) & (near.at < 0.95)
+    assert (curve > near.high)[low_end].all() and (curve < near.low)[high_end].all()  # over-confident, and the band shows it
+
+
+def test_the_same_data_give_the_same_band_and_many_rows_fewer_resamples():
+    c = corp(*_binary(500))
+    a, b = band_of(c), band_of(c)
+    assert np.array_equal(a.low, b.low) and a.resamples == 200
+    many = corp(np.tile([0.2, 0.8], 400_000), np.tile([0, 1], 400_000))
+    assert band_of(many, resamples=500).resamples == reliability.MIN_RESAMPLES
+
+
+def _binary(n):
+    p, y = sample(n, 2)
+    return p[:, 1], y
+
+
+def test_what_is_judged():
+    p, y = sample(200, 3)
+    (top,) = panels(p, y)
+    assert top.curve.at.min() >= 1 / 3 and top.score == "confidence in the top class"
+    (one,) = panels(*_binary(200), classes=["no", "yes"])
+    assert one.score == "predicted P(Y = yes)"
+    two, labels = sample(200, 2)
+    assert np.array_equal(panels(two, labels)[0].curve.fit, panels(two[:, 1], labels)[0].curve.fit)
+    (confidence,) = panels(two.max(axis=1), labels == two.argmax(axis=1), notion="top_label")
+    assert np.array_equal(confidence.curve.fit, panels(two, labels, notion="top_label")[0].curve.fit)
+    assert "confidence" in confidence.score
+
+
+def test_classes_worst_first_at_most_twenty_and_none_unmentioned():
+    p, y = sample(300, 23)
+    found = panels(p, y, "classes", classes=[f"c{j:02d}" for j in range(23)], resamples=20)
+    mcb = [one.curve.mcb for one in found[1:]]
+    assert mcb == sorted(mcb, reverse=True) and [one.drawn for one in found] == [True] * 21 + [False] * 3
+    said = caption_of(found)
+    assert "Left out are 3 of 23 classes" in said and all(one.title.removeprefix("class ") in said for one in found[21:])
+    rows = table_of(found)
+    assert set(rows.loc[rows["part"] == "summary", "panel"]) == {"top label", *(f"class c{j:02d}" for j in range(23))}
+    assert rows.loc[rows["part"] == "bin"].groupby("panel")["count"].sum().eq(300).all()
+    assert len(panels(*sample(50, 2), "classes")) == 1
+
+
+def test_table_and_figure_of_one_file():
+    p, y = sample(300, 3)
+    rows = reliability.table(p, y, resamples=20)
+    band = rows[rows["part"] == "band"]
+    assert (band["low"] <= band["high"]).all() and band["fit"].between(0, 1).all()
+    summary = rows.iloc[0]
+    assert summary["brier"] == pytest.approx(summary["mcb"] - summary["dsc"] + summary["unc"])
+    settings = Settings.from_dict({"figure": {"panels_per_row": 2, "size": [5.0, 6.0]}})
+    figure = reliability.draw(p, y, "classes", settings, title="a file", resamples=20)
+    figure.draw_without_rendering()
+    assert figure.get_size_inches().tolist() == [5.0, 6.0]
+    assert sum(ax.get_visible() for ax in figure.axes) == 8  # four diagrams, four histograms
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"which": "all"}, "reliability is 'all'; allowed are overall, classes"),
+        ({"band": "both"}, "band is 'both'; allowed are consistency, confidence, none"),
+        ({"level": 90}, "level is 90; a number between 0 and 1"),
+        ({"resamples": 1}, "resamples is 1; an integer of at least 2"),
+        ({"notion": "strong"}, "notion is 'strong'; allowed are"),
+        ({"classes": ["a", "b"]}, "classes holds 2 names, but p has 3 classes"),
+    ],
+)
+def test_bad_input(options, said):
+    with pytest.raises(BadInputError, match=said):
+        reliability.draw(*sample(50, 3), **options)
+
+
+def test_caption_says_which_band():
+    p, y = _binary(100)
+    assert "90% consistency band, from 20 resamples" in reliability.caption(p, y, resamples=20)
+    assert "80% confidence band" in reliability.caption(p, y, band="confidence", level=0.8, resamples=20)
+    assert " band" not in reliability.caption(p, y, band="none")

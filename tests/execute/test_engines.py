@@ -1,0 +1,486 @@
+"""One run on every engine and launcher: equal records, resumed from one to another; workers that die, runs that are stopped.
+
+Clusters are started here, on this machine. What needs a package that is absent is skipped, and so is SLURM unless
+CALHARNESS_SLURM names a script that starts one: `SCRIPT start DIR`, `. DIR/env.sh`, `SCRIPT stop DIR`."""
+
+import contextlib
+import importlib.util
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import harness
+from harness.commands.experiment import Experiment
+from harness.configure.addresses import check_address
+from harness.errors import BadInputError
+from harness.execute import engines
+from harness.records import schema
+
+SMALL = ["problem=[beta_overconfident,dirichlet3_overconfident]", "estimator=[binned15,variational_isotonic]", "n=[50,100]"]
+BOUNDS = [
+    "key",
+    "problem",
+    "notion",
+    "n",
+    "rep",
+    "estimator",
+    "estimand",
+    "status",
+    "value",
+    "low",
+    "high",
+    "level",
+    "diagnostics",
+]
+PATIENCE = 90.0  # seconds for what takes a few, on a busy machine
+BIN = Path(sys.executable).parent
+ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled", "RAY_DISABLE_IMPORT_WARNING": "1"}
+
+
+def same_records(a, b):
+    """The same cells with the same numbers, bit by bit."""
+    a, b = (f[BOUNDS].sort_values(["key", "estimand"]).reset_index(drop=True) for f in (a, b))
+    pd.testing.assert_frame_equal(a, b, check_exact=True)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def needs(package, extra):
+    if importlib.util.find_spec(package) is None:
+        pytest.skip(f"the package {package} is absent: pip install calharness[{extra}]")
+
+
+def wait_for(ready, what):
+    end = time.monotonic() + PATIENCE
+    while not ready():
+        assert time.monotonic() < end, what
+        time.sleep(0.1)
+
+
+def listens(port):
+    with socket.socket() as s:
+        return s.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quiet_ray():
+    """Ray sends nothing home, and writes no token."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in ENVIRONMENT.items():
+            patch.setenv(name, value)
+        yield
+
+
+@pytest.fixture(scope="module")
+def processes(tmp_path_factory):
+    """start("name", command...) -> process, ended with all that it started when the tests are over. Its cache is its own, as if
+    it were another host."""
+    started = []
+
+    def start(name, *command):
+        folder = tmp_path_factory.mktemp(name)
+        log, env = open(folder / "log", "wb"), {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}
+        process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True, env=env)
+        started.append(process)
+        return process
+
+    yield start
+    for process in reversed(started):
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(10)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def dask_cluster(start, *threads):
+    """(address, processes) of a Dask scheduler and of workers with so many threads."""
+    import distributed
+
+    port = free_port()
+    address = f"tcp://127.0.0.1:{port}"
+    dask = str(BIN / "dask")
+    started = [start("scheduler", dask, "scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard")]
+    wait_for(lambda: listens(port), "no scheduler")
+    worker = "--no-dashboard", "--memory-limit", "0", "--nthreads"
+    started += [start("worker", dask, "worker", address, *worker, count) for count in threads]
+    with distributed.Client(address, timeout=PATIENCE) as client:
+        client.wait_for_workers(len(threads), timeout=PATIENCE)
+    return address, started
+
+
+@pytest.fixture(scope="module")
+def scheduler(processes):
+    """The address of a Dask scheduler with two workers, of two threads and of one."""
+    return dask_cluster(processes, "2", "1")[0]
+
+
+@pytest.fixture(scope="module")
+def head(processes, tmp_path_factory):
+    """The address of a Ray head."""
+    port = free_port()
+    where = f"--port={port}", "--node-ip-address=127.0.0.1"
+    processes("head", str(BIN / "ray"), "start", "--head", *where, "--num-cpus=2", "--include-dashboard=false", "--block")
+    wait_for(lambda: listens(port), "no head")
+    return f"127.0.0.1:{port}"
+
+
+WHERE = ["loky", "dask", "dask at an address", "ray", "ray at an address"]
+
+
+@pytest.fixture
+def engine(request):
+    """The options of an engine by its name in WHERE."""
+    name, at, _ = request.param.partition(" at ")
+    if name in engines.PACKAGES:
+        needs(engines.PACKAGES[name], name)
+    options = [f"engine={name}", "jobs=2"]
+    if at:
+        options.append(f"address={request.getfixturevalue({'dask': 'scheduler', 'ray': 'head'}[name])}")
+    return options
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory):
+    """What one process computes."""
+    return harness.run([*SMALL, "reps=6", "engine=serial", f"out={tmp_path_factory.mktemp('serial')}"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", WHERE, indirect=True)
+def test_equal_records_begun_on_another_engine(engine, reference, out):
+    """A sixth is there, from one process; the engine computes the rest, and all of it is what one process gives."""
+    Experiment.of([*SMALL, "reps=1", "engine=serial"]).compute(quiet=True)
+    whole = Experiment.of([*SMALL, "reps=6", *engine])
+    counts = whole.compute(quiet=True)
+    assert (counts["done"], counts["todo"], counts["failed"]) == (6, 30, 0)
+    same_records(reference, whole.records())
+    again = Experiment.of([*SMALL, "reps=6", "engine=serial"]).compute(quiet=True)
+    assert (again["done"], again["todo"]) == (36, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["dask at an address"], indirect=True)
+def test_workers_that_share_no_disk_write_to_a_store(engine, reference, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    run = Experiment.of([*SMALL, "reps=6", *engine, f"out={(tmp_path / 'store').as_uri()}"])
+    assert run.compute(quiet=True)["todo"] == 36
+    same_records(reference, run.records())
+    assert len(schema.part_files(run.out)) == len(list((tmp_path / "store" / "records").iterdir())) > 1
+
+
+BREAKING = """
+import ctypes, os, signal, time
+from pathlib import Path
+
+def killed(p, y):
+    os.kill(os.getpid(), signal.SIGKILL)
+def leaves(p, y):
+    os._exit(3)
+def crashes(p, y):
+    ctypes.string_at(0)
+def kills_its_worker_once(p, y):
+    worker = int(Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()[1])
+    command = Path(f"/proc/{worker}/cmdline").read_text()
+    if not os.path.exists("MARK") and DRIVER not in (os.getpid(), os.getppid(), worker):  # it is tried in a copy of the driver
+        Path("MARK").write_text(command)
+        os.kill(worker, signal.SIGKILL)
+        time.sleep(60)
+    return 0.25
+def sleeps(p, y):
+    time.sleep(0.2)
+    return 0.5
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds a worker by /proc")
+@pytest.mark.parametrize("engine", WHERE, indirect=True)
+def test_a_dead_worker_costs_nothing_and_a_crashing_estimator_its_own_cells(engine, out, module, tmp_path):
+    mark = tmp_path / "mark"
+    module("breaking_here", BREAKING.replace("MARK", str(mark)).replace("DRIVER", str(os.getpid())))
+    names = ("killed", "leaves", "crashes", "kills_its_worker_once")
+    own = [f"+estimator.{name}._target_=breaking_here.{name}" for name in names]
+    run = Experiment.of(["problem=beta_wavy", "n=40", "reps=4", "estimator=[binned15]", *own, *engine])
+    counts = run.compute(quiet=True)
+    assert counts["failed"] == 12
+    killed = mark.read_text()
+    assert "loky" in killed or "multiprocessing" in killed or "ray::" in killed, killed
+    found = run.records()
+    state = found.groupby("estimator")["status"].agg(set).to_dict()
+    assert state == {"binned15": {"ok"}, "kills_its_worker_once": {"ok"}, **{name: {"failed"} for name in names[:3]}}
+    for name, said in (("killed", "SIGKILL"), ("leaves", "exit status 3"), ("crashes", "SIG")):
+        reasons = found.loc[found["estimator"] == name, "reason"]
+        assert len(reasons) == 4 and reasons.str.contains(said).all()
+
+
+OTHERS = """
+import sys
+import numpy as np
+
+def changes_numpy(p, y):
+    np.abs = lambda x, *rest, **names: 0 * x + 7.0
+    return 0.25
+def changes_the_sample(p, y):
+    for array in (p, y):
+        try:
+            array.setflags(write=True)
+        except ValueError:
+            continue
+        array.sort()
+    return float(p[0])
+def measures(p, y):
+    return float(np.abs(p - y).mean()) + len([name for name in sys.modules if name == "harness_neighbour"])
+class Draws:
+    notions = ("binary",)
+    def sample(self, n, rng):
+        np.abs = lambda x, *rest, **names: 0 * x + 5.0
+        p = rng.random(n)
+        return p, (p > 0.5).astype(int)
+    def truth(self, estimand, notion):
+        np.sqrt = np.sum = lambda x, *rest, **names: 9.0
+        return 0.5
+"""
+AT_IMPORT = """
+import numpy as np
+np.abs = np.sqrt = lambda x, *rest, **names: 0 * x + 3.0
+def changes_at_import(p, y):
+    return 0.25
+"""
+OURS = ["problem=[beta_overconfident,beta_wavy]", "notion=all", "estimator=[binned15,debiased15]", "n=100", "reps=6"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["serial", *WHERE], indirect=True)
+def test_nobody_s_code_changes_the_numbers_of_others(engine, tmp_path, module, monkeypatch):
+    """An estimator, a module that is imported and a problem change numpy; an estimator opens the sample it is given."""
+    for name in ("abs", "sqrt", "sum"):
+        monkeypatch.setattr(np, name, getattr(np, name))  # put back: planning imports modules into this process
+    module("harness_others", OTHERS)
+    measures = "+estimator.measures._target_=harness_others.measures"
+    alone = Experiment.of([*OURS, measures, "engine=serial", f"out={tmp_path / 'alone'}"])
+    alone.compute(quiet=True)
+    expected = alone.records()
+    module("harness_neighbour", AT_IMPORT)
+    names = ("changes_numpy", "changes_the_sample")
+    others = [f"+estimator.{name}._target_=harness_others.{name}" for name in names]
+    others += ["+estimator.changes_at_import._target_=harness_neighbour.changes_at_import"]
+    others += ["+problem.draws._target_=harness_others.Draws"]
+    run = Experiment.of([*OURS, measures, *others, *engine, f"out={tmp_path / 'beside'}"])
+    assert run.compute(quiet=True)["failed"] == 0
+    found = run.records()
+    assert set(found["estimator"]) == {*expected["estimator"], *names, "changes_at_import"}
+    same_records(expected, found[found["key"].isin(expected["key"])])
+    truths = ["problem", "notion", "estimand", "truth", "truth_error"]
+    of_ours = [frame[frame["problem"] != "draws"][truths].dropna().drop_duplicates() for frame in (expected, found)]
+    assert len(of_ours[0]) > 4
+    pd.testing.assert_frame_equal(*(frame.sort_values(truths).reset_index(drop=True) for frame in of_ours), check_exact=True)
+
+
+TEXTS = r"""
+from harness import Estimate, UndefinedError
+
+class Mute(Exception):
+    def __str__(self):
+        raise RuntimeError("no text")
+class Odd(SyntaxError):
+    filename = 3
+def no_utf8(p, y):
+    raise FileNotFoundError("no file \udc80.csv")
+def mute(p, y):
+    raise Mute()
+def odd(p, y):
+    raise Odd()
+def steers(p, y):
+    raise ValueError("\x1b[2J\r\x07\x9b31m\u202e")
+def undefined(p, y):
+    raise UndefinedError("\udc80 \x1b[2J")
+def undefined_and_mute(p, y):
+    raise type("MuteToo", (UndefinedError,), {"__str__": Mute.__str__})
+def names(p, y):
+    return {"l1" if len(p) == 16 else "l1\udc80\x1b": 0.5}  # of 16 it is tried before
+def diagnoses(p, y):
+    return Estimate(0.5, diagnostics={"\udc80\x1b": 1.0})
+"""
+FAILED = {
+    "no_utf8": r"FileNotFoundError: no file \udc80.csv", "mute": "Mute: (its message cannot be read", "odd": "Odd: cannot be",
+    "steers": r"ValueError: \x1b[2J\r\x07\x9b31m\u202e", "names": r"estimand is 'l1\udc80\x1b'",
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["serial", *WHERE], indirect=True)
+def test_a_text_that_cannot_be_written_costs_its_own_cells(engine, out, module):
+    module("harness_texts", TEXTS)
+    names = [*FAILED, "undefined", "undefined_and_mute", "diagnoses"]
+    own = [f"+estimator.{name}._target_=harness_texts.{name}" for name in names]
+    asked = ["problem=beta_wavy", "n=40", "reps=4", "estimator=[binned15]", *own, *engine]
+    for _ in range(2):
+        run = Experiment.of(asked)
+        assert run.compute(quiet=True)["failed"] == 4 * len(FAILED)
+    found = run.records()
+    state = found.groupby("estimator")["status"].agg(lambda states: "|".join(set(states))).to_dict()
+    undefined = dict.fromkeys(("undefined", "undefined_and_mute"), "undefined")
+    assert state == {**dict.fromkeys(FAILED, "failed"), **undefined, "binned15": "ok", "diagnoses": "ok"}
+    for name, message in FAILED.items():
+        reasons = found.loc[found["estimator"] == name, "reason"]
+        assert len(reasons) == 4 and reasons.str.contains(message, regex=False).all(), reasons.iloc[0]
+    texts = found[["reason", "diagnostics", "estimand"]].fillna("").to_numpy().ravel()
+    assert not any("\x1b" in text or "\udc80" in text for text in texts)
+    assert set(found.loc[found["estimator"] == "diagnoses", "diagnostics"]) == {r'{"\\udc80\\x1b": 1.0}'}
+
+
+def processes_below(pid):
+    """The processes that a process started, and those that these did."""
+    found = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+    parents = {int(a): int(b) for a, b in (line.split() for line in found.splitlines())}
+    below, grows = {pid}, True
+    while grows:
+        more = {one for one, parent in parents.items() if parent in below} - below
+        below, grows = below | more, bool(more)
+    return below - {pid}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number,status", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("engine", ["dask", "dask at an address", "ray"], indirect=True)
+def test_a_run_on_a_cluster_hears_that_it_is_stopped(engine, number, status, out, module, tmp_path):
+    """Ctrl-C goes to all processes of a terminal, SIGTERM to the one that was started. What is finished is recorded."""
+    folder = module("breaking_there", BREAKING)
+    command = [sys.executable, "-m", "harness", "problem=beta_wavy", "n=20", "reps=600", "estimator=[binned15]"]
+    command += ["+estimator.sleeps._target_=breaking_there.sleeps", *engine]
+    paths = os.pathsep.join([str(folder), str(Path(harness.__file__).parents[1])])
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True,
+        env={**os.environ, "PYTHONPATH": paths},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored where the tests run in the background
+    )  # fmt: skip
+    wait_for(lambda: process.poll() is not None or len(schema.part_files(out)) > 0, "nothing was recorded")
+    below = processes_below(process.pid)
+    began = time.monotonic()
+    os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
+    _, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == status, err
+    assert "interrupted; what was finished is recorded" in err and "Traceback" not in err, err
+    assert time.monotonic() - began < 30
+    found = schema.load_records(out)
+    assert {"ok", "interrupted"} >= set(found["status"]) and (found["status"] == "ok").any()
+    wait_for(lambda: not any(Path(f"/proc/{pid}/exe").exists() for pid in below), "processes are left")
+
+
+ENGINES = [("dask", "127.0.0.1:{}"), ("dask", "tcp://127.0.0.1:{}"), ("ray", "127.0.0.1:{}"), ("ray", "ray://127.0.0.1:{}")]
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_goes_ends_the_run_in_one_sentence(out, module, processes):
+    needs("distributed", "dask")
+    module("breaking_then", BREAKING.replace("0.2", "0.02").replace("DRIVER", "0"))
+    address, (scheduler, *_) = dask_cluster(processes, "1", "1")
+    ends = threading.Thread(target=lambda: (wait_for(lambda: schema.part_files(out), "no records"), scheduler.kill()))
+    asked = ["problem=beta_wavy", "n=20", "reps=2000", "estimator=[]", "+estimator.sleeps._target_=breaking_then.sleeps"]
+    run = Experiment.of([*asked, "engine=dask", f"address={address}"])
+    ends.start()
+    with pytest.raises(BadInputError, match="the scheduler of Dask is gone; what was finished is recorded"):
+        run.compute(quiet=True)
+    ends.join()
+    status = run.records()["status"]
+    assert {"ok", "interrupted"} >= set(status) and (status == "ok").any()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name,address", ENGINES)
+def test_an_address_where_nobody_is_ends_in_one_sentence(name, address, out, cli):
+    needs(engines.PACKAGES[name], name)
+    code, _, err = cli(*SMALL, "reps=1", f"engine={name}", f"address={address.format(free_port())}")
+    assert code == 2 and err.count("\n") == 1 and f"where no {name} cluster answers" in err, err
+
+
+def test_addresses_are_checked():
+    for engine, address, said in (
+        ("loky", "head:8786", "address is 'head:8786', but engine=loky has none"),
+        ("serial", "head:8786", "but engine=serial has none"),
+        ("dask", "head", "address is 'head'; with engine=dask it is HOST:PORT"),
+        ("dask", "auto", "with engine=dask it is"),
+        ("dask", "head:99999", "with engine=dask it is"),
+        ("dask", 8786, "address is 8786; with engine=dask it is"),
+        ("ray", "tcp://head:1", "with engine=ray it is auto, HOST:PORT or ray://HOST:PORT"),
+        ("ray", [1, 2], "with engine=ray it is"),
+    ):
+        with pytest.raises(BadInputError) as refused:
+            check_address(engine, address)
+        assert said in str(refused.value)
+    for engine, address in (("dask", "head:8786"), ("dask", "tls://[::1]:1"), ("ray", "auto"), ("ray", "ray://a.b:10001")):
+        check_address(engine, address)
+    with pytest.raises(BadInputError, match="engine=loky has none"):
+        Experiment.of([*SMALL, "engine=loky", "address=head:8786"])
+
+
+@pytest.mark.slow
+def test_a_worker_that_does_not_see_the_folder_says_so(tmp_path, monkeypatch):
+    from harness.execute import supervise
+
+    monkeypatch.setattr(engines, "SEEN_WITHIN", 0.0)
+    absent = tmp_path / "out" / "runs" / "some.json"
+    with pytest.raises(BadInputError, match="does not see the folder .*out; out must be a folder that all workers share"):
+        engines._guarded(0, b"", 1, None, supervise.Limits(1, 1), supervise.Driver.here(), absent, "run")
+
+
+def launched(launcher, out, *more, env=None):
+    """Two shards as jobs of a launcher of Hydra; returns what is recorded."""
+    command = [sys.executable, "-m", "harness", "-m", *SMALL, "reps=6", "jobs=1", "shards=2", "shard=0,1", f"out={out}"]
+    done = subprocess.run(
+        [*command, f"hydra/launcher={launcher}", *more], capture_output=True, text=True, timeout=PATIENCE, cwd=out.parent,
+        env={**os.environ, "PYTHONPATH": str(Path(harness.__file__).parents[1]), **(env or {})},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    parts = {int(len(list(out.glob("runs/*.json"))))}
+    assert parts == {2}
+    return Experiment.of([*SMALL, "reps=6", f"out={out}"]).records()
+
+
+@pytest.mark.slow
+def test_equal_records_by_the_joblib_launcher(reference, tmp_path):
+    same_records(reference, launched("joblib", tmp_path / "out"))
+
+
+@pytest.mark.slow
+def test_equal_records_by_submitit_on_this_machine(reference, tmp_path):
+    needs("hydra_plugins.hydra_submitit_launcher", "slurm")
+    same_records(reference, launched("submitit_local", tmp_path / "out", "hydra.launcher.timeout_min=5"))
+
+
+@pytest.fixture
+def slurm(tmp_path):
+    """The environment of a SLURM with one node, started here."""
+    needs("hydra_plugins.hydra_submitit_launcher", "slurm")
+    script = os.environ.get("CALHARNESS_SLURM")
+    if not script:
+        pytest.skip("CALHARNESS_SLURM names no script that starts a SLURM")
+    ports = {"SLURMCTLD_PORT": str(free_port()), "SLURMD_PORT": str(free_port())}
+    folder = tmp_path / "slurm"
+    started = subprocess.run(
+        [script, "start", str(folder)], env={**os.environ, **ports}, stdout=subprocess.DEVNULL, timeout=PATIENCE
+    )
+    assert started.returncode == 0
+    told = subprocess.run(["bash", "-c", f". {folder}/env.sh; env -0"], capture_output=True, text=True, check=True).stdout
+    yield dict(pair.split("=", 1) for pair in told.split("\0") if pair)
+    subprocess.run([script, "stop", str(folder)], check=True)
+
+
+@pytest.mark.slow
+def test_equal_records_by_slurm(slurm, reference, tmp_path):
+    same_records(reference, launched("submitit_slurm", tmp_path / "out", "hydra.launcher.timeout_min=5", env=slurm))

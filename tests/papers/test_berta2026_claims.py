@@ -1,0 +1,182 @@
+"""The statistics of berta2026's claims, on frames whose answers are known."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.berta2026 import aggregation, claims, legacy
+from harness.configure.compose import compose
+from harness.evaluation import reproduction
+from harness.evaluation.claims import OURS, PAPER, of_difference, of_mean
+from harness.records.schema import COLUMNS as RECORD_COLUMNS
+
+CLAIMS = reproduction.reported("berta2026", ["claims"])
+
+
+def estimates(errors, problems, sizes=(200, 10_000), reps=3, truth=0.1, estimand="l1", experiment=claims.FIG1):
+    """Records of one estimand: {estimator: error}, the same for every problem; replication r adds r / 1000."""
+    rows = [
+        {
+            "key": f"{problem}{n}{rep}{estimator}{experiment}{estimand}", "experiment": experiment, "problem": problem, "n": n,
+            "rep": rep, "estimator": estimator, "estimand": estimand, "notion": "binary", "kind": "point", "status": "ok",
+            "value": truth + error + rep / 1000, "truth": truth, "problem_parameters": "{}",
+        }
+        for estimator, error in errors.items() for problem in problems for n in sizes for rep in range(reps)
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def published(values, notion, sets=4, rep=0):
+    """Imported records: the errors of every classifier on two models of `sets` data sets; values: {classifier: (primary,
+    squared)} or a function of the number of the data set."""
+    rows = []
+    primary = claims.table1.PRIMARY[notion]
+    for i in range(sets):
+        for config in ("CatBoost_r1", "XGBoost_r2"):
+            parameters = json.dumps({"dataset": f"{notion}{i}", "fold": 0, "config": config})
+            for classifier, of in values.items():
+                for estimand, value in zip((primary, "l2_squared"), of(i) if callable(of) else of):
+                    task = f"{notion}{i}/0/{config}"
+                    rows.append(
+                        {
+                            "key": f"{task}{rep}{classifier}", "experiment": claims.TABLE1, "problem": task, "notion": notion,
+                            "n": 500, "rep": rep, "estimator": classifier, "estimand": estimand, "value": value, "kind": "point",
+                            "status": "imported", "seconds": 1.0, "problem_parameters": parameters, "truth": np.nan,
+                        }
+                    )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def test_errors_are_averaged_within_a_replication():
+    """Errors 0.01, 0.011, 0.012 of three replications of two problems and two sizes: three values, not twelve."""
+    found = claims.mean_of(claims.errors(estimates({claims.CV: 0.01}, ["p", "q"]), "l1"), claims.CV)
+    expected = of_mean([0.01, 0.011, 0.012], (), OURS)
+    assert (found.value, found.low, found.high) == pytest.approx((expected.value, expected.low, expected.high))
+    assert found.cells == 3 and len(found.keys) == 12
+
+
+def test_a_replication_that_lacks_a_cell_is_left_out():
+    records = estimates({claims.CV: 0.01}, ["p", "q"])
+    lacking = records.drop(records.index[records["rep"].eq(2)][0])
+    assert claims.mean_of(claims.errors(lacking, "l1"), claims.CV).cells == 2
+
+
+def test_nearer_is_of_absolute_errors_on_the_same_samples():
+    """|0.03 + r / 1000| - |-0.01 + r / 1000| = 0.02 + 2 r / 1000."""
+    both = claims.errors(estimates({claims.ECE: 0.03, claims.CV: -0.01}, ["p"]), "l1")
+    found = claims.nearer(both, claims.CV, claims.ECE)
+    expected = of_difference([0.03, 0.031, 0.032], [0.01, 0.009, 0.008], (), OURS)
+    assert (found.value, found.low) == pytest.approx((expected.value, expected.low))
+    assert claims.nearer(both, claims.CV, claims.CELLS_30).why
+
+
+def test_a_bound_is_judged_on_the_problem_where_it_is_worst():
+    """-0.02 on p does not hide +0.01 on q; two problems, so that each interval is of level 0.995."""
+    both = pd.concat([estimates({claims.CV: -0.02}, ["p"]), estimates({claims.CV: 0.01}, ["q"])], ignore_index=True)
+    found = claims.by_problem(claims.claims.largest, claims.errors(both, "l1"), claims.CV)
+    expected = of_mean([0.01, 0.011, 0.012], (), OURS, level=0.995)
+    assert (found.value, found.high) == pytest.approx((expected.value, expected.high))
+    assert found.why.startswith("q, ") and found.where == PAPER
+    assert claims.by_problem(claims.claims.largest, claims.errors(both, "l1"), claims.ECE).why
+
+
+def test_a_contrast_of_one_column_is_clustered_as_the_table_is():
+    """Equal to mean_and_errors of the differences, with Student's t of the data sets."""
+    from scipy.stats import t
+
+    rng = np.random.default_rng(0)
+    index = pd.MultiIndex.from_product([list("abcde"), ["x", "y"]], names=["dataset", "config"])
+    values = pd.DataFrame(rng.uniform(0, 100, (10, 2)), index, columns=["A", "B"])
+    found = claims.contrast({claims.BINARY_L1: values}, claims.difference(["A"], ["B"]), [claims.BINARY_L1])
+    one = (values["A"] - values["B"]).to_frame("d")
+    expected = aggregation.mean_and_errors(one, one.index.get_level_values("dataset")).loc["d"]
+    assert found.value == pytest.approx(expected["mean"])
+    assert found.high - found.value == pytest.approx(t.ppf(0.995, 4) * expected["se_clustered"])
+    assert found.where == PAPER
+
+
+def test_columns_of_other_data_sets_are_independent_and_of_the_same_are_not():
+    index = pd.MultiIndex.from_product([list("abcd"), ["x"]], names=["dataset", "config"])
+    values = pd.DataFrame({"A": [1.0, 2.0, 3.0, 4.0], "B": 0.0}, index)
+    weights = claims.difference(["A"], ["B"])
+    alone = claims.contrast({claims.BINARY_L1: values}, weights, [claims.BINARY_L1])
+    two = {claims.BINARY_L1: values, claims.BINARY_SQUARED: values, claims.MULTICLASS_L2: values}
+    same = claims.contrast(two, weights, [claims.BINARY_L1, claims.BINARY_SQUARED])
+    apart = claims.contrast(two, weights, [claims.BINARY_L1, claims.MULTICLASS_L2])
+    assert same.high - same.value == pytest.approx(alone.high - alone.value)
+    assert apart.high - apart.value == pytest.approx((alone.high - alone.value) / np.sqrt(2))
+
+
+def test_the_size_of_a_difference_has_no_negative_end():
+    across, below = (claims.claims.of_quantity(-1.0, -3.0, high, (), PAPER) for high in (2.0, -0.5))
+    assert (claims.absolute(across).low, claims.absolute(across).high) == (0.0, 3.0)
+    assert (claims.absolute(below).low, claims.absolute(below).high, claims.absolute(below).value) == (0.5, 3.0, 1.0)
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Warm-started trees recover all of the squared errors, those from scratch half, TS between; foundation models most."""
+    few = {name: (0.05, 0.002) for name in claims.SIMPLE}
+    rest = {name: (0.08, 0.008) for name in claims.WARM} | {name: (0.08, 0.004) for name in claims.SCRATCH}
+    values = few | rest | {"TS": (0.05, 0.005)} | {name: (0.1, 0.01) for name in claims.FOUNDATION}
+    return pd.concat([published(values, notion) for notion in ("binary", "canonical")], ignore_index=True)
+
+
+def test_shares_of_the_largest_of_the_published_runs(table):
+    found = claims.of_shares(table)
+    assert found["warm start helps proper errors, binary"].value == pytest.approx(40.0)
+    assert found["both strategies are comparable, multiclass L2"].value == pytest.approx(0.0)
+    assert found["temperature scaling is less accurate than trees"].value == pytest.approx(-10.0)
+    assert found["foundation models recover most"].value == pytest.approx(20.0)  # ahead of warm-started trees in every column
+    assert found["warm-started CatBoost is the best without a GPU"].value == pytest.approx(0.0)  # LightGBM is as good
+    assert all(one.where == PAPER and one.keys for one in found.values())
+
+
+def test_counts_of_the_text(table):
+    again = table.assign(rep=1)
+    found = claims.counted(pd.concat([table, again, table.assign(rep=10)])).set_index(["row", "column"])["value"]
+    assert found.to_dict() == {
+        (name, column): value
+        for name in ("Binary", "Multiclass")
+        for column, value in (("data sets", 4), ("different models", 2), ("runs per data set and model", 2))
+    }
+
+
+def test_every_claim_has_a_statistic_and_no_other(table):
+    """Also without any record: then it says what is needed."""
+    settings = compose(["experiment=berta2026_claims"])
+    parts = {"l1": 0.02, "l1_over": 0.0, "l1_under": 0.0}
+    trees = [
+        estimates({claims.TREES: error}, [claims.CENTRED, claims.MIXED], (5000,), estimand=name, experiment=claims.TABLE2)
+        for name, error in parts.items()
+    ]
+    one = estimates(
+        {e: 0.01 for e in (claims.CV, claims.IN_SAMPLE, claims.ECE)}, [claims.CALIBRATED, claims.OVER, claims.SHIFTED]
+    )
+    names = [*claims.CALIBRATED_3, *claims.MISCALIBRATED_3]
+    three = {e: 0.02 for e in (claims.CV, claims.CELLS_15, claims.CELLS_30)}
+    figures = [one, estimates(three, names, estimand="l2", experiment=claims.FIG3)]
+    for records in (pd.concat([*figures, *trees, table], ignore_index=True), one.head(0).assign(seconds=np.nan)):
+        found = claims.statistics(records, settings)
+        assert set(found) == set(CLAIMS["row"])
+        untested = [name for name, s in found.items() if s.value != s.value]
+        assert len(untested) == (0 if len(records) else len(found)) and all(found[name].why for name in untested)
+        if len(records):
+            compared = reproduction.compare(claims.reproduced(records, settings), "berta2026", settings.compare)
+            assert set(compared["verdict"]) <= {"holds", "fails", "undecided", "differs"}
+
+
+def test_quotes_are_of_claims_with_a_place():
+    assert len(CLAIMS) >= 6 and CLAIMS["quote"].notna().all() and CLAIMS["place"].notna().all()
+
+
+def test_a_published_run_without_a_cell_of_ours_is_not_computed():
+    """Nothing computed: every classifier of the experiment says so, those that need weights say that."""
+    settings = compose(["experiment=berta2026_fig1_heavy_legacy"])
+    lost = pd.DataFrame(columns=[*RECORD_COLUMNS, "truth", "truth_error"])
+    ours = legacy.reproduced(lost, settings, "l1")
+    whys = ours.groupby("column")["why"].unique().map(list)
+    assert whys["WS LGBM (CV)"] == [legacy.NOT_COMPUTED] and whys["TabICLv2 (CV)"] == [legacy.WEIGHTS]
+    assert "Isotonic (CV)" not in whys

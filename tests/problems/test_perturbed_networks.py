@@ -1,0 +1,252 @@
+"""AUROC as an estimator, families of perturbed predictions, training with the perturbation, and the item made of them."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from experiments.ciosek2026 import perturbation as item
+from harness import BadInputError, load_estimator, load_problem
+from harness.configure.compose import compose
+from harness.errors import UndefinedError
+from harness.evaluation import rates
+from harness.math import estimands
+from harness.problems import Beta, Perturbations, PerturbedNetworks, Relabelled
+from harness.problems.perturbations import width_name
+from harness.sources.make import perturbed_networks as made
+from harness.sources.make.perturbed_networks import Training
+
+TINY = Training("digits_odd", "mlp", 0, (8,), epochs=2)
+
+
+# AUROC
+
+
+def auroc(p, y):
+    return load_estimator("auroc")(np.array(p, dtype=float), np.array(y))["auroc"].value
+
+
+@pytest.mark.parametrize(
+    "p, y, value",
+    [
+        ((0.1, 0.2, 0.8), (0, 0, 1), 1.0),
+        ((0.9, 0.2), (0, 1), 0.0),
+        ((0.5, 0.5, 0.5), (0, 1, 1), 0.5),
+        ((0.3, 0.3, 0.1, 0.7), (0, 1, 1, 0), 1 / 8),  # pairs: a tie (1/2), and three lost
+    ],
+)
+def test_auroc_by_hand(p, y, value):
+    assert auroc(p, y) == value
+
+
+def test_auroc_counts_pairs_and_sees_ranks_alone():
+    rng = np.random.default_rng(0)
+    p, y = np.round(rng.random(60), 1), rng.integers(0, 2, 60)
+    pairs = [(a > b) + (a == b) / 2 for a, b in product(p[y == 1], p[y == 0])]
+    assert auroc(p, y) == pytest.approx(np.mean(pairs), abs=1e-15)
+    assert auroc(p**3, y) == auroc(p, y) == pytest.approx(1.0 - auroc(1.0 - p, y), abs=1e-15)
+
+
+def test_auroc_of_one_outcome_is_undefined():
+    with pytest.raises(UndefinedError, match="all 2 labels are 1"):
+        auroc((0.2, 0.4), (1, 1))
+
+
+def test_auroc_is_no_distance_and_has_no_truth():
+    assert estimands.check_name("auroc", "binary") == "auroc" and not estimands.has_truth("auroc")
+    assert Relabelled(Beta()).truth("auroc") is None  # not the 0 of a calibration error
+    with pytest.raises(BadInputError, match="no distance"):
+        estimands.value("auroc", np.array([0.5]), np.array([0.5]))
+    with pytest.raises(BadInputError, match="canonical"):
+        estimands.check_name("auroc", "canonical")
+
+
+# families
+
+
+def test_widths_are_named():
+    assert [width_name(h) for h in (2.0**-6, 0.5, 1.0, 0.02)] == ["h2^-6", "h2^-1", "h2^0", "h0.02"]
+
+
+def test_a_problem_under_several_widths():
+    found = Perturbations(Beta(), (0.25, 0.125), name="beta").members()
+    assert list(found) == ["beta/h2^-2", "beta/h2^-3"]
+    one = found["beta/h2^-3"]
+    assert one.h == 0.125 and one.problem == Beta()
+    for wrong in ((), (0.0,), (0.25, 0.25)):
+        with pytest.raises(BadInputError, match="widths is"):
+            Perturbations(Beta(), wrong)
+
+
+def test_networks_as_they_are_perturbed_and_trained_so(tmp_path):
+    y = np.arange(20) % 2
+    scores = {"plain": np.linspace(0, 1, 20), "aware_h2^-6": np.where(y == 1, 0.9, 0.1)}
+    np.savez(tmp_path / "table_mlp_seed0.npz", labels=y, **scores)
+    found = PerturbedNetworks(str(tmp_path), widths=(2.0**-6,)).members()
+    stem = "perturbed_networks/table_mlp_seed0"
+    assert list(found) == [stem, f"{stem}/h2^-6", f"{stem}/aware_h2^-6"]
+    raw, plain, aware = found.values()
+    assert sorted(raw.sample(20, np.random.default_rng(0))[0]) == list(scores["plain"])
+    assert plain.h == aware.h == 2.0**-6 and plain.notions == ("binary",)
+    p, hit = aware.sample(20, np.random.default_rng(0))
+    assert np.abs(p - np.where(hit == 1, 0.9, 0.1)).max() < 0.2 and len(set(p)) == 20
+
+
+def test_networks_that_are_not_there_are_one_skipped_problem(tmp_path, monkeypatch):
+    monkeypatch.delenv("CALHARNESS_DATA", raising=False)
+    found = PerturbedNetworks("none_of_these", source="train them").members()
+    (name, one), *others = found.items()
+    assert not others and name.endswith("/absent") and "train them" in one.unavailable
+
+
+def test_the_cifar_family_is_skipped_as_one_without_files(monkeypatch):
+    monkeypatch.delenv("CALHARNESS_DATA", raising=False)
+    assert list(load_problem("cifar10_one_vs_rest_perturbed").members()) == ["cifar10_one_vs_rest/absent/class0"]
+
+
+# training
+
+
+@pytest.mark.parametrize("h", [None, 0.5, 2.0**-4, 2.0**-7])
+def test_the_slope_is_that_of_the_loss(h):
+    rng = np.random.default_rng(3)
+    z, u, y = rng.normal(0, 4, 40), rng.uniform(0.02, 0.98, 40), rng.integers(0, 2, 40)
+    step = 1e-6
+    numeric = (made.loss(z + step, y, u, h) - made.loss(z - step, y, u, h)) / (2 * step)
+    np.testing.assert_allclose(made.slope(z, y, u, h), numeric, rtol=1e-4, atol=1e-7)
+    assert np.abs(numeric).max() > 0.2
+
+
+def test_far_from_its_ends_a_narrow_perturbation_changes_the_slope_little():
+    z, y = np.linspace(-1, 1, 9), np.arange(9) % 2
+    difference = [np.abs(made.slope(z, y, np.full(9, 0.7), h) - made.slope(z, y, np.full(9, 0.7))).max() for h in (2e-3, 2e-4)]
+    assert difference[1] < difference[0] < 5e-3
+
+
+def test_the_slope_is_finite_where_scores_are_0_and_1():
+    z, u = np.array([-800.0, 800.0, -40.0, 40.0]), np.array([0.0, 1.0, 1e-12, 0.5])
+    for y in (0, 1):
+        assert np.isfinite(made.slope(z, np.full(4, y), u, 2.0**-8)).all()
+
+
+def test_training_is_of_the_seed_and_the_width_alone():
+    rows = made.rows_of("digits_odd")
+    x, y = rows.x[:120], rows.y[:120]
+    plain, again, other = (made.train(replace(TINY, seed=s), x, y) for s in (0, 0, 1))
+    assert (plain[0][0] == again[0][0]).all() and (plain[0][0] != other[0][0]).any()
+    aware, same = (made.train(TINY, x, y, 2.0**-5) for _ in range(2))
+    assert (aware[0][0] == same[0][0]).all() and (aware[0][0] != plain[0][0]).any()
+
+
+def test_training_with_the_perturbation_lowers_the_loss_that_it_sees():
+    rows = made.rows_of("breast_cancer")
+    one, h = replace(TINY, hidden=(), epochs=5), 2.0**-3
+    u = np.random.default_rng(0).random(len(rows.test_y))
+    losses = [
+        made.loss(
+            made.activations(rows.test_x, made.train(replace(one, epochs=e), rows.x, rows.y, h))[-1][:, 0], rows.test_y, u, h
+        )
+        for e in (0, 5)
+    ]
+    assert losses[1].mean() < 0.6 * losses[0].mean()
+
+
+def test_command_stores_every_training_once(cli, tmp_path, monkeypatch):
+    monkeypatch.setattr(made, "MODELS", {"mlp": (4,)})
+    monkeypatch.setattr(made, "SEEDS", range(1))
+    monkeypatch.setattr(made, "Training", lambda *args: Training(*args, epochs=1))
+    asked = ("data", "make", "perturbed_networks", "--tables", "breast_cancer", "--jobs", "1", "--out", str(tmp_path))
+    code, text, err = cli(*asked)
+    assert code == 0 and "1 networks stored, 0 failed" in text
+    with np.load(tmp_path / "breast_cancer_mlp_seed0.npz") as held:
+        names = {"plain", *(f"aware_h2^-{j}" for j in range(2, 9))}
+        assert names | {"labels", "made"} == set(held.files) and all(held[name].shape == held["labels"].shape for name in names)
+    assert "1 of them stored before" in cli(*asked)[2]
+    for wrong, told in ((("--tables", "iris"), "--tables has iris"), (("--jobs", "0"), "--jobs is 0")):
+        code, _, err = cli(*asked[:3], *wrong)
+        assert code == 2 and told in err
+
+
+def test_a_table_that_is_not_at_hand_is_refused(monkeypatch):
+    monkeypatch.delenv("CALHARNESS_DATA", raising=False)
+    with pytest.raises(BadInputError, match="uci_csv/spambase.csv"):
+        made.rows_of("spambase")
+
+
+# the item
+
+
+def records(values):
+    import pandas as pd
+
+    rows = [{"problem": p, "rep": r, "value": v} for p, vs in values.items() for r, v in enumerate(vs)]
+    return pd.DataFrame(rows).assign(
+        status="ok", reason=None, estimator="auroc", estimand="auroc", notion="binary", n=100, truth=np.nan
+    )
+
+
+def network(seed, plain, perturbed, aware):
+    stem = f"perturbed_networks/spambase_mlp_seed{seed}"
+    return {stem: [plain, plain], f"{stem}/h2^-6": perturbed, f"{stem}/aware_h2^-6": aware}
+
+
+@pytest.fixture
+def found():
+    return records(
+        network(0, 0.95, [0.94, 0.92], [0.9496, 0.9498]) | network(1, 0.97, [0.96, 0.96], [0.9696, 0.9698])
+        | {"cifar10_one_vs_rest/net/class0": [0.9], "cifar10_one_vs_rest/net/class0/h2^-4": [0.8]}
+    )  # fmt: skip
+
+
+def test_decreases_are_against_the_plain_network(found):
+    """0.95 - 0.93 = 0.02 and 0.97 - 0.96 = 0.01; with the perturbation in training 0.0003 for both."""
+    curves = item.curves(found).set_index(["panel", "series", "aware", "h"])
+    plain, aware = (curves.loc[("mlp", "spambase", trained, 2.0**-6)] for trained in (False, True))
+    assert plain["mean"] == pytest.approx(0.015) and plain["se"] == pytest.approx(0.005) and plain["members"] == 2
+    assert aware["mean"] == pytest.approx(0.0003) and aware["raw"] == pytest.approx(0.96)
+    assert curves.loc[("cifar10", "net", False, 2.0**-4), "mean"] == pytest.approx(0.1)
+
+
+def test_the_limit_is_judged_beyond_two_standard_errors():
+    assert [rates.below(*of, item.LIMIT) for of in ((0.0005, 0.0002), (0.0005, 0.0003), (0.002, 0.0001))] == ["yes", "open", "no"]
+
+
+def test_table_figure_and_comparison(found):
+    settings = compose(["experiment=ciosek2026_perturbation"])
+    table = item.table(found, settings)
+    assert dict(zip(table.index.get_level_values("trained"), table["below 0.001 at 2^-6"]))["with the perturbation"] == "yes"
+    assert set(table["below 0.001 at 2^-6"]) == {"–", "no", "yes"}
+    figure = item.render(found, settings)
+    shown = [ax for ax in figure.axes if ax.get_visible()]
+    assert [ax.get_title() for ax in shown] == [item.PANELS["cifar10"], item.PANELS["mlp"]]
+    assert (figure.get_supxlabel(), figure.get_supylabel()) == ("width $h$ of the perturbation", "decrease of the AUROC")
+    cifar, mlp = ({c.get_label(): c[0].get_xydata().tolist() for c in ax.containers} for ax in shown)
+    assert cifar == {"net": [[2.0**-4, pytest.approx(0.1)]]}
+    assert mlp["spambase"][0] == [2.0**-6, pytest.approx(0.0003)] and len(shown[1].containers) == 2  # with training and without
+    ours = item.reproduced(found, settings)
+    assert ours["why"].notna().all()  # nothing of ours is of the paper's own networks
+    spam = ours[ours["row"].eq("Spam, BERT, h = 2^-6")].iloc[0]
+    assert spam["value"] == pytest.approx(0.0003)
+    assert np.isnan(ours.loc[ours["row"].str.startswith("IMDB"), "value"]).all()
+
+
+def test_an_item_without_predictions_says_so(found):
+    settings = compose(["experiment=ciosek2026_perturbation"])
+    none = found.assign(status="skipped", reason="no files", value=np.nan, estimand=None)
+    (ax,) = item.render(none, settings).axes
+    assert [text.get_text() for text in ax.texts] == ["there are no predictions to draw; the page says how to get them"]
+    assert item.table(none, settings).iloc[0, 0] == "none: there are no predictions"
+    assert item.reproduced(none, settings)["value"].isna().all()
+
+
+def test_a_family_without_its_files_is_skipped_with_the_reason(monkeypatch, tmp_path):
+    from harness.configure.compose import compose
+    from harness.plan.plan import plan
+
+    monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path))
+    repository = "problem.tabular_perturbed.problem.repository=no_such_folder"
+    planned = plan(compose(["problem=[tabular_perturbed]", "estimator=[auroc]", repository]))
+    assert set(planned.problems) == {"tabular_perturbed"} and planned.cells
+    assert any("there is no repository no_such_folder" in reason for reason in planned.skips.values())
+    assert set(planned.skips) == {c.key for c in planned.cells}

@@ -1,0 +1,219 @@
+"""Long sweeps: plans that take no memory, shards, parts that are joined by themselves, records as categories."""
+
+import subprocess
+import sys
+import tracemalloc
+from itertools import islice
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_records import row, write
+
+import harness
+from harness.configure.compose import compose
+from harness.errors import BadInputError
+from harness.plan.cells import Cells, Draws
+from harness.plan.pending import Costs, chunks_of, of_shard, pending
+from harness.plan.plan import plan
+from harness.records import compaction, parts, schema, states
+from harness.records.states import States
+
+RUN = ["problem=[beta_wavy,beta_mixed]", "estimator=[binned15,simplex_ece]", "n=[20,30]"]
+
+
+def planned(reps, *more):
+    return plan(compose([*RUN, f"reps={reps}", *more]))
+
+
+def peak_mb(reps, out, recorded_cells):
+    """Largest memory of Python objects while a plan is made, its first cells are looked for, and it is cut into chunks."""
+    settings = compose([*RUN, f"reps={reps}", "jobs=2"])
+    tracemalloc.start()
+    made = plan(settings)
+    work = pending(made, out, recorded_cells)
+    marked = list(islice(work.samples(), 1000))
+    chunks = chunks_of(work.samples(), len(made.cells) // 2, Costs(made, out, []), 2)
+    chunk = next(chunks)
+    held = made.cells[-1].rep
+    peak = tracemalloc.get_traced_memory()[1] / 2**20
+    tracemalloc.stop()
+    assert len(marked) == 1000 and chunk[0].rep == 0 and held == reps - 1
+    return peak
+
+
+def test_a_plan_of_any_length_takes_the_same_memory(out):
+    """10^8 cells against 10^5; a million recorded ones are held as numbers before that."""
+    keys = np.sort(np.random.default_rng(0).integers(0, 2**63, 1_000_000, dtype=np.uint64))
+    held = States(keys, np.full(len(keys), states.FINISHED, dtype=np.uint8))
+    peak_mb(500, out, held)  # what is imported and cached at first
+    small, large = peak_mb(12_500, out, held), peak_mb(12_500_000, out, held)
+    assert len(planned(12_500_000).cells) == 10**8
+    assert large < 1.2 * small + 0.5 and large < 20
+
+
+def test_cells_are_those_of_a_list():
+    made = planned(3)
+    cells = list(made.cells)
+    assert isinstance(made.cells, Cells) and len(cells) == len(made.cells) == 24 and len({cell.key for cell in cells}) == 24
+    assert [made.cells[at] for at in range(-24, 24)] == cells * 2 and made.cells == cells and made.cells[5:7] == cells[5:7]
+    with pytest.raises(IndexError):
+        made.cells[24]
+    # the key of a cell is a pure function of its identity (tests/golden/test_frozen.py has more of them)
+    assert (cells[0].key, cells[-1].key) == ("fe31a6899cf675ac", "77bd4e8b1b556f8e")
+    assert {cell.estimator for cell in cells if made.skip(cell)} == {"simplex_ece"}
+    assert dict(made.skips) == {cell.key: made.skip(cell) for cell in cells if made.skip(cell)} and len(made.skips) == 12
+    draws = Draws([4, 2], (10, 20), [(0, 99)])
+    assert list(draws) == [draws[at] for at in range(5)] == [(4, 10), (4, 20), (2, 10), (2, 20), (0, 99)]
+
+
+def test_shards_have_every_cell_once_and_samples_whole():
+    whole = planned(40)
+    of = [list(of_shard(planned(40, "shards=3", f"shard={shard}"))) for shard in range(3)]
+    assert sorted(cell.key for cells in of for cell in cells) == sorted(cell.key for cell in whole.cells)
+    samples = [{(cell.problem, cell.rep, cell.n) for cell in cells} for cells in of]
+    assert sum(map(len, samples)) == len(set().union(*samples)) and all(samples)
+
+
+@pytest.mark.parametrize("more", [(), ("shards=2", "shard=1")])
+def test_what_is_to_do_is_counted_alike_with_and_without_a_look_at_each_cell(out, more):
+    made = planned(5, *more)
+    nobody = States(np.array([1], dtype=np.uint64), np.array([states.FINISHED], dtype=np.uint8))
+    looked, unlooked = pending(made, out, nobody).tally, pending(made, out).tally
+    assert looked == unlooked and looked.counts["cells"] == len(list(of_shard(made))) > 0
+    assert looked.counts["todo"] == sum(looked.kinds.values()) == sum(map(len, pending(made, out).samples()))
+    assert len(list(pending(made, out).new_skips())) == looked.counts["new_skips"] > 0
+
+
+def test_states_are_those_of_the_records(out):
+    """Of many attempts at cells, in several parts, the states are those that `cell_states` gives, and so of one run."""
+    rng = np.random.default_rng(1)
+    keys = [f"{key:016x}" for key in rng.integers(0, 2**63, 40)]
+    for part in range(6):
+        rows = [row(key, str(rng.choice(schema.STATUSES[:5])), run_id=f"run{part % 2}") for key in rng.choice(keys, 25)]
+        write(out, *rows, *([row("no digest", "ok")] if part == 3 else []))
+    for run_id in (None, "run1", "none"):
+        told, found = schema.cell_states(out, run_id), states.states(out, run_id)
+        codes = {"ok": 1, "undefined": 1, "skipped": 2, "failed": 3, "interrupted": 0}
+        assert found.of_keys(keys) == [codes[told.get(key, "interrupted")] for key in keys]
+        assert len(found) == len(told.keys() & {*keys})
+    assert states.failed(out, "run0", alone=False) == sum(
+        told == "failed" for key, told in schema.cell_states(out).items()
+        if key in set(k for k, *_ in schema.query(out, "select key from r where run_id = 'run0' and status = 'failed'"))
+    )  # fmt: skip
+
+
+def test_keys_are_numbers_and_back():
+    keys = [f"{key:016x}" for key in (0, 1, 2**63, 2**64 - 1)]
+    assert parts.texts(parts.of_texts(keys)) == keys and len(parts.of_texts([])) == 0
+    assert parts.of_texts(["0" * 15]) is None and parts.of_texts(["g" * 16]) is None and parts.of_texts([" " * 16]) is None
+
+
+def test_many_parts_are_joined_by_themselves(out, monkeypatch):
+    monkeypatch.setattr(compaction, "MANY", 6)
+    command = ["problem=[beta_wavy]", "estimator=[binned15]", "n=20", "reps=40", "engine=serial", f"out={out}"]
+    first = harness.run(command)  # eight chunks
+    assert len(schema.part_files(out)) == 1 and not list((out / "records").glob(".*"))
+    again = harness.run(command)
+    pd.testing.assert_frame_equal(first, again)
+    assert set(first["status"]) == {"ok"} and first["key"].nunique() == 40
+
+
+def test_joining_keeps_every_row_and_leaves_large_and_broken_parts(out, monkeypatch):
+    monkeypatch.setattr(compaction, "MANY", 5)
+    monkeypatch.setattr(compaction, "ROWS", 7)
+    for part in range(8):
+        write(out, *(row(f"{100 * part + cell:016x}", "ok", 0.5, "l1") for cell in range(5)))
+    before = schema.load_records(out)
+    folder = out / "records"
+    sizes = sorted((file.stat().st_size, file) for file in schema.part_files(out))
+    broken = sizes[0][1]
+    broken.write_bytes(broken.read_bytes()[:-1])
+    note = folder / compaction.NOTE
+    note.touch()
+    compaction.keep_few(out)
+    assert len(schema.part_files(out)) == 8 and note.exists()  # another driver joins
+    note.unlink()
+    compaction.keep_few(out)
+    assert len(schema.part_files(out)) == 2 and broken.exists() and not list(folder.glob(".*"))
+    kept = schema.load_records([file for file in schema.part_files(out) if file != broken][0])
+    assert len(kept) == len(before) - 5 and set(kept["key"]) < set(before["key"])
+    monkeypatch.setattr(compaction, "LARGE_MB", 0.0)
+    monkeypatch.setattr(compaction, "MANY", 1)
+    monkeypatch.setattr(compaction, "SHARE", 10**9)
+    compaction.keep_few(out)
+    assert len(schema.part_files(out)) == 2
+
+
+def test_what_is_joined_while_others_read_is_there_at_every_moment(out, monkeypatch):
+    """Between any two steps of a join a reader has every row once: when the new part is there and the old ones are too."""
+    for part in range(4):
+        write(out, *(row(f"{10 * part + cell:016x}", "ok", 0.5, "l1") for cell in range(5)))
+    whole = schema.load_records(out)
+    seen = []
+    unlink = type(out).unlink
+
+    def looked(path, **options):
+        seen.append(len(schema.load_records(out)))
+        pd.testing.assert_frame_equal(schema.load_records(out), whole)
+        unlink(path, **options)
+
+    monkeypatch.setattr(type(out), "unlink", looked)
+    assert schema.compact(out) == (4, 20) and seen == [20] * 4
+    pd.testing.assert_frame_equal(schema.load_records(out), whole)
+
+
+def test_texts_that_repeat_are_categories(out):
+    command = ["problem=[beta_wavy]", "estimator=[binned15,simplex_ece]", "n=20", "reps=30", "engine=serial", f"out={out}"]
+    run = harness.run(command)
+    found = harness.load_records(out)
+    texts = [name for name, kind in schema.COLUMNS.items() if kind == "str" and name != "diagnostics"]
+    assert all(isinstance(found[name].dtype, pd.CategoricalDtype) for name in texts)
+    plain = harness.load_records(out, categories=False)
+    assert not any(isinstance(plain[name].dtype, pd.CategoricalDtype) for name in texts)
+    pd.testing.assert_frame_equal(plain, run.drop(columns="experiment"))
+    pd.testing.assert_frame_equal(found.astype(dict.fromkeys(texts, "object")).fillna(np.nan), plain.fillna(np.nan))
+    pd.testing.assert_frame_equal(harness.evaluate(found), harness.evaluate(plain), check_dtype=False)
+    some = harness.load_records(out, columns=["truth", "n", "estimand"], keys=list(found["key"].unique()[:3]))
+    assert list(some.columns) == ["truth", "n", "estimand"] and 0 < len(some) < len(found) and some["truth"].notna().any()
+    with pytest.raises(BadInputError, match="columns holds 'valeu'"):
+        harness.load_records(out, columns=["valeu"])
+    for keys in (["none"], []):
+        nothing = harness.load_records(out, keys=keys)
+        assert len(nothing) == 0 and list(nothing.columns) == list(found.columns)
+
+
+def test_of_long_records_the_times_are_those_of_a_sample(out, monkeypatch):
+    for _ in range(2):
+        write(out, *(row(f"{cell:016x}", "ok", 0.5, "l1", cpu_seconds=0.25) for cell in range(500)))
+    exact = schema.seconds_per_cell(out)
+    monkeypatch.setattr(schema, "SAMPLED_BYTES", 2000)
+    assert schema.seconds_per_cell(out) == exact and exact[0][-1] == 0.25
+
+
+BESIDE = """
+import sys
+from harness.runs import compaction, runner, work
+compaction.MANY, work.CHUNK_CELLS, runner.LOOK_AFTER = 8, 10, 3
+import harness
+harness.run([*sys.argv[1:], "engine=serial"])
+"""
+
+
+@pytest.mark.slow
+def test_two_drivers_join_the_same_folder_and_a_reader_misses_nothing(out):
+    """Each driver joins parts after every third chunk, while a reader asks again and again: what it has seen stays there, and in
+    the end every cell is there once."""
+    shared = ["problem=[beta_wavy]", "estimator=[binned15]", "n=20", "reps=800", f"out={out}"]
+    drivers = [subprocess.Popen([sys.executable, "-c", BESIDE, *shared, "shards=2", f"shard={shard}"]) for shard in range(2)]
+    seen: set[str] = set()
+    while any(driver.poll() is None for driver in drivers):
+        if schema.part_files(out):
+            now = set(schema.load_records(out, columns=["key"])["key"])
+            assert seen <= now
+            seen = now
+    assert [driver.returncode for driver in drivers] == [0, 0]
+    found = schema.load_records(out)
+    assert found["key"].nunique() == 800 and not found.duplicated(["key", "estimand"]).any() and set(found["status"]) == {"ok"}
+    assert len(schema.part_files(out)) < 50 and not (out / "records" / compaction.NOTE).exists()
+    assert pending(plan(compose(shared)), out).counts["done"] == 800

@@ -1,0 +1,629 @@
+"""TabRepo's layout: the reader, tasks and families of tasks as problems, and the download, against a server of our own."""
+
+import hashlib
+import http.server
+import json
+import os
+import pickle
+import shutil
+import threading
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import harness
+from harness import BadInputError
+from harness.commands import data
+from harness.configure.compose import compose
+from harness.plan.components import component, configured
+from harness.plan.plan import plan
+from harness.problems import TabRepoTask, TabRepoTasks
+from harness.sources import tabrepo, tabrepo_fetch
+from harness.sources.tabrepo import Repository
+
+DATA = os.environ.get("CALHARNESS_DATA")
+MINI = Path(DATA or "") / "tabrepo_mini"
+needs_fixture = pytest.mark.skipif(not DATA or not MINI.is_dir(), reason="CALHARNESS_DATA has no tabrepo_mini")
+CONFIGS = [f"{family}_c1_BAG_L1" for family in ("CatBoost", "LightGBM", "RandomForest", "ExtraTrees", "LinearModel")]
+
+
+def write_task(root, dataset, fold, models, val, labels, test=None, test_labels=None):
+    """One task in TabRepo's layout: val (models, n) or (models, n, k)."""
+    val = np.asarray(val)
+    folder = root / "model_predictions" / dataset / str(fold)
+    folder.mkdir(parents=True)
+    test = val[:, :2] if test is None else np.asarray(test, dtype=val.dtype)
+    test_labels = list(labels)[:2] if test_labels is None else test_labels
+    about = {"models": list(models), "dataset": dataset, "fold": fold, "dtype": str(val.dtype)}
+    for part, values, y in (("val", val, labels), ("test", test, test_labels)):
+        values.tofile(folder / f"pred-{part}.dat")
+        about[f"pred_{part}_shape"] = list(values.shape)
+        how = {"method": "zip", "archive_name": f"label-{part}.csv"}
+        pd.DataFrame({"target": y}).to_csv(folder / f"label-{part}.csv.zip", compression=how)
+    (folder / "metadata.json").write_text(json.dumps(about))
+    return folder
+
+
+def write_index(root, **kinds):
+    pd.DataFrame({"dataset": list(kinds), "problem_type": list(kinds.values())}).to_parquet(root / "configs.parquet")
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    """two: binary, 4 rows, models A_1 and B_1. three: 3 classes, 3 rows, A_1. amount: regression."""
+    root = tmp_path / "tiny"
+    two = np.array([[0.1, 0.2, 0.7, 1.0], [0.25, 0.5, 0.75, 0.0]], dtype=np.float32)
+    three = np.array([[[0.5, 0.25, 0.25], [0.0, 1.0, 0.0], [0.25, 0.25, 0.5]]], dtype=np.float32)
+    write_task(root, "two", 0, ["A_1", "B_1"], two, [0, 0, 1, 1])
+    write_task(root, "two", 1, ["B_1"], two[1:], [0, 1, 1, 0])
+    write_task(root, "three", 0, ["A_1"], three, [0, 1, 2])
+    write_task(root, "amount", 0, ["A_1"], np.array([[12.5, 3.0]], dtype=np.float32), [13.0, 2.5])
+    write_index(root, two="binary", three="multiclass", amount="regression")
+    return root
+
+
+# the reader
+
+
+def test_rows_are_found_by_name_in_each_tasks_own_order(tiny):
+    held = Repository(tiny)
+    assert held.datasets() == ["amount", "three", "two"] and held.folds("two") == [0, 1]
+    assert held.configs("two", 0) == ["A_1", "B_1"] and held.configs("two", 1) == ["B_1"]
+    assert held.predict_val("two", 0, "B_1").tolist() == held.predict_val("two", 1, "B_1").tolist() == [0.25, 0.5, 0.75, 0.0]
+    assert held.predict_test("two", 0, "B_1").tolist() == [0.25, 0.5]
+    assert held.labels_val("two", 0).tolist() == [0, 0, 1, 1] and held.labels_test("two", 0).tolist() == [0, 0]
+    assert held.predict_val("three", 0, "A_1").shape == (3, 3) and held.problem_type("three") == "multiclass"
+    assert held.shape("two", 0) == (4, 2) and held.shape("three", 0) == (3, 3)
+
+
+def test_a_name_with_a_point_is_stored_with_an_underscore(tiny):
+    write_task(tiny, "v2_6", 0, ["A_1"], np.array([[0.5, 0.25]], dtype=np.float32), [0, 1])
+    write_index(tiny, **{"v2.6": "binary"})
+    assert Repository(tiny).predict_val("v2.6", 0, "A_1").tolist() == [0.5, 0.25]
+
+
+@pytest.mark.parametrize("dtype, off", [("float16", 1e-3), ("float32", 1e-6)])
+def test_vectors_are_float64_and_sum_to_one(tmp_path, dtype, off):
+    """Stored in 16 bits, thirds sum to 0.9998: they come back as exact thirds."""
+    write_task(tmp_path, "t", 0, ["A"], np.full((1, 2, 3), 1 / 3).astype(dtype), [0, 1])
+    write_index(tmp_path, t="multiclass")
+    p = Repository(tmp_path).predict_val("t", 0, "A")
+    assert p.dtype == np.float64 and np.abs(p - 1 / 3).max() < 1e-15
+    assert 0 < abs(float(np.full(3, 1 / 3).astype(dtype).astype(float).sum()) - 1) < off
+
+
+@pytest.mark.parametrize("row", [[0.5, 0.25, 0.2], [0.5, 0.5, np.nan], [1.5, -0.25, -0.25]])
+def test_vectors_that_are_no_probabilities_are_refused(tmp_path, row):
+    write_task(tmp_path, "t", 0, ["A"], np.array([[row, [1, 0, 0]]], dtype=np.float32), [0, 1])
+    write_index(tmp_path, t="multiclass")
+    with pytest.raises(BadInputError, match="t, fold 0, A.*(row 0 sums to 0.95|must lie in)"):
+        Repository(tmp_path).predict_val("t", 0, "A")
+
+
+def test_regression_is_refused_with_its_name(tiny):
+    for ask in (lambda r: r.predict_val("amount", 0, "A_1"), lambda r: r.labels_val("amount", 0)):
+        with pytest.raises(BadInputError, match="amount is a regression data set"):
+            ask(Repository(tiny))
+
+
+def _shorten(path):
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def _relabel(labels):
+    how = {"method": "zip", "archive_name": "l.csv"}
+    return lambda path: pd.DataFrame({"target": labels}).to_csv(path, compression=how)
+
+
+def _describe(**changes):
+    return lambda path: path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+@pytest.mark.parametrize(
+    "name, spoil, said",
+    [
+        ("pred-val.dat", _shorten, "pred-val.dat has 31 bytes; shape .2, 4. in float32 has 32"),
+        ("pred-val.dat", Path.unlink, "pred-val.dat is not there"),
+        ("label-val.csv.zip", _relabel([0, 1, 1]), "3 labels for 4 rows"),
+        ("label-val.csv.zip", _relabel([0, 1, 1, 2]), "labels 0 to 2; integers 0..1"),
+        ("label-val.csv.zip", _relabel([0, 1, 1, 0.5]), "type float64; integers 0..1"),
+        ("label-val.csv.zip", _relabel(list("abba")), "integers 0..1"),
+        ("label-val.csv.zip", _shorten, "cannot be read as zipped csv"),
+        ("metadata.json", _shorten, "is no metadata of predictions"),
+        ("metadata.json", _describe(dtype="int8"), "dtype int8; allowed are"),
+        ("metadata.json", _describe(models=["A_1", "A_1"]), "names a model twice"),
+        ("metadata.json", _describe(models=["A_1"]), "for 1 models"),
+        ("metadata.json", _describe(pred_val_shape=[2, 5]), "has 32 bytes; shape .2, 5. in float32 has 40"),
+        ("metadata.json", _describe(pred_val_shape=[2, 2, 2]), "is binary by configs.parquet"),
+    ],
+)
+def test_damage_is_told_in_a_sentence(tiny, name, spoil, said):
+    spoil(tiny / "model_predictions" / "two" / "0" / name)
+    held = Repository(tiny)
+    with pytest.raises(BadInputError, match=said) as error:
+        held.predict_val("two", 0, "A_1")
+        held.labels_val("two", 0)
+    assert "\n" not in str(error.value) and str(error.value).endswith(".")
+
+
+def test_what_is_asked_for_must_be_there(tiny):
+    held = Repository(tiny)
+    with pytest.raises(BadInputError, match="no config 'C_1'; it has 2, e.g. A_1"):
+        held.predict_val("two", 0, "C_1")
+    with pytest.raises(BadInputError, match="no data set 'four'"):
+        held.folds("four")
+    with pytest.raises(BadInputError, match="no folder model_predictions"):
+        Repository(tiny.parent)
+
+
+def test_where_a_repository_is_looked_for(tiny, tmp_path, monkeypatch):
+    """As given, below CALHARNESS_DATA, in the cache; a folder of that name without predictions is passed over."""
+    working, data, cache = (tmp_path / name for name in ("working", "data", "cache"))
+    for folder in (working / "mine", data, cache):
+        folder.mkdir(parents=True)
+    monkeypatch.chdir(working)
+    monkeypatch.setenv("CALHARNESS_DATA", str(data))
+    monkeypatch.setattr(tabrepo, "CACHE", cache)
+    with pytest.raises(
+        BadInputError, match="no repository tabrepo, looked for at .*working/tabrepo, .*data/tabrepo, .*cache/tabrepo; "
+    ):
+        tabrepo.find("tabrepo")
+    for place in (cache / "mine", data / "mine" / "results" / "context", working / "mine" / "results" / "context"):
+        shutil.copytree(tiny, place)
+        assert tabrepo.find("mine").root == place.resolve()
+    shutil.copytree(tiny, working / "mine" / "results" / "another")
+    with pytest.raises(BadInputError, match="contexts another, context; give one"):
+        tabrepo.find("mine")
+
+
+# the reader on files that TabRepo's own code wrote
+
+
+@needs_fixture
+def test_both_layouts_hold_the_same():
+    first, second = Repository(MINI / "repo"), Repository(MINI / "public_layout")
+    assert first.datasets() == second.datasets() == ["breast_cancer", "diabetes_reg", "digits", "iris", "wine"]
+    for dataset, classes in (("breast_cancer", 2), ("digits", 10), ("iris", 3), ("wine", 3)):
+        for fold in (0, 1):
+            assert first.configs(dataset, fold) == CONFIGS
+            assert first.shape(dataset, fold)[1] == classes
+            for config in CONFIGS:
+                for p, y in (
+                    (first.predict_val(dataset, fold, config), first.labels_val(dataset, fold)),
+                    (first.predict_test(dataset, fold, config), first.labels_test(dataset, fold)),
+                ):
+                    right = (p > 0.5) == y if classes == 2 else p.argmax(axis=1) == y
+                    assert right.mean() > 0.8 and len(p) == len(y)  # trained models: rows and labels belong together
+                assert (second.predict_val(dataset, fold, config) == first.predict_val(dataset, fold, config)).all()
+                assert (second.predict_test(dataset, fold, config) == first.predict_test(dataset, fold, config)).all()
+
+
+@needs_fixture
+def test_validation_and_test_rows_part_the_table():
+    """wine/0 against scikit-learn's own labels: nine tenths of the rows are validation rows."""
+    from sklearn.datasets import load_wine
+
+    held = Repository(MINI / "repo")
+    found = np.concatenate([held.labels_val("wine", 0), held.labels_test("wine", 0)])
+    assert len(held.labels_val("wine", 0)) == 160 and np.bincount(found).tolist() == np.bincount(load_wine().target).tolist()
+
+
+@needs_fixture
+def test_legal_irregularities():
+    """Models in another order, one missing, 16 bits: the same numbers by name."""
+    plain, ragged = Repository(MINI / "repo"), Repository(MINI / "repo_ragged")
+    assert ragged.configs("wine", 0) == CONFIGS[::-1]
+    assert ragged.configs("iris", 1) == [c for c in CONFIGS if not c.startswith("LightGBM")]
+    assert ragged.metadata("breast_cancer", 1).dtype == np.float16
+    for dataset, fold, allowed in (("wine", 0, 0), ("iris", 1, 0), ("breast_cancer", 1, 2.5e-4)):
+        for config in ragged.configs(dataset, fold):
+            difference = np.abs(ragged.predict_val(dataset, fold, config) - plain.predict_val(dataset, fold, config))
+            assert difference.max() <= allowed
+    with pytest.raises(BadInputError, match="iris, fold 1 has no config 'LightGBM_c1_BAG_L1'"):
+        ragged.predict_val("iris", 1, "LightGBM_c1_BAG_L1")
+    assert ragged.problem_type("diabetes_reg") == "regression"
+
+
+# one task as a problem
+
+
+def task(tiny, dataset="two", config="A_1", **more):
+    return TabRepoTask(str(tiny), dataset, 0, config, **more)
+
+
+def test_a_task_is_judged_as_a_file_of_predictions_is(tiny):
+    two, three = task(tiny), task(tiny, "three")
+    assert two.notions == ("binary", "canonical", "classwise") and two.default_notions == ("binary",)
+    assert three.notions == ("top_label", "classwise", "canonical") and three.default_notions == ("canonical",)
+    assert (two.classes, three.classes, two.n_max, two.default_n, two.default_reps) == (2, 3, 4, 4, 10)
+    assert task(tiny, max_n=3).default_n == 3 and two.truth("l1") is None
+
+
+def test_a_rep_is_an_order_of_the_rows_and_a_small_n_its_beginning(tiny):
+    p, y = task(tiny).sample(4, np.random.default_rng(1))
+    assert sorted(zip(p, y)) == [(np.float32(0.1), 0), (np.float32(0.2), 0), (np.float32(0.7), 1), (1.0, 1)]
+    q, z = task(tiny).sample(2, np.random.default_rng(1))
+    assert q.tolist() == p[:2].tolist() and z.tolist() == y[:2].tolist()
+    with pytest.raises(BadInputError, match="n is 5, but two, fold 0 holds 4 rows"):
+        task(tiny).sample(5, np.random.default_rng(1))
+
+
+def test_a_task_is_known_by_its_content_not_by_its_place(tiny, tmp_path):
+    def key(root, config="A_1"):
+        made = {
+            "_target_": "harness.problems.TabRepoTask",
+            "repository": str(root),
+            "dataset": "two",
+            "fold": 0,
+            "config": config,
+        }
+        return configured("problem", "x", made).key
+
+    moved = tmp_path / "elsewhere"
+    shutil.copytree(tiny, moved)
+    assert key(moved) == key(tiny) != key(tiny, "B_1")
+    values = np.fromfile(moved / "model_predictions/two/0/pred-val.dat", np.float32)
+    values[7] = 0.5  # of the other model
+    values.tofile(moved / "model_predictions/two/0/pred-val.dat")
+    assert key(moved) == key(tiny) and key(moved, "B_1") != key(tiny, "B_1")
+    _relabel([1, 0, 1, 1])(moved / "model_predictions/two/0/label-val.csv.zip")
+    assert key(moved) != key(tiny)
+
+
+@pytest.mark.parametrize(
+    "given, said",
+    [
+        ({"dataset": "four"}, "lacks metadata.json, pred-val.dat, label-val.csv.zip of four, fold 0"),
+        ({"dataset": "amount"}, "amount is a regression data set"),
+        ({"config": "C_1"}, "no predictions of C_1 for two, fold 0"),
+        ({"n_samples": 5}, "list of tasks says 5 rows .* the repository 4 and 2"),
+    ],
+)
+def test_why_a_task_is_unavailable(tiny, given, said):
+    import re
+
+    made = task(tiny, **{"n_samples": 4, "n_classes": 2, **given})
+    assert re.search(said, made.unavailable) and made.fingerprint["sha256"] is None
+    assert task(tiny).unavailable is None and len(task(tiny).fingerprint["sha256"]) == 64
+
+
+# families
+
+
+def test_a_family_stands_for_its_members(tiny):
+    members = TabRepoTasks(str(tiny)).members()
+    assert list(members) == ["amount/0/A_1", "three/0/A_1", "two/0/A_1", "two/0/B_1", "two/1/B_1"]
+    assert list(TabRepoTasks(str(tiny), families=("B",)).members()) == ["two/0/B_1", "two/1/B_1"]
+    assert list(TabRepoTasks(str(tiny), datasets="two", folds=[0]).members()) == ["two/0/A_1", "two/0/B_1"]
+    assert list(TabRepoTasks(str(tiny), min_n=4).members()) == ["two/0/A_1", "two/0/B_1", "two/1/B_1"]
+    pickle.loads(pickle.dumps(members))
+    made = component("problem", "two/0/B_1", members["two/0/B_1"])
+    assert made == configured("problem", "two/0/B_1", made.config)
+
+    assert made.id == "two/0/B_1" and made.object.n_max == 4 and made.object.config == "B_1"
+
+
+@pytest.mark.parametrize(
+    "given, said",
+    [
+        ({"datasets": ("two", "four")}, "datasets is 'four', which no task has; there are amount, three, two"),
+        ({"folds": (7,)}, "folds is 7"),
+        ({"families": ("A_1",)}, "families is 'A_1', which no task has; there are A, B"),
+        ({"min_n": 100}, "leave no task"),
+        ({"tasks": "nowhere.csv"}, "tasks is 'nowhere.csv'; there is no such file"),
+    ],
+)
+def test_a_choice_of_nothing_is_refused(tiny, given, said):
+    with pytest.raises(BadInputError, match=said):
+        TabRepoTasks(str(tiny), **given).members()
+
+
+def test_the_list_of_table_1_is_whole():
+    """1,088 tasks on 51 binary and 17 other data sets, ids unique, sizes as in the paper's runs."""
+    from harness.problems.tabrepo import task_list
+
+    listed = pd.read_csv(task_list("berta2026/table1_tasks.csv"))
+    assert len(listed) == 1088 and not listed.duplicated(["dataset", "fold", "config"]).any()
+    assert listed.groupby("problem_type")["dataset"].nunique().to_dict() == {"binary": 51, "multiclass": 17}
+    assert listed["problem_type"].value_counts().to_dict() == {"binary": 787, "multiclass": 301}
+    assert listed["n_samples"].min() == 450 and listed["n_samples"].max() == 3376 and listed["n_classes"].max() == 10
+    assert (listed["config"].str.split("_").str[0] == listed["family"]).all() and listed["family"].nunique() == 7
+    assert (listed["n_classes"].eq(2) == listed["problem_type"].eq("binary")).all()
+
+
+def family(root, *more):
+    return ["problem=tabular_oof", f"problem.tabular_oof.repository={root}", "estimator=[binned15,brier]", "jobs=1", *more]
+
+
+def test_a_run_over_a_family_skips_what_is_not_there_and_computes_it_once_it_came(tiny, out, tmp_path):
+    listed = tmp_path / "tasks.csv"
+    pd.DataFrame(
+        [("two", 0, "A_1", 4, 2), ("later", 0, "A_1", 3, 2), ("amount", 0, "A_1", None, None)],
+        columns=["dataset", "fold", "config", "n_samples", "n_classes"],
+    ).to_csv(listed, index=False)
+    asked = family(tiny, f"problem.tabular_oof.tasks={listed}", "reps=2", "estimator=[brier]")
+    first = harness.run(asked)
+    counted = first.drop_duplicates("key").groupby(["problem", "status"]).size().to_dict()
+    assert counted == {("two/0/A_1", "ok"): 2, ("later/0/A_1", "skipped"): 2, ("amount/0/A_1", "skipped"): 2}
+    assert first[first["problem"] == "later/0/A_1"]["reason"].str.contains("lacks metadata.json").all()
+    assert harness.run(asked)["written"].tolist() == first["written"].tolist()  # nothing is computed, or recorded, twice
+    write_task(tiny, "later", 0, ["A_1"], np.array([[0.5, 0.25, 1.0]], dtype=np.float32), [1, 0, 1])
+    write_index(tiny, two="binary", later="binary", amount="regression")
+    after = harness.run(asked)
+    counted[("later/0/A_1", "ok")] = counted.pop(("later/0/A_1", "skipped"))
+    assert after.drop_duplicates("key").groupby(["problem", "status"]).size().to_dict() == counted
+    kept = after[after["problem"] == "two/0/A_1"]
+    assert kept["written"].tolist() == first[first["problem"] == "two/0/A_1"]["written"].tolist()
+
+
+def test_a_skip_of_the_same_cell_counts_only_while_its_reason_holds(out, module, monkeypatch):
+    """An estimator that becomes available keeps its key: its recorded skips are run."""
+    module(
+        "sometimes_there",
+        "from dataclasses import dataclass\nimport os\n\n@dataclass(frozen=True)\nclass Mine:\n"
+        "    notions = ('binary',)\n    estimands = ('l1',)\n\n"
+        "    @property\n    def unavailable(self):\n        return os.environ.get('MISSING_PACKAGE')\n\n"
+        "    def __call__(self, p, y, rng):\n        return 0.25\n",
+    )
+    asked = ["problem=beta_shifted", "estimator=[]", "+estimator.mine._target_=sometimes_there.Mine", "n=20", "reps=3", "jobs=1"]
+    monkeypatch.setenv("MISSING_PACKAGE", "the package is not installed")
+    first = harness.run(asked)
+    assert set(first["status"]) == {"skipped"} and set(first["reason"]) == {"the package is not installed"}
+    monkeypatch.delenv("MISSING_PACKAGE")
+    from harness.commands.experiment import Experiment
+
+    assert len(Experiment.of(asked).records()) == 0 and Experiment.of(asked).missing(Experiment.of(asked).records()) == 3
+    second = harness.run(asked)
+    assert set(second["status"]) == {"ok"} and set(second["value"]) == {0.25} and set(second["key"]) == set(first["key"])
+    monkeypatch.setenv("MISSING_PACKAGE", "the package is not installed")
+    assert set(harness.run(asked)["status"]) == {"ok"}  # a number that is there stays
+
+
+@needs_fixture
+def test_a_family_through_the_command_line(out, cli, monkeypatch):
+    monkeypatch.setenv("CALHARNESS_DATA", str(MINI))
+    asked = [
+        "problem=tabular_oof", "problem.tabular_oof.repository=repo", "problem.tabular_oof.datasets=[wine,breast_cancer]",
+        "problem.tabular_oof.folds=[0]", "problem.tabular_oof.families=[CatBoost,LinearModel]",
+        "estimator=[brier,binned15]", "reps=2", "jobs=1", "name=family",
+    ]  # fmt: skip
+    code, text, _ = cli("plan", *asked)
+    assert code == 0 and "16 cells" in text
+    code, text, _ = cli(*asked)
+    assert code == 0 and "16 cells, 0 done before, 12 computed, 4 skipped" in text
+    assert "wine/0/LinearModel_c1_BAG_L1" in (out / "variations" / "family" / "family.csv").read_text()
+    code, text, _ = cli(*asked)
+    assert code == 0 and "12 done before, 0 computed" in text
+    found = harness.load_records(out)
+    p, y = Repository(MINI / "repo").predict_val("wine", 0, "CatBoost_c1_BAG_L1"), Repository(MINI / "repo").labels_val("wine", 0)
+    ours = found[found["problem"].eq("wine/0/CatBoost_c1_BAG_L1") & found["estimator"].eq("brier") & found["value"].notna()]
+    expected = float(((p - np.eye(3)[y]) ** 2).sum(axis=1).mean())
+    assert len(ours) == 2 and np.allclose(ours["value"], expected, rtol=1e-12)
+
+
+@needs_fixture
+def test_workers_rebuild_members_from_their_configuration(out):
+    asked = family(MINI / "repo_ragged", "problem.tabular_oof.datasets=[iris]", "problem.tabular_oof.folds=[1]", "reps=3")
+    serial = harness.run([*asked, f"out={out}/serial"])
+    parallel = harness.run([*asked, "jobs=2", "notion=canonical", f"out={out}/parallel"])
+    assert serial["problem"].nunique() == 4 and set(parallel[parallel["estimator"] == "brier"]["status"]) == {"ok"}
+    merged = serial.merge(parallel, on=["key", "estimand"], suffixes=("_one", "_two"))
+    assert len(merged) == len(serial) and np.array_equal(merged["value_one"], merged["value_two"], equal_nan=True)
+
+
+def test_two_problems_of_one_id_are_refused(tiny):
+    settings = compose(family(tiny))
+    settings.problem["other"] = dict(settings.problem["tabular_oof"])
+    with pytest.raises(BadInputError, match="problem 'amount/0/A_1' comes from two of tabular_oof, other"):
+        plan(settings)
+
+
+def test_without_the_repository_all_but_planning_works(cli, tmp_path, monkeypatch):
+    monkeypatch.delenv("CALHARNESS_DATA", raising=False)
+    monkeypatch.setattr(tabrepo, "CACHE", tmp_path / "cache")
+    monkeypatch.chdir(tmp_path)
+    assert "tabrepo_table1" in cli("list", "problems")[1] and compose(["problem=tabrepo_table1"])
+    for name, command in (
+        ("tabrepo_table1", "calharness data fetch tabrepo"),
+        ("tabular_oof", "calharness data make tabular_oof"),
+    ):
+        code, text, _ = cli("info", name)
+        assert code == 0 and "A family of problems" in text and command in text
+    code, out, _ = cli("plan", "problem=tabrepo_table1", "estimator=binned15", "reps=1")  # a list says what it should hold
+    assert code == 0 and "0 to do" in out and "tabrepo is not at hand; `calharness data fetch tabrepo` gets it" in out
+    code, _, err = cli("plan", "problem=tabular_oof")
+    assert code == 2 and "`calharness data make tabular_oof` gets it" in err and str(tmp_path / "cache") in err
+    assert cli("data", "list")[1].count("absent") >= 2
+
+
+# the download
+
+
+class Server(http.server.BaseHTTPRequestHandler):
+    """Serves a folder with ranges; `spoil` maps endings of paths to what goes wrong there; /hub/ redirects, with checksums."""
+
+    root: Path
+    spoil: dict
+    asked: list
+
+    def do_GET(self):
+        self.asked.append((self.path, self.headers.get("Range")))
+        if self.path.startswith("/hub/"):
+            return self._redirect(self.path.removeprefix("/hub"))
+        wrong = next((what for end, what in self.spoil.items() if self.path.endswith(end)), None)
+        path = self.root / self.path.lstrip("/")
+        if wrong in (404, 503) or not path.is_file():
+            return self.send_error(wrong or 404)
+        body = path.read_bytes()
+        if wrong == "longer":
+            body += b"x"
+        if wrong == "other":
+            body = bytes(reversed(body))
+        start = int((self.headers.get("Range") or "bytes=0-").removeprefix("bytes=").rstrip("-"))
+        if start >= len(body):
+            return self.send_error(416)
+        self.send_response(206 if self.headers.get("Range") else 200)
+        self.send_header("Content-Length", str(len(body) - start))
+        self.end_headers()
+        self.wfile.write(body[start : start + 10] if wrong == "breaks" and not start else body[start:])
+
+    def _redirect(self, path):
+        self.send_response(302)
+        self.send_header("Location", path)
+        self.send_header("X-Linked-ETag", f'"{hashlib.sha256((self.root / path.lstrip("/")).read_bytes()).hexdigest()}"')
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture
+def server(tiny, monkeypatch):
+    """The tiny repository on a server: its address, what goes wrong there, and what it was asked."""
+    monkeypatch.setattr(tabrepo_fetch, "WAIT_SECONDS", 0.0)
+    handler = type("Handler", (Server,), {"root": tiny, "spoil": {}, "asked": []})
+    running = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=running.serve_forever, daemon=True).start()
+    handler.url = f"http://127.0.0.1:{running.server_port}"
+    yield handler
+    running.shutdown()
+
+
+@pytest.fixture
+def get(server, tmp_path, cli):
+    """Fetch the tiny repository's data set two, folds 0 and 1, into `there`."""
+    there = tmp_path / "there"
+    call = partial(cli, "data", "fetch", "tabrepo", "--datasets", "two", "--folds", "0,1", "--out", str(there))
+
+    def fetch(path="", *more):
+        return call("--from", server.url + path, *more)
+
+    fetch.there = there
+    return fetch
+
+
+def test_a_download_is_read_as_the_original(get, server, tiny):
+    code, text, err = get()
+    assert code == 0 and "2 tasks, complete" in text and "11 files of 2 tasks" in err
+    held = Repository(get.there)
+    assert held.datasets() == ["two"] and held.predict_val("two", 0, "B_1").tolist() == [0.25, 0.5, 0.75, 0.0]
+    sums = tabrepo_fetch.read_sums(get.there)
+    assert len(sums) == 11 and all(
+        digest == hashlib.sha256((tiny / name).read_bytes()).hexdigest() for name, digest in sums.items()
+    )
+    server.asked.clear()
+    assert get()[0] == 0 and not server.asked  # all is there and as it came
+
+
+def test_a_partial_file_is_gone_on_with(get, server, tiny):
+    name = "model_predictions/two/0/pred-val.dat"
+    part = get.there / f"{name}.part"
+    part.parent.mkdir(parents=True)
+    part.write_bytes((tiny / name).read_bytes()[:20])
+    assert get()[0] == 0 and (f"/{name}", "bytes=20-") in server.asked
+    assert (get.there / name).read_bytes() == (tiny / name).read_bytes() and not part.exists()
+
+
+def test_a_partial_file_that_is_too_long_is_begun_again(get, tiny):
+    name = "model_predictions/two/0/pred-val.dat"
+    part = get.there / f"{name}.part"
+    part.parent.mkdir(parents=True)
+    part.write_bytes(bytes(100))
+    assert get()[0] == 0 and (get.there / name).read_bytes() == (tiny / name).read_bytes()
+
+
+def test_a_broken_connection_is_taken_up_again(get, server, tiny):
+    server.spoil["0/pred-val.dat"] = "breaks"
+    assert get()[0] == 0
+    assert [start for path, start in server.asked if path.endswith("two/0/pred-val.dat")] == [None, "bytes=10-"]
+
+
+@pytest.mark.parametrize(
+    "what, said",
+    [
+        (404, "HTTP Error 404: Not Found"),
+        (503, "HTTP Error 503: Service Unavailable"),
+        ("longer", "33 bytes; shape [2, 4] in float32 has 32"),
+    ],
+)
+def test_one_bad_file_is_told_and_the_rest_fetched(get, server, what, said):
+    server.spoil["two/0/pred-val.dat"] = what
+    code, text, err = get()
+    told = [line for line in err.splitlines() if "two/0/pred-val.dat could not be fetched" in line]
+    assert code == 1 and len(told) == 1 and said in told[0] and "1 problems" in text
+    assert not list(get.there.rglob("two/0/pred-val.dat*")) and len(tabrepo_fetch.read_sums(get.there)) == 10
+    server.spoil.clear()
+    server.asked.clear()
+    assert get()[0] == 0 and [path for path, _ in server.asked] == ["/model_predictions/two/0/pred-val.dat"]
+
+
+def test_a_task_without_its_description_is_left_and_the_others_fetched(get, server):
+    server.spoil["two/0/metadata.json"] = 404
+    code, _, err = get()
+    assert code == 1 and err.count("could not be fetched") == 1
+    assert sorted(tabrepo_fetch.read_sums(get.there))[1].startswith("model_predictions/two/1/")
+
+
+def test_the_publishers_checksum_is_compared_where_one_is_named(get, server):
+    """Bytes of the right number, so that only the checksum tells."""
+    assert get("/hub")[0] == 0
+    shutil.rmtree(get.there)
+    server.spoil["two/0/pred-val.dat"] = "other"
+    code, _, err = get("/hub")
+    assert code == 1 and "the publisher names" in err and not list(get.there.rglob("two/0/pred-val.dat*"))
+    assert get()[0] == 0  # without a named checksum such bytes pass: only their number is known
+
+
+def test_a_changed_file_is_noticed_and_left(get, cli):
+    get()
+    path = get.there / "model_predictions/two/0/pred-val.dat"
+    path.write_bytes(bytes(reversed(path.read_bytes())))
+    code, _, err = get()
+    assert code == 1 and "but had" in err and "move it away" in err and path.is_file()
+    code, text, _ = cli("data", "verify", "tabrepo", "--out", str(get.there))
+    assert code == 1 and "pred-val.dat has changed: sha256" in text and "1 problems" in text
+    path.unlink()
+    assert get()[0] == 0
+    code, text, _ = cli("data", "verify", "tabrepo", "--out", str(get.there))
+    assert code == 0 and "11 files, 11 of them with a checksum" in text
+
+
+def test_a_file_fetched_again_must_be_what_it_was(get, server):
+    get()
+    (get.there / "model_predictions/two/0/pred-val.dat").unlink()
+    server.spoil["two/0/pred-val.dat"] = "other"
+    code, _, err = get()
+    assert code == 1 and "SHA256SUMS holds" in err
+
+
+def test_a_dead_server_is_given_up_soon(cli, tmp_path, monkeypatch):
+    monkeypatch.setattr(tabrepo_fetch, "WAIT_SECONDS", 0.0)
+    code, _, err = cli("data", "fetch", "tabrepo", "--from", "http://127.0.0.1:9/", "--out", str(tmp_path / "x"))
+    assert code == 1 and "no server answers any more" in err and len(err.splitlines()) <= 5
+
+
+def test_verifying_names_missing_files(tiny, cli):
+    (tiny / "model_predictions/two/1/label-test.csv.zip").unlink()
+    code, text, _ = cli("data", "verify", "tabrepo", "--out", str(tiny))
+    assert code == 1 and "two/1/label-test.csv.zip is missing" in text and "0 of them with a checksum" in text
+
+
+def test_what_table_1_needs():
+    """All its 190 (data set, fold) pairs by default; data sets and folds choose among them or, without --table1, beyond."""
+    pairs = data._tasks(False, [], [])
+    assert len(pairs) == len(set(pairs)) == 190 and len({d for d, _ in pairs}) == 68
+    assert data._tasks(False, ["x", "y"], [1]) == [("x", 1), ("y", 1)]
+    assert set(data._tasks(True, ["Australian"], [])) == {p for p in pairs if p[0] == "Australian"}
+    assert set(data._tasks(False, [], [2])) == {p for p in pairs if p[1] == 2}
+    with pytest.raises(BadInputError, match="--datasets has x, which Table 1 does not"):
+        data._tasks(True, ["x"], [])
+
+
+def test_wrong_options_are_a_sentence(cli):
+    code, _, err = cli("data", "fetch", "tabrepo", "--fold", "0x")
+    assert code == 2 and "No such option: --fold" in err
+    assert cli("data", "fetch", "tabrepo", "--help")[0] == 0

@@ -1,0 +1,42 @@
+"""Every example in a docstring of the library runs and prints what it says."""
+
+import doctest
+import importlib
+import pkgutil
+import warnings
+
+import numpy as np
+import pytest
+
+import harness
+
+MODULES = sorted(
+    name
+    for _, name, _ in pkgutil.walk_packages(harness.__path__, "harness.")
+    if name != "harness.__main__"
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["harness", *MODULES])
+def test_examples_run(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        module = importlib.import_module(name)
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    failed, _ = doctest.testmod(module, extraglobs={"np": np}, optionflags=flags)
+    assert failed == 0
+
+
+@pytest.mark.parametrize("package", ["estimators", "problems", "calibrators"])
+def test_every_public_class_has_an_example_and_sections(package):
+    """Estimators, problems and calibrators show how they are used; parameters, where there are any, have a section."""
+    from dataclasses import fields, is_dataclass
+
+    module = importlib.import_module(f"harness.{package}")
+    for name in module.__all__:
+        public = getattr(module, name)
+        assert ">>> " in (public.__doc__ or ""), f"{name} has no example"
+        for kind in public.__mro__ if isinstance(public, type) and is_dataclass(public) else ():
+            own = vars(kind).get("__annotations__", {}) if is_dataclass(kind) else {}
+            if any(field.init and field.name in own for field in fields(public)):
+                assert "Parameters\n" in (kind.__doc__ or ""), f"{kind.__name__}, of {name}, has no section Parameters"
