@@ -12,8 +12,8 @@ import pytest
 import harness
 from harness.configure.compose import compose
 from harness.errors import BadInputError
+from harness.execute.pending import Costs, chunks_of, of_shard, pending
 from harness.plan.cells import Cells, Draws
-from harness.plan.pending import Costs, chunks_of, of_shard, pending
 from harness.plan.plan import plan
 from harness.records import compaction, parts, schema, states
 from harness.records.states import States

@@ -23,8 +23,7 @@ from harness.configure.settings import as_list
 from harness.errors import BadInputError
 from harness.estimators.base import EstimatorSpec
 from harness.estimators.bootstrap import Bootstrap
-from harness.execute import run, truths
-from harness.plan import pending
+from harness.execute import pending, run, truths
 from harness.plan import plan as planning
 from harness.problems.base import ProblemSpec
 from harness.records import frames, imported, schema, stored
@@ -179,7 +178,7 @@ class Experiment:
 
     def compute(self, quiet: bool = False, later: float = 0.0) -> dict:
         """Run what no record holds, of this experiment and of those whose records it uses, and compute the truths of what was
-        estimated; returns the counts of `runner.execute`, summed."""
+        estimated; returns the counts of `run.execute`, summed."""
         counts: dict = {}
         expected = [one.expected_seconds() if self.others else 0.0 for one in self.family]
         for position, one in enumerate(self.family):
@@ -190,12 +189,12 @@ class Experiment:
 
     def expected_seconds(self, without: set[str] = frozenset(), states: recorded.States | None = None, past=None) -> float:
         """Wall seconds that its own cells should take that no record holds, those `without` aside. `states` and `past` are as in
-        `work.pending` and `work.Costs`."""
+        `pending.pending` and `pending.Costs`."""
         if not self.plan.cells:
             return 0.0
         tally = pending.pending(self.plan, self.out, states, without).tally
         costs = pending.Costs(self.plan, self.out, past)
-        return pending.expected_seconds(tally.kinds, tally.draws, costs, pending.worker_count(self.plan.config))
+        return costs.total(tally.kinds) / pending.worker_count(self.plan.config)
 
     def _compute(self, quiet, later):
         for source in self.sources:

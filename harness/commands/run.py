@@ -145,10 +145,9 @@ def run(overrides: list[str]) -> int:
 def _run_config(config: dict) -> int:
     if not config["profile"]:
         return _run_whole(config)[1]
-    from harness.configure.compose import out_folder
     from harness.execute import profile
 
-    with profile.of_run(out_folder(config["out"])) as made:
+    with profile.of_run() as made:
         experiment, status = _run_whole(config)
     _print_profile(experiment, made)
     return status
@@ -395,7 +394,7 @@ def _say_recorded(experiment, frame):
 def plan(overrides: list[str]) -> int:
     from harness.commands import multirun
     from harness.commands.experiment import Experiment
-    from harness.plan import pending
+    from harness.execute import pending
 
     several = [text for text in overrides if text in ("-m", "--multirun")]
     own = [text for text in overrides if text not in several]

@@ -6,9 +6,9 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
+from harness.configure import addresses
 from harness.errors import BadInputError
 from harness.estimators.base import is_positive
-from harness.execute import engines
 from harness.math import estimands
 
 FIGURE_FORMATS = ("png", "svg", "pdf", "eps", "ps", "jpg", "tif", "webp")
@@ -24,7 +24,7 @@ def checked(config: dict[str, Any]) -> dict[str, Any]:
         raise BadInputError(f"shard is {config['shard']} of shards={config['shards']}; shards are counted from 0.")
     if not isinstance(config["jobs"], int) or isinstance(config["jobs"], bool) or config["jobs"] == 0:
         raise BadInputError(f"jobs is {config['jobs']!r}; a positive number of workers, or -1 for one per core, is needed.")
-    engines.check(config)
+    addresses.check(config)
     for name, unit in (("cell_timeout", "seconds"), ("max_memory", "megabytes")):
         if config[name] is not None and not is_positive(config[name]):
             raise BadInputError(f"{name} is {config[name]!r}; a positive number of {unit}, or null, is needed.")

@@ -1,195 +1,228 @@
-"""Where chunks of cells are computed: in worker processes of this machine (loky), or of a Dask or Ray cluster.
+"""Engines: where chunks of cells are computed. In this process or its children, or by workers of a Dask or Ray cluster.
 
-Whatever the engine, a worker hands its chunk to a process of its own (harness.execute.supervise), which writes the records. All
-that comes back is which cells ended that process. An engine that lost a worker gives its chunk to another, or raises
-one of DEATHS.
+Whatever the engine, a chunk is computed by a supervised process (harness.execute.supervise), which writes the records. A
+worker sends back counts, times and the cells that ended their process. Engines give the chunk of a lost worker to another.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
+import logging
 import os
-import re
 import signal
 import socket
 import threading
 import time
-import uuid
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from harness.common import user_code
 from harness.common.escaping import message_of
+from harness.configure.addresses import host_and_port
 from harness.errors import BadInputError
 from harness.execute import supervise
+from harness.execute.chunk import run_chunk
+from harness.execute.supervise import Answer, Limits, Task
 
-NAMES = ("serial", "loky", "dask", "ray")
 PACKAGES = {"dask": "distributed", "ray": "ray"}
-ADDRESSES = {
-    "dask": "HOST:PORT, tcp://HOST:PORT or tls://HOST:PORT of a scheduler",
-    "ray": "auto, HOST:PORT or ray://HOST:PORT of a head",
-}
 ANSWERS_WITHIN = 10.0  # seconds for whoever is at an address
-SEEN_WITHIN = 60.0  # seconds until another host sees what was just written: file systems of a network remember what was not there
-MANAGER = "ExecutorManagerThread"  # of loky
+SEEN_WITHIN = 60.0  # seconds until another host sees a new file: network file systems remember what was absent
 TRIES = 3  # times that an engine gives a chunk to another worker when one is gone
-# what engines raise where one of their workers is gone: loky, Dask, Ray
-DEATHS = (
-    "TerminatedWorkerError", "BrokenProcessPool", "KilledWorker", "RayActorError", "ActorDiedError",
-    "WorkerCrashedError", "NodeDiedError", "OutOfMemoryError",
-)  # fmt: skip
-# number of a chunk, the pickled chunk, how many cells it has, whose code computes it (`Plan.owner`)
-Task = tuple[int, bytes, int, str | None]
-Answer = tuple[int, list[supervise.Broke]]  # number of a chunk, and those of its cells that ended their process
 
 
-def check(config: dict[str, Any]) -> None:
-    """Raises BadInputError where the engine or its address is none, or its package is absent."""
-    engine, address = config["engine"], config["address"]
-    if engine not in NAMES:
-        raise BadInputError(f"engine is {engine!r}; allowed are {', '.join(NAMES)}.")
-    if address is None:
-        return
-    if engine not in ADDRESSES:
-        raise BadInputError(f"address is {address!r}, but engine={engine} has none; engine=dask and engine=ray join a cluster.")
-    if not (engine == "ray" and address == "auto") and not _host_and_port(engine, address):
-        raise BadInputError(f"address is {address!r}; with engine={engine} it is {ADDRESSES[engine]}, or null for this machine.")
+class Here:
+    """Chunks are computed by this process, and by a child where somebody else's code runs or has run here."""
+
+    workers = 1
+
+    def answers(self, tasks: Iterable[Task], limits: Limits, seen: Path | None) -> Iterator[tuple[int, Answer, bool]]:
+        for task in tasks:
+            if task.is_typed or not user_code.have_run():
+                failed, times = run_chunk((task.payload, list(range(task.cells))))
+                yield task.number, Answer(failed, times), True
+            else:
+                yield task.number, supervise.compute(task, limits), False
 
 
-def _host_and_port(engine: str, address: Any) -> tuple[str, int] | None:
-    schemes = {"dask": "tcp|tls", "ray": "ray"}[engine]
-    found = re.fullmatch(rf"(?:(?:{schemes})://)?(\[[0-9a-fA-F:]+\]|[\w.-]+):(\d{{1,5}})", str(address))
-    return (found[1].strip("[]"), int(found[2])) if found and 0 < int(found[2]) < 65536 else None
+class Workers:
+    """Chunks are computed by workers, which `submit` hands calls to; at most `most` at a time."""
+
+    def __init__(self, submit: Callable[..., Future[Answer]], workers: int, most: int):
+        self.submit, self.workers, self.most = submit, workers, most
+        self.futures: dict[Future[Answer], int] = {}
+        self.stopped = threading.Event()
+
+    def answers(self, tasks: Iterable[Task], limits: Limits, seen: Path | None) -> Iterator[tuple[int, Answer, bool]]:
+        """Yield the number of a chunk, its answer, and whether this process computed it, in the order of completion.
+
+        All workers must see the file `seen`, if one is given.
+        """
+        rest = iter(tasks)
+        while True:
+            for task in islice(rest, self.most - len(self.futures)):
+                self.futures[self._submitted(task, limits, seen)] = task.number
+            if not self.futures:
+                return
+            for future in wait(self.futures, return_when=FIRST_COMPLETED).done:
+                yield self.futures.pop(future), future.result(), False
+
+    def _submitted(self, task: Task, limits: Limits, seen: Path | None) -> Future[Answer]:
+        return self.submit(supervise.compute, task, limits, self.stopped.is_set)
+
+    def stop(self) -> None:
+        """Have the workers record what they have finished, and wait for that."""
+        self.stopped.set()
+        for future in list(self.futures):
+            future.cancel()
+        wait(self.futures, timeout=2 * supervise.WRITES_WITHIN)
 
 
-def worker_count(config: dict[str, Any]) -> int:
-    """Worker processes of a run."""
-    import joblib
+class ClusterWorkers(Workers):
+    """Workers in other places, which look for a file that stops them: `<run id>.stop` beside the file of the run."""
 
-    if config["engine"] == "serial":
-        return 1
-    return int(joblib.cpu_count() if config["jobs"] < 0 else config["jobs"])
+    stop_file: Path | None = None
+
+    def _submitted(self, task: Task, limits: Limits, seen: Path | None) -> Future[Answer]:
+        self.stop_file = seen and seen.with_suffix(".stop")
+        return self.submit(compute_in_cluster, task, limits, seen, self.stop_file)
+
+    def stop(self) -> None:
+        if self.stop_file is None:  # a store of objects: nothing to look at
+            return
+        self.stop_file.touch()
+        super().stop()
+        self.stop_file.unlink(missing_ok=True)
 
 
-def is_death(error: BaseException) -> bool:
-    """Whether an engine says with this that one of its workers is gone."""
-    return type(error).__name__ in DEATHS
-
-
-@contextlib.contextmanager
-def connected(config: dict[str, Any], workers: int) -> Iterator[dict[str, Any]]:
-    """Join the cluster that the configuration asks for, or start one of so many workers on this machine; it ends with the block.
-
-    Yields
-    ------
-    dict
-        The configuration; with an address and jobs=-1, `jobs` is the number of processors of the cluster.
+def compute_in_cluster(task: Task, limits: Limits, seen: Path | None, stop_file: Path | None) -> Answer:
+    """Have a chunk computed, in a worker of a cluster.
 
     Raises
     ------
     BadInputError
-        If the engine's package is absent, nobody answers at the address.
+        If this worker does not see the file `seen`.
     """
-    if config["engine"] not in PACKAGES:
-        yield config
-        return
-    package = _optional(config["engine"])
-    if config["address"]:
-        _answers(config)
-    with _dask(package, config, workers) if config["engine"] == "dask" else _ray(package, config, workers) as processors:
-        joined = config["address"] and config["jobs"] < 0
-        yield {**config, "jobs": processors} if joined else config
-
-
-@contextlib.contextmanager
-def answers(
-    config: dict[str, Any], workers: int, tasks: Iterable[Task], limits: supervise.Limits, seen: Path | None
-) -> Iterator[Iterable[Answer]]:
-    """The answers to tasks, which are taken as workers become free, in the order in which they are done; within `connected`. All
-    workers must see the file `seen`, if one is given."""
-    engine = config["engine"]
-    most = workers if config["address"] else 2 * workers  # a cluster that others use, too, is given no more than jobs= says
-    common = limits, supervise.Driver.here(), None if engine == "loky" else seen, f"calharness-{uuid.uuid4().hex}"
-    if engine == "loky":
-        with _of_loky(workers, tasks, common) as found:
-            yield found
-    elif engine == "dask":
-        with _of_dask(most, tasks, common) as found:
-            yield found
-    else:
-        with _of_ray(most, tasks, common) as found:
-            yield found
-
-
-def _guarded(
-    at: int,
-    payload: bytes,
-    cells: int,
-    owner: str | None,
-    limits: supervise.Limits,
-    driver: supervise.Driver,
-    seen: Path | None,
-    run: str,
-    stopped: Callable[[str], bool] = lambda run: False,
-) -> Answer:
-    """In a worker: have a chunk computed. `stopped` is asked now and then whether the run is."""
-    if seen is not None and not _is_seen(seen):
-        raise BadInputError(
-            f"a worker on {socket.gethostname()} does not see the folder {seen.parent.parent}; out must be a folder that all "
-            "workers share, or a store such as s3://BUCKET/FOLDER."
-        )
-    with supervise.interruptible():
-        supervise.begin_run(run)
-        return at, supervise.compute(payload, cells, owner, limits, driver, lambda: stopped(run))
-
-
-def _guarded_here(*task: Any) -> Answer:
-    """In a worker of loky, which is to end with the process that started the run."""
-    supervise.ends_with(task[5])
-    return _guarded(*task)
-
-
-def _is_seen(path: Path) -> bool:
     end = time.monotonic() + SEEN_WITHIN
-    while not path.is_file():
+    while seen is not None and not seen.is_file():
         if time.monotonic() > end:
-            return False
+            raise BadInputError(
+                f"a worker on {socket.gethostname()} does not see the folder {seen.parent.parent}; out must be a folder that "
+                "all workers share, or a store such as s3://BUCKET/FOLDER."
+            )
         time.sleep(1.0)
-    return True
+    return supervise.compute(task, limits, stop_file.exists if stop_file else lambda: False)
 
 
 @contextlib.contextmanager
-def _of_loky(workers: int, tasks: Iterable[Task], common: tuple[Any, ...]) -> Iterator[Iterator[Answer]]:
-    import joblib
+def connected(config: dict[str, Any], workers: int) -> Iterator[Here | Workers]:
+    """Yield the workers of the engine. They are started here, so many, or those of the cluster that is joined.
 
-    calls = (joblib.delayed(_guarded_here)(*task, *common) for task in tasks)
-    pool = joblib.Parallel(n_jobs=workers, backend="loky", batch_size=1, pre_dispatch="2*n_jobs", return_as="generator_unordered")
-    with _workers_ignore_interrupts():
-        found: Generator[Any, None, None] = pool(calls)
+    Raises
+    ------
+    BadInputError
+        If the engine's package is absent, or nobody answers at the address.
+    WorkerDiedError
+        If the cluster loses its workers.
+    """
+    engine, address = config["engine"], config["address"]
+    is_limited = config["cell_timeout"] is not None or config["max_memory"] is not None
+    if engine == "serial" or workers <= 1 and not is_limited and not address:
+        yield Here()
+        return
+    with {"loky": _threads, "dask": _dask, "ray": _ray}[engine](config, workers) as pool:
+        try:
+            yield pool
+        except BaseException as error:
+            pool.stop()
+            if isinstance(cause := getattr(error, "cause", None), BaseException):  # what a worker of Ray raised
+                raise cause from None
+            if type(error).__module__.split(".")[0] in PACKAGES.values():
+                message = f"{engine} lost workers ({type(error).__name__}); what was finished is recorded"
+                raise supervise.WorkerDiedError(message) from error
+            raise
+
+
+@contextlib.contextmanager
+def _threads(config: dict[str, Any], workers: int) -> Iterator[Workers]:
+    """Threads of this process, each of which supervises a child."""
+    supervise.prepare(workers)
+    with ThreadPoolExecutor(workers) as threads:
+        yield Workers(threads.submit, workers, 2 * workers)
+
+
+@contextlib.contextmanager
+def _dask(config: dict[str, Any], workers: int) -> Iterator[Workers]:
+    """A client of the cluster at the address, or of one on this machine."""
+    distributed, address = _package(config), config["address"]
+    if address:
+        try:
+            client = distributed.Client(address, timeout=ANSWERS_WITHIN)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise _silent(config, error) from None
+    else:
+        with _ignoring_interrupts():  # of the terminal, which would reach the workers too
+            # no limit of memory here: computing processes have their own, and the worker itself stays small
+            client = distributed.Client(
+                n_workers=workers, threads_per_worker=1, memory_limit=0, dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+            )  # fmt: skip
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=ANSWERS_WITHIN)
+        except TimeoutError:
+            raise BadInputError(f"address is {address!r}, a scheduler without a worker; start one (dask worker).") from None
+        processors = sum(client.nthreads().values())
+        try:
+            yield _of_cluster(config, client.get_executor(pure=False).submit, workers, processors)
+        except Exception as error:
+            if client.status == "running":
+                raise
+            raise BadInputError(
+                "the scheduler of Dask is gone; what was finished is recorded, and the same command goes on where one answers."
+            ) from error
+
+
+@contextlib.contextmanager
+def _ray(config: dict[str, Any], workers: int) -> Iterator[Workers]:
+    """A connection to a Ray cluster: the one that this process has, that at the address, or one on this machine."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    ray, address = _package(config), config["address"]
+    was_connected = ray.is_initialized()
+    local = {"num_cpus": workers, "include_dashboard": False, "object_store_memory": 10**8}
+    before = signal.getsignal(signal.SIGTERM)
     try:
-        yield found
-    except BaseException as error:
-        _end(found, error)
-        raise
-
-
-def _end(answers: Generator[Any, None, None], error: BaseException) -> None:
-    """End workers as if the error had come up while their answers were waited for; left alone they would be ended with a
-    warning. The thread that hands out their work may stumble over what is taken away from it, and is not listened to."""
-    hook = threading.excepthook
-    threading.excepthook = lambda found: None if getattr(found.thread, "name", "") == MANAGER else hook(found)
-    try:
-        with contextlib.suppress(type(error)):
-            answers.throw(error)
+        if not was_connected:
+            options = {} if address else local
+            ray.init(address or "local", log_to_driver=False, logging_level="ERROR", **options)
+    except Exception as error:
+        raise (_silent(config, error) if address else error) from None
     finally:
-        threading.excepthook = hook
+        if threading.current_thread() is threading.main_thread():  # Ray's would end this process with another status
+            signal.signal(signal.SIGTERM, before)
+    remote = ray.remote(num_cpus=1, max_retries=TRIES)(compute_in_cluster)
+    try:
+        processors = int(ray.cluster_resources().get("CPU", workers))
+        yield _of_cluster(config, lambda function, *given: remote.remote(*given).future(), workers, processors)
+    finally:
+        if not was_connected:
+            ray.shutdown()
+
+
+def _of_cluster(config: dict[str, Any], submit: Callable[..., Future[Answer]], workers: int, processors: int) -> ClusterWorkers:
+    """Workers of a cluster. One that others use, too, is given no more tasks at a time than jobs= says."""
+    if not config["address"]:
+        return ClusterWorkers(submit, workers, 2 * workers)
+    workers = processors if config["jobs"] < 0 else workers
+    return ClusterWorkers(submit, workers, workers)
 
 
 @contextlib.contextmanager
-def _workers_ignore_interrupts() -> Iterator[None]:
-    """Worker processes that are started in here ignore Ctrl-C. It reaches them as well as this process, and a worker that is
-    importing or waiting has nothing to save: it would only print a traceback. While a worker computes a chunk it does listen, so
-    that it can save what it has (`guard.interruptible`)."""
+def _ignoring_interrupts() -> Iterator[None]:
+    """Ignore Ctrl-C, as do processes that are started in here."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -200,180 +233,18 @@ def _workers_ignore_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-@contextlib.contextmanager
-def _dask(distributed: Any, config: dict[str, Any], workers: int) -> Iterator[int]:
-    """Hold a client, which is the default one from then on; yields the number of the cluster's threads."""
-    import logging
-
-    if config["address"]:
-        try:
-            client = distributed.Client(config["address"], timeout=ANSWERS_WITHIN)
-        except (OSError, TimeoutError, ValueError) as error:
-            raise _silent(config, error) from None
-    else:
-        with _workers_ignore_interrupts():
-            # no limit of memory here: the guarded process has its own, and the worker itself stays small
-            client = distributed.Client(
-                n_workers=workers, threads_per_worker=1, memory_limit=0, dashboard_address=None, silence_logs=logging.CRITICAL
-            )
-    with client:
-        try:
-            client.wait_for_workers(1, timeout=ANSWERS_WITHIN)
-        except TimeoutError:
-            raise BadInputError(
-                f"address is {config['address']!r}, a scheduler without a worker; start one (dask worker)."
-            ) from None
-        yield sum(client.nthreads().values())
-
-
-@contextlib.contextmanager
-def _of_dask(most: int, tasks: Iterable[Task], common: tuple[Any, ...]) -> Iterator[Iterator[Answer]]:
-    import distributed
-
-    client = distributed.default_client()
-    held: set[Any] = set()
-
-    def submit(task: Task) -> Any:
-        return client.submit(_guarded, *task, *common, _is_stopped_on_dask, pure=False)
-
-    def done() -> Iterable[Any]:
-        found: Iterable[Any] = distributed.wait(list(held), return_when="FIRST_COMPLETED").done
-        return found
-
+def _package(config: dict[str, Any]) -> Any:
+    """Import the engine's package. Raise BadInputError if it is absent, or nobody is at the address."""
+    engine, address = config["engine"], config["address"]
     try:
-        yield _in_turn(tasks, most, held, submit, done, lambda future: future.result())
-    except BaseException as error:
-        if client.status != "running" and not isinstance(error, KeyboardInterrupt):
-            raise BadInputError(
-                "the scheduler of Dask is gone; what was finished is recorded, and the same command goes on where one answers."
-            ) from error
-        with contextlib.suppress(Exception):
-            client.run(_stop_on_dask, common[-1])
-            distributed.wait(list(held), timeout=supervise.WRITES_WITHIN)
-        raise
-
-
-_stopped: set[str] = set()  # of this worker of Dask: the runs that are stopped
-
-
-def _stop_on_dask(run: str) -> None:
-    """In a worker, beside the threads that have chunks computed."""
-    _stopped.add(run)
-
-
-def _is_stopped_on_dask(run: str) -> bool:
-    return run in _stopped
-
-
-@contextlib.contextmanager
-def _ray(ray: Any, config: dict[str, Any], workers: int) -> Iterator[int]:
-    """Hold a connection to a Ray cluster, one that is there already where this process has one; yields its processors."""
-    if ray.is_initialized():
-        yield int(ray.cluster_resources().get("CPU", workers))
-        return
-    in_main = threading.current_thread() is threading.main_thread()
-    before = signal.getsignal(signal.SIGTERM)
-    local = {} if config["address"] else {"num_cpus": workers, "include_dashboard": False, "object_store_memory": 10**8}
-    try:
-        try:
-            ray.init(config["address"] or "local", log_to_driver=False, logging_level="ERROR", **local)
-        except Exception as error:
-            if not config["address"]:
-                raise
-            raise _silent(config, error) from None
-        finally:
-            if in_main and before is not None:  # Ray's would end this process with another status
-                signal.signal(signal.SIGTERM, before)
-        yield int(ray.cluster_resources().get("CPU", workers))
-    finally:
-        ray.shutdown()
-
-
-@contextlib.contextmanager
-def _of_ray(most: int, tasks: Iterable[Task], common: tuple[Any, ...]) -> Iterator[Iterator[Answer]]:
-    import ray
-
-    remote = ray.remote(num_cpus=1, max_retries=TRIES)(_guarded)
-    held: set[Any] = set()
-
-    def submit(task: Task) -> Any:
-        return remote.remote(*task, *common, _is_stopped_on_ray)
-
-    def done() -> Iterable[Any]:
-        found: Iterable[Any] = ray.wait(list(held))[0]
-        return found
-
-    def result(reference: Any) -> Answer:
-        try:
-            found: Answer = ray.get(reference)
-            return found
-        except ray.exceptions.RayTaskError as error:
-            raise error.cause from None
-
-    try:
-        yield _in_turn(tasks, most, held, submit, done, result)
-    except BaseException:
-        with contextlib.suppress(Exception):
-            # not ray.cancel: where a task ends at that moment, it aborts this process (2.60, CompletePendingTask)
-            flag = ray.remote(num_cpus=0)(_Flag).options(name=common[-1]).remote()
-            ray.wait(list(held), num_returns=len(held), timeout=supervise.WRITES_WITHIN)
-            del flag
-        raise
-
-
-class _Flag:
-    """An actor that is there, under the name of a run, once that is stopped."""
-
-
-def _is_stopped_on_ray(run: str) -> bool:
-    import ray
-
-    try:
-        return ray.get_actor(run) is not None
-    except ValueError:
-        return False
-
-
-def _in_turn(
-    tasks: Iterable[Task],
-    most: int,
-    held: set[Any],
-    submit: Callable[[Task], Any],
-    done: Callable[[], Iterable[Any]],
-    answer: Callable[[Any], Answer],
-) -> Iterator[Answer]:
-    """The answers to tasks, of which at most so many are handed out at a time; `held` are those."""
-    rest = iter(tasks)
-    while True:
-        while len(held) < most and (task := next(rest, None)) is not None:
-            held.add(submit(task))
-        if not held:
-            return
-        for one in list(done()):
-            held.discard(one)
-            yield answer(one)
-
-
-def _optional(engine: str) -> Any:
-    import importlib
-
-    if engine == "ray":
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        return importlib.import_module(PACKAGES[engine])
+        package = importlib.import_module(PACKAGES[engine])
+        if address and (where := host_and_port(engine, address)):
+            socket.create_connection(where, ANSWERS_WITHIN).close()
     except ImportError as error:
         raise BadInputError(f"engine={engine} needs the package {PACKAGES[engine]}; install calharness[{engine}].") from error
-
-
-def _answers(config: dict[str, Any]) -> None:
-    """Raise BadInputError where nobody is at the address."""
-    where = _host_and_port(config["engine"], config["address"])
-    if where is None:  # Ray's auto
-        return
-    try:
-        socket.create_connection(where, ANSWERS_WITHIN).close()
     except OSError as error:
         raise _silent(config, error) from None
+    return package
 
 
 def _silent(config: dict[str, Any], error: Exception) -> BadInputError:
