@@ -61,11 +61,11 @@ def _exit_code(error):
     if isinstance(error, (BadInputError, OSError)):  # most mistakes are found before anything heavy is imported
         return 2
     from harness.execute.chunk import CellFailedError
-    from harness.execute.run import RunInterruptedError, WorkerDiedError
+    from harness.execute.run import RunInterruptedError
 
     codes = (
         (CellFailedError, 1),
-        (WorkerDiedError, 1),
+        (supervise.WorkerDiedError, 1),
         (supervise.TerminatedError, 143),
         (RunInterruptedError, 143 if getattr(error, "terminated", False) else 130),
         (KeyboardInterrupt, 130),
