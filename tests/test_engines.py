@@ -440,7 +440,7 @@ def test_a_worker_that_does_not_see_the_folder_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(engines, "SEEN_WITHIN", 0.0)
     absent = tmp_path / "out" / "runs" / "some.json"
     with pytest.raises(BadInputError, match="does not see the folder .*out; out must be a folder that all workers share"):
-        engines.compute_in_cluster(supervise.Task(0, b"", 1, None, False, ()), supervise.Limits(1), absent, None)
+        engines.compute_in_cluster(supervise.Task(0, b"", 1, None, False, ()), supervise.Limits(1), absent)
 
 
 def launched(launcher, out, *more, env=None):

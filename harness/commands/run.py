@@ -157,9 +157,10 @@ def _print_profile(experiment, made):
     """Print where the time of a run went, and write it beside its results."""
     from harness.execute import profile
 
-    rows, stem = made.rows(), experiment.folder / f"{experiment.stem}_profile"
-    table = profile.write(rows, Path(f"{stem}.csv"))
-    print(f"\n{profile.text(rows)}\n  {'profile':<14}{_short(table)}")
+    table, path = made.table(), experiment.folder / f"{experiment.stem}_profile.csv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table.to_csv(path, index=False)
+    print(f"\n{profile.text(table)}\n  {'profile':<14}{_short(path)}")
 
 
 def _run_whole(config: dict) -> tuple:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import time
@@ -104,22 +105,25 @@ def _compute(work: Pending, out: Path, run_id: str, quiet: bool, later: float) -
     plan, tally = work.plan, work.tally
     config, total = plan.config, tally.counts["todo"]
     sent: dict[int, list[Cell]] = {}  # chunks without an answer, by their numbers
-    failed = 0
+    failed, costs = 0, Costs(plan, out)
+    known = all(costs.of(kind)[1] for kind in tally.kinds)
+    workers, run_file = min(worker_count(config), total), provenance.path_of(out, run_id)
+    if buckets.store_of(out):  # which workers on other hosts do not see
+        run_file = None
     try:
-        with engines.connected(config, min(worker_count(config), total)) as pool:
-            costs = Costs(plan, out)
-            expected = costs.total(tally.kinds) / pool.workers
-            known = all(costs.of(kind)[1] for kind in tally.kinds)
-            progress = Progress(total, quiet, expected=expected, later=later, known=known)
-            tasks = _tasks(plan, chunks_of(work.samples(), total, costs, pool.workers), out, run_id, sent)
-            seen = None if buckets.store_of(out) else provenance.path_of(out, run_id)
-            for done, (number, answer, is_here) in enumerate(pool.answers(tasks, limits_of(config), seen), 1):
+        with (
+            engines.connected(config, workers, limits_of(config), run_file) as pool,
+            contextlib.closing(
+                pool.answers(_tasks(plan, chunks_of(work.samples(), total, costs, pool.workers), out, run_id, sent))
+            ) as answers,
+        ):
+            progress = Progress(total, quiet, expected=costs.total(tally.kinds) / pool.workers, later=later, known=known)
+            for done, (number, answer, is_here) in enumerate(answers, 1):
                 profile.add(answer.times, is_here)
                 _record_broken(plan, sent[number], answer, out, run_id)
                 chunk = sent.pop(number)
                 failed += answer.failed
-                kinds = Counter(map(kind_of, chunk))
-                progress.add(len(chunk), failed, costs.total(kinds) / pool.workers)
+                progress.add(len(chunk), failed, costs.total(Counter(map(kind_of, chunk))) / pool.workers)
                 if done % LOOK_AFTER == 0:
                     compaction.keep_few(out)
     except CellFailedError:

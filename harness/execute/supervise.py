@@ -43,8 +43,7 @@ CUT = f"[output beyond {SHOWN_CHARACTERS:,} characters is not shown]"
 OURS = "calharness"  # the value of an environment variable that we set, not the user
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 RUN_CHUNK = "harness.execute.chunk:run_chunk"
-NOT_BEGUN = -2
-_NOTE = struct.Struct("qq")
+_NOTE = struct.Struct("qqq")
 
 
 class WorkerDiedError(Exception):
@@ -121,10 +120,10 @@ def note_in(file: int) -> None:
     _note_file = file
 
 
-def note(position: int, computing: bool, recorded: int) -> None:
+def note(position: int, is_computing: bool, recorded: int) -> None:
     """Note where a chunk is: at which cell, whether what that needs is made, and how many cells are recorded."""
     if _note_file is not None:
-        os.pwrite(_note_file, _NOTE.pack(2 * position + computing, recorded), 0)
+        os.pwrite(_note_file, _NOTE.pack(position, is_computing, recorded), 0)
 
 
 class Child:
@@ -168,20 +167,20 @@ class Child:
         Raises
         ------
         EndedError
-            If the process ended, or was ended as it exceeded a limit. `position_and_recorded` tells where.
+            If the process ended, or was ended as it exceeded a limit. `noted` tells where.
         WorkerDiedError
             If `is_stopped` says so.
         Exception
             What the function raised.
         """
         self.calls += 1
-        os.pwrite(self.notes.fileno(), _NOTE.pack(NOT_BEGUN, 0), 0)
+        os.pwrite(self.notes.fileno(), _NOTE.pack(-1, 0, 0), 0)
         self.output.left = SHOWN_CHARACTERS
         try:
             self.pipe.send((self.calls, function, argument, surroundings, limits.megabytes))
         except OSError:
             raise EndedError("closed its pipe") from None
-        step, since = NOT_BEGUN, time.monotonic()
+        before, since = (-1, 0, 0), time.monotonic()
         while True:
             message = self.receive(POLL_SECONDS)
             if message is not None and message[1] == self.calls:
@@ -190,10 +189,9 @@ class Child:
                 return message[2]
             if is_stopped():
                 raise WorkerDiedError("the run was stopped")
-            now, _ = self._notes()
-            if now != step:
-                step, since = now, time.monotonic()
-            allowed = limits.seconds if step % 2 else max(limits.seconds, STARTS_WITHIN)
+            if (now := self.noted()) != before:
+                before, since = now, time.monotonic()
+            allowed = limits.seconds if now[1] else max(limits.seconds, STARTS_WITHIN)
             if time.monotonic() - since > allowed:
                 self.end()
                 raise EndedError(f"took longer than {limits.seconds:g} s and was stopped", "cell_timeout")
@@ -220,15 +218,10 @@ class Child:
         self.owners.clear()  # the next process is forked from one that has computed nothing
         raise EndedError(in_words(message[1]))
 
-    @property
-    def position_and_recorded(self) -> tuple[int, int]:
-        """Position of the cell that the computing process is or was at, -1 before the first; number of recorded cells."""
-        step, recorded = self._notes()
-        return step // 2, recorded
-
-    def _notes(self) -> tuple[int, int]:
-        step, recorded = _NOTE.unpack(os.pread(self.notes.fileno(), _NOTE.size, 0))
-        return step, recorded
+    def noted(self) -> tuple[int, int, int]:
+        """Return the last note: position of the cell, -1 before the first; whether it is computed; recorded cells."""
+        position, is_computing, recorded = _NOTE.unpack(os.pread(self.notes.fileno(), _NOTE.size, 0))
+        return position, is_computing, recorded
 
     def _megabytes(self) -> float:
         """Resident memory of the computing process, 0 where the system does not say."""
@@ -357,7 +350,7 @@ def compute(task: Task, limits: Limits, is_stopped: Callable[[], bool] = lambda:
                 answer.failed, answer.times = found
                 break
             except EndedError as end:
-                at, recorded = child.position_and_recorded
+                at, _, recorded = child.noted()
                 starts = starts + 1 if at < 0 else 0
                 if starts == MAX_STARTS:
                     raise WorkerDiedError(f"a worker process could not begin: it {end}") from None
