@@ -395,7 +395,7 @@ def _say_recorded(experiment, frame):
 def plan(overrides: list[str]) -> int:
     from harness.commands import multirun
     from harness.commands.experiment import Experiment
-    from harness.execute import pending
+    from harness.commands.plan_text import describe_plan
 
     several = [text for text in overrides if text in ("-m", "--multirun")]
     own = [text for text in overrides if text not in several]
@@ -405,7 +405,7 @@ def plan(overrides: list[str]) -> int:
             if experiment.others and one.plan.cells:
                 print(f"{'of its own' if one is experiment else f'of {one.name}, whose records it uses'}:")
             if one.plan.cells:
-                print(pending.describe_plan(one.plan, one.out))
+                print(describe_plan(one.plan, one.out))
             for source in one.sources:
                 print(f"records from outside: {source.described()}")
     return 0

@@ -1,6 +1,7 @@
-"""Pending cells of a plan: those that no record holds, how many they are, and the time that they take.
+"""Pending cells of a plan: those that no record holds, how many they are, and the time they take.
 
-Cells are made as they are needed, a batch at a time, so that a plan of any length takes the memory of its kinds of cells.
+Cells are made as they are needed, a batch at a time. So a plan of any length takes the memory of
+its kinds of cells.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from typing import Any
 
 import joblib
 
-from harness.common.progress import clock
 from harness.common.seeds import digest
 from harness.estimators.base import EstimatorSpec
 from harness.plan.cells import Cell, Kind, samples
@@ -50,7 +50,10 @@ class Tally:
 
 @dataclass(frozen=True)
 class Pending:
-    """The cells of a plan, and the states of recorded ones. `without`: keys of cells that somebody else computes."""
+    """The cells of a plan, and the states of recorded ones.
+
+    `without`: keys of cells that somebody else computes.
+    """
 
     plan: Plan
     states: States
@@ -85,7 +88,7 @@ class Pending:
             yield from (cell for cell, mark in zip(cells, marks) if mark == "new_skips")
 
     def _marked(self, plan: Plan) -> Iterator[tuple[list[Cell], list[str]]]:
-        """Yield the cells of each sample, and of each "todo", "new_skips", "done", or "" for nothing to do."""
+        """Yield the cells of each sample, and for each "todo", "new_skips", "done" or "" (nothing)."""
         groups = shard_samples(plan)
         while batch := list(islice(groups, BATCH)):
             cells = list(chain.from_iterable(batch))
@@ -102,12 +105,12 @@ class Pending:
 
 
 def pending(plan: Plan, out: Path, recorded: States | None = None, without: Set[str] = frozenset()) -> Pending:
-    """Return the pending cells of this shard. `recorded`: the states, where they have been read already."""
+    """Return the pending cells of this shard. `recorded`: the states, if they are read already."""
     return Pending(plan, states(out) if recorded is None else recorded, without)
 
 
 def shard_samples(plan: Plan) -> Iterator[list[Cell]]:
-    """Yield the cells of this shard, those of one sample together. All cells of a sample are in one shard."""
+    """Yield the cells of this shard, those of one sample together."""
     shard, shards = plan.config["shard"], plan.config["shards"]
     if shards <= 1:
         return samples(plan.cells)
@@ -131,9 +134,14 @@ def worker_count(config: dict[str, Any]) -> int:
 
 
 class Costs:
-    """CPU seconds of a cell by past records: of the same estimator on the same problem, notion and n; else of the same
-    estimator; else of that with the nearest n, scaled; else of the same id with other parameters; else what the estimator
-    declares for n = 1,000, scaled. `past`: what `schema.seconds_per_cell` gives, where it has been read already."""
+    """CPU seconds of cells by past records.
+
+    The median over the same problem, notion, n and estimator counts, else over the same estimator
+    on other problems. Else the nearest n is scaled, of this estimator or of the same id with other
+    parameters. Else it is what the estimator declares for n = 1,000, scaled.
+
+    `past`: what `schema.seconds_per_cell` gives, if it is read already.
+    """
 
     def __init__(self, plan: Plan, out: Path, past: list[tuple[Any, ...]] | None = None):
         self.plan = plan
@@ -169,8 +177,11 @@ class Costs:
 
 
 def chunks_of(groups: Iterable[list[Cell]], total: int, costs: Costs, workers: int) -> Iterator[list[Cell]]:
-    """Join the cells of consecutive samples, `total` of them, until a chunk holds enough work; at least eight chunks per
-    worker where there are cells. The last are smaller. A chunk is of one owner (`Plan.owner`)."""
+    """Join the cells of consecutive samples, `total` of them, until a chunk holds enough work.
+
+    There are at least eight chunks per worker, if there are cells. The last chunks are smaller.
+    A chunk is of one owner (`Plan.owner`).
+    """
     whole = most = max(1, min(CHUNK_CELLS, total // (8 * workers)))
     chunk: list[Cell] = []
     seconds, left, owner = 0.0, total, None
@@ -188,34 +199,3 @@ def chunks_of(groups: Iterable[list[Cell]], total: int, costs: Costs, workers: i
                 most = whole if left > workers * whole else max(1, whole // LAST_CHUNKS)
     if chunk:
         yield chunk
-
-
-def describe_plan(plan: Plan, out: Path) -> str:
-    """Say what a run would do: cells to do, done and skipped by estimator, the reasons of the skips, and the time."""
-    tally, costs = pending(plan, out).tally, Costs(plan, out)
-    todo, seconds, skipped = Counter[str](), defaultdict[str, float](float), Counter[str]()
-    for kind, cells in tally.kinds.items():
-        todo[kind[2]] += cells
-        seconds[kind[2]] += cells * costs.of(kind)[0]
-    for (name, _), cells in tally.reasons.items():
-        skipped[name] += cells
-    width = max(len(name) for name in plan.estimators) + 2
-    lines = [f"{'estimator':<{width}}{'to do':>9}{'done':>9}{'skipped':>9}{'CPU time to do':>17}"]
-    for name in plan.estimators:
-        done = tally.planned[name] - skipped[name] - todo[name]
-        numbers = f"{todo[name]:>9,}{done:>9,}{skipped[name]:>9,}{clock(seconds[name]):>17}"
-        lines.append(f"{name:<{width}}{numbers}")
-    for (name, reason), count in tally.reasons.items():
-        lines.append(f"  skipped {count:,} of {name}: {reason}")
-    counts, workers = tally.counts, worker_count(plan.config)
-    shards = plan.config["shards"]
-    shard = f" (shard {plan.config['shard']} of {shards})" if shards > 1 else ""
-    known = ", by past records" if counts["todo"] else ""
-    if not all(costs.of(kind)[1] for kind in tally.kinds):
-        known = ", partly guessed for want of past records"
-    lines.append(
-        f"{counts['cells']:,} cells{shard}: {counts['done']:,} done, {counts['skipped']:,} skipped, "
-        f"{counts['todo']:,} to do, about {clock(costs.total(tally.kinds) / workers)} on {workers} "
-        f"worker{'s' if workers > 1 else ''}{known}"
-    )
-    return "\n".join(lines)

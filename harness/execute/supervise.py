@@ -1,14 +1,16 @@
-"""Processes in which estimators run, supervised from outside: one that hangs, grows or dies costs its cell and nothing else.
+"""Processes in which estimators run, supervised from outside.
 
     driver, or worker of Dask or Ray    supervises; runs nobody's estimator
       forking process                   has imported our code, and forks (harness.execute.child)
         computing process               runs cells, in a session of its own
 
-A new computing process is there in milliseconds, so that a thousand crashes cost seconds. Cells of different owners
-(`Plan.owner`) never share one. The processes of multiprocessing, and of libraries on top of it, were no choice: they run the
-script of whoever calls us once more, and see `os._exit(0)` in a worker as nothing at all.
+An estimator that hangs, grows or dies costs its cell and nothing else. A new computing process is
+there in milliseconds, so that a thousand crashes cost seconds. Cells of different owners
+(`Plan.owner`) never share one. The computing process notes its cell in a file, which can be read
+however the process ends.
 
-The computing process notes the cell that it is at in a file, where it can be read however the process ends.
+The process pools of the standard library, and those on top of them, were no choice: they import
+the script of the caller once more, and see nothing where a worker calls `os._exit(0)`.
 """
 
 from __future__ import annotations
@@ -76,7 +78,7 @@ class Limits:
 
 
 class Broken(NamedTuple):
-    """A cell, by its position in the chunk, that ended its process."""
+    """A cell, by its position in the chunk, that ended its process, and the setting that was its limit."""
 
     position: int
     reason: str
@@ -104,7 +106,7 @@ class Task(NamedTuple):
 
 @dataclass
 class Answer:
-    """Result of a chunk: the number of cells that failed, CPU time (`harness.execute.profile`), and the broken cells."""
+    """Result of a chunk: number of failed cells, CPU time (`profile.Times`), and the broken cells."""
 
     failed: int = 0
     times: dict[tuple[str, str], list[float]] = field(default_factory=dict)
@@ -121,13 +123,16 @@ def note_in(file: int) -> None:
 
 
 def note(position: int, is_computing: bool, recorded: int) -> None:
-    """Note where a chunk is: at which cell, whether what that needs is made, and how many cells are recorded."""
+    """Note the cell that a chunk is at, whether it is computed or prepared, and how many are recorded."""
     if _note_file is not None:
         os.pwrite(_note_file, _NOTE.pack(position, is_computing, recorded), 0)
 
 
 class Child:
-    """A forking process, and the computing process that it holds ready. On Linux both end with the thread that made this."""
+    """A forking process, and the computing process that it holds ready.
+
+    On Linux both end with the thread that made this object.
+    """
 
     def __init__(self) -> None:
         self.pipe, other = Pipe()
@@ -201,7 +206,10 @@ class Child:
                 raise EndedError(f"made its process larger than {size} and was stopped", "max_memory")
 
     def receive(self, seconds: float) -> tuple[Any, ...] | None:
-        """Return the next answer, (kind, number of the call, content); None if none came in time. Raises EndedError."""
+        """Return the next answer, (kind, number of the call, content), None if none came in time.
+
+        Raises EndedError where the computing process ended.
+        """
         try:
             message: tuple[Any, ...] | None = self.pipe.recv() if self.pipe.poll(seconds) else None
         except (EOFError, OSError):
@@ -219,7 +227,7 @@ class Child:
         raise EndedError(in_words(message[1]))
 
     def noted(self) -> tuple[int, int, int]:
-        """Return the last note: position of the cell, -1 before the first; whether it is computed; recorded cells."""
+        """Return the last note: position of the cell (-1: none yet), whether it is computed, recorded cells."""
         position, is_computing, recorded = _NOTE.unpack(os.pread(self.notes.fileno(), _NOTE.size, 0))
         return position, is_computing, recorded
 
@@ -232,7 +240,7 @@ class Child:
         return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
     def end(self, gently: bool = False) -> None:
-        """End the computing process and all that it started. `gently`: it records first what it has finished."""
+        """End the computing process and all that it started. `gently`: it first records what it has."""
         if gently and self.computing > 0:  # 0 would be our own group
             with contextlib.suppress(OSError):
                 os.kill(self.computing, signal.SIGINT)
@@ -249,7 +257,7 @@ class Child:
         self._kill(self.process.pid)
         self.process.wait()
         self._kill(self.computing)
-        self.output.thread.join(READS_WITHIN)  # a process that outlives its session may still hold the pipe
+        self.output.thread.join(READS_WITHIN)  # a process that left the session may hold the pipe
         self.notes.close()
 
     @staticmethod
@@ -297,7 +305,7 @@ def in_words(code: int | None) -> str:
     return f"took its process down ({name}{why.get(name, '')})"
 
 
-_idle: list[Child] = []  # children of this process that wait for the next chunk, or the next run of this session
+_idle: list[Child] = []  # children that wait for the next chunk, or for the next run of this session
 
 
 def prepare(children: int) -> None:
@@ -307,7 +315,10 @@ def prepare(children: int) -> None:
 
 @contextlib.contextmanager
 def _borrowed(owner: Hashable) -> Iterator[Child]:
-    """Yield a child whose computing process has had no calls of another owner. After an exception it is interrupted and ended."""
+    """Yield a child whose computing process has had no calls of another owner.
+
+    After an exception it is interrupted and ended.
+    """
     child = None
     while child is None:
         child = _idle.pop() if _idle else Child()
@@ -394,8 +405,11 @@ def surroundings(local: bool = True) -> tuple[Any, ...]:
 
 @contextlib.contextmanager
 def safe_path() -> Iterator[None]:
-    """Keep worker processes that are started in here from importing from the working folder what is meant to be Python's own
-    or installed, as `python -m` would. What estimators start is not told so: `child.main` takes it back."""
+    """Keep worker processes of others that are started in here from importing from the working folder.
+
+    A file there could take the place of an installed package. Processes that estimators start are
+    not told so: `child.main` takes it back.
+    """
     if "PYTHONSAFEPATH" in os.environ:
         yield
         return
@@ -407,6 +421,6 @@ def safe_path() -> Iterator[None]:
 
 
 def unless_forked(pid: int) -> None:
-    """End this process at once where it is a copy that an estimator made of process `pid` and came back from."""
+    """End this process at once if it is a copy that an estimator made of process `pid`."""
     if os.getpid() != pid:
         os._exit(0)
