@@ -22,7 +22,7 @@ from harness import load_estimator, load_problem  # noqa: E402
 from harness.commands.app import main  # noqa: E402
 from harness.commands.experiment import Experiment  # noqa: E402
 from harness.configure.compose import compose  # noqa: E402
-from harness.plan.pending import pending  # noqa: E402
+from harness.execute.pending import pending  # noqa: E402
 from harness.plan.plan import plan  # noqa: E402
 
 
@@ -75,7 +75,7 @@ def cells(folder):
 
     def full_plan():
         made = plan(compose([problems, *chosen, "reps=6250", f"out={folder}/a"]))
-        return pending(made, Experiment.of([problems, *chosen, "reps=1", f"out={folder}/a"]).out).counts
+        return pending(made, Experiment.of([problems, *chosen, "reps=1", f"out={folder}/a"]).out).tally.counts
 
     seconds, counts = cpu(full_plan)
     show(f"plan of {counts['cells']:,} cells, {counts['done']:,} of them done", seconds, "3")

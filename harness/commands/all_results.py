@@ -189,7 +189,8 @@ def store(chosen: list[str], overrides: list[str], out: Path) -> int:
 
 def _attempt(name: str, failed: list[str], action: Callable[[], object]) -> bool:
     """Do it; one experiment that cannot be done stops no other: what is wrong is noted. Whether it was done."""
-    from harness.execute.run import RunInterruptedError, WorkerDiedError
+    from harness.execute.run import RunInterruptedError
+    from harness.execute.supervise import WorkerDiedError
 
     try:
         return bool(action())

@@ -88,11 +88,11 @@ def _exit_status(error: BaseException) -> int | None:
     if isinstance(error, KeyboardInterrupt):
         return 143 if isinstance(error, supervise.TerminatedError) else 130
     from harness.execute.chunk import CellFailedError
-    from harness.execute.run import RunInterruptedError, WorkerDiedError
+    from harness.execute.run import RunInterruptedError
 
     if isinstance(error, RunInterruptedError):
         return 143 if error.terminated else 130
-    return 1 if isinstance(error, (CellFailedError, WorkerDiedError)) else None
+    return 1 if isinstance(error, (CellFailedError, supervise.WorkerDiedError)) else None
 
 
 def _sentence(error: Any) -> str:

@@ -13,7 +13,8 @@ from harness.commands.compare import Asked
 from harness.configure.options import ids
 from harness.contract.check import Finding, examine
 from harness.errors import BadInputError
-from harness.execute import run, truths, user_estimators
+from harness.execute import pending, run, supervise, truths
+from harness.execute.chunk import CellFailedError
 from harness.plan import components
 from harness.plan.cells import Cell
 from harness.plan.components import Component
@@ -41,13 +42,14 @@ def findings(asked: Asked, own: Component, say: Callable[[str], None], apart: bo
     given = (asked.kind, name, config)
     try:
         if apart:
-            found = user_estimators.call(
-                "harness.commands.comparison_cells:findings_of", given, OF_THE_CHECK * asked.limit, f"the contract test of {name}"
-            )
+            limits = supervise.Limits(OF_THE_CHECK * asked.limit)
+            found = supervise.call("harness.commands.comparison_cells:findings_of", given, limits)
         else:
             found = findings_of(given)
-    except user_estimators.TooSlowError as slow:
-        say(f"{slow}; the comparison goes on")
+    except supervise.EndedError as end:
+        if end.limit is None:
+            raise BadInputError(f"the contract test of {name} {end}.") from None
+        say(f"the contract test of {name} {end}; the comparison goes on")
         return []
     broken = [one for one in found if one.outcome == "failed"]
     fatal = [one for one in broken if one.item in FATAL or asked.kind == "problem" and one.item != "docstring"]
@@ -86,15 +88,37 @@ def computed(
         examine()
 
     if apart:
-        counts = user_estimators.execute(
-            todo, out, float(asked.limit), lambda cells: [cell for cell in tried if cell.key in {c.key for c in cells}], judge
-        )
+        counts = _supervised(todo, tried, out, float(asked.limit), judge)
     else:
         counts = run.execute(todo, quiet=True)
         judge()
     if group == "problem":
         _store_truths(todo, out)
     return {**counts, "cells": len(plan.cells), "done": counts["done"] + len(plan.cells) - len(todo.cells)}
+
+
+def _supervised(plan: Plan, tried: Sequence[Cell], out: Path, limit: float, judge: Callable[[], None]) -> dict[str, Any]:
+    """Compute pending cells in supervised processes, those that are `tried` first; then call `judge`.
+
+    Raises
+    ------
+    BadInputError
+        If a cell takes longer than `limit` seconds, or its process dies. It names the cell.
+    """
+    own = {"out": str(out), "engine": "loky", "cell_timeout": limit, "on_error": "stop"}
+    plan = replace(plan, settings=replace(plan.settings, **own))
+    work = pending.pending(plan, out)
+    todo = {cell.key for cells in work.samples() for cell in cells}
+    first = [cell for cell in tried if cell.key in todo]
+    try:
+        if first:
+            run.execute(replace(plan, cells=first, settings=replace(plan.settings, jobs=1)), quiet=True)
+        judge()
+        run.execute(plan)
+    except CellFailedError as error:
+        remedy = "; limit=SECONDS allows more" if error.limit == "cell_timeout" else ""
+        raise BadInputError(f"{error}{remedy}.") from None
+    return dict(work.tally.counts)
 
 
 def _store_truths(plan: Plan, out: Path) -> None:

@@ -18,8 +18,7 @@ from harness.configure import record_sources as others
 from harness.configure import sweeps, variations
 from harness.configure.compose import compose, out_folder
 from harness.configure.settings import Settings
-from harness.execute import run, truths
-from harness.plan import pending
+from harness.execute import pending, run, truths
 from harness.plan import plan as planning
 from harness.plan.components import Component
 from harness.records import frames, imported, schema, stored
@@ -100,12 +99,12 @@ class Experiment(Configured):
         past: Any = None,
     ) -> float:
         """Wall seconds that its own cells should take that no record holds, those `without` aside. `states` and `past` are as in
-        `work.pending` and `work.Costs`."""
+        `pending.pending` and `pending.Costs`."""
         if not self.plan.cells:
             return 0.0
         tally = pending.pending(self.plan, self.out, states, without).tally
         costs = pending.Costs(self.plan, self.out, past)
-        return pending.expected_seconds(tally.kinds, tally.draws, costs, pending.worker_count(self.plan.settings))
+        return costs.total(tally.kinds) / pending.worker_count(self.plan.settings)
 
     def _compute(self, quiet: bool, later: float) -> dict[str, Any]:
         for source in self.sources:

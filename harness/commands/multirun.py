@@ -22,7 +22,7 @@ from harness.configure import sweeps
 from harness.configure.compose import compose, hydra_mistakes
 from harness.configure.settings import Settings, as_list
 from harness.errors import BadInputError
-from harness.plan import pending
+from harness.execute import pending
 
 OF_ONE_RUN = ("shard", "shards")  # jobs that differ in these compute parts of the same result
 UNSWEPT = ("name", "out", "sweep", "hydra", "figure", "labels", "title", "paper", "item", "compare", "ranking", "reasons")

@@ -17,7 +17,7 @@ def command(overrides: Overrides = None) -> int:
     Takes what a run takes (`calharness help run`).
     """
     from harness.commands import multirun
-    from harness.plan import pending
+    from harness.commands.plan_text import describe_plan
 
     for experiment in multirun.experiments_of(overrides or []):
         print(f"{experiment.name} in {short_path(experiment.out)}, results in {short_path(experiment.folder)}")
@@ -26,7 +26,7 @@ def command(overrides: Overrides = None) -> int:
                 own = one is experiment
                 print("of its own:" if own else f"of {one.name}, whose records it uses:")
             if one.plan.cells:
-                print(pending.describe_plan(one.plan, one.out))
+                print(describe_plan(one.plan, one.out))
             for source in one.sources:
                 print(f"records from outside: {source.described()}")
     return 0

@@ -6,7 +6,6 @@ import logging
 import os
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.commands.base import Command, Overrides, short_path
@@ -61,14 +60,14 @@ def run_settings(settings: Settings) -> int:
     """Run a composed configuration. Returns the exit status."""
     if not settings.profile:
         return _run_whole(settings)[1]
-    from harness.configure.compose import out_folder
     from harness.execute import profile
 
-    with profile.of_run(out_folder(settings.out)) as made:
+    with profile.of_run() as made:
         experiment, status = _run_whole(settings)
-    rows, stem = made.rows(), experiment.folder / f"{experiment.stem}_profile"
-    table = profile.write(rows, Path(f"{stem}.csv"))
-    print(f"\n{profile.text(rows)}\n  {'profile':<14}{short_path(table)}")
+    table, path = made.table(), experiment.folder / f"{experiment.stem}_profile.csv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table.to_csv(path, index=False)
+    print(f"\n{profile.text(table)}\n  {'profile':<14}{short_path(path)}")
     return status
 
 

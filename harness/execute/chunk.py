@@ -1,13 +1,15 @@
-"""What runs in a worker process: the cells of one chunk, on one thread, and the part that records them."""
+"""What a computing process does: the cells of one chunk, on one thread, and the part that records them."""
 
 from __future__ import annotations
 
 import json
 import os
+import pickle
 import resource
 import sys
 import time
 import traceback
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -18,78 +20,82 @@ from harness.common.threads import one_thread
 from harness.common.user_code import said
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, EstimatorSpec, apply, is_finite
-from harness.execute import profile, supervise
+from harness.execute import supervise
 from harness.math import estimands
 from harness.math.notions import reduce
 from harness.plan.cells import Cell
-from harness.plan.components import Component, configured
+from harness.plan.components import Component, configured, record_columns
 from harness.problems.base import ProblemSpec
 from harness.records import buckets, schema
 
-PEAK_SECONDS = 5e-4  # of a cell that could have made the process larger; others are spared the question
+PEAK_SECONDS = 5e-4  # cells that take less cannot have made the process larger
 FLUSH_SECONDS = 10.0  # a part that has gathered rows for so long is written
+Times = dict[tuple[str, str], list[float]]  # of harness.execute.profile
 
 
 class CellFailedError(Exception):
-    """on_error=raise: the first failing cell, with the tail of its traceback."""
+    """on_error=raise: the first failing cell, with the tail of its traceback, or how it ended its process.
+
+    `limit` names the setting that ended it, if one did.
+    """
+
+    def __init__(self, message: str, limit: str | None = None):
+        super().__init__(message)
+        self.limit = limit
 
 
-def common_columns(problem: Component, estimator: Component, cell: Cell, run_id: str) -> dict[str, Any]:
-    """The columns that all rows of one cell share."""
-    return {
-        "key": cell.key, "problem": problem.id, "problem_key": problem.key, "problem_parameters": problem.parameters,
-        "notion": cell.notion, "n": cell.n, "rep": cell.rep, "estimator": estimator.id, "estimator_key": estimator.key,
-        "estimator_parameters": estimator.parameters, "seed": cell.seed, "run_id": run_id,
-    }  # fmt: skip
-
-
-_components: dict[tuple[str, str], Component] = {}  # those that this process has made, by group and name in the plan
+_components: dict[tuple[str, str], Component] = {}  # of this process, by group and name in the plan
 _identities: dict[str, str] = {}
 
 
-def run_chunk(task: dict[str, Any], board: supervise.Board | None = None) -> int:
-    """Compute the cells of one chunk in this process, one thread, and write their part. Returns the number that failed. How far
-    it is is noted on the board."""
-    with profile.of_worker(task.get("profile")):
-        return _chunk(task, board)
+def run_chunk(given: tuple[bytes, list[int]]) -> tuple[int, Times]:
+    """Compute the cells of a pickled chunk at these positions: `compute`, in a computing process."""
+    supervise.note(0, False, 0)  # unpickling may import much, which is no cell's time
+    payload, positions = given
+    task = pickle.loads(payload)
+    return compute({**task, "cells": [task["cells"][at] for at in positions]})
 
 
-def _chunk(task: dict[str, Any], board: supervise.Board | None) -> int:
-    board = board or supervise.Board()
-    pid = os.getpid()
-    for folder in task["path"]:
-        if folder not in sys.path:
-            sys.path.append(folder)
-    part = schema.Part(buckets.here(task["out"]), task.get("after", 0.0))
-    failed, cpu, peak = 0, profile.cpu_seconds(), _peak_mb()
+def compute(task: dict[str, Any]) -> tuple[int, Times]:
+    """Compute the cells of a chunk in this process, on one thread, and write their part.
+
+    Returns
+    -------
+    tuple
+        The number of cells that failed, and CPU time by stage (see `harness.execute.profile`).
+    """
+    pid, began = os.getpid(), time.process_time()
+    part = schema.Part(buckets.here(task["out"]), task["after"])
     frozen = _unwritable if task["foreign"] else _read_only
+    failed, recorded, cpu, peak = 0, 0, _cpu_seconds(), _peak_mb()
+    times: Times = defaultdict(lambda: [0, 0.0])
     drawn: tuple[Any, ...] | None = None
     sample: Any = None
     reduced: dict[str, Any] = {}
     try:
         with one_thread():
             for position, cell in enumerate(task["cells"]):
-                board.prepares(position)
-                problem, estimator = component_of("problem", cell.problem, task), component_of("estimator", cell.estimator, task)
-                common = common_columns(problem, estimator, cell, task["run_id"])
+                supervise.note(position, False, recorded)
+                problem = component_of("problem", cell.problem, task)
+                estimator = component_of("estimator", cell.estimator, task)
+                common = record_columns(problem, estimator, cell, task["run_id"])
                 if drawn != (cell.problem, cell.rep, cell.n, cell.seed):
-                    sample, reduced, drawn = None, {}, (cell.problem, cell.rep, cell.n, cell.seed)
-                wall = time.perf_counter()
+                    drawn, sample, reduced = (cell.problem, cell.rep, cell.n, cell.seed), None, {}
+                wall, is_new = time.perf_counter(), sample is None
                 try:
-                    if sample is None:
-                        stream = problem_rng(cell.seed, ProblemSpec.of(problem.object), problem.key, cell.rep)
-                        with profile.stage("draw", problem.id):
-                            sample = frozen(problem.object.sample(cell.n, stream))
+                    if is_new:
+                        spec = ProblemSpec.of(problem.object)
+                        stream = problem_rng(cell.seed, spec, problem.key, cell.rep)
+                        sample = frozen(problem.object.sample(cell.n, stream))
                     if cell.notion not in reduced:
-                        p, y = sample
-                        reduced[cell.notion] = frozen(reduce(p, y, cell.notion))
-                    rng = _estimator_stream(problem, estimator, cell)
-                    wall, cpu = time.perf_counter(), profile.cpu_seconds()
+                        reduced[cell.notion] = frozen(reduce(sample[0], sample[1], cell.notion))
                     p, y = reduced[cell.notion]
-                    board.computes()
-                    with profile.stage("estimate", estimator.id):
-                        found = apply(estimator.object, p, y, cell.notion, rng, problem.object)
-                    rows = _rows(found)
+                    rng = _estimator_stream(problem, estimator, cell)
+                    wall, before, cpu = time.perf_counter(), cpu, _cpu_seconds()
+                    if is_new:
+                        _charge(times, "draw", problem.id, cpu - before)
+                    supervise.note(position, True, recorded)
+                    rows = _rows(apply(estimator.object, p, y, cell.notion, rng, problem.object))
                 except UndefinedError as reason:
                     rows = [{"status": "undefined", "reason": message_of(reason)}]
                 except KeyboardInterrupt:
@@ -101,27 +107,41 @@ def _chunk(task: dict[str, Any], board: supervise.Board | None) -> int:
                     rows = [{"status": "failed", "reason": f"{_tail(error)}{remedy}"}]
                     failed += 1
                 supervise.unless_forked(pid)
-                cpu, began = profile.cpu_seconds(), cpu  # where a draw failed, from the end of the last cell
+                before, cpu = cpu, _cpu_seconds()  # where a draw failed, from the end of the last cell
                 seconds = time.perf_counter() - wall
+                _charge(times, "estimate", estimator.id, cpu - before)
                 if seconds > PEAK_SECONDS:
                     peak = _peak_mb()
-                with profile.stage("record"):
-                    part.add({**common, "seconds": seconds, "cpu_seconds": cpu - began, "peak_mb": peak}, rows)
+                used = {"seconds": seconds, "cpu_seconds": cpu - before, "peak_mb": peak}
+                part.add({**common, **used}, rows)
                 if rows[0]["status"] == "failed" and task["on_error"] == "raise":
-                    where = f"{cell.estimator} on {cell.problem}, n = {cell.n}, rep {cell.rep}"
-                    raise CellFailedError(f"{where}: {rows[0]['reason']}")
+                    raise CellFailedError(f"{cell.described}: {rows[0]['reason']}")
                 if time.monotonic() - part.since > FLUSH_SECONDS:
                     part.write()
-                    board.recorded(position + 1)
+                    recorded = position + 1
     finally:
         supervise.unless_forked(pid)
-        with profile.stage("record"):
-            part.write()
-    return failed
+        part.write()
+    accounted = sum(cpu for _, cpu in times.values())
+    _charge(times, "cells", "", time.process_time() - began - accounted)
+    return failed, dict(times)
+
+
+def _charge(times: Times, stage: str, name: str, cpu: float) -> None:
+    account = times[stage, name]
+    account[0] += 1
+    account[1] += cpu
+
+
+def _cpu_seconds() -> float:
+    """CPU seconds of this process. On a busy machine the clock alone lags by about a millisecond until
+    the usage is asked for, and the next cell would be charged for that."""
+    resource.getrusage(resource.RUSAGE_SELF)
+    return time.process_time()
 
 
 def component_of(group: str, name: str, task: dict[str, Any]) -> Component:
-    """The component that the plan calls `name`. It is made again when its key is new: a file or a source has changed since."""
+    """Return the component that the plan calls `name`. It is made again when its key is new: a file or a source has changed."""
     own_id, config, key = task["components"][group][name]
     held = _components.get((group, name))
     if held is None or held.key != key:

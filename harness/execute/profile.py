@@ -1,179 +1,90 @@
-"""Where the time of a run goes: `profile=true`. CPU seconds by stage and estimator.
+"""CPU seconds of a run by stage and estimator: the table of `profile=true`.
 
-    start     imports, and the configuration               draw      samples of the problems (workers)
-    plan      which cells there are, which are done        estimate  the estimators, one by one (workers)
-    compute   handing out chunks, waiting for them         record    writing their records (workers)
-    read      reading the records                          cells     streams, reductions and the rest of a chunk (workers)
+    start     imports, configuration and whatever is in no other stage
+    plan      which cells there are, which are done        draw      samples of a problem and their reductions
+    compute   handing out chunks, waiting for them         estimate  the estimators, one by one
+    read      reading the records                          cells     streams, records and the rest of the chunks
     figures   figures, tables and pages
 
-A stage counts by itself: what is entered within it counts there. Every process keeps its own account; that of a worker goes to a
-file of a folder beside the records, which the driver reads and removes. A worker that is ended from outside leaves none, and what
-it takes to start one is on no account.
+A chunk sends draw, estimate and cells with its answer. What it takes to start a worker is on no account, nor are chunks that
+ended their process.
 """
 
 from __future__ import annotations
 
 import contextlib
-import csv
-import json
-import os
-import resource
-import shutil
 import time
-import uuid
 from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
-STAGES = ("start", "plan", "draw", "estimate", "record", "cells", "compute", "read", "figures")
-_nothing = contextlib.nullcontext()
+import pandas as pd
 
-
-def cpu_seconds() -> float:
-    """CPU seconds of this process. On a busy machine the clock alone lags by about a millisecond until the usage is asked for,
-    and what comes next would be charged for that."""
-    resource.getrusage(resource.RUSAGE_SELF)
-    return time.process_time()
+STAGES = ("start", "plan", "draw", "estimate", "cells", "compute", "read", "figures")
+ROWS = 20  # that a terminal shows
+Times = dict[tuple[str, str], list[float]]  # (stage, estimator or problem): [times, CPU seconds]
 
 
 class Profile:
-    """The account of one process.
+    """CPU seconds of one run, in this process and in those that compute for it."""
 
-    times: {(stage, estimator or problem): [count, CPU seconds, wall seconds]}."""
+    def __init__(self) -> None:
+        self.times: Times = defaultdict(lambda: [0, 0.0])
+        self.elsewhere = 0.0  # CPU seconds of other processes
 
-    def __init__(self, folder: Path, first: str):
-        self.folder, self.pid = folder, os.getpid()
-        self.times: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0.0, 0.0])
-        self.stages = [(first, "")]
-        self.mark = cpu_seconds(), time.perf_counter()
+    def add(self, times: Times, is_here: bool) -> None:
+        """Add the times of a chunk, which this process (`is_here`, in stage compute) or another one computed."""
+        for key, (count, cpu) in times.items():
+            self.charge(key, count, cpu)
+            if is_here:
+                self.charge(("compute", ""), 0, -cpu)
+            else:
+                self.elsewhere += cpu
 
-    def charge(self) -> None:
-        """Put what has passed since the last mark on the account of the stage that is on."""
-        now = cpu_seconds(), time.perf_counter()
-        account = self.times[self.stages[-1]]
-        account[1] += now[0] - self.mark[0]
-        account[2] += now[1] - self.mark[1]
-        self.mark = now
+    def charge(self, key: tuple[str, str], count: float, cpu: float) -> None:
+        """Add to one entry."""
+        self.times[key][0] += count
+        self.times[key][1] += cpu
 
-    @contextlib.contextmanager
-    def entered(self, stage: str, of: str) -> Iterator[None]:
-        """The stage is on within the block."""
-        self.charge()
-        self.stages.append((stage, of))
-        self.times[stage, of][0] += 1
-        try:
-            yield
-        finally:
-            self.charge()
-            self.stages.pop()
-
-    def add(self, other: dict[str, Any]) -> None:
-        """Add the account of another process, as `save` wrote it."""
-        for stage, of, *numbers in other["times"]:
-            account = self.times[stage, of]
-            account[:] = [mine + more for mine, more in zip(account, numbers)]
-
-    def save(self) -> None:
-        """Write the account into the folder, whole or not at all."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        times = [[*key, *numbers] for key, numbers in self.times.items()]
-        path = self.folder / f"{uuid.uuid4().hex}.json"
-        path.with_suffix(".part").write_text(json.dumps({"times": times}))
-        path.with_suffix(".part").replace(path)
-
-    def rows(self) -> list[dict[str, Any]]:
-        """A row per stage and what it was of, in the order of the stages and then by CPU seconds."""
-        whole = sum(cpu for _, cpu, _ in self.times.values()) or 1.0
-        order = sorted(self.times.items(), key=lambda one: (STAGES.index(one[0][0]), -one[1][1]))
-        return [
-            {"stage": stage, "of": of, "times": int(count), "cpu_seconds": cpu, "seconds": wall, "share": cpu / whole}
-            for (stage, of), (count, cpu, wall) in order
-        ]
+    def table(self) -> pd.DataFrame:
+        """Return a row per stage and what it was of: stage, of, times, cpu_seconds, share."""
+        accounted = sum(cpu for _, cpu in self.times.values()) - self.elsewhere
+        times = {**self.times, ("start", ""): [1, time.process_time() - accounted]}
+        order = sorted(times, key=lambda key: (STAGES.index(key[0]), -times[key][1]))
+        rows = [(*key, int(times[key][0]), round(times[key][1], 3)) for key in order]
+        frame = pd.DataFrame(rows, columns=["stage", "of", "times", "cpu_seconds"])
+        return frame.assign(share=(frame["cpu_seconds"] / frame["cpu_seconds"].sum()).round(3))
 
 
 _current: Profile | None = None
 
 
-def stage(name: str, of: str = "") -> contextlib.AbstractContextManager[None]:
-    """The block belongs to a stage (one of STAGES), and to an estimator or a problem; nothing is done where there is no
-    profile."""
-    here = _current
-    return here.entered(name, of) if here is not None and here.pid == os.getpid() else _nothing
-
-
-def folder() -> str | None:
-    """Where workers leave their accounts; None where there is no profile."""
-    return str(_current.folder) if _current is not None else None
-
-
 @contextlib.contextmanager
-def of_run(out: Path) -> Iterator[Profile]:
-    """Profile what is run in the block, in this process and in workers that are told of `folder()`. What this process did before
-    counts as its start. When the block ends, the account is that of all of them."""
-    made = Profile(Path(out) / "profiles" / uuid.uuid4().hex, "start")
-    made.mark = 0.0, made.mark[1] - cpu_seconds()
-    try:
-        with _current_profile(made):
-            yield made
-        made.charge()
-        for path in made.folder.glob("*.json"):
-            made.add(json.loads(path.read_text()))
-    finally:
-        shutil.rmtree(made.folder, ignore_errors=True)
-        with contextlib.suppress(OSError):
-            made.folder.parent.rmdir()
-
-
-@contextlib.contextmanager
-def of_worker(folder: str | None) -> Iterator[None]:
-    """Profile a chunk of cells, for a driver that asks for it in another process."""
-    if folder is None or _current is not None and _current.pid == os.getpid():
-        with stage("cells"):
-            yield
-        return
-    made = Profile(Path(folder), "cells")
-    with _current_profile(made):
-        yield
-    made.charge()
-    with contextlib.suppress(OSError):  # its cells are recorded; that a disk is full is no reason to compute them again
-        made.save()
-
-
-@contextlib.contextmanager
-def _current_profile(made: Profile) -> Iterator[None]:
-    """Make `made` the profile of this process within the block."""
+def of_run() -> Iterator[Profile]:
+    """Profile what is run in the block."""
     global _current
-    before, _current = _current, made
+    _current = profile = Profile()
     try:
-        yield
+        yield profile
     finally:
-        _current = before
+        _current = None
 
 
-def write(rows: list[dict[str, Any]], path: Path) -> Path:
-    """The table as CSV, seconds to the millisecond."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(rows[0])
-        writer.writerows([f"{x:.3f}" if isinstance(x, float) else x for x in row.values()] for row in rows)
-    return path
+@contextlib.contextmanager
+def stage(name: str) -> Iterator[None]:
+    """Charge the CPU seconds of the block to a stage. Nothing happens where no run is profiled."""
+    began = time.process_time()
+    yield
+    if _current is not None:
+        _current.charge((name, ""), 1, time.process_time() - began)
 
 
-def text(rows: list[dict[str, Any]], most: int = 20) -> str:
-    """The table for a terminal, the dearest rows of it."""
-    chosen = sorted(rows, key=lambda row: -row["cpu_seconds"])[:most]
-    shown = [row for row in rows if row in chosen]
-    names = [f"{row['stage']} {row['of']}".strip() for row in shown]
-    width = max(map(len, [*names, "all, the start of workers aside"])) + 2
-    lines = [f"{'stage':<{width}}{'times':>9}{'CPU s':>10}{'share':>8}"]
-    lines += [
-        f"{name:<{width}}{row['times']:>9,}{row['cpu_seconds']:>10.2f}{row['share']:>8.1%}" for name, row in zip(names, shown)
-    ]
-    rest = [row for row in rows if row not in chosen]
-    if rest:
-        seconds, share = (sum(row[name] for row in rest) for name in ("cpu_seconds", "share"))
-        lines.append(f"{f'{len(rest)} others':<{width}}{'':>9}{seconds:>10.2f}{share:>8.1%}")
-    whole = sum(row["cpu_seconds"] for row in rows)
-    return "\n".join([*lines, f"{'all, the start of workers aside':<{width}}{'':>9}{whole:>10.2f}"])
+def add(times: Times, is_here: bool) -> None:
+    """Add the times of a chunk to the run that is profiled, if any: `Profile.add`."""
+    if _current is not None:
+        _current.add(times, is_here)
+
+
+def text(table: pd.DataFrame) -> str:
+    """Return the most expensive rows of a table for a terminal, and the sum."""
+    shown = table.nlargest(ROWS, "cpu_seconds").to_string(index=False)
+    return f"{shown}\nall, the start of workers aside: {table['cpu_seconds'].sum():.2f} CPU seconds"

@@ -1,56 +1,55 @@
-"""A process in which estimators run, watched from outside: one that hangs, eats memory or dies ends its process and nothing else.
+"""Processes in which estimators run, supervised from outside.
 
-Every worker, of whatever engine, holds one such process and hands it chunks of cells. A cell that takes longer than its limit, in
-Python or in C, that makes the process larger than its limit, or that takes it down, is named; a new process does the rest. The
-process ends with the worker, also where that is killed. What is in here imports next to nothing but Python: workers stay small.
+    driver, or worker of Dask or Ray    supervises; runs nobody's estimator
+      forking process                   has imported our code, and forks (harness.execute.child)
+        computing process               runs cells, in a session of its own
 
-It is forked from one that has imported everything of ours and does nothing else, so that the next is there in milliseconds.
-Cells of different owners (`Plan.owner`) never share a process: what an estimator changes in it, others never see.
+An estimator that hangs, grows or dies costs its cell and nothing else. A new computing process is
+there in milliseconds, so that a thousand crashes cost seconds. Cells of different owners
+(`Plan.owner`) never share one. The computing process notes its cell in a file, which can be read
+however the process ends.
+
+The process pools of the standard library, and those on top of them, were no choice: they import
+the script of the caller once more, and see nothing where a worker calls `os._exit(0)`.
 """
 
 from __future__ import annotations
 
 import codecs
 import contextlib
-import ctypes
-import mmap
 import os
 import pickle
-import resource
 import signal
-import socket
 import struct
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field
 from multiprocessing import Pipe
-from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple
 
 from harness.common.escaping import escape
+from harness.common.paths import PACKAGE
 
 POLL_SECONDS = 0.25
 STARTS_WITHIN = 120.0  # seconds for a process to import what it needs, on a busy machine
 WRITES_WITHIN = 5.0  # seconds for a process that is interrupted to record what it has
-HEADROOM_MB = 2048.0  # beyond max_memory: what a process may reserve, so that one giant array is refused at once
 MAX_STARTS = 3  # processes in a row that die before their first cell
-READS_WITHIN = 2.0  # seconds for what a process that has ended still had to say
+READS_WITHIN = 2.0  # seconds for the output of a process that has ended
 SHOWN_CHARACTERS = 10_000  # of what a process prints during a chunk
 CUT = f"[output beyond {SHOWN_CHARACTERS:,} characters is not shown]"
-_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux
-_LAYOUT = struct.Struct("qqqq")
-OURS = "calharness"  # of an environment variable: set by us, not by the user
+OURS = "calharness"  # the value of an environment variable that we set, not the user
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+RUN_CHUNK = "harness.execute.chunk:run_chunk"
+_NOTE = struct.Struct("qqq")
 
 
 class WorkerDiedError(Exception):
-    """A worker process was killed or could not start; the cells it held are recorded as interrupted."""
+    """Worker processes cannot start, or a cluster lost them. What they held is recorded as interrupted."""
 
 
 class TerminatedError(KeyboardInterrupt):
@@ -58,120 +57,95 @@ class TerminatedError(KeyboardInterrupt):
 
 
 def terminated(signum: int, frame: Any) -> None:
-    """Handle SIGTERM, in the process that was started and in workers."""
+    """Handle SIGTERM."""
     raise TerminatedError
+
+
+class EndedError(Exception):
+    """The computing process ended; the message says how, `limit` names the setting that ended it."""
+
+    def __init__(self, reason: str, limit: str | None = None):
+        super().__init__(reason)
+        self.limit = limit
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a cell may take: seconds, and megabytes of resident memory of the process that it runs in."""
+    """Limits of a cell: seconds, and megabytes of resident memory of its process."""
 
     seconds: float
-    megabytes: float
-
-    @property
-    def slow(self) -> str:
-        return f"took longer than {self.seconds:g} s and was stopped"
-
-    def large(self, megabytes: float) -> str:
-        return f"made its process larger than {self.megabytes:,.0f} MB ({megabytes:,.0f} MB) and was stopped"
+    megabytes: float = float("inf")
 
 
-@dataclass(frozen=True)
-class Driver:
-    """The process that started a run, so that workers can see whether it is still there. `born` is its start time."""
-
-    host: str
-    pid: int
-    born: str
-
-    @classmethod
-    def here(cls) -> Driver:
-        return cls(socket.gethostname(), os.getpid(), _born(os.getpid()))
-
-    @property
-    def is_gone(self) -> bool:
-        """Whether it ran on this machine and does not any more."""
-        return bool(self.born) and self.host == socket.gethostname() and _born(self.pid) != self.born
-
-
-@dataclass(frozen=True)
-class Broke:
-    """A cell, by its position, that ended its process: how, and the setting that was its limit, if one was."""
+class Broken(NamedTuple):
+    """A cell, by its position in the chunk, that ended its process, and the setting that was its limit."""
 
     position: int
     reason: str
-    limit: str | None = None
+    limit: str | None
 
 
-class EndedError(Exception):
-    """The process that computes is no more; the message says how it ended, in words."""
+class Task(NamedTuple):
+    """A chunk that is handed to a worker.
+
+    number        identifies it
+    payload       the pickled argument of `run_chunk`, which only a computing process opens
+    cells         number of its cells
+    owner         whose code computes it (`Plan.owner`), None for ours alone
+    is_typed      its code was typed at a prompt, and exists in the driver alone
+    surroundings  of the driver, as `surroundings` gives them
+    """
+
+    number: int
+    payload: bytes
+    cells: int
+    owner: Hashable
+    is_typed: bool
+    surroundings: tuple[Any, ...]
 
 
-class Board:
-    """Where a process that computes a chunk notes how far it is, in memory that the watching process reads: the position of the
-    cell it is at (-1 before the first), whether what the cell needs is made, how many cells are recorded, and its process id."""
+@dataclass
+class Answer:
+    """Result of a chunk: number of failed cells, CPU time (`profile.Times`), and the broken cells."""
 
-    def __init__(self, memory: Any = None):
-        self.memory = bytearray(_LAYOUT.size) if memory is None else memory
+    failed: int = 0
+    times: dict[tuple[str, str], list[float]] = field(default_factory=dict)
+    broken: list[Broken] = field(default_factory=list)
 
-    def clear(self) -> None:
-        self._write(position=-1, made=0, recorded=0)
 
-    @property
-    def at(self) -> tuple[int, int]:
-        """(position, whether what the cell needs is made)"""
-        return self._read()[:2]
+_note_file: int | None = None
 
-    @property
-    def done(self) -> int:
-        """How many cells of the chunk are recorded."""
-        return self._read()[2]
 
-    @property
-    def process(self) -> int:
-        return self._read()[3]
+def note_in(file: int) -> None:
+    """Write the notes of this process to an open file."""
+    global _note_file
+    _note_file = file
 
-    def belongs_to(self, process: int) -> None:
-        self._write(process=process)
 
-    def prepares(self, position: int) -> None:
-        self._write(position=position, made=0)
-
-    def computes(self) -> None:
-        self._write(made=1)
-
-    def recorded(self, cells: int) -> None:
-        self._write(recorded=cells)
-
-    def _read(self) -> tuple[int, int, int, int]:
-        found: tuple[int, int, int, int] = _LAYOUT.unpack_from(self.memory, 0)
-        return found
-
-    def _write(self, **new: int) -> None:
-        names = ("position", "made", "recorded", "process")
-        _LAYOUT.pack_into(self.memory, 0, *(new.get(name, old) for name, old in zip(names, self._read())))
+def note(position: int, is_computing: bool, recorded: int) -> None:
+    """Note the cell that a chunk is at, whether it is computed or prepared, and how many are recorded."""
+    if _note_file is not None:
+        os.pwrite(_note_file, _NOTE.pack(position, is_computing, recorded), 0)
 
 
 class Child:
-    """A process that serves "module:function", called with its end of a pipe and a Board, and the one that it is forked from. It
-    and all that it starts are a session of their own, and it ends when the thread that made this object does."""
+    """A forking process, and the computing process that it holds ready.
 
-    def __init__(self, serves: str):
-        from harness.common.paths import PACKAGE
+    On Linux both end with the thread that made this object.
+    """
 
+    def __init__(self) -> None:
         self.pipe, other = Pipe()
-        descriptor = _shared_file()
-        self.board = Board(mmap.mmap(descriptor, mmap.PAGESIZE))
-        module, _, function = serves.partition(":")
-        code = (
-            f"import sys; sys.path[:0] = [{str(PACKAGE.parent)!r}]; from harness.execute import supervise; "
-            f"supervise.begin({module!r}, {function!r}, {other.fileno()}, {descriptor}, {os.getpid()})"
-        )
+        self.notes = tempfile.TemporaryFile(buffering=0)
         reads, writes = os.pipe()
-        self.source = subprocess.Popen(
+        passed = other.fileno(), self.notes.fileno()
+        code = (
+            f"import sys; sys.path[:0] = [{str(PACKAGE.parent)!r}]; from harness.execute import child; "
+            f"child.main({passed[0]}, {passed[1]}, {os.getpid()})"
+        )
+        self.process = subprocess.Popen(
             [sys.executable, "-P", "-c", code],  # not from the working folder
-            pass_fds=[other.fileno(), descriptor],
+            pass_fds=passed,
             stdin=subprocess.DEVNULL,
             stdout=writes,
             stderr=writes,
@@ -179,71 +153,123 @@ class Child:
             env={**os.environ, **ONE_THREAD},
         )
         other.close()
-        os.close(descriptor)
         os.close(writes)
         self.output = Output(reads)
-        self.owners: set[str | None] = set()  # whose cells the process that computes has been given
+        self.computing = 0  # process id
+        self.owners: set[Hashable] = set()  # owners of the calls that the computing process got
+        self.calls = 0
 
-    def told(self) -> Any:
-        """What it sent, None if nothing yet. Raises EndedError where it is no more."""
+    def call(
+        self,
+        function: str,
+        argument: bytes,
+        surroundings: tuple[Any, ...],
+        limits: Limits,
+        is_stopped: Callable[[], bool],
+    ) -> Any:
+        """Call "module:function" of ours with a pickled argument in the computing process.
+
+        Raises
+        ------
+        EndedError
+            If the process ended, or was ended as it exceeded a limit. `noted` tells where.
+        WorkerDiedError
+            If `is_stopped` says so.
+        Exception
+            What the function raised.
+        """
+        self.calls += 1
+        os.pwrite(self.notes.fileno(), _NOTE.pack(-1, 0, 0), 0)
+        self.output.left = SHOWN_CHARACTERS
         try:
-            told = self.pipe.recv() if self.pipe.poll() else None
+            self.pipe.send((self.calls, function, argument, surroundings, limits.megabytes))
+        except OSError:
+            raise EndedError("closed its pipe") from None
+        before, since = (-1, 0, 0), time.monotonic()
+        while True:
+            message = self.receive(POLL_SECONDS)
+            if message is not None and message[1] == self.calls:
+                if message[0] == "raised":
+                    raise message[2]
+                return message[2]
+            if is_stopped():
+                raise WorkerDiedError("the run was stopped")
+            if (now := self.noted()) != before:
+                before, since = now, time.monotonic()
+            allowed = limits.seconds if now[1] else max(limits.seconds, STARTS_WITHIN)
+            if time.monotonic() - since > allowed:
+                self.end()
+                raise EndedError(f"took longer than {limits.seconds:g} s and was stopped", "cell_timeout")
+            if (megabytes := self._megabytes()) > limits.megabytes:
+                self.end()
+                size = f"{limits.megabytes:,.0f} MB ({megabytes:,.0f} MB)"
+                raise EndedError(f"made its process larger than {size} and was stopped", "max_memory")
+
+    def receive(self, seconds: float) -> tuple[Any, ...] | None:
+        """Return the next answer, (kind, number of the call, content), None if none came in time.
+
+        Raises EndedError where the computing process ended.
+        """
+        try:
+            message: tuple[Any, ...] | None = self.pipe.recv() if self.pipe.poll(seconds) else None
         except (EOFError, OSError):
-            self.ends_within(WRITES_WITHIN)
-            raise EndedError(in_words(self.source.poll())) from None
-        if isinstance(told, tuple) and told[0] == "ended":
-            self.owners.clear()  # the next process is forked from one that has computed nothing
-            raise EndedError(in_words(told[1]))
-        if told is None and self.source.poll() is not None:
-            raise EndedError(in_words(self.source.returncode))
-        return told
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(WRITES_WITHIN)
+            raise EndedError(in_words(self.process.poll())) from None
+        if message is None or message[0] in ("returned", "raised"):
+            return message
+        if message[0] == "began":
+            self.computing = message[1]
+            return None
+        self._kill(self.computing)  # what it started and left behind
+        self.computing = 0
+        self.owners.clear()  # the next process is forked from one that has computed nothing
+        raise EndedError(in_words(message[1]))
 
-    @property
-    def megabytes(self) -> float:
-        """Resident memory of its process, 0 where the system does not say."""
+    def noted(self) -> tuple[int, int, int]:
+        """Return the last note: position of the cell (-1: none yet), whether it is computed, recorded cells."""
+        position, is_computing, recorded = _NOTE.unpack(os.pread(self.notes.fileno(), _NOTE.size, 0))
+        return position, is_computing, recorded
+
+    def _megabytes(self) -> float:
+        """Resident memory of the computing process, 0 where the system does not say."""
         try:
-            pages = int(Path(f"/proc/{self.board.process}/statm").read_text().split()[1])
+            pages = int(Path(f"/proc/{self.computing}/statm").read_text().split()[1])
         except (OSError, ValueError, IndexError):
             return 0.0
-        return pages * mmap.PAGESIZE / 2**20
+        return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
-    def stop(self) -> None:
-        """End the process that computes, and all that it started; the next one is forked."""
-        _kill_session(self.board.process)
+    def end(self, gently: bool = False) -> None:
+        """End the computing process and all that it started. `gently`: it first records what it has."""
+        if gently and self.computing > 0:  # 0 would be our own group
+            with contextlib.suppress(OSError):
+                os.kill(self.computing, signal.SIGINT)
+        else:
+            self._kill(self.computing)
         end = time.monotonic() + WRITES_WITHIN
         with contextlib.suppress(EndedError):
-            while time.monotonic() < end:
-                wait([self.pipe], POLL_SECONDS)
-                self.told()
+            while self.computing and time.monotonic() < end:
+                self.receive(POLL_SECONDS)
 
-    def interrupt(self) -> None:
-        """Ask it to record what it has and to end."""
-        if self.board.process <= 0:  # it is not there yet; 0 would be all processes of this worker's group
-            return
-        with contextlib.suppress(OSError):
-            os.kill(self.board.process, signal.SIGINT)
-        end = time.monotonic() + WRITES_WITHIN
-        with contextlib.suppress(EndedError):
-            while time.monotonic() < end:
-                wait([self.pipe], POLL_SECONDS)
-                self.told()
-
-    def ends_within(self, seconds: float) -> None:
-        """Wait for the process that it is forked from."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.source.wait(seconds)
-
-    def kill(self) -> None:
-        """End it and all that it started."""
+    def close(self) -> None:
+        """End both processes, and all that they started."""
         self.pipe.close()
-        _kill_session(self.source.pid)
-        self.source.wait()
-        _kill_session(self.board.process)
-        self.output.finish()
+        self._kill(self.process.pid)
+        self.process.wait()
+        self._kill(self.computing)
+        self.output.thread.join(READS_WITHIN)  # a process that left the session may hold the pipe
+        self.notes.close()
+
+    @staticmethod
+    def _kill(process: int) -> None:
+        """Kill all processes of the session that a process leads."""
+        if process > 0:  # 0 would be our own group
+            with contextlib.suppress(OSError):
+                os.killpg(process, signal.SIGKILL)
 
 
 class Output:
-    """Relays what a process prints, escaped, to standard error.
+    """Relay what a process prints, escaped, to standard error.
 
     An estimator's text must neither steer the terminal nor fill it: of a chunk, at most
     SHOWN_CHARACTERS are shown, then one line says so.
@@ -253,14 +279,6 @@ class Output:
         self.left = SHOWN_CHARACTERS
         self.thread = threading.Thread(target=self._relay, args=(descriptor,), daemon=True)
         self.thread.start()
-
-    def begin(self) -> None:
-        """Show text again: a chunk begins."""
-        self.left = SHOWN_CHARACTERS
-
-    def finish(self) -> None:
-        """Wait a moment for the rest; a process that outlives its session may still hold the pipe."""
-        self.thread.join(READS_WITHIN)
 
     def _relay(self, descriptor: int) -> None:
         decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
@@ -275,253 +293,123 @@ class Output:
         os.close(descriptor)
 
 
-def _kill_session(process: int) -> None:
-    if process > 0:
-        with contextlib.suppress(OSError):
-            os.killpg(process, signal.SIGKILL)
-
-
 def in_words(code: int | None) -> str:
-    """How a process came to its end, by its exit code, which is negative for a signal."""
+    """Say how a process ended, by its exit code, which is negative for a signal."""
     if code is None:
         return "closed the pipe of its process"
     if code >= 0:
         return f"ended its process with exit status {code}"
     name = signal.Signals(-code).name if -code in {*signal.Signals} else f"signal {-code}"
-    why = {
-        "SIGKILL": ": killed from outside, or out of memory",
-        "SIGSEGV": ": a crash in native code",
-        "SIGABRT": ": a crash in native code",
-    }
+    crash = ": a crash in native code"
+    why = {"SIGKILL": ": killed from outside, or out of memory", "SIGSEGV": crash, "SIGABRT": crash}
     return f"took its process down ({name}{why.get(name, '')})"
 
 
-def begin(module: str, function: str, pipe: int, board: int, parent: int) -> None:
-    """In the process of a Child: import what serves, and fork one process after the other that does. Ends with its parent."""
-    import importlib
-
-    end_with(parent)
-    if os.environ.get("PYTHONSAFEPATH") == OURS:
-        del os.environ["PYTHONSAFEPATH"]
-    connection, shared = Connection(pipe), Board(mmap.mmap(board, mmap.PAGESIZE))
-    serve = getattr(importlib.import_module(module), function)
-    source = os.getpid()
-    while True:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of a thread of pyarrow's allocator, which minds forks
-            process = os.fork()
-        if not process:
-            _serve(serve, connection, shared, source)
-        shared.belongs_to(process)
-        code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-        try:
-            connection.send(("ended", code))
-        except OSError:
-            return
+_idle: list[Child] = []  # children that wait for the next chunk, or for the next run of this session
 
 
-def _serve(serve: Callable[[Connection, Board], None], pipe: Connection, board: Board, source: int) -> NoReturn:
-    """In the process that is forked."""
-    import traceback
+def prepare(children: int) -> None:
+    """Start children that are missing. They end with this thread, so that threads of a pool should not start them."""
+    _idle.extend(Child() for _ in range(children - len(_idle)))
 
-    os.setsid()
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))  # blocked in workers of Ray, and so inherited
-    end_with(source)
-    board.belongs_to(os.getpid())
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in the background
-    signal.signal(signal.SIGTERM, terminated)
-    code = 1
+
+@contextlib.contextmanager
+def _borrowed(owner: Hashable) -> Iterator[Child]:
+    """Yield a child whose computing process has had no calls of another owner.
+
+    After an exception it is interrupted and ended.
+    """
+    child = None
+    while child is None:
+        child = _idle.pop() if _idle else Child()
+        with contextlib.suppress(EndedError):  # it may have ended since
+            while child.process.poll() is None and child.pipe.poll():
+                child.receive(0)
+        if child.owners - {owner}:
+            child.end()
+        if child.owners - {owner} or child.process.poll() is not None:  # it did not end in time, or all of it did
+            child.close()
+            child = None
+    child.owners.add(owner)
     try:
-        serve(pipe, board)
-        code = 0
+        yield child
     except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stderr.flush()
-        os._exit(code)
+        child.end(gently=True)
+        child.close()
+        raise
+    _idle.append(child)
 
 
-def end_with(parent: int) -> None:
-    """This process ends when its parent does (on Linux)."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None, use_errno=True).prctl(_DEATH_SIGNAL, signal.SIGKILL)
-    if os.getppid() != parent:  # it went before this was asked for
-        os._exit(1)
-
-
-class _Held(threading.local):
-    """The process of this thread, none or one: a Dask worker may have several threads."""
-
-    def __init__(self) -> None:
-        self.children: list[Child] = []
-        self.run = ""
-
-
-_held = _Held()
-
-
-def compute(
-    payload: bytes,
-    cells: int,
-    owner: str | None,
-    limits: Limits,
-    driver: Driver,
-    stopped: Callable[[], bool] = lambda: False,
-) -> list[Broke]:
-    """Have all cells of a chunk computed and recorded, in a process of their own.
-
-    Parameters
-    ----------
-    payload : bytes
-        The pickled chunk, which this process does not open.
-    cells : int
-        How many it has.
-    owner : str or None
-        Whose code computes them, None for ours. A process that has had cells of another owner is ended before, and a new one is
-        forked.
-    limits : Limits
-        What each may take.
-    driver : Driver
-        Where that has gone, this process ends, and with it all.
-    stopped : function
-        Asked now and then; once it says so, what is finished is recorded and WorkerDiedError raised.
-
-    Returns
-    -------
-    list of Broke
-        The cells that ended their process; all others are recorded.
+def compute(task: Task, limits: Limits, is_stopped: Callable[[], bool] = lambda: False) -> Answer:
+    """Have all cells of a chunk computed and recorded, but for those that end their process.
 
     Raises
     ------
     WorkerDiedError
-        If processes die before they begin with a cell.
+        If processes die before they begin with a cell, or the run is stopped. What is finished then is recorded.
     Exception
-        What the process raised outside of a cell.
+        What a process raised outside of a cell.
     """
-    broken: list[Broke] = []
-    todo, starts = list(range(cells)), 0
+    answer, todo, starts = Answer(), list(range(task.cells)), 0
     while todo:
-        child = _child_of(owner)
-        child.board.clear()
-        child.output.begin()
-        try:
-            child.pipe.send((payload, todo, limits.megabytes))
-            ended = _ended(child, limits, driver, stopped)
-        except BrokenPipeError:
-            end_children()
-            ended = "closed its pipe", None
-        except KeyboardInterrupt:
-            child.interrupt()
-            end_children()
-            raise
-        if ended is None:
-            return broken
-        at, recorded = child.board.at[0], child.board.done
-        if at < 0:
-            starts += 1
-            if starts >= MAX_STARTS:
-                end_children()
-                raise WorkerDiedError(f"a worker process could not begin: it {ended[0]}")
-            continue
-        starts = 0
-        broken.append(Broke(todo[at], *ended))
-        todo = [*todo[min(recorded, at) : at], *todo[at + 1 :]]
-    return broken
-
-
-def begin_run(run: str) -> None:
-    """End the process that computed for another run, as it may hold a user's code of before an edit; the next one is forked."""
-    for child in _held.children:
-        if run != _held.run and child.board.process > 0:
-            child.stop()
-    _held.run = run
-
-
-def ends_with(driver: Driver) -> None:
-    """From now on this worker ends within seconds of the driver, also while it has nothing to do: loky's own would wait for
-    minutes. (Workers of a cluster are not ours to end.)"""
-    if driver in _watching:
-        return
-    _watching.add(driver)
-
-    def watch() -> None:
-        while not driver.is_gone:
-            time.sleep(1.0)
-        end_children()
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-_watching: set[Driver] = set()
-
-
-def _child() -> Child:
-    """The process of this worker, a new one where there is none."""
-    held = _held.children
-    if held and held[0].source.poll() is not None:
-        end_children()
-    if not held:
-        held.append(Child("harness.execute.child:cells"))
-    return held[0]
-
-
-def _child_of(owner: str | None) -> Child:
-    """The process of this worker, which has computed nothing of another owner."""
-    child = _child()
-    with contextlib.suppress(EndedError):
-        child.told()  # a process that ended between two chunks has said so
-    if child.owners - {owner}:
-        child.stop()
-    if child.owners - {owner} or child.source.poll() is not None:  # it did not end in time, or all of it did
-        end_children()
-        child = _child()
-    child.owners.add(owner)
-    return child
-
-
-def end_children() -> None:
-    """End the process that this thread holds, if any."""
-    while _held.children:
-        _held.children.pop().kill()
-
-
-def _ended(child: Child, limits: Limits, driver: Driver, stopped: Callable[[], bool]) -> tuple[str, str | None] | None:
-    """None when all cells are recorded; else how the cell that it is at ended its process, and the setting that was its limit."""
-    at, since = child.board.at, time.monotonic()
-    while True:
-        wait([child.pipe], POLL_SECONDS)
-        try:
-            told = child.told()
-        except EndedError as how:
-            return str(how), None
-        if isinstance(told, BaseException):
-            raise told
-        if told is not None:
-            return None
-        if driver.is_gone:
-            end_children()
-            raise WorkerDiedError("the process that started this run is gone")
-        if stopped():
-            child.interrupt()
-            end_children()
+        if is_stopped():
             raise WorkerDiedError("the run was stopped")
-        now = child.board.at
-        if now != at:
-            at, since = now, time.monotonic()
-        allowed = limits.seconds if at[1] else max(limits.seconds, STARTS_WITHIN)
-        if time.monotonic() - since > allowed:
-            child.stop()
-            return limits.slow, "cell_timeout"
-        if (megabytes := child.megabytes) > limits.megabytes:
-            child.stop()
-            return limits.large(megabytes), "max_memory"
+        with _borrowed(task.owner) as child:
+            try:
+                argument = pickle.dumps((task.payload, todo))
+                found = child.call(RUN_CHUNK, argument, task.surroundings, limits, is_stopped)
+                answer.failed, answer.times = found
+                break
+            except EndedError as end:
+                at, _, recorded = child.noted()
+                starts = starts + 1 if at < 0 else 0
+                if starts == MAX_STARTS:
+                    raise WorkerDiedError(f"a worker process could not begin: it {end}") from None
+                if at >= 0:
+                    answer.broken.append(Broken(todo[at], str(end), end.limit))
+                    todo = [*todo[min(recorded, at) : at], *todo[at + 1 :]]
+    answer.failed += len(answer.broken)
+    return answer
+
+
+def call(function: str, argument: Any, limits: Limits) -> Any:
+    """Return what "module:function" of ours gives in a computing process that nothing else has used or will use.
+
+    Raises
+    ------
+    EndedError
+        If the process ended, or exceeded a limit.
+    Exception
+        What the function raised.
+    """
+    with _borrowed(object()) as child:
+        try:
+            return child.call(function, pickle.dumps(argument), surroundings(), limits, lambda: False)
+        except EndedError as end:
+            ended = end
+    raise ended
+
+
+def surroundings(local: bool = True) -> tuple[Any, ...]:
+    """Return the module path of this process and, with `local`, its working folder and environment.
+
+    They may have changed since its children started. Other hosts have a folder and an environment of their own.
+    """
+    folder = environment = None
+    if local:
+        environment = {k: v for k, v in os.environ.items() if (k, v) != ("PYTHONSAFEPATH", OURS)}
+        with contextlib.suppress(OSError):  # somebody has deleted the folder
+            folder = os.getcwd()
+    return list(sys.path), folder, environment
 
 
 @contextlib.contextmanager
 def safe_path() -> Iterator[None]:
-    """Worker processes that are started in here do not import from the working folder what is meant to be Python's own or
-    installed, as `python -m` would. What estimators start is not told so: `begin` takes it back."""
+    """Keep worker processes of others that are started in here from importing from the working folder.
+
+    A file there could take the place of an installed package. Processes that estimators start are
+    not told so: `child.main` takes it back.
+    """
     if "PYTHONSAFEPATH" in os.environ:
         yield
         return
@@ -532,73 +420,7 @@ def safe_path() -> Iterator[None]:
         os.environ.pop("PYTHONSAFEPATH", None)
 
 
-@contextlib.contextmanager
-def interruptible() -> Iterator[None]:
-    """In a worker process: Ctrl-C, or a scheduler's SIGTERM, stops a chunk, which saves what it has; Ctrl-C is ignored before and
-    after."""
-    if threading.current_thread() is not threading.main_thread():  # a Dask worker's thread
-        yield
-        return
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    before = signal.signal(signal.SIGTERM, terminated)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, before)
-
-
-def limit_memory(megabytes: float) -> None:
-    """In the process that computes: refuse what would make it much larger than `megabytes` in one step (a MemoryError)."""
-    with contextlib.suppress(ValueError, OSError):
-        hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-        wanted = int((megabytes + HEADROOM_MB) * 2**20)
-        resource.setrlimit(resource.RLIMIT_DATA, (wanted if hard < 0 else min(wanted, hard), hard))
-
-
 def unless_forked(pid: int) -> None:
-    """End this process at once where it is a copy that an estimator made of process `pid` and came back from."""
+    """End this process at once if it is a copy that an estimator made of process `pid`."""
     if os.getpid() != pid:
         os._exit(0)
-
-
-def surroundings() -> tuple[str | None, dict[str, str]]:
-    """Return working folder and environment of this process."""
-    with contextlib.suppress(OSError):  # somebody has deleted the folder
-        return os.getcwd(), dict(os.environ)
-    return None, dict(os.environ)
-
-
-def take_over(folder: str | None, environment: dict[str, str]) -> None:
-    """Change to a working folder and an environment: a session may have changed its own since this process began."""
-    with contextlib.suppress(OSError):
-        os.chdir(folder or ".")
-    set_by_us = {"PYTHONSAFEPATH"} if environment.get("PYTHONSAFEPATH") == OURS else set()
-    os.environ.clear()
-    os.environ.update({name: value for name, value in environment.items() if name not in set_by_us} | ONE_THREAD)
-
-
-def loads(payload: bytes) -> Any:
-    return pickle.loads(payload)
-
-
-def _born(pid: int) -> str:
-    """The start time of a process as the system counts it; empty where it is gone, or the system does not say."""
-    try:
-        state, *rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return ""
-    return "" if state == "Z" else rest[18]
-
-
-def _shared_file() -> int:
-    """The descriptor of a file without a name, as large as a page."""
-    create: Callable[[str], int] | None = getattr(os, "memfd_create", None)
-    if create is not None:
-        descriptor = create("calharness")
-        os.set_inheritable(descriptor, True)
-    else:
-        with tempfile.TemporaryFile() as file:
-            descriptor = os.dup(file.fileno())
-    os.ftruncate(descriptor, mmap.PAGESIZE)
-    return descriptor

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-import sys
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,6 +12,7 @@ from harness.common.user_code import have_run
 from harness.configure.settings import Settings
 from harness.errors import BadInputError
 from harness.execute import supervise
+from harness.execute.run import limits_of
 from harness.plan.components import Component, configured
 from harness.problems.base import truth_of
 from harness.records import schema
@@ -32,37 +31,29 @@ def store(out: Path, wanted: Iterable[tuple[Component, Asked]]) -> None:
         if asked := schema.unknown_truths(out, problem, pairs):
             groups[problem.key if problem.foreign else ""].append((problem, asked))
     for owner, group in groups.items():
-        typed = any("__main__" in problem.foreign for problem, _ in group)  # it exists here alone
-        if typed or not (owner or have_run()):
+        is_typed = any("__main__" in problem.foreign for problem, _ in group)  # it exists here alone
+        if is_typed or not (owner or have_run()):
             for problem, asked in group:
                 _store(out, problem, asked)
-        else:
-            _store_in_a_child(out, owner or None, group)
+            continue
+        task = [(str(out), problem.id, problem.config, asked) for problem, asked in group]
+        try:
+            supervise.call("harness.execute.truths:compute", task, limits_of(Settings.from_dict({})))
+        except supervise.EndedError as end:
+            ids = ", ".join(problem.id for problem, _ in group)
+            raise BadInputError(f"the truth of {ids} {end}.") from None
 
 
-def compute(task: dict[str, Any], board: supervise.Board) -> None:
-    """In a child process: compute and store the truths of a task."""
-    board.prepares(0)
-    board.computes()
-    for name, config, asked in task["truths"]:
-        _store(Path(task["out"]), configured("problem", name, config), asked)
-
-
-def _store_in_a_child(out: Path, owner: str | None, group: list[tuple[Component, Asked]]) -> None:
-    from harness.execute.run import limits_of
-
-    given = [(problem.id, problem.config, asked) for problem, asked in group]
-    task = {"truths": given, "out": str(out), "path": list(sys.path), "surroundings": supervise.surroundings()}
-    limits = limits_of(Settings.from_dict({}))
-    broken = supervise.compute(pickle.dumps(task), 1, owner, limits, supervise.Driver.here())
-    if broken:
-        ids = ", ".join(problem.id for problem, _ in group)
-        raise BadInputError(f"the truth of {ids} {broken[0].reason}.")
+def compute(task: list[tuple[str, str, dict[str, Any], Asked]]) -> None:
+    """Compute and store truths in a child process: (folder of results, id, configuration, pairs) of problems."""
+    for out, name, config, asked in task:
+        _store(Path(out), configured("problem", name, config), asked)
 
 
 def _store(out: Path, problem: Component, asked: Asked) -> None:
     new: dict[str, Any] = {}
     for notion, estimand in asked:
         truth = truth_of(problem.object, estimand, notion)
-        new[f"{notion}|{estimand}"] = [truth.value, truth.error, escape(truth.method)] if truth else None
+        found = [truth.value, truth.error, escape(truth.method)] if truth else None
+        new[f"{notion}|{estimand}"] = found
     schema.add_truths(out, problem.key, new)

@@ -26,6 +26,11 @@ class Cell(NamedTuple):
     estimator: str
     seed: int
 
+    @property
+    def described(self) -> str:
+        """The cell in words."""
+        return f"{self.estimator} on {self.problem}, n = {self.n}, rep {self.rep}"
+
 
 class Made(Sequence[Any]):
     """A sequence that is made as it is read; equal to every sequence with equal items."""

@@ -28,6 +28,7 @@ from harness.configure.options import ids, option
 from harness.errors import BadInputError, guess
 from harness.estimators.base import EstimatorSpec
 from harness.experiments import written_name
+from harness.plan.cells import Cell
 from harness.problems.base import ProblemSpec
 
 
@@ -280,3 +281,12 @@ def targets(config: Any) -> list[str]:
         return []
     own = [str(config["_target_"])] if "_target_" in config else []
     return own + [target for item in config.values() for target in targets(item)]
+
+
+def record_columns(problem: Component, estimator: Component, cell: Cell, run_id: str) -> dict[str, Any]:
+    """Return the columns that all records of one cell share."""
+    return {
+        "key": cell.key, "problem": problem.id, "problem_key": problem.key, "problem_parameters": problem.parameters,
+        "notion": cell.notion, "n": cell.n, "rep": cell.rep, "estimator": estimator.id, "estimator_key": estimator.key,
+        "estimator_parameters": estimator.parameters, "seed": cell.seed, "run_id": run_id,
+    }  # fmt: skip

@@ -29,9 +29,8 @@ from harness.common.version import VERSION
 from harness.common.writing import stated_error, whole_file, write_json
 from harness.configure.settings import Settings
 from harness.errors import BadInputError
-from harness.execute.chunk import common_columns
 from harness.plan.cells import Block, Cell, Cells, Draws
-from harness.plan.components import Component
+from harness.plan.components import Component, record_columns
 from harness.plan.plan import Plan, chosen
 from harness.problems.base import ProblemSpec
 from harness.records import provenance, schema
@@ -243,7 +242,7 @@ def unpack(path: Path, plan: Plan, out: Path) -> int:
     names = [name for name in schema.COLUMNS if name in columns]
     for position, *row in zip(columns["cell"], *(columns[name] for name in names)):
         cell = plan.cells[position]
-        common = common_columns(plan.problems[cell.problem], plan.estimators[cell.estimator], cell, "")
+        common = record_columns(plan.problems[cell.problem], plan.estimators[cell.estimator], cell, "")
         held = dict(zip(names, row))
         part.add({**common, **held}, [held], written=0.0)
     rows = len(part.rows)

@@ -14,6 +14,7 @@ from harness.configure import sweeps
 from harness.configure.compose import compose
 from harness.errors import BadInputError
 from harness.evaluation.sweep_tables import SweepResults
+from harness.execute import engines
 from harness.figures import sweep_plots
 from harness.plan.plan import plan
 
@@ -157,17 +158,15 @@ def test_experiments_and_sizes_by_multirun_are_results_not_sweeps(out):
 
 def test_an_interrupted_multirun_goes_on(cli, out, monkeypatch):
     """Ctrl-C in the second job starts no third one, and the same command computes what is left."""
-    from harness.execute import run as runner
-
-    compute, calls = runner._compute, []
+    connected, calls = engines.connected, []
 
     def stops(*arguments, **options):
         calls.append(1)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return compute(*arguments, **options)
+        return connected(*arguments, **options)
 
-    monkeypatch.setattr(runner, "_compute", stops)
+    monkeypatch.setattr(engines, "connected", stops)
     command = ("-m", *BASE, "estimator.binned15.bins=5,10,20")
     code, _, err = cli(*command)
     assert code == 130 and len(calls) == 2 and "goes on from there" in err and not (out / "sweeps").exists()

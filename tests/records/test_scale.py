@@ -13,8 +13,8 @@ from test_records import row, write
 import harness
 from harness.configure.compose import compose
 from harness.errors import BadInputError
+from harness.execute.pending import Costs, chunks_of, of_shard, pending
 from harness.plan.cells import Cells, Draws
-from harness.plan.pending import Costs, chunks_of, of_shard, pending
 from harness.plan.plan import plan
 from harness.records import compaction, parts, schema, states
 from harness.records.states import States
@@ -76,13 +76,13 @@ def test_shards_have_every_cell_once_and_samples_whole():
 
 
 @pytest.mark.parametrize("more", [(), ("shards=2", "shard=1")])
-def test_what_is_to_do_is_counted_alike_with_and_without_a_look_at_each_cell(out, more):
+def test_every_cell_of_a_shard_is_counted_and_yielded_once(out, more):
     made = planned(5, *more)
-    nobody = States(np.array([1], dtype=np.uint64), np.array([states.FINISHED], dtype=np.uint8))
-    looked, unlooked = pending(made, out, nobody).tally, pending(made, out).tally
-    assert looked == unlooked and looked.counts["cells"] == len(list(of_shard(made))) > 0
-    assert looked.counts["todo"] == sum(looked.kinds.values()) == sum(map(len, pending(made, out).samples()))
-    assert len(list(pending(made, out).new_skips())) == looked.counts["new_skips"] > 0
+    work = pending(made, out)
+    counts = work.tally.counts
+    assert counts["cells"] == len(list(of_shard(made))) == counts["todo"] + counts["skipped"] > 0
+    assert counts["todo"] == sum(work.tally.kinds.values()) == sum(map(len, work.samples()))
+    assert len(list(work.new_skips())) == counts["new_skips"] == counts["skipped"] > 0
 
 
 def test_states_are_those_of_the_records(out):
@@ -193,8 +193,9 @@ def test_of_long_records_the_times_are_those_of_a_sample(out, monkeypatch):
 
 BESIDE = """
 import sys
-from harness.runs import compaction, runner, work
-compaction.MANY, work.CHUNK_CELLS, runner.LOOK_AFTER = 8, 10, 3
+from harness.execute import pending, run
+from harness.records import compaction
+compaction.MANY, pending.CHUNK_CELLS, run.LOOK_AFTER = 8, 10, 3
 import harness
 harness.run([*sys.argv[1:], "engine=serial"])
 """
@@ -216,4 +217,4 @@ def test_two_drivers_join_the_same_folder_and_a_reader_misses_nothing(out):
     found = schema.load_records(out)
     assert found["key"].nunique() == 800 and not found.duplicated(["key", "estimand"]).any() and set(found["status"]) == {"ok"}
     assert len(schema.part_files(out)) < 50 and not (out / "records" / compaction.NOTE).exists()
-    assert pending(plan(compose(shared)), out).counts["done"] == 800
+    assert pending(plan(compose(shared)), out).tally.counts["done"] == 800

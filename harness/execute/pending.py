@@ -1,0 +1,202 @@
+"""Pending cells of a plan: those that no record holds, how many they are, and the time they take.
+
+Cells are made as they are needed, a batch at a time. So a plan of any length takes the memory of
+its kinds of cells.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import joblib
+
+from harness.common.seeds import digest
+from harness.configure.settings import Settings
+from harness.estimators.base import EstimatorSpec
+from harness.plan.cells import Cell, Kind, samples
+from harness.plan.plan import Plan
+from harness.records import schema
+from harness.records.states import FINISHED, SKIPPED, States, states
+
+CHUNK_CELLS = 5000
+CHUNK_SECONDS = 2.0
+LAST_CHUNKS = 4  # that one is divided into towards the end, so that no worker computes long after the others
+BATCH = 1024  # samples whose cells are looked for in the records at once
+CELL_SECONDS, SAMPLE_SECONDS = 4e-4, 1e-6  # around a cell, and for each of its n samples: draw, streams, record
+UNKNOWN_SECONDS = 2e-3  # of a cell without past records, per 1,000 samples
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Numbers of a plan's cells, of its shard.
+
+    counts   {cells, done, skipped, new_skips, todo}
+    kinds    cells to compute by their kind
+    planned  all cells by estimator
+    reasons  skipped cells by estimator and reason
+    """
+
+    counts: dict[str, int]
+    kinds: Counter[Kind] = field(default_factory=Counter)
+    planned: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True)
+class Pending:
+    """The cells of a plan, and the states of recorded ones.
+
+    `without`: keys of cells that somebody else computes.
+    """
+
+    plan: Plan
+    states: States
+    without: Set[str] = frozenset()
+
+    @cached_property
+    def tally(self) -> Tally:
+        found = Tally(dict.fromkeys(("cells", "done", "skipped", "new_skips", "todo"), 0))
+        for cells, marks in self._marked(self.plan):
+            found.counts["cells"] += len(cells)
+            for cell, mark in zip(cells, marks):
+                found.planned[cell.estimator] += 1
+                if mark:
+                    found.counts[mark] += 1
+                if mark == "todo":
+                    found.kinds[kind_of(cell)] += 1
+                elif mark != "done" and (reason := self.plan.skip(cell)) is not None:
+                    found.counts["skipped"] += 1
+                    found.reasons[cell.estimator, reason] += 1
+        return found
+
+    def samples(self) -> Iterator[list[Cell]]:
+        """Yield the cells to compute: by owner, ours first, those of one sample together."""
+        for owned in self.plan.by_owner():
+            for cells, marks in self._marked(replace(self.plan, cells=owned)):
+                if todo := [cell for cell, mark in zip(cells, marks) if mark == "todo"]:
+                    yield todo
+
+    def new_skips(self) -> Iterator[Cell]:
+        """Yield the cells whose skip is to be recorded."""
+        for cells, marks in self._marked(self.plan):
+            yield from (cell for cell, mark in zip(cells, marks) if mark == "new_skips")
+
+    def _marked(self, plan: Plan) -> Iterator[tuple[list[Cell], list[str]]]:
+        """Yield the cells of each sample, and for each "todo", "new_skips", "done" or "" (nothing)."""
+        groups = shard_samples(plan)
+        while batch := list(islice(groups, BATCH)):
+            cells = list(chain.from_iterable(batch))
+            marks = map(self._mark, cells, self.states.of(cells))
+            for group in batch:
+                yield group, list(islice(marks, len(group)))
+
+    def _mark(self, cell: Cell, state: int) -> str:
+        if cell.key in self.without:
+            return ""
+        if self.plan.skips and self.plan.skip(cell) is not None:
+            return "" if state in (FINISHED, SKIPPED) else "new_skips"
+        return "done" if state == FINISHED and not self.plan.settings.refresh else "todo"
+
+
+def pending(plan: Plan, out: Path, recorded: States | None = None, without: Set[str] = frozenset()) -> Pending:
+    """Return the pending cells of this shard. `recorded`: the states, if they are read already."""
+    return Pending(plan, states(out) if recorded is None else recorded, without)
+
+
+def shard_samples(plan: Plan) -> Iterator[list[Cell]]:
+    """Yield the cells of this shard, those of one sample together."""
+    shard, shards = plan.settings.shard, plan.settings.shards
+    if shards <= 1:
+        return samples(plan.cells)
+    return samples(plan.cells, lambda problem, rep, n: int(digest(f"{problem}|{rep}|{n}"), 16) % shards == shard)
+
+
+def of_shard(plan: Plan) -> Iterator[Cell]:
+    """Yield the cells of this shard."""
+    return chain.from_iterable(shard_samples(plan))
+
+
+def kind_of(cell: Cell) -> Kind:
+    return cell.problem, cell.notion, cell.estimator, cell.n
+
+
+def worker_count(settings: Settings) -> int:
+    """Return the number of worker processes that a configuration asks for."""
+    if settings.engine == "serial":
+        return 1
+    return int(joblib.cpu_count() if settings.jobs < 0 else settings.jobs)
+
+
+class Costs:
+    """CPU seconds of cells by past records.
+
+    The median over the same problem, notion, n and estimator counts, else over the same estimator
+    on other problems. Else the nearest n is scaled, of this estimator or of the same id with other
+    parameters. Else it is what the estimator declares for n = 1,000, scaled.
+
+    `past`: what `schema.seconds_per_cell` gives, if it is read already.
+    """
+
+    def __init__(self, plan: Plan, out: Path, past: list[tuple[Any, ...]] | None = None):
+        self.plan = plan
+        self.past: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
+        for name, key, problem, notion, n, seconds in schema.seconds_per_cell(out) if past is None else past:
+            for same in ((key, problem, notion, n), (key, notion, n)):
+                self.past[same].append(seconds)
+            for similar in ((key, notion), (name, notion)):
+                self.past[similar].append((n, seconds))
+        self._known: dict[Kind, tuple[float, bool]] = {}
+
+    def of(self, kind: Kind) -> tuple[float, bool]:
+        """Return the seconds of a cell, and whether records of this estimator at this n say so."""
+        if kind not in self._known:
+            self._known[kind] = self._of(*kind)
+        return self._known[kind]
+
+    def _of(self, problem: str, notion: str, name: str, n: int) -> tuple[float, bool]:
+        estimator = self.plan.estimators[name]
+        for same in ((estimator.key, self.plan.problems[problem].key, notion, n), (estimator.key, notion, n)):
+            if same in self.past:
+                return statistics.median(self.past[same]), True
+        for similar in ((estimator.key, notion), (estimator.id, notion)):
+            near = [(abs(n - past), seconds * max(1.0, n / past)) for past, seconds in self.past.get(similar, ())]
+            if near:
+                return min(near)[1], False
+        declared = EstimatorSpec.read(estimator.object, "seconds")
+        return (UNKNOWN_SECONDS if declared is None else declared) * max(1.0, n / 1000), False
+
+    def total(self, kinds: Mapping[Kind, int]) -> float:
+        """Return the CPU seconds of so many cells of each kind, with what surrounds them."""
+        return sum(cells * (self.of(kind)[0] + CELL_SECONDS + SAMPLE_SECONDS * kind[3]) for kind, cells in kinds.items())
+
+
+def chunks_of(groups: Iterable[list[Cell]], total: int, costs: Costs, workers: int) -> Iterator[list[Cell]]:
+    """Join the cells of consecutive samples, `total` of them, until a chunk holds enough work.
+
+    There are at least eight chunks per worker, if there are cells. The last chunks are smaller.
+    A chunk is of one owner (`Plan.owner`).
+    """
+    whole = most = max(1, min(CHUNK_CELLS, total // (8 * workers)))
+    chunk: list[Cell] = []
+    seconds, left, owner = 0.0, total, None
+    for cells in groups:
+        if chunk and costs.plan.owner(cells[0]) != owner:
+            yield chunk
+            left, chunk, seconds = left - len(chunk), [], 0.0
+        owner = costs.plan.owner(cells[0])
+        for cell in cells:
+            chunk.append(cell)
+            seconds += costs.of(kind_of(cell))[0] + CELL_SECONDS
+            if len(chunk) >= most or seconds > CHUNK_SECONDS + SAMPLE_SECONDS * cell.n:
+                yield chunk
+                left, chunk, seconds = left - len(chunk), [], 0.0
+                most = whole if left > workers * whole else max(1, whole // LAST_CHUNKS)
+    if chunk:
+        yield chunk
