@@ -4,7 +4,6 @@ import os
 import sys
 
 import pytest
-from dearer import is_dearer
 from hypothesis import settings
 
 from harness.common import user_code
@@ -23,14 +22,6 @@ def out(tmp_path, monkeypatch):
     folder = tmp_path / "results"
     monkeypatch.setenv("CALHARNESS_OUT", str(folder))
     return folder
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """Tests of tests/dearer.py are slow ones."""
-    for item in items:
-        if is_dearer(item.nodeid):
-            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True)

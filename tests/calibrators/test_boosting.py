@@ -84,18 +84,12 @@ def by_the_authors():
     return found
 
 
-def slow_if_long(case):
-    """CatBoost of many trees, LightGBM of many on 1,000 samples, and all but one of three classes."""
-    quick = not case[0].startswith("catboost") and (case[1] == "bin2_over_n200_s0" or case[0].startswith("ws_"))
-    quick &= case[1] not in ("mc3_over_n1000_s0", "mc3_under_n1000_s0")
-    return pytest.param(case, marks=() if quick else pytest.mark.slow, id="-".join(case))
-
-
 def test_the_selection_of_estimates_is_what_it_was():
     assert len(by_the_authors()) == 2 * 6 + 3 * 3 and sum(map(len, by_the_authors().values())) == 12 * 5 + 9 * 6
 
 
-@pytest.mark.parametrize("case", [slow_if_long(case) for case in by_the_authors()])
+@pytest.mark.slow
+@pytest.mark.parametrize("case", by_the_authors(), ids="-".join)
 def test_estimates_equal_the_authors(case):
     data, reported = arrays(case[1]), by_the_authors()[case]
     notion, tolerance = ("binary", BINARY) if data["p"].ndim == 1 else ("canonical", VECTORS)
@@ -139,13 +133,8 @@ def test_the_selection_of_published_runs_is_what_it_was():
     assert len(published()) == 5 * 2 + 4 * 2 + 3 and sum(map(len, published().values())) == 51 + 188
 
 
-def slow_but_one(case):
-    """One problem of two classes is quick."""
-    quick = case == ("beta_shifted", 0)
-    return pytest.param(case, marks=() if quick else pytest.mark.slow, id=f"{case[0]}-{case[1]}")
-
-
-@pytest.mark.parametrize("case", [slow_but_one(case) for case in published()])
+@pytest.mark.slow
+@pytest.mark.parametrize("case", published(), ids=lambda case: f"{case[0]}-{case[1]}")
 def test_published_runs_come_back(case):
     name, seed = case
     problem, done = harness.load_problem(f"{name}_legacy"), {}
@@ -527,6 +516,7 @@ def test_a_missing_stream_is_bad_input():
             calibrator.fit(*scalars(20), None)
 
 
+@pytest.mark.slow
 def test_the_packages_are_imported_only_to_fit():
     import subprocess
 
@@ -538,6 +528,7 @@ def test_the_packages_are_imported_only_to_fit():
 # The bound in expectation
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["variational_catboost_ws", "variational_lightgbm_ws"])
 def test_boosted_trees_give_lower_bounds_near_the_truth(name):
     """5 samples of 2,000, truth 0.137: at most 3 standard errors above, and no idle bound."""

@@ -425,6 +425,7 @@ def test_the_contract_does_not_apply_where_the_model_cannot_run(no_data, name):
     assert all(f.outcome == "not applicable" and "cannot run here: no file" in f.detail for f in findings)
 
 
+@pytest.mark.slow
 @each
 def test_planning_imports_nothing_heavy(no_data, name):
     import subprocess

@@ -8,6 +8,7 @@ import pytest
 from golden_data import optimality_gap
 from hypothesis import given
 from hypothesis import strategies as st
+from marks import slow
 
 from harness import BadInputError, UndefinedError, load_estimator, load_problem
 from harness.estimators import (
@@ -303,7 +304,7 @@ PROBLEMS = ("sine_perturbed", "waves_perturbed", "ties", "ends", "rare_atom", "c
 LONG = ("sine_perturbed", "waves_perturbed")
 
 
-@pytest.mark.parametrize("name", [pytest.param(p, marks=pytest.mark.slow if p in LONG else ()) for p in PROBLEMS])
+@pytest.mark.parametrize("name", [*(p for p in PROBLEMS if p not in LONG), *slow(*LONG)])
 def test_coverage(name):
     """At level 0.5, n = 1,000: a bound may miss in half of the draws, give or take three standard errors."""
     problem = load_problem(f"score_{name}")
@@ -339,7 +340,16 @@ ABLATIONS = {
 }
 
 
-@pytest.mark.parametrize("case", ABLATIONS)
+@pytest.mark.parametrize(
+    "case",
+    [
+        "bias of rank windows",
+        "bias of denoising",
+        "bias of a smoother",
+        *slow("bias of a held-out smoother"),
+        "deviation of the labels",
+    ],
+)
 def test_a_missing_term_is_seen(case):
     """Each bound covers on the adversarial problem; without the term it does not, so that a test of coverage can fail."""
     name, n, estimator, terms = ABLATIONS[case]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from marks import slow
 
 from harness import list_estimators, load_estimator, reduce
 from harness.errors import BadInputError, UndefinedError
@@ -290,6 +291,7 @@ def test_on_two_columns_distances_are_root_two_longer():
 # random Fourier features
 
 
+@pytest.mark.slow
 def test_fourier_features_vary_about_the_exact_value():
     """The spread halves with four times as many; below by 1 % or so on average at 100 (Appendix B's number)."""
     q, y = sample(400, 10)
@@ -396,6 +398,7 @@ def test_ucme_at_given_places():
     assert at_places(q, one_hot(y, 2) - q, t, c, 0.5) == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_ucme_grows_with_miscalibration_and_shrinks_with_n():
     """Of a calibrated model it is the variance of a mean, and so exactly proportional to 1 / n in expectation, at one gamma."""
     values = {
@@ -582,7 +585,7 @@ def test_few_samples_of_full_and_of_low_rank_are_the_cholesky_form():
         assert found.diagnostics["noise_floor"] == pytest.approx(exact.diagnostics["noise_floor"], rel=1e-10)
 
 
-@pytest.mark.parametrize("gamma", [300.0, 1e4, 1e6])
+@pytest.mark.parametrize("gamma", [300.0, 1e4, *slow(1e6)])
 def test_exponents_that_would_underflow_change_nothing(gamma):
     from scipy.spatial.distance import cdist
 

@@ -242,6 +242,7 @@ def test_bounds_grow_as_the_level_falls():
     assert [e.level for e in found] == [0.99, 0.95, 0.5] and len({e.value for e in found}) == 1
 
 
+@pytest.mark.slow
 def test_each_class_is_bounded_at_a_share_of_the_level():
     """Three classes at 1 - 0.05/3 each: the mean of their bounds is recorded at 0.95, and lies below the mean at 0.95 each."""
     problem = harness.load_problem("dirichlet3_overconfident")
@@ -291,6 +292,7 @@ def test_parts_become_plain_floats():
     )
 
 
+@pytest.mark.slow
 def test_bounds_and_parts_are_recorded(out):
     """And the coverage of an evaluation is that of the bounds."""
     frame = harness.run(
@@ -428,12 +430,8 @@ def published(name):
 RUNS = {**published("fig1_runs_sample.csv"), **published("fig3_runs_sample.csv")}
 
 
-def slow_if_ten_classes_or_another_seed(case):
-    quick = not case[0].startswith("dirichlet10") and case[1] == 0
-    return pytest.param(case, marks=() if quick else pytest.mark.slow, id=f"{case[0]}-{case[1]}")
-
-
-@pytest.mark.parametrize("case", [slow_if_ten_classes_or_another_seed(case) for case in RUNS])
+@pytest.mark.slow
+@pytest.mark.parametrize("case", RUNS, ids=lambda case: f"{case[0]}-{case[1]}")
 def test_published_runs_come_back(case):
     name, seed = case
     problem = harness.load_problem(f"{name}_legacy")
@@ -474,6 +472,7 @@ def test_cross_fitted_estimates_are_lower_bounds_in_expectation(calibrator):
         assert values.mean() > 3 * error, name  # and it is no idle bound
 
 
+@pytest.mark.slow
 def test_vectors_are_bounded_too():
     problem, estimator = harness.load_problem("dirichlet3_overconfident"), harness.load_estimator("variational_isotonic")
     got = []

@@ -186,6 +186,7 @@ def test_the_index_shows_every_item_and_asks_for_nothing_outside(paper, results)
     assert index.save(results).read_text() == page
 
 
+@pytest.mark.slow
 def test_the_index_is_never_large(paper, results, monkeypatch):
     paper()
     whole = index.save(results).stat().st_size

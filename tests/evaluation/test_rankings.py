@@ -246,6 +246,7 @@ def test_models_of_different_rows_are_refused(tmp_path):
         plan(compose([*files, "estimator=[binned15]", "n=[10]", "ranking={stream:s,orders:null,reference:full}"]))
 
 
+@pytest.mark.slow
 def test_own_estimator_and_any_problems_end_to_end(out, cli, module):
     """No paper: the order by true l1, an estimator of a stranger's among ours, its failures counted, figure, table and page."""
     module(

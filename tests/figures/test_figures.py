@@ -193,6 +193,7 @@ def test_a_figure_is_drawn_anew_for_phones():
     assert '<div class="plate phone"><img src="data:image/svg+xml;base64,' in (RESULTS / "berta2026/fig1.html").read_text()
 
 
+@pytest.mark.slow
 def test_caption_says_what_is_drawn(kinds):
     plain = kinds[kinds["estimator"] == "point"]
     config = config_of(kinds)
@@ -240,6 +241,7 @@ def test_figures_that_can_be_drawn_are_accepted():
         assert settings.checked_figure({**FIGURE, **figure}) == {**FIGURE, **figure}
 
 
+@pytest.mark.slow
 def test_size_format_dpi_and_font_are_what_was_asked(kinds, tmp_path):
     from matplotlib.image import imread
 

@@ -81,6 +81,7 @@ def test_every_reported_number_is_there_once_and_named_by_its_origin():
     assert REPORTED.loc[prototype, ["plus_minus", "reps"]].notna().all(axis=None)
 
 
+@pytest.mark.slow
 def test_every_experiment_composes_and_finds_its_reported_items():
     names = [name for name in ids("experiment") if name.startswith("ciosek2026_")]
     assert len(names) >= 16
@@ -96,6 +97,7 @@ def test_items_on_the_same_numbers_share_their_cells():
     assert of["tighter"] <= of["convergence"] and of["bound"] <= of["convergence"] and of["study"] <= of["convergence"]
 
 
+@pytest.mark.slow
 def test_bounds_that_assume_a_variation_are_told_one_that_is_true():
     """Where an assumption is known to be false there is no bound, and a column of dashes."""
     for name in [n for n in ids("experiment") if n.startswith(("ciosek2026_coverage", "ciosek2026_ablations"))]:
@@ -435,6 +437,7 @@ def test_a_bound_of_zero_is_drawn_on_the_edge_of_the_logarithmic_axis():
     assert edge.get_ydata().tolist() == [ax.get_ylim()[0]] and ax.get_ylim()[0] > 0.0
 
 
+@pytest.mark.slow
 def test_nothing_to_draw_is_a_figure_that_says_so():
     empty = records([{"estimator": NW, "status": "undefined", "value": np.nan, "kind": None, "estimand": None}])
     made = {

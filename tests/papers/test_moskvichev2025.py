@@ -231,6 +231,7 @@ def test_figure_1_end_to_end(out):
     assert table["verdict"].ne("differs").all()
 
 
+@pytest.mark.slow
 def test_figure_2_end_to_end(out):
     table, _ = run("fig2", "reps=5", "n=[20,50]", "estimator=[ckce,skce]")
     ours = table[table["ours"].notna()]

@@ -286,6 +286,7 @@ def compared(data, config=CONFIG):
     return found.set_index(["row", "column"])
 
 
+@pytest.mark.slow
 def test_ours_over_fewer_groups_or_other_data_is_shown_and_not_judged():
     row = compared(two_groups()).loc[("TS", "binary L1 (%)")]
     assert row["ours"] == pytest.approx(75) and row["verdict"] == "not reproducible here" and np.isnan(row["z"])
@@ -374,6 +375,7 @@ class Task:
 """
 
 
+@pytest.mark.slow
 def test_the_run_writes_table_figure_and_comparison(out, cli, module):
     """Four small tasks through the real chain: CSV and LaTeX hold Table 1 and not the summary by problem."""
     module("task", TASK)
@@ -477,6 +479,7 @@ def test_the_published_runs_are_read_whole(published_frame):
     assert rows["binary"] == 3203 and rows["canonical"] == 1351
 
 
+@pytest.mark.slow
 def test_every_number_of_table_1_comes_out_of_the_published_runs(published_frame):
     """40 percentages, their standard errors, and 10 times with theirs, to the printed digit; and 330 of independent code."""
     from experiments.berta2026 import published

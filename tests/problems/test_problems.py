@@ -5,6 +5,7 @@ import inspect
 import numpy as np
 import pytest
 from golden_data import rows
+from marks import slow
 from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import betaln, gammaincinv, logit, xlogy
@@ -44,10 +45,7 @@ QUANTITIES = {
 SPLIT_AT_HALF = {"topclass_over_L1_fullinfo": "over", "topclass_under_L1_fullinfo": "under"}  # by the authors' library
 BETAS = sorted(set(BINARY.values()))
 DIRICHLETS = [f"dirichlet{k}_{kind}" for k in (3, 10) for kind in sorted(MULTICLASS.values())]
-
-
-def slow(name):
-    return pytest.param(name, marks=pytest.mark.slow)
+SLOW = ("dirichlet10_harmonic", "dirichlet10_overconfident")
 
 
 # Truths
@@ -71,12 +69,6 @@ def test_binary_truths_equal_an_independent_quadrature(setting):
         assert truth.error <= 2e-14
 
 
-def slow_if_another_alpha(setting):
-    """Three classes with the problems' own alpha are quick."""
-    long = setting[1] == "10" or float(setting[2]) != 0.5
-    return pytest.param(setting, marks=pytest.mark.slow if long else (), id="-".join(setting))
-
-
 def truth_split_at_half(problem, side):
     """E |f_t - C_t| on one side of 1/2, and its error, by 8 scrambled sets of 2^15 Sobol points."""
     values = []
@@ -88,7 +80,8 @@ def truth_split_at_half(problem, side):
     return Truth(float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(8)), "randomised quasi-Monte Carlo")
 
 
-@pytest.mark.parametrize("setting", [slow_if_another_alpha(setting) for setting in by_setting("multiclass")])
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", by_setting("multiclass"), ids="-".join)
 def test_multiclass_truths_equal_an_independent_integration(setting):
     """Both are randomised quasi-Monte Carlo with a standard error each: 3 of their common one. 1e-17 is rounding at 0."""
     problem = harness.load_problem(f"dirichlet{setting[1]}_{MULTICLASS[setting[0]]}", alpha=float(setting[2]))
@@ -184,7 +177,7 @@ def test_brier_and_logloss_truths_decompose():
 
 
 @pytest.mark.parametrize(
-    "name", [*BETAS, *map(slow, ("dirichlet3_calibrated", "dirichlet10_overconfident")), "dirichlet3_overconfident"]
+    "name", [*BETAS, *slow("dirichlet3_calibrated", "dirichlet10_overconfident", "dirichlet3_overconfident")]
 )
 def test_truths_of_scores_are_calibration_plus_refinement(name):
     """On the same nodes or points: an identity, to rounding."""
@@ -217,7 +210,7 @@ def test_refinement_and_sharpness_truths_in_closed_form():
         assert abs(truth.value - value) <= 4 * truth.error + 1e-9, (name, notion)
 
 
-@pytest.mark.parametrize("name", ["beta_calibrated", "dirichlet3_calibrated", slow("dirichlet10_calibrated")])
+@pytest.mark.parametrize("name", ["beta_calibrated", "dirichlet3_calibrated", *slow("dirichlet10_calibrated")])
 def test_calibrated_problems_have_truth_zero_under_every_notion(name):
     problem = harness.load_problem(name)
     for notion in problem.notions:
@@ -229,7 +222,8 @@ def test_calibrated_problems_have_truth_zero_under_every_notion(name):
                 assert problem.truth(estimand, notion).value > 0
 
 
-@pytest.mark.parametrize("kind", ["overconfident", "underconfident", slow("harmonic")])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["overconfident", "underconfident", "harmonic"])
 def test_conditional_truths_of_three_classes_equal_a_quadrature(kind):
     """With p_1 = t the others are (1 - t)(s, 1 - s), s ~ Beta(1/2, 1/2): E[Y_1 | p_1 = t] is an integral over an angle, and
     the whole truth one over two angles. top_label: the same, where max(s, 1 - s)(1 - t) <= t."""
@@ -268,9 +262,8 @@ def test_conditional_truths_of_three_classes_equal_a_quadrature(kind):
             assert abs(value - truth.value) <= 3 * truth.error + 1e-5, (notion, name)
 
 
-@pytest.mark.parametrize(
-    "name", ["dirichlet3_overconfident", slow("dirichlet10_overconfident"), slow("dirichlet10_underconfident")]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["dirichlet3_overconfident", "dirichlet10_overconfident", "dirichlet10_underconfident"])
 def test_conditional_truths_equal_brute_force(name):
     """400,000 samples cut into 400 bins by the conditioning probability, d taken between the means of p and C in each.
 
@@ -299,7 +292,7 @@ def test_conditional_truths_equal_brute_force(name):
 # Samples
 
 
-@pytest.mark.parametrize("name", [*BETAS, *DIRICHLETS])
+@pytest.mark.parametrize("name", [*BETAS, *(d for d in DIRICHLETS if d not in SLOW), *slow(*SLOW)])
 def test_samples_carry_the_truth(name):
     """Sample means of |p - C| within 4 standard errors of the truth, and labels as frequent as C says: in every tenth of the
     sample sorted by P(class 1), the mean of 1{y = 1} - C within 4.5 standard errors of 0 (10 parts, 16 problems)."""

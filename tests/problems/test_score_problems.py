@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 from golden_data import FOLDER
+from marks import slow
 from scipy.special import logit
 
 import harness
@@ -68,7 +69,7 @@ def test_truths_posterior_and_density_are_the_golden_ones():
         assert ours == pytest.approx(float(row["value"]), abs=off), row
 
 
-@pytest.mark.parametrize("name", ["score_steps", "score_waves", "score_ends", "score_saturated"])
+@pytest.mark.parametrize("name", ["score_steps", "score_waves", "score_ends", *slow("score_saturated")])
 def test_perturbed_truths_equal_trapezia_of_direct_sums(name):
     """20,001 points: the error at a crossing of the diagonal is below (1/20,000)^2 |d/ds (eta - s)| f / 8, about 2e-8."""
     problem, h = Perturbed(harness.load_problem(name), 0.03), 0.03

@@ -5,6 +5,7 @@ import csv
 import numpy as np
 import pytest
 from golden_data import FOLDER
+from marks import slow
 from scipy.integrate import quad
 from scipy.special import betaln, expit, logit
 
@@ -17,7 +18,6 @@ from harness.problems import Beta, Dirichlet, TemperedDirichlet
 from harness.problems.maps import LogitAffine, Power
 
 SIMPLEX = [f"simplex{k}_popordanoska2024" for k in (2, 3, 4, 5, 10, 20)] + ["simplex5_gruber2025"]
-PEAKED = pytest.param("simplex5_gruber2025", marks=pytest.mark.slow)  # whose truths take long
 
 
 def golden(paper, classes):
@@ -43,12 +43,9 @@ def test_truths_of_two_classes_equal_an_independent_quadrature():
         assert gap <= (4 * error if row["se"] else 2e-11), row
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "classes, notions",
-    [
-        (3, ["canonical", "classwise", "of_vector"]),
-        *(pytest.param(classes, ["classwise"], marks=pytest.mark.slow) for classes in (5, 20)),
-    ],
+    "classes, notions", [(3, ["canonical", "classwise", "of_vector"]), (5, ["classwise"]), (20, ["classwise"])]
 )
 def test_truths_of_more_classes_equal_an_independent_integration(classes, notions):
     """4 standard errors, theirs and ours; quadratures have none of their own."""
@@ -117,7 +114,7 @@ def test_three_classes_are_a_dirichlet_problem():
     assert ours.truth("l3", "canonical").value == pytest.approx(theirs.truth("l3", "canonical").value, rel=1e-4)
 
 
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("classes", [2, *slow(3)])
 def test_scores_split_into_calibration_and_refinement(classes):
     problem = harness.load_problem(f"simplex{classes}_popordanoska2024")
     for notion in problem.notions:
@@ -155,6 +152,7 @@ def test_equal_powers_are_calibrated_but_neither_refined_nor_sharp():
         assert abs(truth.value - value) <= 4 * truth.error, (name, notion)
 
 
+@pytest.mark.slow
 def test_the_conditional_mean_knows_less_than_the_whole_vector():
     problem = harness.load_problem("simplex3_popordanoska2024")
     for name in ("l2_squared", "kl"):
@@ -166,7 +164,7 @@ def test_the_conditional_mean_knows_less_than_the_whole_vector():
 # Samples
 
 
-@pytest.mark.parametrize("name", ["simplex2_popordanoska2024", "simplex3_popordanoska2024", PEAKED])
+@pytest.mark.parametrize("name", ["simplex2_popordanoska2024", *slow("simplex3_popordanoska2024"), *slow("simplex5_gruber2025")])
 def test_samples_carry_the_canonical_truth(name):
     """The oracle's mean of d(f, C) over 100,000 samples within 4 standard errors, and its labels as frequent as C says."""
     problem, n = harness.load_problem(name), 100_000
@@ -195,7 +193,8 @@ def test_the_oracle_gives_refinement_and_sharpness(name, notion):
             assert found[f"{part}_{distance}"].value == pytest.approx(estimands.value(which, centre, c, notion), rel=1e-9)
 
 
-@pytest.mark.parametrize("name", ["simplex3_popordanoska2024", PEAKED])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["simplex3_popordanoska2024", "simplex5_gruber2025"])
 def test_conditional_truths_equal_brute_force(name):
     """400,000 samples cut into 400 bins by the conditioning probability, d taken between the means of f and C in each. Bound: 4
     standard errors, of the mean of d and of the bin means of C (their noise s times the derivative of d), and the bias that s

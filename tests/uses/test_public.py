@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from marks import slow
 
 import harness
 from harness import BadInputError, UndefinedError
@@ -16,7 +17,7 @@ def test_everything_public_is_there_and_says_what_it_is():
         assert getattr(harness, name).__doc__.strip()
 
 
-@pytest.mark.parametrize("notion", ["top_label", "classwise", "canonical"])
+@pytest.mark.parametrize("notion", [*slow("top_label", "classwise"), "canonical"])
 def test_estimate_gives_the_value_of_a_run(out, notion):
     run = ["problem=dirichlet3_overconfident", "estimator=kde", "n=80", "reps=1", f"notion={notion}", "jobs=1"]
     recorded = harness.run(run).set_index("estimand")["value"]
