@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from golden_data import arrays, rows
-from scipy.special import expit, logit
+from scipy.special import expit, logit, softmax
 
 import harness
 from experiments.berta2026 import authors
 from harness import BadInputError
-from harness.calibrators import CatBoost, LightGBM, boosting
+from harness.calibrators import CatBoost, LightGBM
 from harness.estimators import Variational
 from harness.estimators.base import apply
 from harness.math.folds import fold_of
@@ -200,7 +200,8 @@ def test_the_scaling_is_fitted_on_held_out_probabilities(calibrator, k, monkeypa
     for held_out, found, raw in calibrator.models(p, y, z, fold, 3):
         own = np.isin(order, np.flatnonzero(held_out))
         np.testing.assert_array_equal(found, q[own])
-        again = boosting._probability(raw(calibrator.features(p[held_out]), None if z is None else z[held_out]))
+        scores = raw(calibrator.features(p[held_out]), None if z is None else z[held_out])
+        again = expit(scores) if k == 2 else softmax(scores, axis=1)
         np.testing.assert_allclose(found, again, rtol=1e-12)
 
 

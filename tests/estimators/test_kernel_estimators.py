@@ -20,11 +20,12 @@ from harness.estimators import (
     KernelRidge,
     Tuned,
     Variational,
+    kernel_ridge,
 )
 from harness.estimators.kernel_ridge import GRIDS, POWERS
 from harness.estimators.selection import settings_of, validation_risks
 from harness.math.divergences import ENTROPY, SQUARED, Bregman
-from harness.math.kernels import rbf
+from harness.math.kernels import dirichlet_sums, rbf
 from harness.math.notions import one_hot
 from harness.math.risk import residuals, risk
 
@@ -146,7 +147,8 @@ def test_a_users_own_divergence():
     rng = np.random.default_rng(2)
     p, y = rng.dirichlet(np.ones(3), 40), rng.integers(0, 3, 40)
     estimator = DirichletKernel(0.1, generators=(cubes,))
-    r = estimator._ratios(p, p, y, (0.1,), leave_one_out=True)[0]
+    z = np.clip(p, estimator.floor, 1.0 - estimator.floor)
+    r = dirichlet_sums(z, z, one_hot(y, 3), (0.1,), leave_out=np.arange(40))[0][0]
     found = values(estimator(p, y))
     assert found["bregman_cubes"] == pytest.approx((r**3 - p**3 - 3 * p**2 * (r - p)).sum(axis=1).mean())
     share = one_hot(y, 3).mean(axis=0)
@@ -273,33 +275,20 @@ def test_kkr_is_the_solution_of_the_kronecker_system():
     assert products.weighted() @ products.features.T == pytest.approx(h, rel=1e-7)
 
 
-def test_signed_features_of_many_ranks_are_the_matrix():
-    from harness.estimators.kernel_ridge import _signed_maps
-
+@pytest.mark.parametrize("ridge", [1e3, 1.0, 1e-3, 1e-6])
+def test_kkr_of_a_high_rank_is_the_formula(ridge):
+    """Its features have signs where that saves columns; else there is a matrix between them."""
     rng = np.random.default_rng(0)
-    eigenvalues = np.sort(np.exp(-rng.random(800) * 25)) * 800
-    z = rng.normal(size=(800, 3)) * np.sqrt(eigenvalues)[:, None]
-    phi = rng.normal(size=(7, 800)) * np.sqrt(eigenvalues)
-    for c in (1e6, 1.0, 1e-3):
-        maps, signs = _signed_maps(eigenvalues, z, c)
-        assert maps is not None and maps.shape[1] < 400
-        dense = phi @ (z @ z.T / (np.outer(eigenvalues, eigenvalues) + c)) @ phi.T
-        assert (phi @ maps * signs) @ (phi @ maps).T == pytest.approx(dense, rel=1e-9, abs=1e-10 * np.abs(dense).max())
-
-
-@pytest.mark.parametrize("c", [1e9, 1e4, 30.0, 1e-2, 1e-5])
-def test_signed_factors_are_a_decomposition_or_none(c):
-    from harness.estimators.kernel_ridge import LARGEST_TERM, _signed_factors
-
-    eigenvalues = np.concatenate([np.geomspace(1e-9, 3.0, 150), [3.0, 3.0, 250.0]])  # ties, and one far above
-    found = _signed_factors(eigenvalues, c, 100)
-    assert found is not None or c < eigenvalues.max() ** 2
-    assert _signed_factors(eigenvalues, c, 1) is None
-    if found is not None:
-        root, signs = np.sqrt(eigenvalues), (-1.0) ** np.arange(found.shape[1])
-        exact = np.outer(root, root) / (np.outer(eigenvalues, eigenvalues) + c)
-        scaled = root[:, None] * found
-        assert scaled * signs @ scaled.T == pytest.approx(exact, rel=0, abs=1e-14 * LARGEST_TERM * exact.max())
+    p, y = rng.dirichlet(np.ones(8), 400), rng.integers(0, 8, 400)
+    at, c = rng.dirichlet(np.ones(8), 7), ridge * 400 ** POWERS["kkr"]
+    (products,) = next(KernelRidge("kkr").products(p, y, [at], [{"ridge": ridge}]))
+    assert products.diagnostics["rank"] > kernel_ridge.FEW_DIMENSIONS
+    k, across, u = rbf(p, p, 0.5), rbf(at, p, 0.5), residuals(p, y)
+    eigenvalues, vectors = np.linalg.eigh(k)
+    target = vectors.T @ u @ u.T @ vectors / (np.outer(eigenvalues, eigenvalues).clip(0) + c)
+    h = across @ vectors @ target @ vectors.T @ across.T
+    assert products.weighted() @ products.features.T == pytest.approx(h, rel=1e-6, abs=1e-7 * np.abs(h).max())
+    assert products.core.ndim == (1 if ridge > 1e-6 else 2)
 
 
 @pytest.mark.slow
