@@ -341,11 +341,11 @@ def test_weights_hold_numbers_and_run_no_code(data, name, tmp_path):
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"device": "gpu"}, "device is 'gpu'; allowed are cpu, cuda"),
+        ({"device": "gpu"}, "device is 'gpu'"),
         ({"seed": -1}, "seed is -1"),
         ({"max_n": 0}, "max_n is 0"),
         ({"max_n": 10.5}, "max_n is 10.5"),
-        ({"sha256": "abc"}, "sha256 is 'abc'; 64 hexadecimal digits"),
+        ({"sha256": "abc"}, "sha256 is 'abc'"),
     ],
 )
 def test_bad_parameters(fields, says):
@@ -384,7 +384,7 @@ def test_every_pack_that_a_reason_names_says_how_to_get_it(no_data, cli, name):
 def test_without_packages(no_data, out, monkeypatch, name, absent):
     absent = name if absent == "itself" else absent
     monkeypatch.setattr(foundation, "find_spec", lambda package: None if package == absent else "there")
-    assert skipped(name) == f"the package {absent} is not installed; install calharness[foundation]"
+    assert skipped(name).startswith(f"the package {absent} is not installed")
 
 
 @each
@@ -405,19 +405,19 @@ def test_no_gpu(no_data, out, monkeypatch, name):
     if torch.cuda.is_available():
         pytest.skip("torch finds a GPU here")
     cuda = f"+estimator.variational_{name}.calibrator.device=cuda"
-    assert skipped(name, cuda) == "device is cuda, but torch finds no GPU here"
+    assert skipped(name, cuda).startswith("device is cuda")
     assert KINDS[name]().unavailable is None  # on the CPU nobody asks torch
 
 
 @each
 def test_too_many_samples(no_data, out, name):
-    assert skipped(name, n=2001) == "n = 2001 is above the estimator's limit of 2000"
+    assert "2001" in (reason := skipped(name, n=2001)) and "2000" in reason
     assert KINDS[name](device="cuda").max_n == 10_000 and KINDS[name](max_n=77).max_n == 77
 
 
 def test_more_than_ten_classes(no_data, out):
     many = ["+problem.many={_target_: harness.problems.Dirichlet, classes: 11}", "notion=canonical"]
-    assert skipped("tabpfn", *many, "~problem.beta_overconfident") == "11 classes are above the estimator's limit of 10"
+    assert skipped("tabpfn", *many, "~problem.beta_overconfident").startswith("11 classes")
 
 
 @each

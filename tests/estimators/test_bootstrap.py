@@ -219,9 +219,9 @@ def test_key_knows_the_estimator_inside():
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"resamples": 5}, "resamples is 5; an integer of at least 20"),
-        ({"level": 95}, "level is 95; a number between 0 and 1"),
-        ({"form": "percentile"}, "form is 'percentile'; allowed are half, pivotal"),
+        ({"resamples": 5}, "resamples is 5"),
+        ({"level": 95}, "level is 95"),
+        ({"form": "percentile"}, "form is 'percentile'"),
     ],
 )
 def test_bad_input(fields, said):

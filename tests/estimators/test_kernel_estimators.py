@@ -427,11 +427,11 @@ def test_bad_input_of_tuned():
 @pytest.mark.parametrize(
     ("estimator", "grid", "says"),
     [
-        (DirichletKernel(), {"foo": (1, 2)}, "grid holds 'foo'; DirichletKernel is tuned in bandwidth"),
+        (DirichletKernel(), {"foo": (1, 2)}, "grid holds 'foo'"),
         (DirichletKernel(), {"bandwidth": (0.1,), "floor": (0.3,)}, "grid holds 'floor'"),
         (DirichletKernel(), {"bandwidth": (-1, 0.1)}, "bandwidth is -1"),
-        (DirichletKernel(), {"bandwidth": 0.1}, "grid.bandwidth is 0.1; a list"),
-        (DirichletKernel(), (0.1,), "grid is (0.1,); {field: values}"),
+        (DirichletKernel(), {"bandwidth": 0.1}, "grid.bandwidth is 0.1"),
+        (DirichletKernel(), (0.1,), "grid is (0.1,)"),
         (KernelRidge(), {"ridge": (-1e-3,)}, "ridge is -0.001"),
         (KernelRidge(), {"ridge": ()}, "grid.ridge is ()"),
         (Binned(), {"bandwidth": (0.1,)}, "Binned is tuned in bins"),

@@ -47,7 +47,7 @@ def test_a_run_records_the_skip(monkeypatch, tmp_path):
     monkeypatch.setattr(peers, "installed", lambda package: None)
     config = ["problem=beta_overconfident", "estimator=[peer_netcal_ece15]", "n=20", "reps=1", "engine=serial", f"out={tmp_path}"]
     (row,) = run(config).to_dict("records")
-    assert row["status"] == "skipped" and row["reason"] == "the package netcal is not installed; install calharness[peers]"
+    assert row["status"] == "skipped" and row["reason"] == "the package netcal is not installed"
 
 
 def test_another_version_is_another_revision(monkeypatch):
@@ -58,9 +58,9 @@ def test_another_version_is_another_revision(monkeypatch):
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: peers.Relplot("ece"), "measure is 'ece'; allowed are smooth_ece, interval_ce, laplace_kce, l1"),
-        (lambda: peers.Netcal(rule="mess"), "rule is 'mess'; allowed are width, mass"),
-        (lambda: peers.ProbmetricsGain("platt"), "recalibrator is 'platt'; allowed are temp-scaling, isotonic"),
+        (lambda: peers.Relplot("ece"), "measure is 'ece'"),
+        (lambda: peers.Netcal(rule="mess"), "rule is 'mess'"),
+        (lambda: peers.ProbmetricsGain("platt"), "recalibrator is 'platt'"),
     ],
 )
 def test_bad_settings_are_one_sentence(make, says):

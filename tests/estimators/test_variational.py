@@ -168,22 +168,14 @@ def test_a_training_fold_without_a_class():
         assert all(np.isfinite(e.value) for e in got.values()), calibrator
 
 
-@pytest.mark.parametrize("folds", [0, -1, 2.5])
-def test_impossible_folds_are_refused(folds):
-    with pytest.raises(BadInputError, match=f"folds is {folds}; an integer of at least 1"):
-        Variational(folds=folds)
-
-
-@pytest.mark.parametrize("repeats", [0, -1, 1.5])
-def test_impossible_repeats_are_refused(repeats):
-    with pytest.raises(BadInputError, match=f"repeats is {repeats}; an integer of at least 1"):
-        Variational(repeats=repeats)
-
-
-@pytest.mark.parametrize("level", [0.0, 1.0, 95, float("nan")])
-def test_impossible_levels_are_refused(level):
-    with pytest.raises(BadInputError, match=f"level is {level}; a number between 0 and 1"):
-        Variational(level=level)
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("folds", (0, -1, 2.5)), ("repeats", (0, -1, 1.5)), ("level", (0.0, 1.0, 95, float("nan")))],
+)
+def test_impossible_parameters_are_refused(name, values):
+    for value in values:
+        with pytest.raises(BadInputError, match=f"{name} is {value}"):
+            Variational(**{name: value})
 
 
 # Repeats, levels, parts
@@ -549,7 +541,7 @@ def test_an_impossible_outcome_leaves_no_interval():
 
 
 def test_only_variational_estimators_are_paired():
-    with pytest.raises(BadInputError, match="estimator is a Binned; a paired interval needs a variational one"):
+    with pytest.raises(BadInputError, match="estimator is a Binned"):
         harness.paired_difference([0.5], [0.5], [1], 0, harness.load_estimator("binned15"))
 
 

@@ -290,7 +290,7 @@ def compared(data, config=CONFIG):
 def test_ours_over_fewer_groups_or_other_data_is_shown_and_not_judged():
     row = compared(two_groups()).loc[("TS", "binary L1 (%)")]
     assert row["ours"] == pytest.approx(75) and row["verdict"] == "not reproducible here" and np.isnan(row["z"])
-    assert "ours is over 2 groups, the paper's over 696" in row["reason"]
+    assert "2 groups" in row["reason"] and "696" in row["reason"]
     other = {**CONFIG, "reasons": {"binary L1 (%)": "other data"}}
     assert compared(two_groups(), other).loc[("TS", "binary L1 (%)"), "reason"] == "other data"
     row = compared(two_groups()).loc[("TS", table1.TIME)]
@@ -301,7 +301,7 @@ def test_the_papers_own_groups_are_judged(monkeypatch):
     """With as many groups and classifiers as the paper, TS at 75 +- 25 against 60.5 +- 2.2 agrees, but would at 0 as well."""
     monkeypatch.setattr(table1, "GROUPS", {"binary": 2, "canonical": 0})
     fewer = compared(two_groups()).loc[("TS", "binary L1 (%)")]
-    assert fewer["reason"] == "ours is relative to the largest of 2 classifiers, theirs of 10"
+    assert "2 classifiers" in fewer["reason"] and "10" in fewer["reason"]
     monkeypatch.setattr(aggregation, "with_numbers", lambda cells, reference: range(10))
     row = compared(two_groups()).loc[("TS", "binary L1 (%)")]
     assert row["verdict"] == "no test" and row["power"] > 1 and row["reps"] == 2
@@ -398,7 +398,7 @@ def test_the_run_writes_table_figure_and_comparison(out, cli, module):
     assert (folder / "berta2026_table1.png").stat().st_size > 20_000
     assert "as in the paper" in (folder / "berta2026_table1.html").read_text()
     reproduced = pd.read_csv(folder / "reproduction.csv").set_index(["row", "column"])
-    assert reproduced.loc[("TS", "binary L1 (%)"), "reason"].startswith("ours is over 3 groups")
+    assert "3 groups" in reproduced.loc[("TS", "binary L1 (%)"), "reason"]
 
 
 # ---------------------------------------------------------------- the ranking

@@ -430,9 +430,9 @@ def test_impossible_parameters_are_refused(make, words):
 
 def test_the_legacy_stream_refuses_what_the_authors_never_drew():
     problem = harness.load_problem("beta_overconfident_legacy")
-    with pytest.raises(BadInputError, match="n is 1000; the legacy stream exists for n in 200, 264, .*, 10000"):
+    with pytest.raises(BadInputError, match="n is 1000"):
         problem.sample(1000, 0)
-    with pytest.raises(BadInputError, match="rng is a Generator; the legacy stream takes the authors' integer seed"):
+    with pytest.raises(BadInputError, match="rng is a Generator"):
         problem.sample(200, np.random.default_rng(0))
 
 
