@@ -9,7 +9,18 @@ import pytest
 import harness
 from harness import BadInputError, UndefinedError, list_estimators, load_estimator, run
 from harness.commands.check import check, report
-from harness.estimators import Binned, Brier, Consistency, Debiased, Estimate, HulC, RowBootstrap, Subsampling, Variational
+from harness.estimators import (
+    Binned,
+    Bootstrap,
+    Brier,
+    Consistency,
+    Debiased,
+    Estimate,
+    HulC,
+    RowBootstrap,
+    Subsampling,
+    Variational,
+)
 from harness.estimators.base import EstimatorSpec, apply
 from harness.estimators.resampling import acceleration_of, bca_levels
 from harness.figures import interval_plot
@@ -27,6 +38,8 @@ WRAPPERS = {
     "hulc": HulC,
 }
 every_wrapper = pytest.mark.parametrize("wrap", WRAPPERS.values(), ids=WRAPPERS)
+HALVES = {"half": functools.partial(Bootstrap, **FEW), "pivotal": functools.partial(Bootstrap, form="pivotal", **FEW)}
+every_interval = pytest.mark.parametrize("wrap", [*WRAPPERS.values(), *HALVES.values()], ids=[*WRAPPERS, *HALVES])
 
 
 def sample(n, k=2, seed=0):
@@ -46,7 +59,7 @@ def draws_and_bounds(p, y, rng):
 draws_and_bounds.notions = ("binary", "top_label", "classwise", "canonical")
 
 
-@every_wrapper
+@every_interval
 @pytest.mark.parametrize("notion", ["classwise", "canonical"])
 def test_values_and_own_bounds_are_those_of_the_estimator_to_the_last_bit(wrap, notion):
     p, y = reduce(*sample(120, 3), notion)
@@ -176,7 +189,7 @@ def test_without_an_interval(wrap):
         of(wrap(broken), p, y)
 
 
-@every_wrapper
+@every_interval
 def test_errors_are_cut_at_zero_and_scores_are_not(wrap):
     p, y = sample(100)
 
@@ -188,7 +201,7 @@ def test_errors_are_cut_at_zero_and_scores_are_not(wrap):
     assert found["logloss"].low < found["logloss"].high < 0.0
 
 
-@every_wrapper
+@every_interval
 def test_the_same_stream_gives_the_same_interval_and_another_one_another(wrap):
     p, y = sample(200)
     a, b, c = (of(wrap(Binned()), p, y, seed)["l1"] for seed in (0, 0, 1))

@@ -10,7 +10,6 @@ from scipy.stats import norm
 from harness import BadInputError, UndefinedError, list_estimators, load_estimator, peers, run
 from harness.calibrators import Isotonic, Temperature
 from harness.calibrators.scaling import smoothed
-from harness.common.seeds import as_seed
 from harness.estimators import MMCE, Binned, Debiased, Variational
 from harness.problems import Beta, Dirichlet
 from harness.problems.maps import LogitAffine, Power
@@ -240,12 +239,3 @@ def test_too_few_samples_are_undefined():
     p, y = sample(20)
     with pytest.raises(UndefinedError, match="fewer than two samples"):
         peer("peer_uncertainty_calibration_normal_debiased")(p, y, np.random.default_rng(0))
-
-
-def test_global_generators_are_left_alone():
-    p, y = sample(60)
-    made = peer("peer_relplot_laplace")
-    before = np.random.get_state()[1].copy()
-    first, second = (made(p, y, np.random.default_rng(3))["laplace_kce"].value for _ in range(2))
-    np.testing.assert_array_equal(np.random.get_state()[1], before)
-    assert first == second and as_seed(np.random.default_rng(3)) >= 0

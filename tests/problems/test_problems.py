@@ -321,10 +321,15 @@ def test_every_class_is_as_frequent_as_its_posterior(name):
     np.testing.assert_allclose(c.sum(axis=1), 1.0, atol=1e-14)
 
 
-@pytest.mark.parametrize("problem", [Beta(map=Wavy()), Beta(2.0, 0.3), Dirichlet(3), Dirichlet(4, 0.05), Dirichlet(5, 2.0)])
+SCORES = ("score_steps", "score_waves", "score_ends", "score_ties", "score_saturated_perturbed", "score_steps_perturbed")
+LAWS = [Beta(map=Wavy()), Beta(2.0, 0.3), Dirichlet(3), Dirichlet(4, 0.05), Dirichlet(5, 2.0)]
+LAWS += [harness.load_problem(name) for name in (*SCORES, "simplex3_popordanoska2024", "simplex5_gruber2025")]
+
+
+@pytest.mark.parametrize("problem", LAWS, ids=str)
 def test_a_small_sample_is_a_prefix_of_a_larger_one(problem):
-    p, y = problem.sample(1000, data_rng(3, "abc", 2))
-    for n in (1, 17, 400):
+    p, y = problem.sample(20_000, data_rng(3, "abc", 2))
+    for n in (0, 1, 17, 17_000):
         p_small, y_small = problem.sample(n, data_rng(3, "abc", 2))
         np.testing.assert_array_equal(p_small, p[:n])
         np.testing.assert_array_equal(y_small, y[:n])
@@ -336,19 +341,37 @@ def test_streams_differ_by_seed_problem_and_rep():
     assert len(set(first)) == len(streams)
 
 
-def test_streams_do_not_drift():
-    """Frozen with numpy 2.4: whoever changes a draw changes every record and must raise `version`."""
-    p, y = harness.load_problem("beta_overconfident").sample(3, data_rng(0, "00", 0))
-    np.testing.assert_allclose(p, [0.8988383024395452, 0.9706520513724635, 0.29874810886279995], rtol=1e-13)
-    np.testing.assert_array_equal(y, [1, 1, 0])
-    p, y = harness.load_problem("dirichlet3_harmonic").sample(3, data_rng(0, "00", 0))
-    expected = [
-        [0.7563505212987038, 0.18980139780439037, 0.05384808089690587],
-        [0.002424508403699835, 0.05449178167069751, 0.9430837099256026],
-        [0.8981863504978768, 0.006585516782752628, 0.09522813271937078],
-    ]
-    np.testing.assert_allclose(p, expected, rtol=1e-13)
-    np.testing.assert_array_equal(y, [0, 2, 0])
+FROZEN = {
+    "beta_overconfident": ([0.8988383024395452, 0.9706520513724635, 0.29874810886279995], [1, 1, 0]),
+    "score_steps_perturbed": (
+        [0.5091856577820348, 0.9209923818678839, 0.4854770687487567, 0.4961879068802598],
+        [1, 1, 0, 1],
+    ),
+    "dirichlet3_harmonic": (
+        [
+            [0.7563505212987038, 0.18980139780439037, 0.05384808089690587],
+            [0.002424508403699835, 0.05449178167069751, 0.9430837099256026],
+            [0.8981863504978768, 0.006585516782752628, 0.09522813271937078],
+        ],
+        [0, 2, 0],
+    ),
+    "simplex3_popordanoska2024": (
+        [
+            [0.3165933342902721, 0.3122565584591259, 0.37115010725060205],
+            [0.9856010850452916, 0.007012082012950354, 0.007386832941758168],
+        ],
+        [2, 0],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FROZEN)
+def test_streams_do_not_drift(name):
+    """Frozen with numpy 2.4. Whoever changes a draw changes every record and must raise `version`."""
+    p, y = FROZEN[name]
+    drawn = harness.load_problem(name).sample(len(y), data_rng(0, "00", 0))
+    np.testing.assert_allclose(drawn[0], p, rtol=1e-12)
+    np.testing.assert_array_equal(drawn[1], y)
 
 
 def test_no_global_generator_is_touched():

@@ -253,32 +253,6 @@ def test_one_column_of_two_is_enough():
     np.testing.assert_allclose(problem.posterior(p[:, 1]), expit(0.6 * logit(p[:, 1])), rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["simplex3_popordanoska2024", "simplex5_gruber2025"])
-def test_a_small_sample_is_a_prefix_of_a_larger_one(name):
-    problem = harness.load_problem(name)
-    p, y = problem.sample(1000, data_rng(3, "abc", 2))
-    for n in (1, 17, 400):
-        p_small, y_small = problem.sample(n, data_rng(3, "abc", 2))
-        np.testing.assert_array_equal(p_small, p[:n])
-        np.testing.assert_array_equal(y_small, y[:n])
-
-
-def test_the_stream_does_not_drift():
-    """Frozen with numpy 2.4: whoever changes a draw changes every record and must raise `version`."""
-    p, y = harness.load_problem("simplex3_popordanoska2024").sample(2, data_rng(0, "00", 0))
-    np.testing.assert_allclose(p, FROZEN[0], rtol=1e-12)
-    np.testing.assert_array_equal(y, FROZEN[1])
-
-
-FROZEN = (
-    [
-        [0.3165933342902721, 0.3122565584591259, 0.37115010725060205],
-        [0.9856010850452916, 0.007012082012950354, 0.007386832941758168],
-    ],
-    [2, 0],
-)
-
-
 # Parameters
 
 
