@@ -29,10 +29,6 @@ class Watched:
         """Pixels by which the document is wider than the window."""
         return int(self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
 
-    def first_paint(self) -> float:
-        """Milliseconds from the start to the first paint of content."""
-        return float(self.page.evaluate("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN"))
-
     def assert_quiet(self) -> None:
         """No console error, no request to outside, no file missed."""
         assert not self.errors and not self.outside and not self.absent, (self.errors, self.outside, self.absent)

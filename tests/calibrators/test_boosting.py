@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from golden_data import arrays, rows
+from golden_data import LOSSES, arrays, published_runs, rows
+from samples import rng, scalars
 from scipy.special import expit, logit, softmax
 
 import harness
@@ -16,7 +17,7 @@ from harness.calibrators import CatBoost, LightGBM
 from harness.estimators import Variational
 from harness.estimators.base import apply
 from harness.math.folds import fold_of
-from harness.math.losses import Lp, OneSided, Squared
+from harness.math.losses import Lp, Squared
 
 # Few trees: enough for everything but the numbers themselves
 FEW = {
@@ -30,15 +31,6 @@ FEW = {
 AUTHORS_KINDS = (authors.CatBoost, authors.LightGBM)
 every = pytest.mark.parametrize("calibrator", FEW.values(), ids=FEW)
 either = pytest.mark.parametrize("kind", [CatBoost, LightGBM])
-
-
-def rng(seed=0):
-    return np.random.default_rng(seed)
-
-
-def scalars(n, seed=0):
-    p = rng(seed).beta(0.5, 0.5, n)
-    return p, (rng(seed + 100).random(n) < expit(0.4 * logit(p) + 0.3)).astype(int)
 
 
 def vectors(n, k=3, seed=0):
@@ -67,10 +59,6 @@ AUTHORS = {
     "catboost_it300(Table1)": "variational_catboost300_berta2026",
     "catboost_it1000(synthetic)": "variational_catboost_berta2026",
 }
-LOSSES = {
-    "L1": Lp(1.0), "L2": Lp(2.0), "Lp1.5": Lp(1.5), "Lp3": Lp(3.0), "sq": Squared(), "sqL2": Squared(),
-    "KL": authors.LogLoss(1e-8), "L1_over": OneSided(Lp(1.0), "over"), "L1_under": OneSided(Lp(1.0), "under"),
-}  # fmt: skip
 BINARY = {"L1": 1e-12, "L1_over": 1e-12, "L1_under": 1e-12, "sq": 1e-5, "KL": 3e-5}
 VECTORS = {"L1": 2e-3, "Lp1.5": 5e-4, "L2": 5e-4, "Lp3": 5e-4, "sqL2": 5e-5, "KL": 1e-4}
 
@@ -99,13 +87,6 @@ def test_estimates_equal_the_authors(case):
         assert got[LOSSES[metric].name].value == pytest.approx(value, abs=tolerance[metric]), metric
 
 
-PROBLEMS = {
-    "overconfident_binary": "beta_overconfident", "almost_perfectly_calibrated_binary": "beta_shifted",
-    "perfectly_calibrated_bin": "beta_calibrated", "underconfident_binary": "beta_underconfident",
-    "wavy_increasing_function_bin": "beta_wavy", "perfectly_calibrated_mc": "dirichlet{}_calibrated",
-    "overconfident_mc": "dirichlet{}_overconfident", "underconfident_mc": "dirichlet{}_underconfident",
-    "harmonic_distortion_mc": "dirichlet{}_harmonic",
-}  # fmt: skip
 PUBLISHED = {
     "ws_catboost_cv": "variational_catboost_ws_berta2026",
     "ws_lgbm_cv": "variational_lightgbm_ws_berta2026",
@@ -119,27 +100,20 @@ PUBLISHED = {
 EXACT = ("random_forest_cv", "extra_trees_cv")  # no scaling after the trees
 
 
-def published():
-    """{(problem, seed): rows}."""
-    found = {}
-    for name in ("fig1_runs_trees.csv", "fig3_runs_trees.csv"):
-        for row in rows(name):
-            problem = PROBLEMS[row["h_func"]].format(row.get("classes"))
-            found.setdefault((problem, int(row["seed"])), []).append(row)
-    return found
+RUNS = published_runs("fig1_runs_trees.csv", "fig3_runs_trees.csv")
 
 
 def test_the_selection_of_published_runs_is_what_it_was():
-    assert len(published()) == 5 * 2 + 4 * 2 + 3 and sum(map(len, published().values())) == 51 + 188
+    assert len(RUNS) == 5 * 2 + 4 * 2 + 3 and sum(map(len, RUNS.values())) == 51 + 188
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", published(), ids=lambda case: f"{case[0]}-{case[1]}")
+@pytest.mark.parametrize("case", RUNS, ids=lambda case: f"{case[0]}-{case[1]}")
 def test_published_runs_come_back(case):
     name, seed = case
     problem, done = harness.load_problem(f"{name}_legacy"), {}
     notion = problem.default_notions[0]
-    for row in published()[case]:
+    for row in RUNS[case]:
         n, estimator, metric = int(row["n"]), row["estimator"], row["metric"].lower()
         if (n, estimator) not in done:
             ours = harness.load_estimator(PUBLISHED[estimator])

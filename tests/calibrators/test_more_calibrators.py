@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 import pytest
+from samples import ODD, rng, scalars, vectors
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, logit
 
@@ -29,22 +30,6 @@ VECTOR = [VectorScaling(), MatrixScaling(), DirichletCalibration()]
 OF_VECTORS = [c for c in SCALAR if not isinstance(c, Spline)] + VECTOR
 
 
-def rng(seed=0):
-    return np.random.default_rng(seed)
-
-
-def scalars(n, seed=0):
-    p = rng(seed).beta(0.5, 0.5, n)
-    return p, (rng(seed + 100).random(n) < expit(0.4 * logit(p) + 0.3)).astype(int)
-
-
-def vectors(n, k, seed=0):
-    """Over-confident, and class 0 more frequent than predicted."""
-    p = rng(seed).dirichlet(np.full(k, 0.5), n)
-    c = p**0.5 + 0.2 * (np.arange(k) == 0)
-    return p, (rng(seed + 100).random((n, 1)) > np.cumsum(c / c.sum(axis=1, keepdims=True), axis=1)[:, :-1]).sum(axis=1)
-
-
 def log_loss(q, y):
     right = np.where(y == 1, q, 1 - q) if q.ndim == 1 else q[np.arange(len(y)), y]
     return -np.log(right).mean()
@@ -52,26 +37,11 @@ def log_loss(q, y):
 
 # The edges
 
-NASTY = {
-    "separable": (np.array([0.1, 0.2, 0.7, 0.9]), np.array([0, 0, 1, 1])),
-    "separable the wrong way": (np.array([0.1, 0.2, 0.7, 0.9]), np.array([1, 1, 0, 0])),
-    "zeros and ones": (np.array([0.0, 1.0, 0.0, 1.0, 0.5]), np.array([0, 1, 1, 0, 1])),
-    "zeros and ones, right": (np.array([0.0, 1.0, 0.0, 1.0]), np.array([0, 1, 0, 1])),
-    "zeros and ones, wrong": (np.array([0.0, 1.0, 0.0, 1.0]), np.array([1, 0, 1, 0])),
-    "near zero and one": (np.array([5e-324, 1e-300, 1 - 2**-53, 0.5]), np.array([0, 1, 0, 1])),
-    "constant": (np.full(7, 0.3), np.array([0, 1, 0, 1, 0, 0, 0])),
-    "all zero": (np.zeros(5), np.array([0, 0, 1, 0, 0])),
-    "one class": (np.array([0.2, 0.6, 0.9]), np.ones(3, dtype=int)),
-    "one sample": (np.array([0.2]), np.array([0])),
-    "two samples": (np.array([0.2, 0.2]), np.array([1, 0])),
-    "mostly saturated": (np.r_[np.zeros(50), np.ones(50), 0.3, 0.6, 0.8], np.arange(103) // 50 % 2),
-}
-
 
 @pytest.mark.parametrize("calibrator", SCALAR + VECTOR, ids=repr)
-@pytest.mark.parametrize("name", NASTY)
+@pytest.mark.parametrize("name", ODD)
 def test_no_scalar_sample_is_too_odd(calibrator, name):
-    p, y = NASTY[name]
+    p, y = ODD[name]
     x = np.r_[0.0, 1.0, 0.5, 1e-300, 1 - 2**-53, p]
     q = calibrator.fit(p, y, None)(x)
     assert q.shape == x.shape and np.isfinite(q).all() and q.min() >= 0 and q.max() <= 1

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from golden_data import arrays, rows
+from golden_data import LOSSES, arrays, published_runs, rows
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -320,10 +320,6 @@ CALIBRATORS = {
     "ts_overfitted": Temperature(),
     "partitionwise15_overfitted": Partition(15, 15, random_state=42),
 }
-ERT = {
-    "L1": Lp(1.0), "L2": Lp(2.0), "Lp1.5": Lp(1.5), "Lp3": Lp(3.0), "sq": Squared(), "sqL2": Squared(),
-    "KL": authors.LogLoss(1e-8), "L1_over": OneSided(Lp(1.0), "over"), "L1_under": OneSided(Lp(1.0), "under"),
-}  # fmt: skip
 TWO_COLUMNS = {
     "proper-L1": Lp(1.0), "proper-L1.5": Lp(1.5), "proper-L2": Lp(2.0), "proper-L3": Lp(3.0), "proper-Linf": Lp(np.inf),
     "brier": Squared(), "logloss": authors.LogLoss(TINY),
@@ -362,7 +358,7 @@ def as_the_peer(data, q, fold, stack, metric):
         return estimator.evaluate(p, y, [(fold, q)], notion)[loss.name].value
 
     if stack == "ert":
-        return mean(ERT[metric])
+        return mean(LOSSES[metric])
     if p.ndim == 1 and metric in TWO_COLUMNS:
         return mean(TWO_COLUMNS[metric], np.column_stack([1 - p, p]), np.column_stack([1 - q, q]))
     if metric in TWO_COLUMNS:
@@ -393,13 +389,6 @@ def test_the_selection_of_peers_is_what_it_was():
 
 # The authors' published runs, through their own random stream
 
-PROBLEMS = {
-    "overconfident_binary": "beta_overconfident", "almost_perfectly_calibrated_binary": "beta_shifted",
-    "perfectly_calibrated_bin": "beta_calibrated", "underconfident_binary": "beta_underconfident",
-    "wavy_increasing_function_bin": "beta_wavy", "perfectly_calibrated_mc": "dirichlet{}_calibrated",
-    "overconfident_mc": "dirichlet{}_overconfident", "underconfident_mc": "dirichlet{}_underconfident",
-    "harmonic_distortion_mc": "dirichlet{}_harmonic",
-}  # fmt: skip
 ESTIMATORS = {
     "isotonic_cv": "variational_isotonic_berta2026",
     "isotonic_overfitted": "variational_isotonic_insample",
@@ -411,15 +400,7 @@ ESTIMATORS = {
 }
 
 
-def published(name):
-    grouped = {}
-    for row in rows(name):
-        problem = PROBLEMS[row["h_func"]].format(row.get("classes"))
-        grouped.setdefault((problem, int(row["seed"])), []).append(row)
-    return grouped
-
-
-RUNS = {**published("fig1_runs_sample.csv"), **published("fig3_runs_sample.csv")}
+RUNS = published_runs("fig1_runs_sample.csv", "fig3_runs_sample.csv")
 
 
 @pytest.mark.slow

@@ -168,10 +168,6 @@ def test_every_claim_has_a_statistic_and_no_other(table):
             assert set(compared["verdict"]) <= {"holds", "fails", "undecided", "differs"}
 
 
-def test_quotes_are_of_claims_with_a_place():
-    assert len(CLAIMS) >= 6 and CLAIMS["quote"].notna().all() and CLAIMS["place"].notna().all()
-
-
 def test_a_published_run_without_a_cell_of_ours_is_not_computed():
     """Nothing computed: every classifier of the experiment says so, those that need weights say that."""
     config = compose(["experiment=berta2026_fig1_heavy_legacy"])

@@ -303,4 +303,3 @@ def test_every_number_of_the_tables_is_there_with_its_standard_error():
     )
     assert len(paired) == 110 and paired["plus_minus_x"].eq(paired["value_y"]).all()
     assert REPORTED.loc[REPORTED["item"].eq("table6"), "reps"].eq(10).all()
-    assert not REPORTED.duplicated(["item", "row", "column"]).any()

@@ -43,9 +43,8 @@ def reported(*items):
 # Reported numbers
 
 
-def test_every_reported_number_is_there_once():
+def test_every_reported_number_is_there():
     found = pd.read_csv(reproduction.EXPERIMENTS / PAPER / "reported.csv")
-    assert not found.duplicated(["item", "row", "column"]).any()
     training = found["item"].str.match("fig[3678]")  # figures of training runs, some of which print no number
     assert found.loc[~training, "value"].notna().all()
     counts = found["item"].value_counts()

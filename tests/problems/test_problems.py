@@ -321,9 +321,9 @@ def test_every_class_is_as_frequent_as_its_posterior(name):
     np.testing.assert_allclose(c.sum(axis=1), 1.0, atol=1e-14)
 
 
-SCORES = ("score_steps", "score_waves", "score_ends", "score_ties", "score_saturated_perturbed", "score_steps_perturbed")
+NAMES = [name for name in harness.list_problems() if name.startswith("score_")]
 LAWS = [Beta(map=Wavy()), Beta(2.0, 0.3), Dirichlet(3), Dirichlet(4, 0.05), Dirichlet(5, 2.0)]
-LAWS += [harness.load_problem(name) for name in (*SCORES, "simplex3_popordanoska2024", "simplex5_gruber2025")]
+LAWS += [harness.load_problem(name) for name in (*NAMES, "simplex3_popordanoska2024", "simplex5_gruber2025")]
 
 
 @pytest.mark.parametrize("problem", LAWS, ids=str)
