@@ -1,4 +1,4 @@
-"""Reading of tests/golden: other people's numbers (see its README.md)."""
+"""Read the authors' numbers in tests/golden (see its README.md)."""
 
 import csv
 from functools import lru_cache
