@@ -46,7 +46,7 @@ def test_a_run_records_the_skip(monkeypatch, tmp_path):
     monkeypatch.setattr(peers, "installed", lambda package: None)
     config = ["problem=beta_overconfident", "estimator=[peer_netcal_ece15]", "n=20", "reps=1", "engine=serial", f"out={tmp_path}"]
     (row,) = run(config).to_dict("records")
-    assert row["status"] == "skipped" and row["reason"] == "the package netcal is not installed"
+    assert row["status"] == "skipped" and "netcal is not installed" in row["reason"]
 
 
 def test_another_version_is_another_revision(monkeypatch):
