@@ -432,20 +432,20 @@ def test_truths_beyond_floating_point_are_not_claimed():
 
 
 @pytest.mark.parametrize(
-    "make, words",
+    "make, name",
     [
-        (lambda: Beta(0.0, 1.0), ["a=0.0, b=1.0", "positive"]),
-        (lambda: Beta(np.nan, 1.0), ["a=nan", "positive"]),
-        (lambda: Dirichlet(1), ["classes=1", "classes >= 2"]),
-        (lambda: Dirichlet(3, -1.0), ["alpha=-1.0", "alpha > 0"]),
-        (lambda: Beta().truth("ece"), ["'ece'", "l2_squared"]),
-        (lambda: Dirichlet().truth("l1_over"), ["'l1_over'", "canonical"]),
+        (lambda: Beta(0.0, 1.0), "a=0.0, b=1.0"),
+        (lambda: Beta(np.nan, 1.0), "a=nan"),
+        (lambda: Dirichlet(1), "classes=1"),
+        (lambda: Dirichlet(3, -1.0), "alpha=-1.0"),
+        (lambda: Beta().truth("ece"), "'ece'"),
+        (lambda: Dirichlet().truth("l1_over"), "'l1_over'"),
     ],
 )
-def test_impossible_parameters_are_refused(make, words):
+def test_impossible_parameters_are_refused(make, name):
     with pytest.raises(BadInputError) as caught:
         make()
-    assert all(word in str(caught.value) for word in words), str(caught.value)
+    assert name in str(caught.value)
 
 
 # The authors' stream (its values are compared in test_variational.py and test_binned.py)

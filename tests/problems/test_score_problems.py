@@ -347,26 +347,26 @@ def test_a_run_stores_the_truth_and_the_oracle_finds_it(out):
 
 
 @pytest.mark.parametrize(
-    "make, words",
+    "make, name",
     [
-        (lambda: Perturbed(BinaryProblem(), 0.0), ["h is 0.0", "positive number"]),
-        (lambda: Perturbed(BinaryProblem(), "a"), ["h is 'a'"]),
-        (lambda: Perturbed(BinaryProblem(), 0.1, "classwise"), ["notion is 'classwise'", "binary, top_label"]),
-        (lambda: BinaryProblem(atoms=((1.5, 0.5),)), ["atoms holds (1.5, 0.5)", "[0, 1]"]),
-        (lambda: BinaryProblem(atoms=((0.5, 0.0),)), ["positive probability"]),
-        (lambda: BinaryProblem(atoms=((0.5, 0.7), (0.6, 0.7))), ["sum to 1.4", "at most 1"]),
-        (lambda: BinaryProblem(atoms=(0.5, 0.7)), ["atoms is (0.5, 0.7)", "pairs"]),
-        (lambda: BinaryProblem(Affine(0.5, 0.7)), ["map has values from 0.5 to 1.2"]),
-        (lambda: BinaryProblem(law=BetaLaw(0.5, 1.0)), ["a=0.5", "at least 1"]),
-        (lambda: TwoNormals(-1.0), ["separation is -1.0", "positive"]),
-        (lambda: Steps((0.1, 0.2), (0.3, 0.4)), ["values has 2 entries and cuts 2", "one more"]),
-        (lambda: Steps((0.1, 0.2, 0.3), (0.6, 0.4)), ["cuts is [0.6, 0.4]", "ascending"]),
-        (lambda: Wave(envelope="round"), ["envelope is 'round'", "flat, parabola, triangle"]),
-        (lambda: Perturbed(Dirichlet(3), 0.1).sample(5, np.random.default_rng(0)), ["3 classes", "binary"]),
-        (lambda: harness.load_problem("score_sine_perturbed").truth("l0"), ["estimand is 'l0'"]),
+        (lambda: Perturbed(BinaryProblem(), 0.0), "h is 0.0"),
+        (lambda: Perturbed(BinaryProblem(), "a"), "h is 'a'"),
+        (lambda: Perturbed(BinaryProblem(), 0.1, "classwise"), "notion is 'classwise'"),
+        (lambda: BinaryProblem(atoms=((1.5, 0.5),)), "atoms holds (1.5, 0.5)"),
+        (lambda: BinaryProblem(atoms=((0.5, 0.0),)), "positive probability"),
+        (lambda: BinaryProblem(atoms=((0.5, 0.7), (0.6, 0.7))), "sum to 1.4"),
+        (lambda: BinaryProblem(atoms=(0.5, 0.7)), "atoms is (0.5, 0.7)"),
+        (lambda: BinaryProblem(Affine(0.5, 0.7)), "map has values from 0.5 to 1.2"),
+        (lambda: BinaryProblem(law=BetaLaw(0.5, 1.0)), "a=0.5"),
+        (lambda: TwoNormals(-1.0), "separation is -1.0"),
+        (lambda: Steps((0.1, 0.2), (0.3, 0.4)), "values has 2 entries and cuts 2"),
+        (lambda: Steps((0.1, 0.2, 0.3), (0.6, 0.4)), "cuts is [0.6, 0.4]"),
+        (lambda: Wave(envelope="round"), "envelope is 'round'"),
+        (lambda: Perturbed(Dirichlet(3), 0.1).sample(5, np.random.default_rng(0)), "3 classes"),
+        (lambda: harness.load_problem("score_sine_perturbed").truth("l0"), "estimand is 'l0'"),
     ],
 )
-def test_what_does_not_fit_is_refused(make, words):
+def test_what_does_not_fit_is_refused(make, name):
     with pytest.raises(BadInputError) as caught:
         make()
-    assert all(word in str(caught.value) for word in words), str(caught.value)
+    assert name in str(caught.value)

@@ -265,20 +265,20 @@ def test_the_notions_that_a_run_takes_by_default_do_not_identify_the_problem():
 
 
 @pytest.mark.parametrize(
-    "make, words",
+    "make, name",
     [
-        (lambda: TemperedDirichlet(1), ["classes=1", "classes >= 2"]),
-        (lambda: TemperedDirichlet(3, 0.0), ["alpha=0.0", "positive"]),
-        (lambda: TemperedDirichlet(3, 1.0, 1.0, -1.0), ["prediction_power=-1.0", "positive"]),
-        (lambda: TemperedDirichlet(3, default_notions=("binary",)), ["('binary',)", "canonical, top_label, classwise"]),
-        (lambda: TemperedDirichlet(3).truth("ece"), ["'ece'", "l2_squared"]),
-        (lambda: TemperedDirichlet(3).truth_of_vector("l1"), ["'l1'", "l2_squared, kl"]),
+        (lambda: TemperedDirichlet(1), "classes=1"),
+        (lambda: TemperedDirichlet(3, 0.0), "alpha=0.0"),
+        (lambda: TemperedDirichlet(3, 1.0, 1.0, -1.0), "prediction_power=-1.0"),
+        (lambda: TemperedDirichlet(3, default_notions=("binary",)), "('binary',)"),
+        (lambda: TemperedDirichlet(3).truth("ece"), "'ece'"),
+        (lambda: TemperedDirichlet(3).truth_of_vector("l1"), "'l1'"),
     ],
 )
-def test_impossible_parameters_are_refused(make, words):
+def test_impossible_parameters_are_refused(make, name):
     with pytest.raises(BadInputError) as caught:
         make()
-    assert all(word in str(caught.value) for word in words), str(caught.value)
+    assert name in str(caught.value)
 
 
 def test_a_notion_that_it_has_not_has_no_truth():
