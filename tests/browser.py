@@ -1,4 +1,4 @@
-"""Pages in headless Chromium, for tests: opened from the disk, watched, used. Playwright drives the Chromium of the system."""
+"""Pages in headless Chromium, opened from the disk. Playwright drives the Chromium of the system."""
 
 from __future__ import annotations
 
@@ -18,20 +18,16 @@ QUIET = ("data:", "blob:", "about:")
 
 @dataclass
 class Watched:
-    """A page of Playwright's, and what happened since it was opened: console errors and requests that left the disk."""
+    """A page, and its console errors and failed or outside requests since it was opened."""
 
     page: Any
     errors: list[str] = field(default_factory=list)
     outside: list[str] = field(default_factory=list)
-    absent: list[str] = field(default_factory=list)  # files that it asked for in vain
+    absent: list[str] = field(default_factory=list)  # files that were not found
 
     def overflow(self) -> int:
         """Pixels by which the document is wider than the window."""
         return int(self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
-
-    def first_paint(self) -> float:
-        """Milliseconds from the start to the first paint of content."""
-        return float(self.page.evaluate("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN"))
 
     def assert_quiet(self) -> None:
         """No console error, no request to outside, no file missed."""

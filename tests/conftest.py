@@ -1,10 +1,9 @@
-"""Shared by all tests: results go to a folder of their own."""
+"""Fixtures of all tests."""
 
 import os
 import sys
 
 import pytest
-from dearer import is_dearer
 from hypothesis import settings
 
 from harness.common import user_code
@@ -19,29 +18,21 @@ settings.load_profile("fixed")
 
 @pytest.fixture
 def out(tmp_path, monkeypatch):
-    """A fresh results folder, which the library and the command line take as default."""
+    """Empty results folder, the default of the library and of the command line."""
     folder = tmp_path / "results"
     monkeypatch.setenv("CALHARNESS_OUT", str(folder))
     return folder
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """Tests of tests/dearer.py are slow ones."""
-    for item in items:
-        if is_dearer(item.nodeid):
-            item.add_marker(pytest.mark.slow)
-
-
 @pytest.fixture(autouse=True)
 def no_code_but_ours(monkeypatch):
-    """Each test begins as a process that has imported nobody else's code: ours may be computed in it."""
+    """Forget which user code this process imported, so that cells may be computed in it."""
     monkeypatch.setattr(user_code, "_ran", set())
 
 
 @pytest.fixture(autouse=True)
 def closed_figures():
-    """Figures that a test draws and does not save are closed behind it."""
+    """Close the figures that a test leaves open."""
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
@@ -49,11 +40,11 @@ def closed_figures():
 
 @pytest.fixture
 def result(out):
-    """result(".csv"): the one file with this ending among the results of variations, but for tables beside it."""
+    """Return the only result of a variation with this ending: result(".csv")."""
 
     def one(end):
-        (found,) = (path for path in (out / "variations").glob(f"*/*{end}") if path.stem == path.parent.name)
-        return found
+        (path,) = (path for path in (out / "variations").glob(f"*/*{end}") if path.stem == path.parent.name)
+        return path
 
     return one
 
@@ -75,8 +66,10 @@ def cli(out, capsys, monkeypatch):
 
 @pytest.fixture
 def module(tmp_path, monkeypatch):
-    """Write a module of a stranger's into an own folder on the path: module("name", "source"). It is gone after the test: one of
-    the same name in another test's folder is another module."""
+    """Write a user's module into a folder on the path: module("name", "source").
+
+    It is forgotten after the test, so that another test may use the same name.
+    """
     folder = tmp_path / "stranger"
     folder.mkdir(exist_ok=True)
     monkeypatch.syspath_prepend(str(folder))

@@ -1,5 +1,8 @@
-"""Prints what this processor has above numpy's baseline. As NPY_DISABLE_CPU_FEATURES it makes numpy compute with its plainest
-kernels, as on the oldest processor that it supports: the last digits of exp, log, sums and the like change."""
+"""Print the features of this processor that numpy uses beyond its baseline.
+
+Set as NPY_DISABLE_CPU_FEATURES, they make numpy compute as on the oldest processor that it supports. Then the last
+digits of exp, log and sums change.
+"""
 
 import os
 

@@ -1,4 +1,6 @@
-"""What README and documentation print, as a test runs it: one page, one folder, one block after the other.
+"""Run the commands of README and documentation, and compare what they print.
+
+The blocks of a page run in one folder, one after the other.
 
 A fence says what its block is:
     ``` or ```bash                  commands, run by bash; a failing one fails the page
@@ -73,7 +75,10 @@ def run(some, folder):
 
 
 def first_missing(expected, printed):
-    """The first line of `expected` that `printed` lacks after those before it; spaces count as one, ... is anything."""
+    """First line of `expected` that is missing in `printed`, or None.
+
+    The lines must come in this order. Spaces count as one, and ... stands for anything.
+    """
     lines = iter([" ".join(line.split()) for line in printed.splitlines()])
     for line in (" ".join(line.split()) for line in expected.splitlines()):
         pattern = ".*".join(map(re.escape, line.split("...")))

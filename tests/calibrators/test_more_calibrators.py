@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 import pytest
+from samples import ODD, rng, scalars, vectors
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, logit
 
@@ -17,7 +18,6 @@ from harness.calibrators import (
     Platt,
     Spline,
     VectorScaling,
-    matrices,
 )
 from harness.calibrators.logits import floored_log
 from harness.calibrators.matrices import centred_logits
@@ -30,22 +30,6 @@ VECTOR = [VectorScaling(), MatrixScaling(), DirichletCalibration()]
 OF_VECTORS = [c for c in SCALAR if not isinstance(c, Spline)] + VECTOR
 
 
-def rng(seed=0):
-    return np.random.default_rng(seed)
-
-
-def scalars(n, seed=0):
-    p = rng(seed).beta(0.5, 0.5, n)
-    return p, (rng(seed + 100).random(n) < expit(0.4 * logit(p) + 0.3)).astype(int)
-
-
-def vectors(n, k, seed=0):
-    """Over-confident, and class 0 more frequent than predicted."""
-    p = rng(seed).dirichlet(np.full(k, 0.5), n)
-    c = p**0.5 + 0.2 * (np.arange(k) == 0)
-    return p, (rng(seed + 100).random((n, 1)) > np.cumsum(c / c.sum(axis=1, keepdims=True), axis=1)[:, :-1]).sum(axis=1)
-
-
 def log_loss(q, y):
     right = np.where(y == 1, q, 1 - q) if q.ndim == 1 else q[np.arange(len(y)), y]
     return -np.log(right).mean()
@@ -53,26 +37,11 @@ def log_loss(q, y):
 
 # The edges
 
-NASTY = {
-    "separable": (np.array([0.1, 0.2, 0.7, 0.9]), np.array([0, 0, 1, 1])),
-    "separable the wrong way": (np.array([0.1, 0.2, 0.7, 0.9]), np.array([1, 1, 0, 0])),
-    "zeros and ones": (np.array([0.0, 1.0, 0.0, 1.0, 0.5]), np.array([0, 1, 1, 0, 1])),
-    "zeros and ones, right": (np.array([0.0, 1.0, 0.0, 1.0]), np.array([0, 1, 0, 1])),
-    "zeros and ones, wrong": (np.array([0.0, 1.0, 0.0, 1.0]), np.array([1, 0, 1, 0])),
-    "near zero and one": (np.array([5e-324, 1e-300, 1 - 2**-53, 0.5]), np.array([0, 1, 0, 1])),
-    "constant": (np.full(7, 0.3), np.array([0, 1, 0, 1, 0, 0, 0])),
-    "all zero": (np.zeros(5), np.array([0, 0, 1, 0, 0])),
-    "one class": (np.array([0.2, 0.6, 0.9]), np.ones(3, dtype=int)),
-    "one sample": (np.array([0.2]), np.array([0])),
-    "two samples": (np.array([0.2, 0.2]), np.array([1, 0])),
-    "mostly saturated": (np.r_[np.zeros(50), np.ones(50), 0.3, 0.6, 0.8], np.arange(103) // 50 % 2),
-}
-
 
 @pytest.mark.parametrize("calibrator", SCALAR + VECTOR, ids=repr)
-@pytest.mark.parametrize("name", NASTY)
+@pytest.mark.parametrize("name", ODD)
 def test_no_scalar_sample_is_too_odd(calibrator, name):
-    p, y = NASTY[name]
+    p, y = ODD[name]
     x = np.r_[0.0, 1.0, 0.5, 1e-300, 1 - 2**-53, p]
     q = calibrator.fit(p, y, None)(x)
     assert q.shape == x.shape and np.isfinite(q).all() and q.min() >= 0 and q.max() <= 1
@@ -110,15 +79,15 @@ def test_classes_may_be_renamed(calibrator):
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: HistogramBinning(rule="mess"), "rule is 'mess'; allowed are mass, width"),
+        (lambda: HistogramBinning(rule="mess"), "rule is 'mess'"),
         (lambda: HistogramBinning(bins=0), "bins is 0; an integer of at least 1"),
         (lambda: HistogramBinning(smoothing=-1.0), "smoothing is -1.0"),
-        (lambda: Spline(knots=2), "knots is 2; an integer of at least 3"),
+        (lambda: Spline(knots=2), "knots is 2"),
         (lambda: Spline(ridge=-1.0), "ridge is -1.0"),
         (lambda: MatrixScaling(ridge=np.nan), "ridge is nan"),
         (lambda: DirichletCalibration(off_diagonal=-1.0), "off_diagonal is -1.0"),
         (lambda: DirichletCalibration(intercept=np.inf), "intercept is inf"),
-        (lambda: Spline().fit(np.full((4, 3), 1 / 3), np.zeros(4, int)), "p has 3 columns; the spline is of two classes"),
+        (lambda: Spline().fit(np.full((4, 3), 1 / 3), np.zeros(4, int)), "p has 3 columns"),
     ],
 )
 def test_bad_settings_are_one_sentence(make, says):
@@ -193,13 +162,16 @@ def test_matrix_minimises_what_it_says():
 
 @pytest.mark.parametrize("k", [31, 6])
 def test_large_matrices_have_no_gradient_at_the_answer(k):
-    """Above 30 classes the coordinates are others; the minimum is the same kind."""
+    """Above 30 classes the coordinates are others; the minimum is the same kind. q gives the weights up to a constant in each
+    column, which the penalty decides."""
     p, y = vectors(800, k)
-    w = next(matrices._matrices(floored_log(p), p, y, [slice(None)], lambda n: (1e-2, 1e-2)))
+    q = DirichletCalibration(off_diagonal=1e-2 * k * (k - 1), intercept=1e-2 * k).fit(p, y)(p)
     x = np.column_stack([floored_log(p), np.ones(len(p))])
-    t = x @ w.T
-    q = np.exp(log_softmax(t, axis=1))
     penalty = np.where(np.eye(k, k + 1, dtype=bool), 0.0, 1e-2)
+    logs = np.log(q)
+    w = np.linalg.lstsq(x, logs - logs.mean(axis=1, keepdims=True), rcond=None)[0].T
+    pull = 2 * penalty * w + RIDGE * (w - np.eye(k, k + 1))
+    w -= pull.sum(axis=0) / (2 * penalty + RIDGE).sum(axis=0)
     gradient = (q - np.eye(k)[y]).T @ x / len(y) + 2 * penalty * w + RIDGE * (w - np.eye(k, k + 1))
     assert np.abs(gradient).max() < 1e-4
 

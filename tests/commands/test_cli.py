@@ -61,6 +61,7 @@ def test_plan_runs_nothing(cli, out):
     assert not out.exists()
 
 
+@pytest.mark.slow
 def test_plan_knows_the_past(cli, smoke):
     text = cli("plan", *SMOKE)[1]
     assert "84 done" in text and "0 to do" in text
@@ -102,6 +103,7 @@ def test_run_leaves_figure_tables_and_page_and_says_where(cli, result, smoke):
     assert "up to date" not in cli(*SMOKE, "title=Other")[1] and figure.stat().st_mtime_ns == stamp  # another variation
 
 
+@pytest.mark.slow
 def test_report_draws_again_without_computing(cli, result, smoke):
     page = result(".html")
     page.unlink()
@@ -111,6 +113,7 @@ def test_report_draws_again_without_computing(cli, result, smoke):
     assert code == 0 and " of " in text
 
 
+@pytest.mark.slow
 def test_figures_are_the_same_bytes_again(cli, result, smoke):
     files = [result(end) for end in (".png", ".pdf", ".svg", ".tex", ".csv")]
     before = [f.read_bytes() for f in files]
@@ -118,6 +121,7 @@ def test_figures_are_the_same_bytes_again(cli, result, smoke):
     assert before == [f.read_bytes() for f in files]
 
 
+@pytest.mark.slow
 def test_estimand_selects_what_is_shown_not_what_is_recorded(cli, out, smoke):
     _, text, _ = cli(*SMOKE, "estimand=l2_squared", "name=squared")
     assert "0 computed" in text
@@ -135,20 +139,13 @@ def test_failed_cells_give_status_1_and_one_sentence(cli, out, module):
     assert code == 1 and "2 failed" in text and "KeyError: 'no such bin'" in err and "run again with the next run" in err
 
 
-@pytest.mark.parametrize(
-    "estimators",
-    [
-        "estimator=[oracle,binned15,debiased15,brier,skce,ckce,nw_kfold,lower_preq,kde,variational_isotonic,variational_sms]",
-        pytest.param("estimator=glob(*)", marks=pytest.mark.slow),
-    ],
-    ids=["one of each", "all"],
-)
-def test_predictions_file_under_all_notions(cli, result, tmp_path, estimators):
+@pytest.mark.slow
+def test_predictions_file_under_all_notions(cli, result, tmp_path):
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(3), 300)
     y = (rng.random(300)[:, None] > p.cumsum(axis=1)).sum(axis=1)
     np.savez(tmp_path / "preds.npz", probs=p, labels=y)
-    code, text, _ = cli("problem=predictions", f"problem.predictions.path={tmp_path}/preds.npz", estimators, "jobs=1")
+    code, text, _ = cli("problem=predictions", f"problem.predictions.path={tmp_path}/preds.npz", "estimator=glob(*)", "jobs=1")
     assert code == 0 and "0 failed" in text
     table = pd.read_csv(result(".csv"))
     assert set(table["notion"]) == {"top_label", "classwise", "canonical"}
@@ -160,6 +157,7 @@ def test_predictions_file_under_all_notions(cli, result, tmp_path, estimators):
     assert (table.loc[table["status"] == "ok", "n"] == 300).all()
 
 
+@pytest.mark.slow
 def test_a_changed_file_is_another_problem(cli, out, tmp_path):
     path = tmp_path / "preds.npz"
     rng = np.random.default_rng(1)
@@ -248,6 +246,7 @@ def test_module_entry_point_and_light_start():
     assert done.stdout.startswith("Usage: calharness ")
 
 
+@pytest.mark.slow
 def test_hydra_multirun_over_shards(cli, tmp_path):
     """-m runs the shards as Hydra jobs; what they add up to is drawn once, when the last one has ended."""
     code, text, err = cli("-m", *SMOKE, "shards=2", "shard=0,1", f"out={tmp_path / 'shared'}")

@@ -127,6 +127,7 @@ def test_an_interval_without_a_point_has_no_regret_and_is_told_why(compare, modu
     assert code == 0 and "the RMSE of mine is" in text, err
 
 
+@pytest.mark.slow
 def test_from_python_an_estimator_typed_at_a_prompt_is_not_recorded(held, out, monkeypatch):
     patched(monkeypatch)
     import __main__

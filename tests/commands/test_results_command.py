@@ -206,6 +206,7 @@ def papers(tmp_path_factory):
     return out
 
 
+@pytest.mark.slow
 def test_results_are_drawn_again_from_what_is_stored(papers, tmp_path, capsys, monkeypatch):
     """Without any record, all files twice the same; and nothing but files of the paper."""
     monkeypatch.setattr(results, "_index", lambda out, failed: None)
@@ -225,6 +226,7 @@ def test_results_are_drawn_again_from_what_is_stored(papers, tmp_path, capsys, m
     assert "1 experiment drawn" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_rows_of_other_experiments_stay_where_one_is_drawn(papers, tmp_path, monkeypatch):
     """reproduction.csv belongs to all experiments of a paper; what is no experiment any more has no rows."""
     monkeypatch.setattr(results, "_index", lambda out, failed: None)
@@ -239,6 +241,7 @@ def test_rows_of_other_experiments_stay_where_one_is_drawn(papers, tmp_path, mon
     assert set(pd.read_csv(folder / "reproduction.csv")["experiment"]) == {ITEM, "moskvichev2025_fig2"}
 
 
+@pytest.mark.slow
 def test_one_that_cannot_be_drawn_stops_no_other(papers, tmp_path, monkeypatch, capsys):
     """The exit status and a sentence say it."""
     monkeypatch.setattr(results, "_index", lambda out, failed: None)

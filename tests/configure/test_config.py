@@ -5,6 +5,7 @@ import os
 import sys
 
 import pytest
+from marks import slow
 
 from harness import BadInputError, list_estimators, list_experiments, list_problems, load_estimator, load_problem
 from harness.common.paths import CONF
@@ -49,12 +50,11 @@ def test_files_are_keyed_by_their_id(group):
         assert list(OmegaConf.load(path)) == [path.stem]
 
 
-def slow_twin(name):
-    """The twins of an experiment, on another stream or on data at hand, differ from it in a few lines."""
-    return pytest.param(name, marks=pytest.mark.slow if "_legacy" in name or "_offline" in name else ())
+# The twins of an experiment, on another stream or on data at hand, differ from it in a few lines; the others take a second.
+SLOW = [n for n in list_experiments() if "_legacy" in n or "_offline" in n or n in ("arena", "ciosek2026_perturbation")]
 
 
-@pytest.mark.parametrize("name", [slow_twin(name) for name in list_experiments()])
+@pytest.mark.parametrize("name", [*(n for n in list_experiments() if n not in SLOW), *slow(*SLOW)])
 def test_experiment_composes_and_plans(name):
     settings = compose([f"experiment={name}"])
     assert settings.name == name
@@ -80,6 +80,7 @@ def test_python_overrides():
     assert load_problem("beta_overconfident", a=2.0).a == 2.0
 
 
+@pytest.mark.slow
 def test_globs_expand_without_a_sweep():
     (chosen,) = expand_globs(["estimator=glob(variational_isotonic*)"])
     assert chosen == "estimator=[variational_isotonic,variational_isotonic_berta2026,variational_isotonic_insample]"

@@ -74,6 +74,7 @@ def test_a_table_of_many_points_is_evaluated_once(out, monkeypatch):
     assert rows["bins"].nunique() == 30 and len(calls) == 2
 
 
+@pytest.mark.slow
 def test_a_search_does_not_prefer_values_for_which_hard_cells_have_no_number(out):
     found = Experiment.of([*BASE, f"out={out}"])
     assert found.compute(quiet=True) and 0 < drawing.mean_rmse(found) < 1
@@ -128,6 +129,7 @@ def test_a_sweep_in_one_run(cli, out):
     assert f"{bins5:.10g}" == f"{own['value'].mean():.10g}" and len(own) == 2  # the file has ten digits
 
 
+@pytest.mark.slow
 def test_multirun_and_one_run_are_the_same_sweep(cli, out):
     """-m estimator.binned15.bins=5,10 and sweep.estimator.binned15.bins=[5,10]: the same cells, the same folder, nothing anew."""
     code, text, _ = cli("-m", *BASE, "estimator.binned15.bins=5,10", "seed=0,1")
@@ -140,6 +142,7 @@ def test_multirun_and_one_run_are_the_same_sweep(cli, out):
     assert code == 0 and "0 to do" in text
 
 
+@pytest.mark.slow
 def test_new_parameters_are_swept_with_a_plus(cli, out):
     code, _, _ = cli("-m", *BASE, "+problem.beta_overconfident.a=0.5,2", "name=shapes")
     table = pd.read_csv(out / "sweeps" / "shapes" / "shapes.csv")
@@ -147,6 +150,7 @@ def test_new_parameters_are_swept_with_a_plus(cli, out):
     assert code == 0 and sorted(rows["a"].unique()) == [0.5, 2.0] and rows["truth"].nunique() == 2
 
 
+@pytest.mark.slow
 def test_experiments_and_sizes_by_multirun_are_results_not_sweeps(out):
     one, other = multirun.results(["experiment=smoke,ranking_dirichlet10", "seed=0"])
     assert not one.is_sweep and not other.is_sweep and [one.name, other.name] == ["smoke", "ranking_dirichlet10"]
@@ -156,6 +160,7 @@ def test_experiments_and_sizes_by_multirun_are_results_not_sweeps(out):
     assert set(groups.plan.problems) == {"beta_calibrated", "beta_wavy"}
 
 
+@pytest.mark.slow
 def test_an_interrupted_multirun_goes_on(cli, out, monkeypatch):
     """Ctrl-C in the second job starts no third one, and the same command computes what is left."""
     connected, calls = engines.connected, []
@@ -231,6 +236,7 @@ def test_the_figure_has_the_parameter_on_its_axis(out):
     assert list(line[0].get_xdata()) == [2, 20, 200]
 
 
+@pytest.mark.slow
 def test_the_figure_says_what_it_draws(out):
     """Its caption has what is there and nothing else; several estimands are panels of their own."""
     lines = figure_of(out, "sweep.estimator.binned15.bins=[2,20]", "estimand=[l1,l2_squared]")
@@ -264,6 +270,7 @@ def test_the_table_has_every_estimator_at_every_value(out):
     assert table.map(lambda text: any(c.isdigit() for c in text)).all(axis=None)
 
 
+@pytest.mark.slow
 def test_names_and_two_parameters_have_their_figures(out):
     figure = figure_of(out, "sweep.estimator.binned15.rule=[width,mass]")
     assert [tick.get_text() for tick in figure.axes[-1].get_xticklabels()] == ["width", "mass"]

@@ -54,6 +54,7 @@ def test_each_variation_has_a_folder_of_its_own():
     assert names[0] == names[3] and len(set(names)) == 3
 
 
+@pytest.mark.slow
 def test_a_variation_writes_nothing_of_the_papers(cli, out, ledger):
     code, text, _ = cli(*SMALL, "seed=1")
     assert code == 0 and ledger()
@@ -85,11 +86,13 @@ def test_a_title_says_what_was_changed(changed, title):
     assert experiment.title == (title or experiment.settings.title)
 
 
+@pytest.mark.slow
 def test_a_name_alone_keeps_the_ledger_too(cli, out, ledger):
     cli(*SMALL, "name=mine")
     assert ledger() and folders(out) == ["mine"]
 
 
+@pytest.mark.slow
 def test_other_samples_are_compared_with_the_paper_in_a_file_of_their_own(cli, out, ledger):
     _, text, _ = cli(*SMALL)
     assert "paper vs ours" in text and ledger()
@@ -107,6 +110,7 @@ def test_rows_that_name_no_n_are_not_compared_at_another():
     assert variations.comparable(compared, {"n": ([5000], [200])})["row"].tolist() == ["Both, n = 200"]
 
 
+@pytest.mark.slow
 def test_other_estimators_are_compared_with_nothing_and_drawn(cli, out, ledger):
     """The figure of the experiment names other estimators; those that were chosen are drawn."""
     code, text, _ = cli(*SMALL, "estimator=[kmeans15,debiased15]", "estimand=[l1,l2_squared]")
@@ -116,16 +120,19 @@ def test_other_estimators_are_compared_with_nothing_and_drawn(cli, out, ledger):
     assert code == 0 and "binned15" in text
 
 
+@pytest.mark.slow
 def test_an_estimator_without_the_figures_estimand_is_shown_by_its_own(cli, out):
     code, text, _ = cli(*SMALL, "estimator=[debiased15]")
     assert code == 0 and "l2_squared: mean" in text and "failed" in text
 
 
+@pytest.mark.slow
 def test_a_changed_parameter_does_not_bear_the_papers_name(cli, out):
     _, text, _ = cli(*SMALL, "estimator.binned15_mass.bins=30")
     assert "binned15_mass (bins=30)" in text and "ECE (15 bins)" not in text and "paper vs ours" not in text
 
 
+@pytest.mark.slow
 def test_one_name_for_two_configurations_loses_neither(cli, out):
     cli(*SMALL, "name=mine")
     first = (out / "variations" / "mine" / "mine.csv").read_bytes()
@@ -139,6 +146,7 @@ def test_one_name_for_two_configurations_loses_neither(cli, out):
     assert (out / "variations" / "mine" / "mine.csv").read_bytes() != first
 
 
+@pytest.mark.slow
 def test_two_runs_of_one_name_at_once_are_told(out, monkeypatch):
     """The later takes the folder while the earlier is drawing."""
     from harness.evaluation import tables
@@ -152,6 +160,7 @@ def test_two_runs_of_one_name_at_once_are_told(out, monkeypatch):
         drawing.render(first, first.records())
 
 
+@pytest.mark.slow
 def test_a_run_without_experiment_is_its_own_result_too(cli, out):
     code, text, _ = cli("problem=beta_wavy", "estimator=[binned15]", "n=[50]", "reps=2", "jobs=1")
     assert code == 0 and "a run of its own; its results go to" in text and folders(out)[0].startswith("adhoc-")
@@ -167,18 +176,17 @@ def test_differences_name_paths_and_both_values():
     assert not variations.changed_components(found, "problem")
 
 
+@pytest.mark.slow
 def test_what_is_kept_beside_says_what_it_is(cli, out):
     cli(*SMALL)
     content = json.loads(next((out / "variations").glob("*/*.json")).read_text())
     assert content["experiment"] == "berta2026_fig1" and content["differs"]["reps"] == [40, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "experiment",
-    [
-        "moskvichev2025_fig1",
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("berta2026_table2", "ciosek2026_bound", "gruber2025_fig1")),
-    ],
+    ["moskvichev2025_fig1", "berta2026_table2", "ciosek2026_bound", "gruber2025_fig1"],
 )
 def test_items_draw_their_variations_in_sampling(cli, out, experiment):
     """An item that cannot draw fewer sizes or replications says so and leaves the drawing to the general figure; none fails."""

@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 import pytest
+from marks import slow
 
 from harness import BadInputError, Truth, calibrators, list_problems, load_problem
 from harness.calibrators import CatBoost, ExtraTrees, LightGBM, RandomForest
@@ -15,8 +16,8 @@ from harness.contract.check import check, examine, report
 from harness.problems.base import ProblemSpec, members_of
 
 # truths of vectors, their authors' draws, and isotonic recalibrations take a second or more
-SLOW = (
-    "dirichlet3_[!c]*", "dirichlet3_*_legacy", "dirichlet10_*", "simplex[345]*", "simplex?0_*", "cifar100_*_*",
+TAKING_LONG = (
+    "dirichlet3_*", "dirichlet10_*", "simplex[345]*", "simplex?0_*", "cifar100_*_*",
     "cifar10_*_isotonic", "cifar10_*_popordanoska2024", "*[!y]_k3*", "*_k10*", "fitted_*",
 )  # fmt: skip
 ARENA = ("wavy_", "stepped_", "local_", "nonmonotone_", "sparse_", "ties_", "saturated_", "rare_", "mixed_", "fitted_")
@@ -36,6 +37,8 @@ LIGHT = {
     RandomForest: {"trees": 10},
     ExtraTrees: {"trees": 10},
 }
+SLOW_CALIBRATORS = ("CatBoost", "Mixture", "RandomForest", "ExtraTrees")
+QUICK_CALIBRATORS = [name for name in calibrators.__all__ if name not in SLOW_CALIBRATORS]
 light = {kind.__name__: dataclasses.replace(kind(), **fields) for kind, fields in LIGHT.items()}
 light_catboost, light_lightgbm = light["CatBoost"], light["LightGBM"]
 light_randomforest, light_extratrees = light["RandomForest"], light["ExtraTrees"]
@@ -46,11 +49,11 @@ def failed(target):
     return {f.item for f in findings if f.outcome == "failed"}, report(findings)
 
 
-def slow_if_it_takes_long(name):
-    return pytest.param(name, marks=pytest.mark.slow) if any(fnmatchcase(name, pattern) for pattern in SLOW) else name
+PROBLEMS = [name for name in list_problems() if name not in WITHOUT_A_FILE]
+SLOW = [name for name in PROBLEMS if any(fnmatchcase(name, pattern) for pattern in TAKING_LONG)]
 
 
-@pytest.mark.parametrize("name", [slow_if_it_takes_long(name) for name in list_problems() if name not in WITHOUT_A_FILE])
+@pytest.mark.parametrize("name", [*(name for name in PROBLEMS if name not in SLOW), *slow(*SLOW)])
 def test_own_problems_keep_the_contract(name):
     """Every problem that can be loaded; of a family its first, middle and last member. Files that are not at hand are skipped."""
     try:
@@ -69,7 +72,7 @@ def test_own_problems_keep_the_contract(name):
             assert outcome["truth"] == "ok" or not name.startswith(SAMPLED)
 
 
-@pytest.mark.parametrize("name", [*calibrators.__all__, *AUTHORS])
+@pytest.mark.parametrize("name", [*QUICK_CALIBRATORS, *slow(*SLOW_CALIBRATORS), *AUTHORS])
 def test_own_calibrators_keep_the_contract(name):
     target = AUTHORS.get(name) or (f"{__name__}.light_{name.lower()}" if name in light else f"harness.calibrators.{name}")
     findings = check(target)

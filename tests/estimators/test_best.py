@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from marks import slow
 
 import harness
 from harness import BadInputError
@@ -71,7 +72,8 @@ def test_weights_are_those_of_least_squares_inside_the_simplex():
 
 
 @pytest.mark.parametrize(
-    "problem, notion", [("beta_calibrated", "binary"), ("beta_wavy", "binary"), ("dirichlet3_harmonic", "canonical")]
+    "problem, notion",
+    [("beta_calibrated", "binary"), ("beta_wavy", "binary"), *slow(("dirichlet3_harmonic", "canonical"))],
 )
 def test_the_stack_is_a_lower_bound_in_expectation(problem, notion):
     truth = {name: harness.load_problem(problem).truth(name, notion).value for name in ("l1", "l2_squared")}
@@ -85,7 +87,7 @@ def test_the_stack_is_a_lower_bound_in_expectation(problem, notion):
     assert np.mean([one["l1"].low <= truth["l1"] for one in found]) == 1.0
 
 
-@pytest.mark.parametrize("problem", ["beta_overconfident", "beta_wavy"])
+@pytest.mark.parametrize("problem", ["beta_overconfident", *slow("beta_wavy")])
 def test_the_stack_is_as_tight_as_each_of_its_calibrators(problem):
     calibrators = (Isotonic(), Temperature())
     gaps = []

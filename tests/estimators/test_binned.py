@@ -133,14 +133,6 @@ def test_mass_equals_the_textbook_where_nothing_is_tied(sample, bins):
     assert values(Binned(bins, "mass"), p, y)["l1"] == pytest.approx(expected, abs=1e-12)
 
 
-@given(samples, st.sampled_from(["width", "mass"]), st.randoms(use_true_random=False))
-def test_the_order_of_the_samples_does_not_matter(sample, rule, random):
-    p, y = sample
-    order = list(range(len(p)))
-    random.shuffle(order)
-    assert values(Binned(7, rule), p, y) == pytest.approx(values(Binned(7, rule), p[order], y[order]), abs=1e-12)
-
-
 @given(samples, st.sampled_from(["width", "mass", "kmeans"]))
 def test_norms_are_ordered(sample, rule):
     got = values(Binned(7, rule), *sample)

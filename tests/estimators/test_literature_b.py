@@ -73,15 +73,6 @@ def test_constant_predictions_and_single_outcomes_have_values(name, n, outcome):
         assert undefined == ({"laplace_kce_squared"} if n == 1 and name == "laplace" else set())
 
 
-@pytest.mark.parametrize("name", SCALAR)
-@pytest.mark.parametrize("ties", [False, True])
-def test_the_order_of_the_samples_does_not_matter(name, ties):
-    p, y = sample("over")
-    p = np.round(p * 8) / 8 if ties else p
-    order = np.random.default_rng(1).permutation(len(p))
-    assert values(SCALAR[name], p[order], y[order]) == pytest.approx(values(SCALAR[name], p, y), rel=1e-9, abs=1e-12)
-
-
 def test_estimands_are_known_and_have_no_truth():
     for name in ("p_value", "interval_ce", "laplace_kce", "laplace_kce_squared"):
         assert estimands.check_name(name, "binary") == name and not estimands.has_truth(name)

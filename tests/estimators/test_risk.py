@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from marks import slow
 from scipy.stats import beta as beta_law
 from scipy.stats import dirichlet as dirichlet_law
 
@@ -129,7 +130,7 @@ def test_the_smallest_bandwidth_neither_overflows_nor_divides_by_zero():
     assert ratio[0, 0, 0] == 1.0  # all weight on the nearest
 
 
-@pytest.mark.parametrize("x", ["scalars", "vectors", "ties", "one"])
+@pytest.mark.parametrize("x", ["scalars", *slow("vectors"), "ties", "one"])
 def test_pivoted_cholesky_leaves_what_it_says(x):
     rng = np.random.default_rng(0)
     x = {"scalars": rng.random(300), "vectors": rng.dirichlet(np.ones(4), 300), "ties": np.repeat([0.1, 0.5], 40),

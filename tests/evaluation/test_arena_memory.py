@@ -54,6 +54,7 @@ def test_without_the_kernels_mark(monkeypatch, tmp_path):
     assert small.mb is None and "stays below" in small.reason
 
 
+@pytest.mark.slow
 def test_no_value_has_a_reason():
     assert "ValueError: no" in peak_of(lambda: (_ for _ in ()).throw(ValueError("no"))).reason
     assert "died (exit code 3)" in peak_of(lambda: os._exit(3)).reason

@@ -68,8 +68,6 @@ def test_a_share_has_the_interval_of_clopper_and_pearson(successes, trials):
 
 def test_a_share_of_nothing_is_no_number():
     assert np.isnan(claims.of_share(0, 0, (), claims.OURS).value)
-    with pytest.raises(BadInputError, match="0 to 4 are possible"):
-        claims.of_share(5, 4, (), claims.OURS)
 
 
 def test_a_number_with_its_error_has_the_normal_interval():
@@ -77,8 +75,6 @@ def test_a_number_with_its_error_has_the_normal_interval():
     assert (found.low, found.high) == pytest.approx((1 - 0.2575829, 1 + 0.2575829))
     certain = claims.exact(1.0, 0.0, (), claims.OURS)
     assert certain.low == certain.value == certain.high
-    with pytest.raises(BadInputError, match="an error of 0 or more"):
-        claims.exact(1.0, -0.1, (), claims.OURS)
 
 
 def test_the_worst_of_many_has_an_interval_of_its_own():
@@ -102,16 +98,18 @@ def test_enough_digits_are_shown_to_see_the_side(paper):
 
 
 @pytest.mark.parametrize(
-    ("given", "says"),
+    ("make", "says"),
     [
-        ((1.0, 2.0, 3.0, claims.OURS), "in which the value 1.0 is not"),
-        ((1.0, 0.0, 3.0, "theirs"), "where is 'theirs'"),
-        ((np.nan, np.nan, np.nan, claims.OURS), "why is empty"),
+        (lambda: claims.Statistic(1.0, 2.0, 3.0, claims.OURS), "value 1.0"),
+        (lambda: claims.Statistic(1.0, 0.0, 3.0, "theirs"), "where is 'theirs'"),
+        (lambda: claims.Statistic(np.nan, np.nan, np.nan, claims.OURS), "why is empty"),
+        (lambda: claims.of_share(5, 4, (), claims.OURS), "5"),
+        (lambda: claims.exact(1.0, -0.1, (), claims.OURS), "-0.1"),
     ],
 )
-def test_a_statistic_is_checked(given, says):
+def test_a_statistic_is_checked(make, says):
     with pytest.raises(BadInputError, match=says):
-        claims.Statistic(*given)
+        make()
 
 
 def test_claims_are_judged_in_the_papers_order(statistics):

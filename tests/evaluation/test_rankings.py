@@ -115,22 +115,22 @@ def test_the_models_of_a_set_have_an_order_of_their_own():
 @pytest.mark.parametrize(
     ("ranking", "says"),
     [
-        ({"orders": None}, "neither orders nor a reference"),
-        ({"order": ["a", "b"]}, "the keys stream, orders, reference"),
-        ({"reference": "full", "sets": ["a", "b"]}, "a mapping from names to lists of two problem ids"),
-        ({"reference": "full", "sets": {"x": ["a"]}}, "a mapping from names to lists of two problem ids"),
-        ({"reference": "full", "sets": {"x": ["a", "z"]}}, "z not among the problems"),
-        ({"orders": {"x": ["a", "b"]}, "sets": {"x": ["a", "b"]}}, "without a reference"),
-        ({"orders": {"x": ["a"]}}, "at least two different models"),
-        ({"orders": {"x": ["a", "a"]}}, "at least two different models"),
-        ({"orders": {"x": ["a", "z"]}}, "z not among the problems"),
-        ("l1", "a mapping with the keys"),
-        ({"orders": ["a", "b"]}, "a mapping from names to lists"),
-        ({"orders": {"x": "ab"}}, "a list of problem ids"),
-        ({"orders": {"x": [1, 2]}}, "a list of problem ids"),
-        ({"reference": ["l1"]}, "allowed are null, full, and an estimand"),
-        ({"reference": "foo"}, "allowed are null, full, and an estimand"),
-        ({"reference": "ckce"}, "allowed are null, full, and an estimand"),
+        ("l1", "ranking is 'l1'"),
+        ({"order": ["a", "b"]}, "ranking is {'order'"),
+        ({"orders": None}, "ranking has neither orders nor a reference"),
+        ({"orders": ["a", "b"]}, "ranking.orders is"),
+        ({"orders": {"x": "ab"}}, "ranking.orders.x is 'ab'"),
+        ({"orders": {"x": [1, 2]}}, "ranking.orders.x is .1, 2"),
+        ({"orders": {"x": ["a"]}}, "ranking.orders.x is .'a'"),
+        ({"orders": {"x": ["a", "a"]}}, "ranking.orders.x is .'a', 'a'"),
+        ({"orders": {"x": ["a", "z"]}}, "ranking.orders.x is .'a', 'z'.; z not among"),
+        ({"reference": ["l1"]}, "ranking.reference is .'l1'"),
+        ({"reference": "foo"}, "ranking.reference is 'foo'"),
+        ({"reference": "ckce"}, "ranking.reference is 'ckce'"),
+        ({"reference": "full", "sets": ["a", "b"]}, "ranking.sets is .'a', 'b'"),
+        ({"reference": "full", "sets": {"x": ["a"]}}, "ranking.sets is {'x'"),
+        ({"reference": "full", "sets": {"x": ["a", "z"]}}, "ranking.sets.x is .'a', 'z'.; z not among"),
+        ({"orders": {"x": ["a", "b"]}, "sets": {"x": ["a", "b"]}}, "ranking.sets is given without a reference"),
     ],
 )
 def test_a_wrong_ranking_is_one_sentence(ranking, says):
@@ -248,6 +248,7 @@ def test_models_of_different_rows_are_refused(tmp_path):
         plan(compose([*files, "estimator=[binned15]", "n=[10]", "ranking={stream:s,orders:null,reference:full}"]))
 
 
+@pytest.mark.slow
 def test_own_estimator_and_any_problems_end_to_end(out, cli, module):
     """No paper: the order by true l1, an estimator of a stranger's among ours, its failures counted, figure, table and page."""
     module(

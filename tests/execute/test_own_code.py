@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+from marks import slow
 
 import harness
 from harness import BadInputError
@@ -50,7 +51,7 @@ LATE = "def mine(p, y):\n    import own_helper\n    return own_helper.number()\n
 TWO = "import own_between\ndef mine(p, y):\n    return own_between.number()\n"
 
 
-@pytest.mark.parametrize("source", [ASKS, LATE, TWO], ids=["from", "inside a function", "through another"])
+@pytest.mark.parametrize("source", [ASKS, *slow(LATE, TWO)], ids=["from", "inside a function", "through another"])
 def test_a_changed_helper_is_another_estimator_and_its_new_code_runs(out, files, source):
     """The old code never runs under the new key: the process that imported it refuses."""
     files({"own_main.py": source, "own_between.py": "from own_helper import number\n"})
@@ -135,6 +136,7 @@ class Mine:
     assert not set(first["value"]) & set(second["value"])
 
 
+@pytest.mark.slow
 def test_workers_that_are_used_again_run_the_new_code(out, files):
     """Processes that stay between two runs, as those of a cluster do when their driver restarts."""
     files({"own_main.py": ASKS})
@@ -205,6 +207,7 @@ def test_a_module_that_cannot_be_imported_says_where(files, source, says):
     assert says in str(error.value) and "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 def test_refresh_computes_every_cell_again_and_the_latest_counts(out, files, cli):
     """An estimator that reads a file of data, which its key does not know."""
     folder = files({"own_data.py": "from pathlib import Path\ndef mine(p, y):\n    return float(Path(FILE).read_text())\n"})
@@ -351,6 +354,7 @@ def test_a_wrong_contract_is_found_before_anything_is_computed(out, files, name)
     assert not (out / "records").exists()
 
 
+@pytest.mark.slow
 def test_a_trial_neither_ends_nor_delays_the_run(out, files):
     """What crashes, hangs, prints or raises on the trial's 16 samples does so in a copy of the process; the cells themselves,
     of more samples here, are computed."""

@@ -53,6 +53,7 @@ def test_skipped_cells_are_recorded_with_their_reason(out):
     assert len(skipped) == 6
 
 
+@pytest.mark.slow
 def test_same_values_for_any_engine_workers_and_order(out, tmp_path):
     serial = harness.run([*SMALL, "engine=serial", f"out={tmp_path / 'a'}"])
     two = harness.run([*SMALL, "jobs=2", f"out={tmp_path / 'b'}"])
@@ -92,6 +93,7 @@ def test_second_run_computes_nothing_and_more_reps_only_the_new(out):
     assert again["done"] == 18 and more["done"] == 18
 
 
+@pytest.mark.slow
 def test_seed_changes_the_draws(out):
     a = harness.run([*SMALL, "jobs=1"])
     b = harness.run([*SMALL, "jobs=1", "seed=1"])
@@ -100,6 +102,7 @@ def test_seed_changes_the_draws(out):
     assert not set(a.query(pick)["value"]) & set(b.query(pick)["value"])
 
 
+@pytest.mark.slow
 def test_shards_partition_the_cells(out, tmp_path):
     whole = harness.run([*SMALL, "jobs=1", f"out={tmp_path / 'whole'}"])
     counts = [Experiment.of([*SMALL, "jobs=1", f"shard={i}", "shards=3"]).compute(quiet=True) for i in range(3)]
@@ -180,6 +183,7 @@ class Mine:
 """
 
 
+@pytest.mark.slow
 def test_own_estimator_runs_against_all_and_only_it_is_computed(out, module):
     module("my_module", STRANGER)
     Experiment.of(["experiment=smoke", "reps=2", "n=100", "jobs=1"]).compute(quiet=True)
@@ -256,7 +260,8 @@ def _disturbed(module, out, parts, number, *extra):
     return process.returncode, err
 
 
-@pytest.mark.parametrize("parts", [pytest.param(1, marks=pytest.mark.slow), 6])
+@pytest.mark.slow
+@pytest.mark.parametrize("parts", [1, 6])
 def test_sigkill_then_run_again_gives_the_undisturbed_records(out, module, tmp_path, parts):
     disturbed = tmp_path / "disturbed"
     _disturbed(module, disturbed, parts, signal.SIGKILL)
@@ -268,6 +273,7 @@ def test_sigkill_then_run_again_gives_the_undisturbed_records(out, module, tmp_p
     same_records(harness.run([*LONG, "jobs=2", f"out={tmp_path / 'quiet'}"]), again.records())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extra", [[], ["engine=serial"]])
 def test_interrupt_says_so_once_and_resumes(out, module, tmp_path, extra):
     stopped = tmp_path / "stopped"
@@ -338,6 +344,7 @@ SHIFT = 0.0
 """
 
 
+@pytest.mark.slow
 def test_a_strangers_part_inside_our_object_is_in_the_key(out, module):
     module("parts_of_mine", NESTED)
     base = ["problem=beta_wavy", "estimator=[variational_isotonic]", "n=50", "reps=1", "jobs=1"]
@@ -398,6 +405,7 @@ ENDS = {
 }
 
 
+@pytest.mark.slow
 def test_an_estimator_that_ends_its_process_fails_cell_by_cell_and_nothing_else_does(out, module, cli):
     """Killed, left, crashed, refused memory: each cell is recorded as failed with the reason, its neighbours as they are."""
     module("breaking", BREAKING)
@@ -427,6 +435,7 @@ def test_a_cell_that_takes_too_much_is_stopped_and_the_run_goes_on(out, module, 
     assert set(found.loc[found["estimator"] == "binned15", "status"]) == {"ok"}
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_ends_the_run_interrupts_it(out, module, tmp_path):
     stopped = tmp_path / "stopped"
     code, err = _disturbed(module, stopped, 3, signal.SIGTERM)

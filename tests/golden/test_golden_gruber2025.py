@@ -3,11 +3,13 @@
 import csv
 import re
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 from harness.experiments.gruber2025 import authors
+from marks import slow
 
 from harness import load_estimator, reduce
 from harness.estimators import Binned, DirichletKernel, KernelRidge
@@ -76,8 +78,17 @@ def test_the_risk_of_nothing_is_that_of_the_residuals(case, kind):
     assert close(risk(u, ResidualGram(np.zeros((len(u), 1)))), theirs["value"], 1e-12)
 
 
-@pytest.mark.parametrize("case", ["K3", "K100"])
-@pytest.mark.parametrize("function", ["bin_fit TCE", "kkr_fit TCE", "ukkr_fit TCE", "kkr_fit CCE", "ukkr_fit CCE", "kde_fit TCE"])
+OF_VECTORS = ("kkr_fit CCE", "ukkr_fit CCE")
+
+
+@pytest.mark.parametrize(
+    "function, case",
+    [
+        *product(["bin_fit TCE", "kkr_fit TCE", "ukkr_fit TCE", "kde_fit TCE"], ["K3", "K100"]),
+        *product(OF_VECTORS, ["K3"]),
+        *slow(*product(OF_VECTORS, ["K100"])),
+    ],
+)
 def test_one_fit_and_one_setting(case, function):
     head, kind = function.split()
     p, y = reduced(case, kind)
@@ -119,6 +130,7 @@ def test_canonical_kernel_regression_with_unscaled_densities():
     assert len(found) == 42
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["K3", "K100"])
 @pytest.mark.parametrize("pipeline", list(PIPELINES))
 def test_their_whole_pipeline(case, pipeline):

@@ -62,6 +62,7 @@ def test_text_alone_by_default(cli, preds, answers, tmp_path):
     assert list(tmp_path.iterdir()) == [tmp_path / "preds.csv"] and "\x1b" not in text
 
 
+@pytest.mark.slow
 def test_names_of_classes_in_an_npz_are_what_classes_are_called(cli, tmp_path):
     """Also where labels are numbers: in text, JSON and page, in which a name is never markup."""
     import numpy as np

@@ -140,6 +140,7 @@ def test_a_gain_is_found_where_there_is_one_and_not_where_there_is_none():
     assert calm.best is None and calm.fitted is None and calm.sentence.startswith("No method is shown to gain at n = 1,000")
 
 
+@pytest.mark.slow
 def test_intervals_of_the_gain_cover_what_the_maps_gain_on_new_rows():
     for problem, method in (("beta_calibrated", "platt"), ("beta_shifted", "platt"), ("beta_calibrated", "isotonic")):
         one = harness.load_problem(problem)

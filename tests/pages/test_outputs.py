@@ -208,6 +208,7 @@ def test_every_reported_row_is_asked_of_an_experiment_that_can_answer():
         assert set(settings.labels.problem) == set(settings.problem) and set(settings.labels.estimator) == set(settings.estimator)
 
 
+@pytest.mark.slow
 def test_paper_experiment_end_to_end_on_few_reps(out, cli):
     """berta2026_fig1 with three reps: every number that this run has beside the paper's, nothing differs."""
     code, text, _ = cli("experiment=berta2026_fig1", "reps=3", "n=[200,264]", "jobs=1", "name=few")
@@ -220,6 +221,7 @@ def test_paper_experiment_end_to_end_on_few_reps(out, cli):
     assert runs["difference"].abs().max() < 1e-12
 
 
+@pytest.mark.slow
 def test_the_experiment_as_configured_fills_the_ledger(out):
     """Every reported number has a verdict in <paper>/reproduction.csv, beside those of the paper's other experiments."""
     experiment = Experiment.of(["experiment=moskvichev2025_fig1"])
@@ -337,6 +339,7 @@ def test_what_undefined_cells_say_is_whole_and_never_nan():
     assert sorted(lines) == [("skipped", ["A", "b"], 2, long), ("skipped", ["c"], 1, "")]
 
 
+@pytest.mark.slow
 def test_the_same_numbers_drawn_elsewhere_are_the_same_bytes(cli, tmp_path):
     """Page, figure and tables say nothing of when, where and how fast they were computed."""
     for folder in ("a", "b/c"):
@@ -350,6 +353,7 @@ def test_the_same_numbers_drawn_elsewhere_are_the_same_bytes(cli, tmp_path):
     assert [name for name in names if (first / name).read_bytes() != (second / name).read_bytes()] == []
 
 
+@pytest.mark.slow
 def test_a_page_is_drawn_again_when_its_numbers_or_the_code_are_others(out):
     experiment = Experiment.of(["problem=beta_wavy", "estimator=[binned15]", "n=60", "reps=2", "jobs=1", "name=mine"])
     experiment.compute(quiet=True)
@@ -398,6 +402,7 @@ def test_small_formatting():
     assert breakable("a_b <i> `c`") == "a_<wbr>b &lt;i&gt; <code>c</code>"
 
 
+@pytest.mark.slow
 def test_chromium_shows_the_page_without_errors(result, cli, tmp_path):
     """Headless Chromium draws the page, light and dark, without a console error or a request to the outside."""
     import shutil

@@ -103,6 +103,7 @@ def test_true_parts_of_the_three_problems(name, over, under):
     assert problem.truth("l1").value == pytest.approx(over + under, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_figure_2_draws_500_points_of_the_true_map_and_every_number_of_table_2(out):
     experiment = Experiment.of(["experiment=berta2026_fig2", "estimator=[variational_isotonic]", "n=500", "reps=3", "jobs=1"])
     experiment.compute(quiet=True)

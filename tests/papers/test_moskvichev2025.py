@@ -232,6 +232,7 @@ def test_figure_1_end_to_end(out):
     assert table["verdict"].ne("differs").all()
 
 
+@pytest.mark.slow
 def test_figure_2_end_to_end(out):
     table, _ = run("fig2", "reps=5", "n=[20,50]", "estimator=[ckce,skce]")
     ours = table[table["ours"].notna()]
@@ -247,7 +248,7 @@ def ask(name, *overrides):
     ours = importlib.import_module(f"harness.experiments.moskvichev2025.{name}").reproduced(
         experiment.records(), experiment.config
     )
-    table = reproduction.compare(ours, "moskvichev2025", experiment.config["compare"], experiment.config["reasons"])
+    table = reproduction.compare(ours, "moskvichev2025", experiment.settings.compare, experiment.settings.reasons)
     return table, reproduction.counts(table)
 
 

@@ -131,6 +131,7 @@ def train_layers(nets, kind):
                 nets(kind, **{f"net_seed{seed}_epoch{epoch:04d}_{layer}": {"logits": z, "labels": y}})
 
 
+@pytest.mark.slow
 def test_figure_3_end_to_end(nets, out):
     """Numbers of other data than the paper's carry that and are not judged."""
     train_layers(nets, "layers")
@@ -153,6 +154,7 @@ def test_figure_3_end_to_end(nets, out):
     assert not compared["verdict"].isin(["differs", "identical"]).any()
 
 
+@pytest.mark.slow
 def test_on_mnist_the_papers_curves_are_drawn_and_judged(nets, out):
     train_layers(nets, "layers_mnist")
     experiment = Experiment.of(["experiment=popordanoska2024_fig3", "jobs=1"])
@@ -307,23 +309,18 @@ def test_l1_over_bins_is_that_of_the_binned_estimator(nets, out):
 
 # absent files
 
-OTHERS = [
-    pytest.param(f"popordanoska2024_fig{item}", marks=pytest.mark.slow)
-    for item in ("3_offline", "6", "6_offline", "7", "8", "8_offline")
-]
 
-
-@pytest.mark.parametrize("name", ["popordanoska2024_fig3", "popordanoska2024_fig7_offline", *OTHERS])
-def test_without_files_an_experiment_says_how_to_get_them(nets, cli, out, name):
-    code, text, err = cli(f"experiment={name}", "jobs=1")
+@pytest.mark.slow
+@pytest.mark.parametrize("item", ["3", "3_offline", "6", "6_offline", "7", "7_offline", "8", "8_offline"])
+def test_without_files_an_experiment_says_how_to_get_them(nets, cli, out, item):
+    code, text, err = cli(f"experiment=popordanoska2024_fig{item}", "jobs=1")
     assert code == 1 and "has a number" in err and "there are no files" in err
-    item = name.removeprefix("popordanoska2024_")
-    assert (out / "popordanoska2024" / f"{item}.png").is_file()
+    assert (out / "popordanoska2024" / f"fig{item}.png").is_file()
     compared = pd.read_csv(out / "popordanoska2024" / "reproduction.csv")
     assert compared["ours"].isna().all() and compared["verdict"].eq("not reproducible here").all()
     printed = compared[compared["reported"].notna()]
     assert printed["reason"].str.startswith("skipped: there are no files").all()
-    assert len(printed) > 100 if "fig3" in name else len(printed) == 0
+    assert len(printed) > 100 if item.startswith("3") else len(printed) == 0
 
 
 def test_what_the_paper_only_draws_has_that_for_its_reason():

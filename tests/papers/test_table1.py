@@ -289,10 +289,11 @@ def compared(data, settings=SETTINGS):
     return found.set_index(["row", "column"])
 
 
+@pytest.mark.slow
 def test_ours_over_fewer_groups_or_other_data_is_shown_and_not_judged():
     row = compared(two_groups()).loc[("TS", "binary L1 (%)")]
     assert row["ours"] == pytest.approx(75) and row["verdict"] == "not reproducible here" and np.isnan(row["z"])
-    assert "ours is over 2 groups, the paper's over 696" in row["reason"]
+    assert "2 groups" in row["reason"] and "696" in row["reason"]
     other = replace(SETTINGS, reasons={"binary L1 (%)": "other data"})
     assert compared(two_groups(), other).loc[("TS", "binary L1 (%)"), "reason"] == "other data"
     row = compared(two_groups()).loc[("TS", table1.TIME)]
@@ -303,7 +304,7 @@ def test_the_papers_own_groups_are_judged(monkeypatch):
     """With as many groups and classifiers as the paper, TS at 75 +- 25 against 60.5 +- 2.2 agrees, but would at 0 as well."""
     monkeypatch.setattr(table1, "GROUPS", {"binary": 2, "canonical": 0})
     fewer = compared(two_groups()).loc[("TS", "binary L1 (%)")]
-    assert fewer["reason"] == "ours is relative to the largest of 2 classifiers, theirs of 10"
+    assert "2 classifiers" in fewer["reason"] and "10" in fewer["reason"]
     monkeypatch.setattr(aggregation, "with_numbers", lambda cells, reference: range(10))
     row = compared(two_groups()).loc[("TS", "binary L1 (%)")]
     assert row["verdict"] == "no test" and row["power"] > 1 and row["reps"] == 2
@@ -382,6 +383,7 @@ class Task:
 """
 
 
+@pytest.mark.slow
 def test_the_run_writes_table_figure_and_comparison(out, cli, module):
     """Four small tasks through the real chain: CSV and LaTeX hold Table 1 and not the summary by problem."""
     module("task", TASK)
@@ -404,7 +406,7 @@ def test_the_run_writes_table_figure_and_comparison(out, cli, module):
     assert (folder / "berta2026_table1.png").stat().st_size > 20_000
     assert "as in the paper" in (folder / "berta2026_table1.html").read_text()
     reproduced = pd.read_csv(folder / "reproduction.csv").set_index(["row", "column"])
-    assert reproduced.loc[("TS", "binary L1 (%)"), "reason"].startswith("ours is over 3 groups")
+    assert "3 groups" in reproduced.loc[("TS", "binary L1 (%)"), "reason"]
 
 
 # ---------------------------------------------------------------- the ranking
@@ -485,6 +487,7 @@ def test_the_published_runs_are_read_whole(published_frame):
     assert rows["binary"] == 3203 and rows["canonical"] == 1351
 
 
+@pytest.mark.slow
 def test_every_number_of_table_1_comes_out_of_the_published_runs(published_frame):
     """40 percentages, their standard errors, and 10 times with theirs, to the printed digit; and 330 of independent code."""
     from harness.experiments.berta2026 import published

@@ -150,9 +150,7 @@ def test_every_moment_of_the_law_is_that_of_its_draws():
     assert abs(t.mean() - nodes.weight @ nodes.t) < 4.5 * t.std() / 200
     assert abs((t == 1.0).mean() - 0.2) < 4.5 * 0.4 / 200
     squares = (p**2).sum(axis=1) - t**2
-    from harness.problems.moved_mass import _moments
-
-    expected = nodes.weight @ (nodes.rest**2 * (1.0 / 4 + nodes.v**2 * _moments(law)[1]))
+    expected = nodes.weight @ (nodes.rest**2 * law.squares(nodes.rest, nodes.v))
     assert abs(squares.mean() - expected) < 4.5 * squares.std() / 200
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from golden_data import rows
 from harness.experiments.berta2026.authors import GRID, LegacyStream, top_class_l1_split_at_half
+from marks import slow
 from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import betaln, gammaincinv, logit, xlogy
@@ -44,10 +45,7 @@ QUANTITIES = {
 SPLIT_AT_HALF = {"topclass_over_L1_fullinfo": "over", "topclass_under_L1_fullinfo": "under"}  # by the authors' library
 BETAS = sorted(set(BINARY.values()))
 DIRICHLETS = [f"dirichlet{k}_{kind}" for k in (3, 10) for kind in sorted(MULTICLASS.values())]
-
-
-def slow(name):
-    return pytest.param(name, marks=pytest.mark.slow)
+SLOW = ("dirichlet10_harmonic", "dirichlet10_overconfident")
 
 
 # Truths
@@ -71,12 +69,6 @@ def test_binary_truths_equal_an_independent_quadrature(setting):
         assert truth.error <= 2e-14
 
 
-def slow_if_another_alpha(setting):
-    """Three classes with the problems' own alpha are quick."""
-    long = setting[1] == "10" or float(setting[2]) != 0.5
-    return pytest.param(setting, marks=pytest.mark.slow if long else (), id="-".join(setting))
-
-
 def truth_split_at_half(problem, side):
     """E |f_t - C_t| on one side of 1/2, and its error, by 8 scrambled sets of 2^15 Sobol points."""
     values = []
@@ -88,7 +80,8 @@ def truth_split_at_half(problem, side):
     return Truth(float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(8)), "randomised quasi-Monte Carlo")
 
 
-@pytest.mark.parametrize("setting", [slow_if_another_alpha(setting) for setting in by_setting("multiclass")])
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", by_setting("multiclass"), ids="-".join)
 def test_multiclass_truths_equal_an_independent_integration(setting):
     """Both are randomised quasi-Monte Carlo with a standard error each: 3 of their common one. 1e-17 is rounding at 0."""
     problem = harness.load_problem(f"dirichlet{setting[1]}_{MULTICLASS[setting[0]]}", alpha=float(setting[2]))
@@ -184,7 +177,7 @@ def test_brier_and_logloss_truths_decompose():
 
 
 @pytest.mark.parametrize(
-    "name", [*BETAS, *map(slow, ("dirichlet3_calibrated", "dirichlet10_overconfident")), "dirichlet3_overconfident"]
+    "name", [*BETAS, *slow("dirichlet3_calibrated", "dirichlet10_overconfident", "dirichlet3_overconfident")]
 )
 def test_truths_of_scores_are_calibration_plus_refinement(name):
     """On the same nodes or points: an identity, to rounding."""
@@ -217,7 +210,7 @@ def test_refinement_and_sharpness_truths_in_closed_form():
         assert abs(truth.value - value) <= 4 * truth.error + 1e-9, (name, notion)
 
 
-@pytest.mark.parametrize("name", ["beta_calibrated", "dirichlet3_calibrated", slow("dirichlet10_calibrated")])
+@pytest.mark.parametrize("name", ["beta_calibrated", "dirichlet3_calibrated", *slow("dirichlet10_calibrated")])
 def test_calibrated_problems_have_truth_zero_under_every_notion(name):
     problem = harness.load_problem(name)
     for notion in problem.notions:
@@ -229,7 +222,8 @@ def test_calibrated_problems_have_truth_zero_under_every_notion(name):
                 assert problem.truth(estimand, notion).value > 0
 
 
-@pytest.mark.parametrize("kind", ["overconfident", "underconfident", slow("harmonic")])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["overconfident", "underconfident", "harmonic"])
 def test_conditional_truths_of_three_classes_equal_a_quadrature(kind):
     """With p_1 = t the others are (1 - t)(s, 1 - s), s ~ Beta(1/2, 1/2): E[Y_1 | p_1 = t] is an integral over an angle, and
     the whole truth one over two angles. top_label: the same, where max(s, 1 - s)(1 - t) <= t."""
@@ -268,9 +262,8 @@ def test_conditional_truths_of_three_classes_equal_a_quadrature(kind):
             assert abs(value - truth.value) <= 3 * truth.error + 1e-5, (notion, name)
 
 
-@pytest.mark.parametrize(
-    "name", ["dirichlet3_overconfident", slow("dirichlet10_overconfident"), slow("dirichlet10_underconfident")]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["dirichlet3_overconfident", "dirichlet10_overconfident", "dirichlet10_underconfident"])
 def test_conditional_truths_equal_brute_force(name):
     """400,000 samples cut into 400 bins by the conditioning probability, d taken between the means of p and C in each.
 
@@ -299,7 +292,7 @@ def test_conditional_truths_equal_brute_force(name):
 # Samples
 
 
-@pytest.mark.parametrize("name", [*BETAS, *DIRICHLETS])
+@pytest.mark.parametrize("name", [*BETAS, *(d for d in DIRICHLETS if d not in SLOW), *slow(*SLOW)])
 def test_samples_carry_the_truth(name):
     """Sample means of |p - C| within 4 standard errors of the truth, and labels as frequent as C says: in every tenth of the
     sample sorted by P(class 1), the mean of 1{y = 1} - C within 4.5 standard errors of 0 (10 parts, 16 problems)."""
@@ -328,10 +321,15 @@ def test_every_class_is_as_frequent_as_its_posterior(name):
     np.testing.assert_allclose(c.sum(axis=1), 1.0, atol=1e-14)
 
 
-@pytest.mark.parametrize("problem", [Beta(map=Wavy()), Beta(2.0, 0.3), Dirichlet(3), Dirichlet(4, 0.05), Dirichlet(5, 2.0)])
+NAMES = [name for name in harness.list_problems() if name.startswith("score_")]
+LAWS = [Beta(map=Wavy()), Beta(2.0, 0.3), Dirichlet(3), Dirichlet(4, 0.05), Dirichlet(5, 2.0)]
+LAWS += [harness.load_problem(name) for name in (*NAMES, "simplex3_popordanoska2024", "simplex5_gruber2025")]
+
+
+@pytest.mark.parametrize("problem", LAWS, ids=str)
 def test_a_small_sample_is_a_prefix_of_a_larger_one(problem):
-    p, y = problem.sample(1000, data_rng(3, "abc", 2))
-    for n in (1, 17, 400):
+    p, y = problem.sample(20_000, data_rng(3, "abc", 2))
+    for n in (0, 1, 17, 17_000):
         p_small, y_small = problem.sample(n, data_rng(3, "abc", 2))
         np.testing.assert_array_equal(p_small, p[:n])
         np.testing.assert_array_equal(y_small, y[:n])
@@ -343,19 +341,37 @@ def test_streams_differ_by_seed_problem_and_rep():
     assert len(set(first)) == len(streams)
 
 
-def test_streams_do_not_drift():
-    """Frozen with numpy 2.4: whoever changes a draw changes every record and must raise `version`."""
-    p, y = harness.load_problem("beta_overconfident").sample(3, data_rng(0, "00", 0))
-    np.testing.assert_allclose(p, [0.8988383024395452, 0.9706520513724635, 0.29874810886279995], rtol=1e-13)
-    np.testing.assert_array_equal(y, [1, 1, 0])
-    p, y = harness.load_problem("dirichlet3_harmonic").sample(3, data_rng(0, "00", 0))
-    expected = [
-        [0.7563505212987038, 0.18980139780439037, 0.05384808089690587],
-        [0.002424508403699835, 0.05449178167069751, 0.9430837099256026],
-        [0.8981863504978768, 0.006585516782752628, 0.09522813271937078],
-    ]
-    np.testing.assert_allclose(p, expected, rtol=1e-13)
-    np.testing.assert_array_equal(y, [0, 2, 0])
+FROZEN = {
+    "beta_overconfident": ([0.8988383024395452, 0.9706520513724635, 0.29874810886279995], [1, 1, 0]),
+    "score_steps_perturbed": (
+        [0.5091856577820348, 0.9209923818678839, 0.4854770687487567, 0.4961879068802598],
+        [1, 1, 0, 1],
+    ),
+    "dirichlet3_harmonic": (
+        [
+            [0.7563505212987038, 0.18980139780439037, 0.05384808089690587],
+            [0.002424508403699835, 0.05449178167069751, 0.9430837099256026],
+            [0.8981863504978768, 0.006585516782752628, 0.09522813271937078],
+        ],
+        [0, 2, 0],
+    ),
+    "simplex3_popordanoska2024": (
+        [
+            [0.3165933342902721, 0.3122565584591259, 0.37115010725060205],
+            [0.9856010850452916, 0.007012082012950354, 0.007386832941758168],
+        ],
+        [2, 0],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FROZEN)
+def test_streams_do_not_drift(name):
+    """Frozen with numpy 2.4. Whoever changes a draw changes every record and must raise `version`."""
+    p, y = FROZEN[name]
+    drawn = harness.load_problem(name).sample(len(y), data_rng(0, "00", 0))
+    np.testing.assert_allclose(drawn[0], p, rtol=1e-12)
+    np.testing.assert_array_equal(drawn[1], y)
 
 
 def test_no_global_generator_is_touched():
@@ -416,20 +432,20 @@ def test_truths_beyond_floating_point_are_not_claimed():
 
 
 @pytest.mark.parametrize(
-    "make, words",
+    "make, name",
     [
-        (lambda: Beta(0.0, 1.0), ["a=0.0, b=1.0", "positive"]),
-        (lambda: Beta(np.nan, 1.0), ["a=nan", "positive"]),
-        (lambda: Dirichlet(1), ["classes=1", "classes >= 2"]),
-        (lambda: Dirichlet(3, -1.0), ["alpha=-1.0", "alpha > 0"]),
-        (lambda: Beta().truth("ece"), ["'ece'", "l2_squared"]),
-        (lambda: Dirichlet().truth("l1_over"), ["'l1_over'", "canonical"]),
+        (lambda: Beta(0.0, 1.0), "a=0.0, b=1.0"),
+        (lambda: Beta(np.nan, 1.0), "a=nan"),
+        (lambda: Dirichlet(1), "classes=1"),
+        (lambda: Dirichlet(3, -1.0), "alpha=-1.0"),
+        (lambda: Beta().truth("ece"), "'ece'"),
+        (lambda: Dirichlet().truth("l1_over"), "'l1_over'"),
     ],
 )
-def test_impossible_parameters_are_refused(make, words):
+def test_impossible_parameters_are_refused(make, name):
     with pytest.raises(BadInputError) as caught:
         make()
-    assert all(word in str(caught.value) for word in words), str(caught.value)
+    assert name in str(caught.value)
 
 
 # The authors' stream (its values are compared in test_variational.py and test_binned.py)
@@ -437,9 +453,9 @@ def test_impossible_parameters_are_refused(make, words):
 
 def test_the_legacy_stream_refuses_what_the_authors_never_drew():
     problem = harness.load_problem("beta_overconfident_legacy")
-    with pytest.raises(BadInputError, match="n is 1000; the legacy stream exists for n in 200, 264, .*, 10000"):
+    with pytest.raises(BadInputError, match="n is 1000"):
         problem.sample(1000, 0)
-    with pytest.raises(BadInputError, match="rng is a Generator; the legacy stream takes the authors' integer seed"):
+    with pytest.raises(BadInputError, match="rng is a Generator"):
         problem.sample(200, np.random.default_rng(0))
 
 

@@ -5,6 +5,7 @@ import csv
 import numpy as np
 import pytest
 from golden_data import FOLDER
+from marks import slow
 from scipy.integrate import quad
 from scipy.special import betaln, expit, logit
 
@@ -17,7 +18,6 @@ from harness.problems import Beta, Dirichlet, TemperedDirichlet
 from harness.problems.maps import LogitAffine, Power
 
 SIMPLEX = [f"simplex{k}_popordanoska2024" for k in (2, 3, 4, 5, 10, 20)] + ["simplex5_gruber2025"]
-PEAKED = pytest.param("simplex5_gruber2025", marks=pytest.mark.slow)  # whose truths take long
 
 
 def golden(paper, classes):
@@ -43,12 +43,9 @@ def test_truths_of_two_classes_equal_an_independent_quadrature():
         assert gap <= (4 * error if row["se"] else 2e-11), row
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "classes, notions",
-    [
-        (3, ["canonical", "classwise", "of_vector"]),
-        *(pytest.param(classes, ["classwise"], marks=pytest.mark.slow) for classes in (5, 20)),
-    ],
+    "classes, notions", [(3, ["canonical", "classwise", "of_vector"]), (5, ["classwise"]), (20, ["classwise"])]
 )
 def test_truths_of_more_classes_equal_an_independent_integration(classes, notions):
     """4 standard errors, theirs and ours; quadratures have none of their own."""
@@ -117,7 +114,7 @@ def test_three_classes_are_a_dirichlet_problem():
     assert ours.truth("l3", "canonical").value == pytest.approx(theirs.truth("l3", "canonical").value, rel=1e-4)
 
 
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("classes", [2, *slow(3)])
 def test_scores_split_into_calibration_and_refinement(classes):
     problem = harness.load_problem(f"simplex{classes}_popordanoska2024")
     for notion in problem.notions:
@@ -155,6 +152,7 @@ def test_equal_powers_are_calibrated_but_neither_refined_nor_sharp():
         assert abs(truth.value - value) <= 4 * truth.error, (name, notion)
 
 
+@pytest.mark.slow
 def test_the_conditional_mean_knows_less_than_the_whole_vector():
     problem = harness.load_problem("simplex3_popordanoska2024")
     for name in ("l2_squared", "kl"):
@@ -166,7 +164,7 @@ def test_the_conditional_mean_knows_less_than_the_whole_vector():
 # Samples
 
 
-@pytest.mark.parametrize("name", ["simplex2_popordanoska2024", "simplex3_popordanoska2024", PEAKED])
+@pytest.mark.parametrize("name", ["simplex2_popordanoska2024", *slow("simplex3_popordanoska2024"), *slow("simplex5_gruber2025")])
 def test_samples_carry_the_canonical_truth(name):
     """The oracle's mean of d(f, C) over 100,000 samples within 4 standard errors, and its labels as frequent as C says."""
     problem, n = harness.load_problem(name), 100_000
@@ -195,7 +193,8 @@ def test_the_oracle_gives_refinement_and_sharpness(name, notion):
             assert found[f"{part}_{distance}"].value == pytest.approx(estimands.value(which, centre, c, notion), rel=1e-9)
 
 
-@pytest.mark.parametrize("name", ["simplex3_popordanoska2024", PEAKED])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["simplex3_popordanoska2024", "simplex5_gruber2025"])
 def test_conditional_truths_equal_brute_force(name):
     """400,000 samples cut into 400 bins by the conditioning probability, d taken between the means of f and C in each. Bound: 4
     standard errors, of the mean of d and of the bin means of C (their noise s times the derivative of d), and the bias that s
@@ -254,32 +253,6 @@ def test_one_column_of_two_is_enough():
     np.testing.assert_allclose(problem.posterior(p[:, 1]), expit(0.6 * logit(p[:, 1])), rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["simplex3_popordanoska2024", "simplex5_gruber2025"])
-def test_a_small_sample_is_a_prefix_of_a_larger_one(name):
-    problem = harness.load_problem(name)
-    p, y = problem.sample(1000, data_rng(3, "abc", 2))
-    for n in (1, 17, 400):
-        p_small, y_small = problem.sample(n, data_rng(3, "abc", 2))
-        np.testing.assert_array_equal(p_small, p[:n])
-        np.testing.assert_array_equal(y_small, y[:n])
-
-
-def test_the_stream_does_not_drift():
-    """Frozen with numpy 2.4: whoever changes a draw changes every record and must raise `version`."""
-    p, y = harness.load_problem("simplex3_popordanoska2024").sample(2, data_rng(0, "00", 0))
-    np.testing.assert_allclose(p, FROZEN[0], rtol=1e-12)
-    np.testing.assert_array_equal(y, FROZEN[1])
-
-
-FROZEN = (
-    [
-        [0.3165933342902721, 0.3122565584591259, 0.37115010725060205],
-        [0.9856010850452916, 0.007012082012950354, 0.007386832941758168],
-    ],
-    [2, 0],
-)
-
-
 # Parameters
 
 
@@ -292,20 +265,20 @@ def test_the_notions_that_a_run_takes_by_default_do_not_identify_the_problem():
 
 
 @pytest.mark.parametrize(
-    "make, words",
+    "make, name",
     [
-        (lambda: TemperedDirichlet(1), ["classes=1", "classes >= 2"]),
-        (lambda: TemperedDirichlet(3, 0.0), ["alpha=0.0", "positive"]),
-        (lambda: TemperedDirichlet(3, 1.0, 1.0, -1.0), ["prediction_power=-1.0", "positive"]),
-        (lambda: TemperedDirichlet(3, default_notions=("binary",)), ["('binary',)", "canonical, top_label, classwise"]),
-        (lambda: TemperedDirichlet(3).truth("ece"), ["'ece'", "l2_squared"]),
-        (lambda: TemperedDirichlet(3).truth_of_vector("l1"), ["'l1'", "l2_squared, kl"]),
+        (lambda: TemperedDirichlet(1), "classes=1"),
+        (lambda: TemperedDirichlet(3, 0.0), "alpha=0.0"),
+        (lambda: TemperedDirichlet(3, 1.0, 1.0, -1.0), "prediction_power=-1.0"),
+        (lambda: TemperedDirichlet(3, default_notions=("binary",)), "('binary',)"),
+        (lambda: TemperedDirichlet(3).truth("ece"), "'ece'"),
+        (lambda: TemperedDirichlet(3).truth_of_vector("l1"), "'l1'"),
     ],
 )
-def test_impossible_parameters_are_refused(make, words):
+def test_impossible_parameters_are_refused(make, name):
     with pytest.raises(BadInputError) as caught:
         make()
-    assert all(word in str(caught.value) for word in words), str(caught.value)
+    assert name in str(caught.value)
 
 
 def test_a_notion_that_it_has_not_has_no_truth():

@@ -44,6 +44,7 @@ def test_an_experiment_has_the_records_of_others(tmp_path, small):
     assert both.compute(quiet=True)["todo"] == 0
 
 
+@pytest.mark.slow
 def test_without_cells_of_its_own(tmp_path, small, capsys):
     """Neither problem nor estimator is needed, and `plan` counts the cells of the others."""
     only = Experiment.of(["records_of=[smoke]", f"out={tmp_path}"])
@@ -164,6 +165,7 @@ def test_imported_records(tmp_path, table):
     assert set(found.loc[found["problem"].eq("beta_wavy"), "status"]) == {"ok"}
 
 
+@pytest.mark.slow
 def test_the_page_says_imported(tmp_path, table, capsys):
     """Imported numbers are drawn, and the page counts them apart from computed ones."""
     assert commands.main([_option(table), f"out={tmp_path}", "name=theirs"]) == 0

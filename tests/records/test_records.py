@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from marks import slow
 
 import harness
 from harness.commands.experiment import Experiment
@@ -125,6 +126,7 @@ def test_empty_and_missing_folders(out):
         harness.load_records(out / "nothing")
 
 
+@pytest.mark.slow
 def test_reading_computes_no_truths(out, cli):
     experiment = Experiment.of(RUN)
     experiment.compute(quiet=True)
@@ -172,7 +174,7 @@ def test_truths_are_stored_once_per_problem(out):
     assert path.stat().st_mtime_ns == stamp
 
 
-@pytest.mark.parametrize("damage", ["cut", "garbage", "columns"])
+@pytest.mark.parametrize("damage", ["garbage", *slow("cut", "columns")])
 def test_a_corrupt_part_stops_with_its_name_and_nothing_is_overwritten(out, cli, damage):
     harness.run(RUN)
     victim = schema.part_files(out)[0]
@@ -245,6 +247,7 @@ def test_who_reads_while_parts_are_joined_reads_all(out):
         write(out, row("a", "ok", 0.1, "l1"))
 
 
+@pytest.mark.slow
 def test_compaction_keeps_every_row(out):
     for reps in (1, 2, 3):
         harness.run([*RUN[:3], f"reps={reps}", *RUN[4:]])
@@ -256,6 +259,7 @@ def test_compaction_keeps_every_row(out):
     assert before["value"].tolist() == after["value"].tolist() and len(schema.part_files(out)) == 1
 
 
+@pytest.mark.slow
 def test_doctor_finds_what_is_wrong(out):
     harness.run(RUN)
     assert examine(out)[1] == 0 and examine(out, RUN)[1] == 0
@@ -340,6 +344,7 @@ def test_an_estimator_of_a_strangers_may_give_diagnostics(out, module):
     assert set(of["odd"]["status"]) == {"failed"} and "diagnostics must be numbers" in of["odd"]["reason"].iloc[0]
 
 
+@pytest.mark.slow
 def test_records_without_diagnostics_stay_readable(out):
     new = harness.run(RUN)
     for path in schema.part_files(out):

@@ -598,6 +598,7 @@ def test_published_errors_of_a_real_network_come_back():
         assert got == pytest.approx(published, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_a_value_outside_its_interval_is_explained(cli, tmp_path, monkeypatch):
     """The interval of a plug-in error is for the truth, and names its level."""
     monkeypatch.chdir(tmp_path)

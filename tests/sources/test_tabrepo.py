@@ -338,6 +338,7 @@ def family(root, *more):
     return ["problem=tabular_oof", f"problem.tabular_oof.repository={root}", "estimator=[binned15,brier]", "jobs=1", *more]
 
 
+@pytest.mark.slow
 def test_a_run_over_a_family_skips_what_is_not_there_and_computes_it_once_it_came(tiny, out, tmp_path):
     listed = tmp_path / "tasks.csv"
     pd.DataFrame(
@@ -359,6 +360,7 @@ def test_a_run_over_a_family_skips_what_is_not_there_and_computes_it_once_it_cam
     assert kept["written"].tolist() == first[first["problem"] == "two/0/A_1"]["written"].tolist()
 
 
+@pytest.mark.slow
 def test_a_skip_of_the_same_cell_counts_only_while_its_reason_holds(out, module, monkeypatch):
     """An estimator that becomes available keeps its key: its recorded skips are run."""
     module(
@@ -382,6 +384,7 @@ def test_a_skip_of_the_same_cell_counts_only_while_its_reason_holds(out, module,
     assert set(harness.run(asked)["status"]) == {"ok"}  # a number that is there stays
 
 
+@pytest.mark.slow
 @needs_fixture
 def test_a_family_through_the_command_line(out, cli, monkeypatch):
     monkeypatch.setenv("CALHARNESS_DATA", str(MINI))
@@ -404,6 +407,7 @@ def test_a_family_through_the_command_line(out, cli, monkeypatch):
     assert len(ours) == 2 and np.allclose(ours["value"], expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 @needs_fixture
 def test_workers_rebuild_members_from_their_configuration(out):
     asked = family(MINI / "repo_ragged", "problem.tabular_oof.datasets=[iris]", "problem.tabular_oof.folds=[1]", "reps=3")

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from harness.tools.stand_ins import tabular
+from marks import slow
 from test_tabrepo import write_index, write_task
 
 import harness
@@ -82,7 +83,7 @@ def test_a_class_that_a_model_has_not_seen_gets_zero():
     assert tabular._probabilities(Two(), np.zeros((1, 1)), 4).tolist() == [[0.25, 0.0, 0.75, 0.0]]
 
 
-@pytest.mark.parametrize("family", tabular.FAMILIES)
+@pytest.mark.parametrize("family", [*(f for f in tabular.FAMILIES if f != "RandomForest"), *slow("RandomForest")])
 def test_every_model_learns_and_repeats_itself(family):
     for k in (2, 3):
         table = blobs(120, k)
@@ -199,6 +200,7 @@ def test_a_task_that_fails_is_told_and_the_others_stored(tmp_path, monkeypatch, 
     assert Repository(tmp_path).datasets() == ["blobs"]
 
 
+@pytest.mark.slow
 def test_workers_store_what_one_process_does(tmp_path):
     for jobs in (1, 2):
         tabular.make([blobs(), blobs(150, 3, "three")], [0], ("LinearModel", "LightGBM"), tmp_path / str(jobs), jobs)

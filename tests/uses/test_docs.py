@@ -10,8 +10,6 @@ from importlib.util import find_spec
 import pytest
 from printed import ROOT, blocks, first_missing, run
 
-from harness.commands.app import COMMANDS
-
 PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
 HOURS = ("docs/how-to/reproduce-the-papers.md",)
 RUN = [page for page in PAGES if any(block.runs for block in blocks(page))]  # seconds each: the slow tests
@@ -19,10 +17,7 @@ RUN = [page for page in PAGES if any(block.runs for block in blocks(page))]  # s
 
 @pytest.mark.parametrize("page", [pytest.param(p, marks=pytest.mark.hours if p in HOURS else pytest.mark.slow) for p in RUN])
 def test_a_page_works_as_printed(page, tmp_path):
-    some = blocks(page)
-    if "judge" not in COMMANDS and any("calharness judge" in block.text for block in some if block.runs):
-        pytest.skip("calharness judge is not part of this version")
-    run(some, tmp_path)
+    run(blocks(page), tmp_path)
 
 
 def test_the_tutorials_are_run():

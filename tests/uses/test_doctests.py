@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from marks import slow
 
 import harness
 
@@ -17,7 +18,10 @@ MODULES = sorted(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["harness", *MODULES])
+SLOW = ("harness.calibrators.boosting", "harness.pages.problem_cards")
+
+
+@pytest.mark.parametrize("name", ["harness", *(m for m in MODULES if m not in SLOW), *slow(*SLOW)])
 def test_examples_run(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)

@@ -130,6 +130,7 @@ def top_class(kind):
     return (f[at], c[at], outcome[at]), (f, c, outcome)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS.values())
 def test_the_top_class_is_over_confident_where_it_exceeds_the_truth(kind):
     (f, c, _), vectors = top_class(kind)
@@ -161,6 +162,7 @@ def test_a_split_at_one_half_calls_most_of_it_the_opposite(kind, mistaken):
     assert wrong.mean() == 0.0 < 0.5 * truths["total"][0] < halves[opposite].mean()
 
 
+@pytest.mark.slow
 def test_our_top_class_estimates_go_by_the_sign():
     """Those of the canonical notion, on a fitted map: nothing is called under-confident that is not."""
     problem = harness.load_problem("dirichlet10_overconfident")

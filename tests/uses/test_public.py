@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from marks import slow
 
 import harness
 from harness import BadInputError, UndefinedError
@@ -16,7 +17,7 @@ def test_everything_public_is_there_and_says_what_it_is():
         assert getattr(harness, name).__doc__.strip()
 
 
-@pytest.mark.parametrize("notion", ["top_label", "classwise", "canonical"])
+@pytest.mark.parametrize("notion", [*slow("top_label", "classwise"), "canonical"])
 def test_estimate_gives_the_value_of_a_run(out, notion):
     run = ["problem=dirichlet3_overconfident", "estimator=kde", "n=80", "reps=1", f"notion={notion}", "jobs=1"]
     recorded = harness.run(run).set_index("estimand")["value"]
@@ -58,17 +59,11 @@ def test_estimate_classwise_is_the_mean_over_the_classes():
     [
         ("binned15", [0.2, 1.4], [0, 1], "binary", "p "),
         ("binned15", [0.2, 0.4], [0, 1], "marginal", "notion is 'marginal'"),
-        ("binned16", [0.2, 0.4], [0, 1], "binary", "no estimator 'binned16' .did you mean 'binned15'"),
-        (
-            "binned15",
-            [[0.2, 0.8]],
-            [1],
-            "canonical",
-            "estimator 'binned15' cannot be applied: the estimator has no canonical notion",
-        ),
+        ("binned16", [0.2, 0.4], [0, 1], "binary", "'binned16' .*'binned15'"),
+        ("binned15", [[0.2, 0.8]], [1], "canonical", "'binned15' .* no canonical notion"),
         ("oracle", [0.2, 0.4], [0, 1], "binary", "needs the true posterior"),
-        (3.0, [0.2, 0.4], [0, 1], "binary", "estimator is 3.0; an id"),
-        (float, [0.2, 0.4], [0, 1], "binary", "estimator is <class 'float'>; an id"),
+        (3.0, [0.2, 0.4], [0, 1], "binary", "estimator is 3.0"),
+        (float, [0.2, 0.4], [0, 1], "binary", "estimator is <class 'float'>"),
     ],
 )
 def test_what_cannot_be_estimated_is_one_sentence(estimator, p, y, notion, says):

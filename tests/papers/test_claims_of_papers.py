@@ -1,0 +1,41 @@
+"""Claims of the papers: each has a statistic, and without records a reason."""
+
+import importlib
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from harness.common.paths import EXPERIMENTS
+from harness.configure.compose import compose
+from harness.evaluation import claims, reproduction
+from harness.records.schema import COLUMNS
+
+PAPERS = sorted(path.parent.name for path in EXPERIMENTS.glob("*/claims.py"))
+NO_RECORDS = pd.DataFrame({name: pd.Series(dtype=object) for name in (*COLUMNS, "truth", "truth_error", "experiment")})
+
+
+WITHOUT_RECORDS = {  # claims that follow from printed numbers or formulas
+    "ciosek2026": {"perturbed, first derivative": "holds", "perturbed, second derivative": "holds"},
+    "gruber2025": {"kde is worst beyond the error bars": "fails", "ukkr beats kkr in all results": "undecided"},
+    "popordanoska2024": {
+        "temperature is better in KL, printed": "fails",
+        "isotonic is better in squared L2, printed": "holds",
+        "isotonic may harm KL": "holds",
+        "isotonic keeps the accuracy, printed": "holds",
+        "the estimators order classes alike, printed": "holds",
+        "sharpness falls up to the output": "fails",
+    },
+}
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_claim_is_judged_or_has_a_reason(paper):
+    config = compose([f"experiment={paper}_claims"])
+    statistics = importlib.import_module(f"experiments.{paper}.claims").statistics(NO_RECORDS, config)
+    assert all(one.why for one in statistics.values() if np.isnan(one.value))
+    judged = claims.judged(statistics, config).set_index("row")
+    assert set(judged.index) == set(reproduction.reported(paper, ["claims"])["row"])
+    open_ones = judged["verdict"].eq("not reproducible here")
+    assert judged.loc[~open_ones, "verdict"].to_dict() == WITHOUT_RECORDS.get(paper, {})
+    assert judged.loc[open_ones, "reason"].notna().all()
