@@ -9,10 +9,13 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.common.escaping import EscapedStream, escape
-from harness.configure.settings import Settings
 from harness.execute import supervise
+
+if TYPE_CHECKING:
+    from harness.configure.settings import Settings
 
 COMMANDS = (
     "run", "judge", "list", "info", "plan", "status", "report", "results", "check", "compare", "doctor", "data", "site",

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness.calibrators.base import CalibratorSpec
-from harness.contract import requirements
 from harness.contract.items import DECLARED, SAME, SEED, ContractBrokenError, documented, global_states, unseeded_generators
 from harness.errors import UndefinedError
 from harness.math.notions import ROW_SUM_TOLERANCE, one_hot
+from harness.plan import requirements
 from harness.problems import Beta, Dirichlet
 from harness.problems.maps import LogitAffine, Power
 

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness.common.escaping import message_of
-from harness.contract import requirements
 from harness.contract.items import DECLARED, SAME, SEED, ContractBrokenError, documented, global_states, unseeded_generators
 from harness.errors import UndefinedError
 from harness.estimators.base import EstimatorSpec, apply, is_finite
 from harness.math import estimands
 from harness.math.notions import NOTIONS, one_hot, reduce
+from harness.plan import requirements
 from harness.problems import Beta, Dirichlet
 from harness.problems.maps import Identity, LogitAffine, Power
 

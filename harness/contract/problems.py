@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.contract import requirements
 from harness.contract.items import DECLARED, SEED, ContractBrokenError, documented, global_states, kept, unseeded_generators
 from harness.errors import UndefinedError
 from harness.math import estimands
 from harness.math.notions import NOTIONS, one_hot, reduce
+from harness.plan import requirements
 from harness.problems.base import ProblemSpec, truth_of
 
 PREFIX_SAMPLES, SAMPLES, SAMPLES_OF_TRUTH = 60, 200, 40_000
