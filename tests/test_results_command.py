@@ -147,9 +147,7 @@ def test_data_that_are_not_here_are_not_needed(nets, tmp_path, monkeypatch):
         out = tmp_path / f"from_{here}"
         assert stored.plan_digest(Experiment.of([*given, f"out={out}"]).plan) != stored.plan_digest(experiment.plan)
         again = Experiment.of([*given, f"out={out}"], stored_in=folder)
-        assert (
-            again.plan.cells == experiment.plan.cells and again.shown_settings()["files"] == experiment.shown_settings()["files"]
-        )
+        assert again.plan.cells == experiment.plan.cells and again.shown_settings().files == experiment.shown_settings().files
         stored.unpack(stored.path_of(folder, "nets"), again.plan, out)
         back = again.computed()
         left = ["peak_mb", "written", "seconds", "cpu_seconds"]
