@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 
 from marks import table
 
 from harness.commands import help as texts
 from harness.common.paths import CONF
+from harness.configure import rules
+from harness.configure.figure import Figure
+from harness.configure.settings import Settings
 from harness.evaluate import reproduction
 
 
@@ -18,7 +22,7 @@ def commands() -> str:
 
 
 def configuration() -> str:
-    """A row for every option of conf/config.yaml: its name, default and comment."""
+    """A row for every option of conf/config.yaml: its name, default, allowed values and comment."""
     text = (CONF / "config.yaml").read_text().split("\nhydra:")[0]
     rows: list[list[str]] = []
     group = ""
@@ -31,7 +35,23 @@ def configuration() -> str:
                 group = f"{found[2]}."
         elif line.strip().startswith("#"):
             rows[-1][2] = f"{rows[-1][2]} {line.strip(' #')}"
-    return table(["option", "default", "meaning"], [[name, default, _literal(said)] for name, default, said in rows if default])
+    allowed = _allowed()
+    return table(
+        ["option", "default", "allowed", "meaning"],
+        [[name, default, allowed.get(name, ""), _literal(said)] for name, default, said in rows if default],
+    )
+
+
+def _allowed() -> dict[str, str]:
+    """Allowed values in words, by the option's name as the table has it; those without a rule in words are left out."""
+    found = {}
+    for prefix, settings in (("", Settings), ("figure.", Figure)):
+        for one in fields(settings):
+            rule = one.metadata.get("rule", rules.ANYTHING)
+            if rule not in (rules.ANYTHING, rules.MAPPING):
+                words = re.sub(r"^(allowed are|give) |,? (is|are) needed", "", rule.words)
+                found[f"`{prefix}{one.name}`"] = _literal(words)
+    return found
 
 
 def verdicts() -> str:

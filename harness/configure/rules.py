@@ -65,11 +65,9 @@ def as_list(value: Any) -> list[Any]:
     return [] if value is None else list(value) if isinstance(value, (list, tuple)) else [value]
 
 
-def integer(low: int, high: int | None = None) -> Rule:
-    """Integers from `low` to `high`."""
-    if high is None:
-        return Rule(f"an integer of at least {low} is needed", lambda value: is_integer(value, low))
-    return Rule(f"an integer from {low} to {high} is needed", lambda value: is_integer(value, low, high))
+def integer(low: int) -> Rule:
+    """Integers of at least `low`."""
+    return Rule(f"an integer of at least {low} is needed", lambda value: is_integer(value, low))
 
 
 def one_of(*names: str) -> Rule:

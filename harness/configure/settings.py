@@ -68,7 +68,7 @@ class Settings:
         Rule("positive integers are needed, or null for the problem's own", _are_sizes), Role.CELLS
     )
     reps: int | list[int] | None = option(
-        Rule("a positive number, or a list of indices from 0, is needed, or null", _are_replications),
+        Rule("a positive number, or a list of indices from 0, or null, is needed", _are_replications),
         Role.CELLS,
     )
     notion: str | list[str] | None = option(
@@ -76,7 +76,9 @@ class Settings:
         Role.CELLS,
     )
     estimand: str | list[str] | None = option(rules.ANYTHING, Role.DRAWING)
-    seed: int = option(rules.integer(0, 2**63 - 1), Role.CELLS)
+    seed: int = option(
+        Rule("an integer from 0 to 2^63 - 1 is needed", lambda value: rules.is_integer(value, 0, 2**63 - 1)), Role.CELLS
+    )
     jobs: int = option(
         Rule("a positive number of workers, or -1 for one per core, is needed", _is_number_of_workers),
         Role.OPERATION,
