@@ -1,7 +1,8 @@
 """The ids of problems, estimators and experiments, and what conf/ says of each. Nothing but YAML is read here, so that lists,
 completion and messages answer at once.
 
-An id is a file conf/<group>/<id>.yaml, or a table conf/<group>/tables/<table>.yaml makes it. A table is a list of blocks:
+An id is a file conf/<group>/<id>.yaml. Products of several axes are made by a table, conf/<group>/tables/<table>.yaml,
+which is a list of blocks:
 
     - each:
         calibrator:
