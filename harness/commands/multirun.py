@@ -18,7 +18,7 @@ from hydra.experimental.callback import Callback
 from harness.commands.experiment import Experiment
 from harness.configure import sweeps
 from harness.configure.compose import compose, hydra_mistakes
-from harness.configure.settings import as_list
+from harness.configure.settings import Settings, as_list
 from harness.errors import BadInputError
 from harness.plan import pending
 
@@ -126,7 +126,7 @@ def results(overrides: list[str]) -> list[Experiment]:
     found = []
     for experiment in experiments:
         chosen = [*constant, *([f"experiment={experiment}"] if experiment else [])]
-        bases = [replace(compose([*chosen, *choice]), **grid) for choice in _choices(groups)]
+        bases = [Settings.from_dict({**compose([*chosen, *choice]).to_dict(), **grid}) for choice in _choices(groups)]
         settings = replace(
             bases[0],
             problem=_merged(base.problem for base in bases),
