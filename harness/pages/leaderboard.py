@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from harness.common.paths import PACKAGE
+from harness.configure.arena import Arena as Families
 from harness.evaluate import arena
 from harness.figures import arena_plot
 from harness.figures.style import COLOURS
@@ -69,7 +70,7 @@ def _overview(found: Arena, notions: list[str]) -> str:
         "arena_overview.html.j2", path, notions=[(n, *NOTIONS[n]) for n in notions], matrices=list(matrices(found)),
         estimators=found.settings["estimator"].nunique(), problems=found.settings["problem"].nunique(), cells=found.cells,
         families={family: len(members) for family, members in found.families.items()}, rule=arena.RULE, sizes=_sizes(found),
-        development=arena.development_of(Arena("arena")),
+        development=arena.development_of(Families("arena")),
     )  # fmt: skip
     said = "Which estimator of calibration error to use, by notion, number of samples and number of classes."
     return layout.page("The arena: which estimator should I trust?", body, path, description=said, tables=True)
