@@ -30,7 +30,7 @@ def measured(records, settings):
     fine["published"] = fine["estimator"].eq(fine["published_by"])
     fine = fine[fine["published"] | ~fine["estimator"].isin([KERNEL, BINS])]
     fine.loc[~fine["published"], "metric"] = items.formatted(fine[~fine["published"]], "{metric}, {column}")
-    fine = items.in_order(fine, {"estimand": METRICS["estimand"], "estimator": settings.estimator}, "estimand", "estimator")
+    fine = items.in_orders(fine, {"estimand": METRICS["estimand"], "estimator": settings.estimator})
     return ranked(items.means(fine.assign(value=fine["scale"] * fine["value"]), [*PLACE, "metric", "published"]))
 
 

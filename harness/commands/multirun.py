@@ -134,7 +134,7 @@ def results(overrides: list[str]) -> list[Experiment]:
     found = []
     for experiment in experiments:
         chosen = [*constant, *([f"experiment={experiment}"] if experiment else [])]
-        bases = [replace(compose([*chosen, *choice]), **grid) for choice in _choices(groups)]
+        bases = [Settings.from_dict({**compose([*chosen, *choice]).to_dict(), **grid}) for choice in _choices(groups)]
         settings = replace(
             bases[0],
             problem=_merged(base.problem for base in bases),

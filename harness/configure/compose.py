@@ -16,8 +16,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
+from hydra import compose as hydra_compose
+from hydra import initialize_config_dir
+from hydra._internal.utils import get_args_parser
+from hydra.core.global_hydra import GlobalHydra
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
 from harness.common.paths import CHECKOUT, CONF, PACKS
-from harness.configure import catalogue, messages, record_sources, trust
+from harness.configure import catalogue, hydra_source, messages, record_sources, trust
 from harness.configure.catalogue import defaults, setting_names
 from harness.configure.options import GROUPS, ids
 from harness.configure.settings import Settings
@@ -61,11 +68,6 @@ def settings_of(composed: dict[str, Any], overrides: list[str]) -> Settings:
 
 def compose_unchecked(overrides: list[str], typed: list[str] | None = None) -> dict[str, Any]:
     """The same with every key that Hydra accepts, known or not. `typed` is all that the command line holds, if that is more."""
-    from hydra import compose as hydra_compose
-    from hydra import initialize_config_dir
-
-    from harness.configure import hydra_source
-
     hydra_source.register()
     with hydra_mistakes(overrides), _apart_from_a_job(), initialize_config_dir(str(CONF), version_base="1.3"):
         composed = hydra_compose("config", overrides=expand_globs(free_paths(overrides)), return_hydra_config=True)
@@ -84,8 +86,6 @@ def check_hydra_choices(overrides: list[str], typed: list[str]) -> None:
 @contextlib.contextmanager
 def _apart_from_a_job() -> Iterator[None]:
     """Put the state of a running Hydra job aside, so that a configuration can be composed within it."""
-    from hydra.core.global_hydra import GlobalHydra
-
     instance = GlobalHydra.instance()
     job, instance.hydra = instance.hydra, None
     try:
@@ -96,8 +96,6 @@ def _apart_from_a_job() -> Iterator[None]:
 
 def plain(composed: Any, experiment: str | None) -> dict[str, Any]:
     """A composed configuration as dictionaries and lists, without Hydra's own node; `experiment` is the one chosen."""
-    from omegaconf import OmegaConf
-
     own = OmegaConf.masked_copy(composed, [key for key in composed if key != "hydra"])
     empty: dict[str, Any] = {"problem": {}, "estimator": {}}  # Hydra leaves a group out of which nothing is selected
     chosen: Any = OmegaConf.to_container(own, resolve=True)
@@ -115,8 +113,6 @@ def free_paths(overrides: list[str]) -> list[str]:
 @contextlib.contextmanager
 def hydra_mistakes(overrides: list[str]) -> Iterator[None]:
     """Turn the errors of Hydra and OmegaConf into BadInputError of one sentence."""
-    from omegaconf.errors import OmegaConfBaseException
-
     try:
         yield
     except Exception as error:
@@ -262,8 +258,6 @@ def _plain(value: Any) -> str:
 def check_flags(arguments: list[str]) -> list[str]:
     """The arguments in the order that Hydra takes, its flags before the overrides. Raises BadInputError on flags that Hydra does
     not have, on values that its flags do not take, and on names that are no options."""
-    from hydra._internal.utils import get_args_parser
-
     parser = get_args_parser()
     flags = {flag for action in parser._actions for flag in action.option_strings}
     for text, after in zip(arguments, [*arguments[1:], ""]):

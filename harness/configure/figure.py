@@ -59,7 +59,6 @@ class Labels:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Labels:
         """Check that both are mappings, or null for none."""
-        rules.refuse_unknown("labels", values, ("problem", "estimator"))
         texts = {group: values.get(group) or {} for group in ("problem", "estimator")}
         if not all(isinstance(one, dict) for one in texts.values()):
             raise BadInputError("labels must map problem and estimator ids to texts.")

@@ -6,6 +6,9 @@ import difflib
 import re
 from collections.abc import Callable
 
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
+
 from harness.configure import catalogue
 from harness.configure.catalogue import defaults, setting_names
 from harness.configure.options import GROUPS, ids
@@ -109,9 +112,6 @@ def in_one_sentence(error: Exception, overrides: list[str], chosen_without: Chos
 
 def _unreadable(override: str) -> bool:
     """Whether Hydra's grammar cannot read the override."""
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-    from hydra.errors import HydraException
-
     try:
         OverridesParser.create().parse_override(override)
     except HydraException:

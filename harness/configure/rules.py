@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Any
 
 from harness.errors import BadInputError
-from harness.estimators.base import is_positive
 
 
 class Role(Enum):
@@ -66,11 +65,9 @@ def as_list(value: Any) -> list[Any]:
     return [] if value is None else list(value) if isinstance(value, (list, tuple)) else [value]
 
 
-def integer(low: int, high: int | None = None) -> Rule:
-    """Integers from `low` to `high`."""
-    if high is None:
-        return Rule(f"an integer of at least {low} is needed", lambda value: is_integer(value, low))
-    return Rule(f"an integer from {low} to {high} is needed", lambda value: is_integer(value, low, high))
+def integer(low: int) -> Rule:
+    """Integers of at least `low`."""
+    return Rule(f"an integer of at least {low} is needed", lambda value: is_integer(value, low))
 
 
 def one_of(*names: str) -> Rule:
@@ -91,7 +88,12 @@ def number(low: float, high: float, remedy: str) -> Rule:
 def positive_or_null(unit: str) -> Rule:
     """Positive, finite numbers, or null."""
     words = f"a positive number of {unit}, or null, is needed"
-    return Rule(words, lambda value: value is None or is_positive(value))
+
+    def allows(value: Any) -> bool:
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        return value is None or is_number and 0 < value < float("inf")
+
+    return Rule(words, allows)
 
 
 def _is_file_name(value: Any) -> bool:
@@ -108,11 +110,3 @@ FILE_NAME = Rule(
     lambda value: value is None or _is_file_name(value),
 )
 MAPPING = Rule("settings by name are needed, NAME.KEY=VALUE", lambda value: isinstance(value, dict))
-
-
-def refuse_unknown(name: str, keys: Iterable[Any], known: Iterable[str]) -> None:
-    """Raise BadInputError at the first key of the mapping `name` that is not among the known."""
-    known = list(known)
-    for key in keys:
-        if key not in known:
-            raise BadInputError(f"{name} has {key!r}; its keys are {', '.join(known)}.")

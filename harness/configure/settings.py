@@ -18,6 +18,7 @@ from harness.configure.ranking import Ranking
 from harness.configure.rules import Role, Rule, option
 from harness.errors import BadInputError
 from harness.math import estimands
+from harness.math.notions import NOTIONS
 
 as_list = rules.as_list
 RESERVED = ("records", "truths", "runs")  # folders beside those of the results
@@ -25,6 +26,22 @@ GROUP_DEFAULTS: dict[str, Any] = {"problem": {}, "estimator": {}, "experiment": 
 # keys of nested settings that are left out where they are null; identities of variations were
 # computed without them
 OMITTED_WHEN_NULL = ("sets", "development")
+
+
+def _are_sizes(value: Any) -> bool:
+    sizes = rules.as_list(value)
+    return value is None or len(sizes) > 0 and all(rules.is_integer(n, 1) for n in sizes)
+
+
+def _are_replications(value: Any) -> bool:
+    if isinstance(value, list):
+        return len(value) > 0 and all(rules.is_integer(rep, 0) for rep in value)
+    return value is None or rules.is_integer(value, 1)
+
+
+def _are_notions(value: Any) -> bool:
+    notions = rules.as_list(value)
+    return value is None or len(notions) > 0 and all(one in (*NOTIONS, "all", "main") for one in notions)
 
 
 def _is_number_of_workers(value: Any) -> bool:
@@ -47,11 +64,21 @@ class Settings:
 
     problem: dict[str, Any] = option(rules.ANYTHING)
     estimator: dict[str, Any] = option(rules.ANYTHING)
-    n: int | list[int] | None = option(rules.ANYTHING, Role.CELLS)
-    reps: int | list[int] | None = option(rules.ANYTHING, Role.CELLS)
-    notion: str | list[str] | None = option(rules.ANYTHING, Role.CELLS)
+    n: int | list[int] | None = option(
+        Rule("positive integers are needed, or null for the problem's own", _are_sizes), Role.CELLS
+    )
+    reps: int | list[int] | None = option(
+        Rule("a positive number, or a list of indices from 0, or null, is needed", _are_replications),
+        Role.CELLS,
+    )
+    notion: str | list[str] | None = option(
+        Rule(f"allowed are {', '.join(NOTIONS)}, all and main, one or a list, or null", _are_notions),
+        Role.CELLS,
+    )
     estimand: str | list[str] | None = option(rules.ANYTHING, Role.DRAWING)
-    seed: int = option(rules.integer(0, 2**63 - 1), Role.CELLS)
+    seed: int = option(
+        Rule("an integer from 0 to 2^63 - 1 is needed", lambda value: rules.is_integer(value, 0, 2**63 - 1)), Role.CELLS
+    )
     jobs: int = option(
         Rule("a positive number of workers, or -1 for one per core, is needed", _is_number_of_workers),
         Role.OPERATION,
@@ -119,10 +146,9 @@ class Settings:
         Raises
         ------
         BadInputError
-            If a name is no option, or a value is not allowed.
+            If a value is not allowed.
         """
         whole = {**GROUP_DEFAULTS, **defaults(), **values}
-        rules.refuse_unknown("a run", whole, OPTIONS)
         rules.check_options(cls, whole)
         whole["figure"] = Figure.from_dict({**defaults()["figure"], **whole["figure"]})
         whole["labels"] = Labels.from_dict(whole["labels"])

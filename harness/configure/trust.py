@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from omegaconf import OmegaConf
+
 from harness.errors import BadInputError
 from harness.experiments import module_name
 
@@ -114,8 +116,6 @@ def targets(value: Any, place: str) -> Iterator[tuple[str, str]]:
 def check_hydra(node: Any, overrides: list[str]) -> None:
     """Raise BadInputError where Hydra's node of a composed configuration names code beside Hydra's plugins and Python's logging,
     or sets environment variables, and the overrides do not: Hydra calls all of that before a run begins."""
-    from omegaconf import OmegaConf
-
     plain = OmegaConf.to_container(node, resolve=False)
     typed = named(overrides)
     for place, path in _hydra_code(plain, "hydra"):

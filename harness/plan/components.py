@@ -19,6 +19,8 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from omegaconf import OmegaConf
+
 from harness.common.escaping import escape
 from harness.common.paths import KEYS
 from harness.common.seeds import digest
@@ -67,8 +69,6 @@ class Component(NamedTuple):
 
 def load(group: str, name: str, overrides: dict[str, Any]) -> Any:
     """The object of conf/<group>/<name>.yaml, with fields replaced by `overrides`."""
-    from omegaconf import OmegaConf
-
     if name not in ids(group):
         raise BadInputError(f"there is no {group} {name!r}{guess(name, ids(group))}; `calharness list {group}s` shows all.")
     config: Any = OmegaConf.to_container(OmegaConf.create(option(group, name).config), resolve=True)

@@ -12,7 +12,6 @@ from harness.configure.ranking import Ranking
 from harness.configure.settings import Settings, as_list
 from harness.errors import BadInputError
 from harness.estimators.base import EstimatorSpec
-from harness.math.notions import NOTIONS
 from harness.plan import requirements
 from harness.plan.cells import Block, Cell, Cells, Draws, Limits, Skips
 from harness.plan.components import Component, component, configured
@@ -306,11 +305,7 @@ def check_estimands(option: str, wanted: Any, estimators: dict[str, Component]) 
 
 def _sizes(pid: str, problem: ProblemSpec, given: Any) -> list[int]:
     sizes = as_list(problem.default_n if given is None else given)
-    if not sizes:
-        raise BadInputError("n is an empty list; give at least one sample size, or null for the problem's own.")
     for n in sizes:
-        if not isinstance(n, int) or isinstance(n, bool) or n < 1:
-            raise BadInputError(f"n is {n!r}; positive integers are needed.")
         if problem.n_max is not None and n > problem.n_max:
             raise BadInputError(f"n is {n}, but problem {pid!r} holds {problem.n_max} samples; n can be at most that.")
         if problem.sizes is not None and n not in problem.sizes:
@@ -319,25 +314,15 @@ def _sizes(pid: str, problem: ProblemSpec, given: Any) -> list[int]:
 
 
 def _reps(given: Any, problem: ProblemSpec) -> Sequence[int]:
-    chosen = problem.default_reps if given is None else given
-    if isinstance(chosen, int) and not isinstance(chosen, bool) and chosen > 0:
-        return range(chosen)
-    reps = chosen
-    if not isinstance(reps, list) or not reps or any(not isinstance(r, int) or isinstance(r, bool) or r < 0 for r in reps):
-        raise BadInputError(f"reps is {given!r}; a positive number, or a list of indices from 0, is needed.")
-    return list(dict.fromkeys(reps))
+    reps = problem.default_reps if given is None else given
+    return list(dict.fromkeys(reps)) if isinstance(reps, list) else range(reps)
 
 
 def _notions(problem: ProblemSpec, given: Any) -> list[str]:
     notions = as_list(problem.default_notions if given is None else given)
-    if not notions:
-        raise BadInputError("notion is an empty list; give at least one notion, or null for the problem's own.")
     if "all" in notions:
         notions = list(problem.notions)
     if "main" in notions:
         of_classes = ("top_label", "canonical") if problem.classes > 2 else ("binary",)
         notions = [notion for notion in of_classes if notion in problem.notions] or list(problem.default_notions)
-    for notion in notions:
-        if notion not in NOTIONS:
-            raise BadInputError(f"notion is {notion!r}; allowed are {', '.join(NOTIONS)}, all and main.")
     return list(dict.fromkeys(notions))

@@ -114,8 +114,8 @@ def test_composition_mistakes(overrides, says):
     [
         ([], "no problem is selected"),
         (["experiment=smoke", "estimator=[]"], "no estimator is selected"),
-        (["experiment=smoke", "n=[0]"], "n is 0; positive integers are needed"),
-        (["experiment=smoke", "n=[1.5]"], "n is 1.5; positive integers are needed"),
+        (["experiment=smoke", "n=[0]"], "n is [0]; positive integers are needed"),
+        (["experiment=smoke", "n=[1.5]"], "n is [1.5]; positive integers are needed"),
         (["experiment=smoke", "reps=0"], "reps is 0"),
         (["experiment=smoke", "notion=strong"], "notion is 'strong'; allowed are binary"),
         (["experiment=smoke", "estimand=ece"], "estimand is 'ece'; allowed are l1"),

@@ -169,8 +169,8 @@ MISTAKES = [
     (("problem=predictions", "problem.predictions.path=absent.csv"), "no file absent.csv"),
     # settings of a run
     ((S, "n=0"), "n is 0; positive integers are needed"),
-    ((S, "n=[]"), "n is an empty list"),
-    ((S, "n=[1.5]"), "n is 1.5"),
+    ((S, "n=[]"), "n is []"),
+    ((S, "n=[1.5]"), "n is [1.5]"),
     ((S, "n=many"), "n is 'many'"),
     ((S, "reps=-1"), "reps is -1"),
     ((S, "reps=[true]"), "reps is [True]"),

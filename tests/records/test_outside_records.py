@@ -23,9 +23,9 @@ def small(monkeypatch):
 
     composed = variations.as_configured
 
-    def smaller(name, trust):
-        found = composed(name, trust)
-        return replace(found, n=[100], reps=2) if found and name == "smoke" else found
+    def smaller(experiment, trusted=()):
+        found = composed(experiment, trusted)
+        return replace(found, n=[100], reps=2) if experiment == "smoke" else found
 
     monkeypatch.setattr(variations, "as_configured", smaller)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any
 
 import typer
@@ -12,6 +13,9 @@ from marks import table
 from harness.commands.app import NAME, app
 from harness.commands.base import WIDTH
 from harness.common.paths import CONF
+from harness.configure import rules
+from harness.configure.figure import Figure
+from harness.configure.settings import Settings
 from harness.evaluation import reproduction
 
 
@@ -32,7 +36,7 @@ def _help_texts(command: Any, path: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def configuration() -> str:
-    """A row for every option of conf/config.yaml: its name, default and comment."""
+    """A row for every option of conf/config.yaml: its name, default, allowed values and comment."""
     text = (CONF / "config.yaml").read_text().split("\nhydra:")[0]
     rows: list[list[str]] = []
     group = ""
@@ -45,7 +49,23 @@ def configuration() -> str:
                 group = f"{found[2]}."
         elif line.strip().startswith("#"):
             rows[-1][2] = f"{rows[-1][2]} {line.strip(' #')}"
-    return table(["option", "default", "meaning"], [[name, default, _literal(said)] for name, default, said in rows if default])
+    allowed = _allowed()
+    return table(
+        ["option", "default", "allowed", "meaning"],
+        [[name, default, allowed.get(name, ""), _literal(said)] for name, default, said in rows if default],
+    )
+
+
+def _allowed() -> dict[str, str]:
+    """Allowed values in words, by the option's name as the table has it; those without a rule in words are left out."""
+    found = {}
+    for prefix, settings in (("", Settings), ("figure.", Figure)):
+        for one in fields(settings):
+            rule = one.metadata.get("rule", rules.ANYTHING)
+            if rule not in (rules.ANYTHING, rules.MAPPING):
+                words = re.sub(r"^(allowed are|give) |,? (is|are) needed", "", rule.words)
+                found[f"`{prefix}{one.name}`"] = _literal(words)
+    return found
 
 
 def verdicts() -> str:
