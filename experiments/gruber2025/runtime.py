@@ -3,8 +3,8 @@
 import pandas as pd
 
 from experiments.gruber2025.tuned import BASES, PAPER, PUBLISHED, STYLES, with_base
+from harness.common.wording import DASH
 from harness.evaluation import items, text_tables
-from harness.evaluation.selection import DASH
 from harness.figures import panels
 
 TOTAL = "all of them"
