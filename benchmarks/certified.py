@@ -66,7 +66,7 @@ def main():
     for n in sizes:
         show("a sample of score_sine_perturbed", n, seconds(lambda n=n: problem.sample(n, np.random.default_rng(0)), 1))
         p, y = problem.sample(n, np.random.default_rng(0))
-        show("sort, label packed", n, seconds(partial(in_order, p, y)))
+        show("sort of scores and labels", n, seconds(partial(in_order, p, y)))
         scores, labels = in_order(p, y)
         show("total-variation denoising after one sort", n, seconds(partial(denoised, scores, labels)))
         fold = np.random.default_rng(1).integers(0, 5, n, dtype=np.uint8)

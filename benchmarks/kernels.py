@@ -16,10 +16,10 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
 import numpy as np  # noqa: E402
+from harness.experiments.gruber2025 import authors as gruber2025  # noqa: E402
+from harness.experiments.popordanoska2024 import authors as popordanoska2024  # noqa: E402
 from scipy.special import gammaln, logsumexp, xlogy  # noqa: E402
 
-from experiments.gruber2025 import authors as gruber2025  # noqa: E402
-from experiments.popordanoska2024 import authors as popordanoska2024  # noqa: E402
 from harness import load_estimator, load_problem, reduce  # noqa: E402
 from harness.estimators.base import apply  # noqa: E402
 from harness.estimators.kernel_ridge import GRIDS, POWERS, KernelRidge  # noqa: E402

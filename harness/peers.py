@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +43,14 @@ class _Peer:
 
     package: str
     notions: tuple[str, ...] = SCALAR
-    determinism = "exact"
+
+    @property
+    def determinism(self) -> str:
+        return "exact"
+
+    def value(self, p: np.ndarray, y: np.ndarray, rng: Any) -> dict[str, float]:
+        """The library's own numbers, by estimand."""
+        raise NotImplementedError
 
     @property
     def unavailable(self) -> str | None:
@@ -50,11 +59,11 @@ class _Peer:
         return f"the package {self.package} is not installed; install calharness[peers]" if absent else None
 
     @property
-    def revision(self):
+    def revision(self) -> tuple[int, str]:
         """Another version of the library may give other numbers."""
         return (1, installed(self.package) or "absent")
 
-    def __call__(self, p, y, rng=None):
+    def __call__(self, p: np.ndarray, y: np.ndarray, rng: Any = None) -> dict[str, Estimate]:
         p, y = checked(p, y)
         if self.unavailable is not None:
             raise BadInputError(f"{type(self).__name__} cannot run: {self.unavailable}.")
@@ -69,7 +78,7 @@ class _Peer:
 
 
 @contextlib.contextmanager
-def _seeded(rng):
+def _seeded(rng: Any) -> Iterator[None]:
     """numpy's global generator, which some libraries draw from, seeded from rng; afterwards it is as it was."""
     state = np.random.get_state()
     np.random.seed(as_seed(rng))
@@ -113,18 +122,18 @@ class Relplot(_Peer):
     package = "relplot"
     null_bias = 0.1
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _allowed("measure", self.measure, ("smooth_ece", "interval_ce", "laplace_kce", "l1"))
 
     @property
-    def estimands(self):
+    def estimands(self) -> tuple[str, ...]:
         return (self.measure,)
 
     @property
-    def determinism(self):
+    def determinism(self) -> str:
         return "statistical" if self.measure in ("interval_ce", "laplace_kce") else "rounding"
 
-    def value(self, p, y, rng):
+    def value(self, p: np.ndarray, y: np.ndarray, rng: Any) -> dict[str, float]:
         import relplot
 
         if self.measure == "smooth_ece":
@@ -177,23 +186,23 @@ class Netcal(_Peer):
     package = "netcal"
     determinism = "rounding"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _allowed("measure", self.measure, ("l1", "ace_average", "linf", "mmce"))
         _allowed("rule", self.rule, ("width", "mass"))
 
     @property
-    def estimands(self):
+    def estimands(self) -> tuple[str, ...]:
         return (self.measure,)
 
     @property
-    def null_bias(self):
+    def null_bias(self) -> float:
         return 0.5 if self.measure == "mmce" else 0.1
 
     @property
-    def max_n(self):
+    def max_n(self) -> int | None:
         return 10_000 if self.measure == "mmce" else None
 
-    def value(self, p, y, rng):
+    def value(self, p: np.ndarray, y: np.ndarray, rng: Any) -> dict[str, float]:
         from netcal import metrics
 
         if self.measure == "mmce":
@@ -242,19 +251,19 @@ class UncertaintyCalibration(_Peer):
     package = "uncertainty-calibration"
     null_bias = 0.1
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _allowed("measure", self.measure, ("debiased", "normal_debiased", "plugin"))
         _allowed("rule", self.rule, ("width", "mass"))
 
     @property
-    def estimands(self):
+    def estimands(self) -> tuple[str, ...]:
         return ("l2_squared", "rms") if self.measure == "debiased" else ("l1",)
 
     @property
-    def determinism(self):
+    def determinism(self) -> str:
         return "statistical" if self.measure == "normal_debiased" else "rounding"
 
-    def value(self, p, y, rng):
+    def value(self, p: np.ndarray, y: np.ndarray, rng: Any) -> dict[str, float]:
         from calibration import utils
 
         edges = (utils.get_equal_bins if self.rule == "mass" else utils.get_equal_prob_bins)(p.tolist(), num_bins=self.bins)
@@ -301,7 +310,7 @@ class Torchmetrics(_Peer):
     determinism = "rounding"
     null_bias = 0.1
 
-    def value(self, p, y, rng):
+    def value(self, p: np.ndarray, y: np.ndarray, rng: Any) -> dict[str, float]:
         import torch
         from torchmetrics.functional.classification import binary_calibration_error as error
 
@@ -342,14 +351,14 @@ class Probmetrics(_Peer):
     determinism = "rounding"
     null_bias = 0.1
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _allowed("measure", self.measure, ("smooth_ece", "kuiper", "ks", "l1"))
 
     @property
-    def estimands(self):
+    def estimands(self) -> tuple[str, ...]:
         return (self.measure,)
 
-    def value(self, p, y, rng):
+    def value(self, p: np.ndarray, y: np.ndarray, rng: Any) -> dict[str, float]:
         from probmetrics import metrics
 
         if self.measure == "l1" and y.min() == y.max():
@@ -396,14 +405,14 @@ class ProbmetricsGain(_Peer):
     estimands = ("l2_squared", "kl")
     null_bias = 0.1
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _allowed("recalibrator", self.recalibrator, ("temp-scaling", "isotonic"))
 
     @property
-    def determinism(self):
+    def determinism(self) -> str:
         return "rounding" if self.folds == 1 else "statistical"
 
-    def value(self, p, y, rng):
+    def value(self, p: np.ndarray, y: np.ndarray, rng: Any) -> dict[str, float]:
         from probmetrics.calibrators import get_calibrator
         from probmetrics.metrics import BrierLoss, CombinedMetrics, LogLoss, MetricsWithCalibration
         from probmetrics.splitters import AllSplitter, CVSplitter
@@ -427,7 +436,7 @@ class ProbmetricsGain(_Peer):
         return {"l2_squared": brier / (2.0 if p.ndim == 1 else 1.0), "kl": logloss}
 
 
-def _distributions(p, y):
+def _distributions(p: np.ndarray, y: np.ndarray) -> tuple[Any, Any]:
     """(y, p) in probmetrics' words."""
     import torch
     from probmetrics.distributions import CategoricalDirac, CategoricalProbs
@@ -436,6 +445,6 @@ def _distributions(p, y):
     return CategoricalDirac(torch.from_numpy(y), n_classes=both.shape[1]), CategoricalProbs(torch.from_numpy(both))
 
 
-def _allowed(name, value, values):
+def _allowed(name: str, value: object, values: tuple[str, ...]) -> None:
     if value not in values:
         raise BadInputError(f"{name} is {value!r}; allowed are {', '.join(values)}.")

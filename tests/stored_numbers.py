@@ -70,7 +70,7 @@ def printed(paper, item, row, column):
 
 
 def generated(page, row, column):
-    """A cell of a table that docs/gen/write.py wrote, as a number."""
+    """A cell of a table that tools/docs/write.py wrote, as a number."""
     cells = re.search(rf"^\| {re.escape(row)} \|(.*)\|$", (ROOT / page).read_text(), re.M)[1].split("|")
     return float(cells[column].split("±")[0])
 

@@ -12,11 +12,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from experiments.berta2026 import aggregation, table1
 from harness.configure.settings import Settings
 from harness.evaluation import claims, items
 from harness.evaluation.claims import Statistic, absolute
 from harness.figures import claims_plot
+
+from . import aggregation, table1
 
 CV, IN_SAMPLE, TREES = "variational_isotonic_berta2026", "variational_isotonic_insample", "variational_catboost_ws_berta2026"
 ECE, CELLS_15, CELLS_30 = "binned15_mass", "kmeans15", "kmeans30"

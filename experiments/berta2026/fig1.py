@@ -1,7 +1,8 @@
 """Figure 1: isotonic recalibration with and without cross-validation, and equal-mass binning, on three binary problems (L1)."""
 
-from experiments.berta2026 import legacy
 from harness.figures import plots
+
+from . import legacy
 
 render = plots.convergence
 

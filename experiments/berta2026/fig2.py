@@ -1,9 +1,10 @@
 """Figure 2: the three simulated problems, with Table 2's numbers beneath."""
 
-from experiments.berta2026 import table2
 from harness.evaluation import items
 from harness.evaluation.selection import label
 from harness.figures import panels
+
+from . import table2
 
 table, reproduced = table2.table, table2.reproduced
 

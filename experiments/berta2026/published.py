@@ -4,11 +4,12 @@ groups, estimators that the paper leaves out, and how sure the ranking is."""
 import numpy as np
 import pandas as pd
 
-from experiments.berta2026 import aggregation, table1
-from experiments.berta2026.published_runs import PARTITIONS
-from experiments.berta2026.table1 import APART, BY, COLUMNS, LEAST, MEANS, PAPER, PRIMARY, TIME
 from harness.evaluation import items, reproduction, text_tables
 from harness.figures import panels
+
+from . import aggregation, table1
+from .published_runs import PARTITIONS
+from .table1 import APART, BY, COLUMNS, LEAST, MEANS, PAPER, PRIMARY, TIME
 
 FILTERS = {"groups above 0": 0.0, "groups above 0.01": 0.01, "groups above 0.05": 0.05}
 ONCE, TEN = "repeated rows once", "tasks with ten partitions"

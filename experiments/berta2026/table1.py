@@ -8,12 +8,13 @@ group's largest; average over the groups. Seconds are per 1,000 samples, over al
 import numpy as np
 import pandas as pd
 
-from experiments.berta2026 import aggregation
 from harness.errors import BadInputError
 from harness.evaluation import items, reproduction
 from harness.evaluation.selection import label
 from harness.figures import panels
 from harness.figures.style import COLOURS
+
+from . import aggregation
 
 COLUMNS = {
     "binary L1 (%)": ("binary", "l1"), "binary squared (%)": ("binary", "l2_squared"),

@@ -4,10 +4,11 @@ Beside it E|S - S0| (`mean_shift`): by up to it the perturbation changes the err
 import numpy as np
 import pandas as pd
 
-from experiments.ciosek2026 import bounds
 from harness.common import wording
 from harness.evaluation import items, text_tables
 from harness.figures import panels
+
+from . import bounds
 
 AT, SHIFT, PAPER_STYLE = 10_000_000, "mean_shift", "nw_kfold_first_order"
 LEVEL = 0.02  # of the bound that the paper reaches at n = AT

@@ -4,10 +4,11 @@ falls. The paper prints the range of its log-log slopes over four functions that
 import numpy as np
 import pandas as pd
 
-from experiments.ciosek2026 import bounds
 from harness.common import wording
 from harness.evaluation import items, rates, reproduction, text_tables
 from harness.figures import panels
+
+from . import bounds
 
 THE_FOUR = ("score_sine", "score_sigmoid", "score_steps", "score_waves")
 ENDS, THEORY = ("slope, steepest", "slope, flattest"), "slope, theory"

@@ -1,9 +1,10 @@
 """How often each certified bound or interval holds the true value. Nearly all cover always, as they add worst cases of several
 terms: what this can and cannot tell is in `ablations`."""
 
-from experiments.ciosek2026 import bounds, coverage_plot
 from harness.evaluation import items, rates, text_tables
 from harness.records.schema import has_number
+
+from . import bounds, coverage_plot
 
 
 def measured(records):

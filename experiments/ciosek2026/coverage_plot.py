@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from experiments.ciosek2026.terms import ALONE, EMPIRICAL, FULL, VARIANTS, ablated
 from harness.common import wording
-from harness.estimators.certified.base import ALONE, EMPIRICAL, FULL, VARIANTS, ablated
 from harness.evaluation import items, rates
 from harness.figures import panels
 from harness.figures.style import COLOURS, pale, pyplot

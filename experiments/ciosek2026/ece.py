@@ -4,11 +4,12 @@ any n. Beside it the certified interval, which holds the truth, at the price of 
 import numpy as np
 import pandas as pd
 
-from experiments.ciosek2026 import bounds
 from harness.common import wording
 from harness.evaluation import items, rates, text_tables
 from harness.figures import panels
 from harness.figures.style import COLOURS
+
+from . import bounds
 
 FIXED, GROWING = "binned15", "binned, n^(1/3) bins"
 NAMES = {FIXED: "ECE, 15 bins", GROWING: "ECE, n^(1/3) bins"}

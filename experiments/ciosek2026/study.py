@@ -3,9 +3,10 @@ sizes up to 10^7, of one machine that it does not name; whether for one function
 
 import pandas as pd
 
-from experiments.ciosek2026 import bounds, costs
 from harness.evaluation import items, text_tables
 from harness.figures.style import COLOURS
+
+from . import bounds, costs
 
 PRINTED = "64 repeats, n up to 10,000,000"
 

@@ -2,11 +2,12 @@
 
 import pandas as pd
 
-from experiments.ciosek2026 import bounds
 from harness.common import wording
 from harness.evaluation import items, rates, text_tables
 from harness.figures import panels
 from harness.figures.style import COLOURS
+
+from . import bounds
 
 FROM = 10_000  # the claim is for n from here on
 PAIRS = {  # (derived, paper-style): colour, line and marker

@@ -9,11 +9,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from experiments.gruber2025 import fig1
-from experiments.gruber2025.risk_curve_plot import curves
-from experiments.gruber2025.tuned import BASES
 from harness.evaluation import claims, items, reproduction
 from harness.figures import claims_plot
+
+from . import fig1
+from .risk_curve_plot import curves
+from .tuned import BASES
 
 IDS = ("binned15", "tuned_binned", "tuned_kde", "tuned_kkr", "tuned_ukkr")  # as BASES
 PUBLISHED = {f"{name}_gruber2025": base for name, base in zip(IDS, BASES)}

@@ -6,10 +6,11 @@ well the error is known.
 
 import numpy as np
 
-from experiments.gruber2025 import tuned
-from experiments.gruber2025.tuned import BASES, OURS, PAPER, PLACE, PUBLISHED, TWIN, beside, models_of, summary
 from harness.evaluation import items, text_tables
 from harness.figures import panels
+
+from . import tuned
+from .tuned import BASES, OURS, PAPER, PLACE, PUBLISHED, TWIN, beside, models_of, summary
 
 __all__ = ["render", "reproduced", "summary", "table"]
 SPREAD = " (standard deviation)"

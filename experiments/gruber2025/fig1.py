@@ -3,11 +3,12 @@
 import numpy as np
 import pandas as pd
 
-from experiments.gruber2025.risk_curve_plot import RISK, curves, draw, sd
 from harness.common import wording
 from harness.common.paths import EXPERIMENTS
 from harness.evaluation import items, reproduction, text_tables
 from harness.evaluation.selection import label
+
+from .risk_curve_plot import RISK, curves, draw, sd
 
 MODEL = "section5_1"  # the item of what the text says of the simulated model
 EXACT, CODE = "exact", "authors' code, seed 0"

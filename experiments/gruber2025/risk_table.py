@@ -4,10 +4,11 @@
 ", corrected" are the corrected ones on the very same split and folds, those labelled ", own split" Algorithm 1 on a random split.
 """
 
-from experiments.gruber2025 import tuned
-from experiments.gruber2025.tuned import LOST, OURS, PAPER, PLACE, PUBLISHED, STYLES, TWIN, beside, models_of, summary
 from harness.evaluation import items, text_tables
 from harness.figures import panels
+
+from . import tuned
+from .tuned import LOST, OURS, PAPER, PLACE, PUBLISHED, STYLES, TWIN, beside, models_of, summary
 
 __all__ = ["render", "reproduced", "summary", "table"]
 ERROR = " (standard error)"

@@ -2,10 +2,11 @@
 
 import pandas as pd
 
-from experiments.gruber2025.tuned import BASES, PAPER, PUBLISHED, STYLES, with_base
 from harness.common.wording import DASH
 from harness.evaluation import items, text_tables
 from harness.figures import panels
+
+from .tuned import BASES, PAPER, PUBLISHED, STYLES, with_base
 
 TOTAL = "all of them"
 ROWS = [*BASES, TOTAL]

@@ -2,9 +2,10 @@
 
 import pandas as pd
 
-from experiments.gruber2025 import tuned_numbers
 from harness.evaluation import items
 from harness.figures.style import COLOURS
+
+from . import tuned_numbers
 
 BASES = ("15 bins", "bins", "kde", "kkr", "ukkr")
 KINDS = {", corrected": "corrected", ", own split": "corrected, own split"}  # by the end of the label; else as published

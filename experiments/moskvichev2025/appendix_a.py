@@ -1,11 +1,12 @@
 """Appendix A: two predictions, 0.3 with probability p and 0.6 otherwise, P(Y = 1) = 0.5 whatever the prediction: exact values
 against p, the paper's formulas (that of ECE has p and 1 - p exchanged), and what the estimator's ridge makes of CKCE."""
 
-from experiments.moskvichev2025 import metrics
 from harness.estimators.population_metrics import SIZES
 from harness.evaluation import items, text_tables
 from harness.figures import panels
 from harness.figures.style import COLOURS
+
+from . import metrics
 
 METRICS, FORMULA, RIDGE = ("CKCE", "JKCE", "ECE"), "ECE, paper's formula", "CKCE, ridge of n = {:,}"
 

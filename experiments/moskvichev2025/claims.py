@@ -9,10 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from experiments.moskvichev2025 import appendix_a, fig4a, fig4b
 from harness.evaluation import claims, items, rankings
 from harness.evaluation.claims import OURS, PAPER
 from harness.figures import claims_plot
+
+from . import appendix_a, fig4a, fig4b
 
 METRICS = {"ckce": "ckce", "skce": "skce", "simplex_ece": "l1"}  # {estimator: its estimand}
 NAMES = {"ckce": "CKCE", "skce": "JKCE", "simplex_ece": "ECE"}

@@ -3,12 +3,13 @@ replication, with their CKCE; beside it what all three metrics, of which the pap
 
 import numpy as np
 
-from experiments.moskvichev2025 import metrics
 from harness.evaluation import items, text_tables
 from harness.evaluation.selection import label
 from harness.figures import panels
 from harness.figures.style import COLOURS
 from harness.records.schema import has_number
+
+from . import metrics
 
 
 def render(records, settings):

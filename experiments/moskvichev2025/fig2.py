@@ -1,9 +1,10 @@
 """Figure 2: the share of trials in which the calibrated model has the smaller estimate, against n: two calibrated models (true
 probabilities, 1/10 for every class) by two that are not (flattened, sharpened)."""
 
-from experiments.moskvichev2025 import metrics
 from harness.evaluation import items, rankings
 from harness.figures import ranking_plot
+
+from . import metrics
 
 summary, table = rankings.summary, rankings.table
 

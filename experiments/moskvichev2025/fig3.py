@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from experiments.moskvichev2025 import metrics
 from harness.evaluation import items, rankings, text_tables
 from harness.evaluation.selection import label
 from harness.figures import panels, ranking_plot
+
+from . import metrics
 
 summary = rankings.summary
 FIRST, ALL, MARGINAL = "Marginal first", "all in order", "Marginal"

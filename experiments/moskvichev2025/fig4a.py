@@ -7,12 +7,13 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import expit
 
-from experiments.moskvichev2025 import metrics
 from harness.common import wording
 from harness.estimators.population_metrics import GAMMA, RIDGES
 from harness.evaluation import items, text_tables
 from harness.figures import panels
 from harness.figures.style import COLOURS
+
+from . import metrics
 
 METRICS = {"CKCE": "CKCE", "JKCE": "JKCE", "ECE": "ECE, thirds"}  # {metric: what it converges to}
 SHIFT = {"alpha": "location", "scale": "scale", "model_slope": "model_slope", "truth_slope": "truth_slope"}

@@ -1,6 +1,6 @@
 """Figure 4b: CKCE and JKCE of two networks on the same images, made darker and brighter. Problems are files named
 
-<family>/<network>[_seed<s>]_brightness<percent>      (harness.sources.make.imagenet_brightness, digits_networks)
+<family>/<network>[_seed<s>]_brightness<percent>      (tools/stand_ins: imagenet_brightness, digits_networks)
 """
 
 import numpy as np

@@ -2,12 +2,13 @@
 
 import numpy as np
 
-from experiments.moskvichev2025 import metrics
 from harness.common import wording
 from harness.evaluation import items, text_tables
 from harness.evaluation.selection import label
 from harness.figures import panels
 from harness.records.schema import has_number
+
+from . import metrics
 
 SCALES = {"accuracy": 1.0, "cross entropy": 1.0, "CKCE": 10.0, "JKCE": 100.0, "ECE": 1.0}
 

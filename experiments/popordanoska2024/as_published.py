@@ -4,9 +4,10 @@ Of a perfectly calibrated model (a network's predictions with labels drawn from 
 bandwidth 0.02 of the tables, via the risk, most of what the tables print. Simulated data have a truth that is not 0.
 """
 
-from experiments.popordanoska2024 import curves
 from harness.evaluation import items, text_tables
 from harness.figures import panels
+
+from . import curves
 
 summary = curves.summary
 

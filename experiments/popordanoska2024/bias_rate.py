@@ -6,11 +6,12 @@ The limits are estimators as well (harness.estimators.KernelLimit), of the same 
 import numpy as np
 import pandas as pd
 
-from experiments.popordanoska2024 import curves
 from harness.common import wording
 from harness.evaluation import items, text_tables
 from harness.figures import panels
 from harness.records.schema import has_number
+
+from . import curves
 
 summary = curves.summary
 FORMS = {"direct": "Direct", "risk": "Via risk"}

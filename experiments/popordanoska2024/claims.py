@@ -9,12 +9,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from experiments.popordanoska2024 import bias_rate, curves, fig3, fig5, fig6, networks, table2, table5
-from experiments.popordanoska2024.fig2 import BINNED, DIRECT, RISK
 from harness.configure.figure import NO_LABELS
 from harness.evaluation import claims, items, rates, reproduction
 from harness.evaluation.claims import OURS, PAPER
 from harness.figures import claims_plot
+
+from . import bias_rate, curves, fig3, fig5, fig6, networks, table2, table5
+from .fig2 import BINNED, DIRECT, RISK
 
 PAPER_ID = "popordanoska2024"
 SETS = {"digits": "digits/", "CIFAR-10": "cifar10_"}  # how the ids of networks at hand begin

@@ -4,11 +4,12 @@ The class-wise numbers of the paper come from the kernel via the risk (eq. 14) w
 well, where from 3,000 samples on bins do better than the kernel.
 """
 
-from experiments.popordanoska2024 import curves
 from harness.common import wording
 from harness.evaluation import items, rates, text_tables
 from harness.evaluation.selection import label
 from harness.figures import panels
+
+from . import curves
 
 summary = curves.summary
 RISK, DIRECT = "kde_risk_schedule_popordanoska2024", "kde_direct_schedule_popordanoska2024"

@@ -7,9 +7,10 @@ Estimated, it need not be; the table counts how often it is.
 import numpy as np
 import pandas as pd
 
-from experiments.popordanoska2024 import networks
 from harness.evaluation import items, text_tables
 from harness.figures import panels
+
+from . import networks
 
 HIDDEN = {f"layer{i}": f"layer {i}" for i in (1, 2, 3, 4)}
 NAMES = {**HIDDEN, "output": "the output"}

@@ -6,11 +6,12 @@ with E[Y_j given the whole vector], which is more for more than two classes (Jen
 
 import numpy as np
 
-from experiments.popordanoska2024 import curves
-from experiments.popordanoska2024.curves import THEIRS
-from experiments.popordanoska2024.fig2 import DIRECT, RISK
 from harness.evaluation import items, text_tables
 from harness.figures import panels
+
+from . import curves
+from .curves import THEIRS
+from .fig2 import DIRECT, RISK
 
 summary = curves.summary
 ROWS = ("l2_squared", "kl")

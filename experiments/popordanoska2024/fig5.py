@@ -6,9 +6,10 @@ data, whose truth is known, the bias against the estimator's own last value vani
 
 import pandas as pd
 
-from experiments.popordanoska2024 import curves, networks
 from harness.evaluation import items, text_tables
 from harness.figures import panels
+
+from . import curves, networks
 
 summary = curves.summary
 RISK = "kde_popordanoska2024"

@@ -6,10 +6,11 @@ one network's curves; here they are means over networks, and nothing is smoothed
 
 import pandas as pd
 
-from experiments.popordanoska2024 import networks
-from experiments.popordanoska2024.networks import of
 from harness.evaluation import items, text_tables
 from harness.figures import panels
+
+from . import networks
+from .networks import of
 
 PARTS = {"train": "training", "val": "validation"}
 PANELS = {

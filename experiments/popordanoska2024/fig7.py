@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from experiments.popordanoska2024 import networks
 from harness.evaluation import items, rates, text_tables
 from harness.figures import panels
+
+from . import networks
 
 FAR = 1.6  # snapshots with more than that times the least error, of either kind, are outside of the axes
 ERROR, LEVELS = "100 − accuracy (%)", ["estimator", "epoch"]

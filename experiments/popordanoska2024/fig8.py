@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from experiments.popordanoska2024 import class_diagrams, networks
 from harness.evaluation import items
 from harness.evaluation.selection import label
 from harness.figures import panels
+
+from . import class_diagrams, networks
 
 BINS, DIAGRAM = 10, "reliability10"
 

@@ -7,10 +7,11 @@ has 1 to 2 by that as well (experiment popordanoska2024_as_published), so that o
 
 import numpy as np
 
-from experiments.popordanoska2024 import curves, networks
 from harness.common import wording
 from harness.evaluation import items, text_tables
 from harness.figures import panels
+
+from . import curves, networks
 
 summary = curves.summary
 PUBLISHED = "kde_popordanoska2024"

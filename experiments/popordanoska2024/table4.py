@@ -3,9 +3,10 @@
 NLL and Brier score are of the whole vector (canonical notion), so the mean of -log p_y and of sum_j (p_j - 1{y = j})^2.
 """
 
-from experiments.popordanoska2024 import networks
 from harness.evaluation import items, text_tables
 from harness.figures import panels
+
+from . import networks
 
 COLUMNS = {"accuracy": "Accuracy", "logloss": "NLL", "brier": "Brier"}
 AXIS = {"accuracy": "100 - accuracy (%)", "logloss": r"NLL $\times$ 100", "brier": r"Brier $\times$ 100"}

@@ -7,10 +7,11 @@ bins. Rank 1 is the smallest error. The paper's point is that the three orders a
 import numpy as np
 import pandas as pd
 
-from experiments.popordanoska2024 import curves, networks
 from harness.common import wording
 from harness.evaluation import items, rates, text_tables
 from harness.figures import panels
+
+from . import curves, networks
 
 summary = curves.summary
 KERNEL, BINS = "kde_popordanoska2024", "classwise_ece_popordanoska2024"

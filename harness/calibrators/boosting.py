@@ -6,13 +6,14 @@ Everything runs on one thread, without files, logs or process pools.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.special import expit
 
+from harness.calibrators.base import CalibrationMap
 from harness.calibrators.logits import floored_log, in_columns, log_odds, on_columns
 from harness.calibrators.scaling import QuadraticScaling, StructuredMatrixScaling
 from harness.common.seeds import as_seed
@@ -22,6 +23,10 @@ from harness.math.softmax import softmax
 
 ABSENT_WEIGHT = 1e-8  # of the row that stands for a class without samples
 NO_SAMPLE = 1e-12  # probability up to which a tree may happen to see no sample, which CatBoost refuses
+
+
+RawScores: TypeAlias = Callable[[Any, np.ndarray | None], np.ndarray]  # (features, start) -> raw scores
+InnerFold: TypeAlias = tuple[np.ndarray, np.ndarray, RawScores]  # held-out rows, their probabilities, map
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,7 @@ class BoostedTrees:
     def seconds(self) -> float:
         return 2.5e-4 * self.inner_folds * self.iterations
 
-    def fit(self, p, y, rng):
+    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int) -> CalibrationMap:
         """The map q of E[Y given p]; `rng` a Generator, or an integer seed of the models. See `harness.calibrators.base`."""
         if p.ndim == 2 and p.shape[1] == 2:
             return on_columns(self, p, y, rng)
@@ -70,7 +75,7 @@ class BoostedTrees:
         labels = np.concatenate([y[held_out] for held_out in rows])
         recalibrate = self.scaling(p).fit(np.concatenate(found), labels)
 
-        def q(x):
+        def q(x: np.ndarray) -> np.ndarray:
             z = self.start(x) if self.warm_start else None
             features = self.features(x)
             total = _probability(maps[0](features, z))
@@ -80,23 +85,23 @@ class BoostedTrees:
 
         return q
 
-    def start(self, p):
+    def start(self, p: np.ndarray) -> np.ndarray:
         """The logits that warm-started trees add to: (n,), or (n, k)."""
         return log_odds(p) if p.ndim == 1 else floored_log(p)
 
-    def inner_fold_of(self, y, folds, rng):
+    def inner_fold_of(self, y: np.ndarray, folds: int, rng: np.random.Generator | int) -> np.ndarray:
         """The inner fold of every sample."""
         return fold_of(y, folds, True, rng)
 
-    def scaling(self, p):
+    def scaling(self, p: np.ndarray) -> QuadraticScaling | StructuredMatrixScaling:
         """The calibrator of the mean of the inner models' probabilities."""
         return QuadraticScaling() if p.ndim == 1 else StructuredMatrixScaling(mixture=True)
 
-    def features(self, p) -> Any:
+    def features(self, p: np.ndarray) -> Any:
         """What the models predict from."""
         raise NotImplementedError
 
-    def models(self, p, y, z, fold, seed) -> Iterator:
+    def models(self, p: np.ndarray, y: np.ndarray, z: np.ndarray | None, fold: np.ndarray, seed: int) -> Iterator[InnerFold]:
         """Per inner fold (held-out rows, their probabilities, map from (features, z) to raw scores with z included)."""
         raise NotImplementedError
 
@@ -153,13 +158,13 @@ class CatBoost(BoostedTrees):
     borders: int = 64
     subsample: float | None = 0.5
 
-    def features(self, p):
-        import catboost
+    def features(self, p: np.ndarray) -> Any:
+        import catboost  # slow to import
 
         return catboost.Pool(in_columns(p), thread_count=1)
 
-    def models(self, p, y, z, fold, seed):
-        import catboost
+    def models(self, p: np.ndarray, y: np.ndarray, z: np.ndarray | None, fold: np.ndarray, seed: int) -> Iterator[InnerFold]:
+        import catboost  # slow to import
 
         columns, k = in_columns(p), 2 if p.ndim == 1 else p.shape[1]
         settings = {
@@ -179,13 +184,13 @@ class CatBoost(BoostedTrees):
         labels = np.concatenate([y, np.arange(k)])
         weight = np.concatenate([np.ones(n), np.full(k, ABSENT_WEIGHT)])
 
-        def pool(chosen):
+        def pool(chosen: np.ndarray) -> Any:
             start = None if z is None else z[rows[chosen]]
             light = weight[chosen] if (chosen >= n).any() else None
             return catboost.Pool(columns[rows[chosen]], labels[chosen], weight=light, baseline=start, thread_count=1)
 
         @functools.cache
-        def whole():
+        def whole() -> Any:
             found = pool(np.arange(n))
             found.quantize(border_count=self.borders)
             return found
@@ -203,13 +208,15 @@ class CatBoost(BoostedTrees):
             model = catboost.CatBoost(settings)
             model.fit(learned, eval_set=watched)
 
-            def raw(features, start, model=model):
+            def raw(features: Any, start: np.ndarray | None, model: Any = model) -> np.ndarray:
                 scores = np.asarray(model.predict(features, prediction_type="RawFormulaVal", thread_count=1))
                 return scores if start is None else scores + start
 
             yield held_out, _probability(raw(self.features(p[held_out]), None if z is None else z[held_out])), raw
 
-    def pools(self, pool, whole, chosen):
+    def pools(
+        self, pool: Callable[[np.ndarray], Any], whole: Callable[[], Any], chosen: tuple[np.ndarray, np.ndarray]
+    ) -> Iterator[Any]:
         """The pools of the two sets of rows `chosen`, to learn from and to watch: slices of the quantized pool of all rows,
         whole(), whose borders they share. pool(rows) makes one that has borders of its own."""
         return (whole().slice(rows.tolist()) for rows in chosen)
@@ -259,11 +266,11 @@ class LightGBM(BoostedTrees):
     vector_leaves: int = 8
     max_bin: int = 63
 
-    def features(self, p):
+    def features(self, p: np.ndarray) -> np.ndarray:
         return in_columns(p)
 
-    def models(self, p, y, z, fold, seed):
-        import lightgbm
+    def models(self, p: np.ndarray, y: np.ndarray, z: np.ndarray | None, fold: np.ndarray, seed: int) -> Iterator[InnerFold]:
+        import lightgbm  # slow to import
 
         columns, k = in_columns(p), 2 if p.ndim == 1 else p.shape[1]
         settings = {
@@ -275,12 +282,12 @@ class LightGBM(BoostedTrees):
         if k > 2:
             settings["num_class"] = k
 
-        def data(rows=slice(None), reference=None):
+        def data(rows: slice | np.ndarray = slice(None), reference: Any = None) -> Any:
             start = None if z is None else z[rows].ravel(order="F")
             return lightgbm.Dataset(columns[rows], y[rows], reference=reference, init_score=start, params=settings)
 
         @functools.cache
-        def whole():
+        def whole() -> Any:
             return data().construct()
 
         for j in range(fold.max() + 1):
@@ -289,32 +296,32 @@ class LightGBM(BoostedTrees):
             booster = lightgbm.Booster(settings, learned)
             trees, found = _boosted(booster, watched, self.iterations, self.patience)
 
-            def raw(features, start, booster=booster, trees=trees):
+            def raw(features: np.ndarray, start: np.ndarray | None, booster: Any = booster, trees: int = trees) -> np.ndarray:
                 scores = booster.predict(features, raw_score=True, num_iteration=trees, num_threads=1)
                 return scores if start is None else scores + start
 
             yield held_out, found, raw
 
-    def datasets(self, data, whole, held_out):
+    def datasets(self, data: Callable[..., Any], whole: Callable[[], Any], held_out: np.ndarray) -> Iterator[Any]:
         """The data sets to learn from and to watch: subsets of the binned one of all rows, whole(), whose bins they share.
         data(rows, reference) makes one that has bins of its own, or those of the reference."""
         return (whole().subset(np.flatnonzero(rows)) for rows in (~held_out, held_out))
 
 
-def _boosted(booster, watched, most, patience):
+def _boosted(booster: Any, watched: Any, most: int, patience: int) -> tuple[int, np.ndarray]:
     """Grow at most `most` trees, until the watched log-loss has not fallen for `patience` rounds; return the number of trees of
     least loss and the watched probabilities that they give."""
     booster.add_valid(watched, "watched")
     label = watched.get_label().astype(np.int64)
     rows = np.arange(len(label))
-    probabilities = []
+    probabilities: list[np.ndarray] = []
 
-    def log_loss(q, _):
+    def log_loss(q: np.ndarray, _: object) -> tuple[str, float, bool]:
         probabilities[:] = [q]
         of_outcome = np.where(label == 1, q, 1.0 - q) if q.ndim == 1 else q[rows, label]
         return "log_loss", -float(np.log(np.maximum(of_outcome, 1e-15)).mean()), False
 
-    least, best, kept = np.inf, 0, None
+    least, best, kept = np.inf, 0, np.empty(0)
     for i in range(most):
         booster.update()
         loss = booster.eval_valid(log_loss)[0][2]
@@ -325,14 +332,19 @@ def _boosted(booster, watched, most, patience):
     return best, kept
 
 
-def _probability(raw):
+def _probability(raw: np.ndarray) -> np.ndarray:
     return expit(raw) if raw.ndim == 1 else softmax(raw)
 
 
-def _constant(z, y, k):
+def _start_alone(features: Any, start: np.ndarray | None) -> np.ndarray:
+    assert start is not None
+    return start
+
+
+def _constant(z: np.ndarray | None, y: np.ndarray, k: int) -> RawScores:
     """Raw scores without trees: the start, or without one the log-odds (logs) of the class shares, smoothed by 1/(n + 1)."""
     if z is not None:
-        return lambda features, start: start
+        return _start_alone
     share = (np.bincount(y, minlength=k) + 1.0 / k) / (len(y) + 1.0)
     if k == 2:
         return lambda features, start: np.full(features.num_row(), np.log(share[1] / share[0]))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from harness.calibrators.base import CalibrationMap
 from harness.calibrators.logits import in_columns
 from harness.common.seeds import as_seed
 
@@ -48,8 +50,8 @@ class RandomForest:
     seconds = 0.4
     null_bias = 1.5  # of kl: leaves say 0 and 1, which held-out samples punish, by 0.7 with 300 trees, by 1.5 with 10
 
-    def fit(self, p, y, rng):
-        from sklearn.ensemble import RandomForestClassifier
+    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int) -> CalibrationMap:
+        from sklearn.ensemble import RandomForestClassifier  # slow to import
 
         return _grown(RandomForestClassifier, self, p, y, rng)
 
@@ -90,19 +92,21 @@ class ExtraTrees:
     seconds = 0.4
     null_bias = 2.6  # of kl, as for RandomForest; without bootstrap more trees hardly soften it
 
-    def fit(self, p, y, rng):
-        from sklearn.ensemble import ExtraTreesClassifier
+    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int) -> CalibrationMap:
+        from sklearn.ensemble import ExtraTreesClassifier  # slow to import
 
         return _grown(ExtraTreesClassifier, self, p, y, rng)
 
 
-def _grown(kind, calibrator, p, y, rng):
+def _grown(
+    kind: Any, calibrator: RandomForest | ExtraTrees, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int
+) -> CalibrationMap:
     k = 2 if p.ndim == 1 else p.shape[1]
     seed = as_seed(rng) if calibrator.seed is None else calibrator.seed
     model = kind(n_estimators=calibrator.trees, random_state=seed, n_jobs=1)
     model.fit(in_columns(p), y)
 
-    def q(x):
+    def q(x: np.ndarray) -> np.ndarray:
         found = model.predict_proba(in_columns(x))
         full = np.zeros((len(x), k))
         full[:, model.classes_] = found

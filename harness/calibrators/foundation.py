@@ -15,12 +15,16 @@ import contextlib
 import logging
 import os
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 
+from harness.calibrators.base import CalibrationMap
 from harness.calibrators.logits import in_columns, on_columns
 from harness.common import data_files
 from harness.common.seeds import as_seed
@@ -44,8 +48,10 @@ class _FoundationModel:
     max_n: int | None = None
 
     determinism = "statistical"
+    package: ClassVar[str]
+    pack: ClassVar[str]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.device not in LARGEST_N:
             raise BadInputError(f"device is {self.device!r}; allowed are {', '.join(LARGEST_N)}.")
         if self.max_n is None:
@@ -83,11 +89,11 @@ class _FoundationModel:
             return None
 
     @property
-    def fingerprint(self) -> dict:
+    def fingerprint(self) -> dict[str, Any]:
         """What the numbers depend on: not where the weights lie, nor `max_n`; but the device, as a GPU uses half precision."""
         return {"weights": self.checksum, "device": self.device, "seed": self.seed}
 
-    def fit(self, p, y, rng):
+    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int) -> CalibrationMap:
         """The map q of E[Y given p]. The model's seed is `seed`, or drawn from `rng`. Labels of one class give that class.
 
         Raises BadInputError where the model is unavailable, and UndefinedError where it predicts a value that is not finite."""
@@ -108,7 +114,7 @@ class _FoundationModel:
             model = self.model(str(path), seed)
             model.fit(in_columns(p), y)
 
-        def q(x):
+        def q(x: np.ndarray) -> np.ndarray:
             with _isolated():
                 found = np.asarray(model.predict_proba(in_columns(x)), dtype=np.float64)
             if not np.isfinite(found).all():
@@ -119,7 +125,11 @@ class _FoundationModel:
 
         return q
 
-    def sees(self, p) -> bool:
+    def model(self, path: str, seed: int) -> Any:
+        """The classifier with its weights from `path`."""
+        raise NotImplementedError
+
+    def sees(self, p: np.ndarray) -> bool:
         """Whether the model accepts these predictions as features; where it does not, q is the class shares."""
         return True
 
@@ -168,12 +178,12 @@ class TabPFN(_FoundationModel):
     package = "tabpfn"
     pack = "real_tabpfn_2_5"
 
-    def model(self, path, seed):
+    def model(self, path: str, seed: int) -> Any:
         from tabpfn import TabPFNClassifier
 
         return TabPFNClassifier(model_path=path, device=self.device, ignore_pretraining_limits=True, random_state=seed)
 
-    def sees(self, p):
+    def sees(self, p: np.ndarray) -> bool:
         columns = in_columns(p)
         return bool((columns != columns[0]).any())
 
@@ -213,31 +223,31 @@ class TabICL(_FoundationModel):
     package = "tabicl"
     pack = "tabicl_2"
 
-    def model(self, path, seed):
+    def model(self, path: str, seed: int) -> Any:
         from tabicl import TabICLClassifier
 
         return TabICLClassifier(model_path=path, allow_auto_download=False, device=self.device, random_state=seed)
 
 
-def _checksum(path):
+def _checksum(path: Path) -> str:
     stamp = path.stat()
     return _sha256(str(path), stamp.st_mtime_ns, stamp.st_size)
 
 
 @lru_cache(maxsize=8)
-def _sha256(path, modified, size):
+def _sha256(path: str, modified: int, size: int) -> str:
     return data_files.sha256(path)
 
 
 @lru_cache(maxsize=1)
-def _has_gpu():
+def _has_gpu() -> bool:
     import torch
 
     return torch.cuda.is_available()
 
 
 @contextlib.contextmanager
-def _isolated():
+def _isolated() -> Iterator[None]:
     """Within it the packages are imported and run offline, on one thread and silently; afterwards environment, threads and the
     generator of torch are as they were."""
     import torch

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from harness.calibrators.base import CalibrationMap
 from harness.calibrators.logits import on_columns
 from harness.calibrators.newton import normalised
 from harness.errors import BadInputError
@@ -55,7 +56,7 @@ class HistogramBinning:
 
     determinism = "exact"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.rule not in RULES:
             raise BadInputError(f"rule is {self.rule!r}; allowed are {', '.join(RULES)}.")
         if int(self.bins) != self.bins or self.bins < 1:
@@ -63,7 +64,7 @@ class HistogramBinning:
         if not 0.0 <= self.smoothing < np.inf:
             raise BadInputError(f"smoothing is {self.smoothing}; a number of at least 0 is needed.")
 
-    def fit(self, p, y, rng=None):
+    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None) -> CalibrationMap:
         if p.ndim == 2 and p.shape[1] == 2:
             return on_columns(self, p, y, rng)
         if p.ndim == 1:
@@ -77,7 +78,7 @@ class HistogramBinning:
             index += own >= edge[y]
         share = self._shares(sizes, index, k)
 
-        def q(x):
+        def q(x: np.ndarray) -> np.ndarray:
             index = np.empty(x.shape, dtype=np.intp)
             for j in range(k):
                 index[:, j] = np.searchsorted(edges[j], x[:, j], side="right")
@@ -85,7 +86,7 @@ class HistogramBinning:
 
         return q
 
-    def _bins(self, columns):
+    def _bins(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Inner edges (d, bins - 1) of every column (d, n), each the first point of its bin, and the bins' sizes (d, bins). Edges
         that equal the one before them, or the least point, leave bins that nothing falls into."""
         inner, n = np.arange(1, self.bins), columns.shape[1]
@@ -101,7 +102,7 @@ class HistogramBinning:
             below[j, 1:-1] = x.searchsorted(edges[j])
         return edges, below[:, 1:] - below[:, :-1]
 
-    def _shares(self, sizes, index, classes):
+    def _shares(self, sizes: np.ndarray, index: np.ndarray, classes: int) -> np.ndarray:
         """The shares of ones in bins of these sizes (d, bins), `index` the bins of the ones, counted over all columns."""
         ones = np.bincount(index, minlength=sizes.size).reshape(sizes.shape) + self.smoothing
         sizes = sizes + classes * self.smoothing

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from harness.calibrators.base import CalibrationMap
+
 
 @dataclass(frozen=True)
 class Identity:
@@ -30,5 +34,5 @@ class Identity:
     determinism = "exact"
     seconds = 1e-6
 
-    def fit(self, p, y, rng=None):
+    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None) -> CalibrationMap:
         return lambda x: x.copy()

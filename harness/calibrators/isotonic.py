@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from harness.calibrators.base import fit_all
+from harness.calibrators.base import CalibrationMap, fit_all
 from harness.calibrators.newton import normalised
 
 RESOLUTION = 1e-15  # scikit-learn's
@@ -41,10 +42,12 @@ class Isotonic:
 
     determinism = "exact"
 
-    def fit(self, p, y, rng=None):
+    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None) -> CalibrationMap:
         return fit_all(self, p, y)
 
-    def fit_each(self, p, y, seen, rng=None):
+    def fit_each(
+        self, p: np.ndarray, y: np.ndarray, seen: np.ndarray, rng: np.random.Generator | int | None = None
+    ) -> Iterator[CalibrationMap]:
         if p.ndim == 1:
             order = np.argsort(p)
             ordered, hit = p[order], y[order]
@@ -54,14 +57,14 @@ class Isotonic:
         return (_one_versus_rest(columns, [rows[order] for order in orders]) for rows in seen)
 
 
-def _one_versus_rest(columns, seen):
+def _one_versus_rest(columns: Sequence[tuple[np.ndarray, np.ndarray]], seen: Iterable[np.ndarray]) -> CalibrationMap:
     maps = [_fitted(ordered[own], hit[own]) for (ordered, hit), own in zip(columns, seen)]
     return lambda x: normalised(np.column_stack([one(x[:, j]) for j, one in enumerate(maps)]))
 
 
-def _fitted(p, hit):
+def _fitted(p: np.ndarray, hit: np.ndarray) -> CalibrationMap:
     """The map of one probability (n,), in order, for outcomes (n,) in {0, 1}."""
-    from scipy.optimize import isotonic_regression
+    from scipy.optimize import isotonic_regression  # slow to import
 
     places, counts, sums = _pooled(p, hit)
     level = isotonic_regression(sums / counts, weights=counts).x
@@ -71,7 +74,7 @@ def _fitted(p, hit):
     return lambda x: np.interp(x, places, level)
 
 
-def _pooled(p, hit):
+def _pooled(p: np.ndarray, hit: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(places, counts, sums of hits) of predictions p, in order; those less than RESOLUTION above the first of a place are of
     it."""
     starts = np.flatnonzero(np.concatenate([[True], p[1:] > p[:-1]]))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from harness.calibrators.base import fit_all
+from harness.calibrators.base import CalibrationMap, fit_all
 from harness.calibrators.logits import floored_log
 from harness.calibrators.newton import RIDGE, newton
 from harness.calibrators.sigmoids import Platt
@@ -49,19 +50,21 @@ class VectorScaling:
     determinism = "exact"
     seconds = 3e-3
 
-    def fit(self, p, y, rng=None):
+    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None) -> CalibrationMap:
         return fit_all(self, p, y)
 
-    def fit_each(self, p, y, seen, rng=None):
+    def fit_each(
+        self, p: np.ndarray, y: np.ndarray, seen: np.ndarray, rng: np.random.Generator | int | None = None
+    ) -> Iterator[CalibrationMap]:
         if p.ndim == 1 or p.shape[1] == 2:
             return Platt().fit_each(p, y, seen, rng)
-        return ((lambda x, w=w, b=b: softmax(centred_logits(x) * w + b)) for w, b in self._vectors(p, y, seen))
+        return (_vector_map(w, b) for w, b in self._vectors(p, y, seen))
 
-    def coefficients(self, p, y):
+    def coefficients(self, p: np.ndarray, y: np.ndarray) -> np.ndarray:
         """w and b as rows, (2, k), of more than two classes."""
         return next(self._vectors(p, y, [slice(None)]))
 
-    def _vectors(self, p, y, seen):
+    def _vectors(self, p: np.ndarray, y: np.ndarray, seen: Iterable[np.ndarray | slice]) -> Iterator[np.ndarray]:
         z, w = centred_logits(p), None
         for own in seen:
             labels = y[own]
@@ -117,23 +120,25 @@ class MatrixScaling:
     null_bias = 0.1
     seconds = 1e-2
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not 0.0 <= self.ridge < np.inf:
             raise BadInputError(f"ridge is {self.ridge}; a number of at least 0 is needed.")
 
-    def fit(self, p, y, rng=None):
+    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None) -> CalibrationMap:
         return fit_all(self, p, y)
 
-    def fit_each(self, p, y, seen, rng=None):
+    def fit_each(
+        self, p: np.ndarray, y: np.ndarray, seen: np.ndarray, rng: np.random.Generator | int | None = None
+    ) -> Iterator[CalibrationMap]:
         if p.ndim == 1 or p.shape[1] == 2:
             return Platt().fit_each(p, y, seen, rng)
         return (_map(w, centred_logits) for w in self._matrices(p, y, seen))
 
-    def coefficients(self, p, y):
+    def coefficients(self, p: np.ndarray, y: np.ndarray) -> np.ndarray:
         """[W, b], (k, k + 1), of more than two classes."""
         return next(self._matrices(p, y, [slice(None)]))
 
-    def _matrices(self, p, y, seen):
+    def _matrices(self, p: np.ndarray, y: np.ndarray, seen: Iterable[np.ndarray | slice]) -> Iterator[np.ndarray]:
         return _matrices(centred_logits(p), p, y, seen, lambda n: (self.ridge / n, self.ridge / n))
 
 
@@ -185,32 +190,42 @@ class DirichletCalibration:
     null_bias = 0.1
     seconds = 1e-2
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("off_diagonal", "intercept"):
             value = getattr(self, name)
             if value is not None and not 0.0 <= value < np.inf:
                 raise BadInputError(f"{name} is {value}; a number of at least 0 is needed.")
 
-    def fit(self, p, y, rng=None):
+    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None) -> CalibrationMap:
         return fit_all(self, p, y)
 
-    def fit_each(self, p, y, seen, rng=None):
+    def fit_each(
+        self, p: np.ndarray, y: np.ndarray, seen: np.ndarray, rng: np.random.Generator | int | None = None
+    ) -> Iterator[CalibrationMap]:
         if p.ndim == 1:
             maps = self.fit_each(np.column_stack([1.0 - p, p]), y, seen, rng)
-            return ((lambda x, both=both: both(np.column_stack([1.0 - x, x]))[:, 1]) for both in maps)
+            return (_second_column(both) for both in maps)
         k = p.shape[1]
         mu = self.off_diagonal if self.intercept is None else self.intercept
         penalties = self.off_diagonal / (k * (k - 1)), mu / k
         return (_map(w, floored_log) for w in _matrices(floored_log(p), p, y, seen, lambda n: penalties))
 
 
-def centred_logits(p):
+def _vector_map(w: np.ndarray, b: np.ndarray) -> CalibrationMap:
+    return lambda x: softmax(centred_logits(x) * w + b)
+
+
+def _second_column(both: CalibrationMap) -> CalibrationMap:
+    return lambda x: both(np.column_stack([1.0 - x, x]))[:, 1]
+
+
+def centred_logits(p: np.ndarray) -> np.ndarray:
     """log p minus its mean over the classes, (n, k)."""
     z = floored_log(p)
     return z - z.mean(axis=1, keepdims=True)
 
 
-def _start(p, y):
+def _start(p: np.ndarray, y: np.ndarray) -> float:
     """beta of temperature scaling, at most 20: where the steps begin."""
     row = np.full((1, p.shape[1]), 1.0)
     row[0, 0] = np.e
@@ -218,7 +233,7 @@ def _start(p, y):
     return float(min(found[0] - found[1], LARGEST_SLOPE))
 
 
-def _of_outcome(t, y):
+def _of_outcome(t: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray]:
     """(mean log-loss of softmax(t), q - one-hot y), (n, k); t is written to."""
     t -= t.max(axis=1, keepdims=True)
     outcome = np.arange(len(y)), y
@@ -230,19 +245,19 @@ def _of_outcome(t, y):
     return float(np.log(total).mean() - right), t
 
 
-def _vector(z, y, start):
+def _vector(z: np.ndarray, y: np.ndarray, start: np.ndarray) -> np.ndarray:
     """(w, b), (2, k), of least mean log-loss + RIDGE / 2 (|w - 1|^2 + |b|^2)."""
     n, k = z.shape
     rows = slice(None, None, 1 if k <= 100 else -(-n // HESSIAN_ROWS))
     few = z[rows]
     identity = np.concatenate([np.ones(k), np.zeros(k)])
 
-    def value(v):
+    def value(v: np.ndarray) -> tuple[float, np.ndarray]:
         loss, residual = _of_outcome(z * v[:k] + v[k:], y)
         gradient = np.concatenate([(residual * z).sum(axis=0), residual.sum(axis=0)]) / n
         return loss + 0.5 * RIDGE * float(((v - identity) ** 2).sum()), gradient + RIDGE * (v - identity)
 
-    def hessian(v):
+    def hessian(v: np.ndarray) -> np.ndarray:
         s = softmax(few * v[:k] + v[k:])
         weighted = s * few
         both = np.concatenate([weighted, s], axis=1)
@@ -260,7 +275,13 @@ def _vector(z, y, start):
     return newton(value, hessian, start).reshape(2, k)
 
 
-def _matrices(z, p, y, seen, penalties):
+def _matrices(
+    z: np.ndarray,
+    p: np.ndarray,
+    y: np.ndarray,
+    seen: Iterable[np.ndarray | slice],
+    penalties: Callable[[int], tuple[float, float]],
+) -> Iterator[np.ndarray]:
     """Yield [W, b], (k, k + 1), of the samples in each row of `seen`; penalties(n) are (off_diagonal, intercept). They
     are of least
 
@@ -276,5 +297,5 @@ def _matrices(z, p, y, seen, penalties):
         yield fit(x[:, own], labels, penalty + 0.5 * RIDGE, start)
 
 
-def _map(w, logits):
+def _map(w: np.ndarray, logits: Callable[[np.ndarray], np.ndarray]) -> CalibrationMap:
     return lambda x: softmax(logits(x) @ w[:, :-1].T + w[:, -1])

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.calibrators.base import CalibratorSpec
+import numpy as np
+
+from harness.calibrators.base import CalibrationMap, CalibratorSpec
 from harness.calibrators.isotonic import Isotonic
 from harness.errors import BadInputError
 
@@ -43,39 +45,39 @@ class Mixture:
     calibrator: Any = field(default_factory=Isotonic)
     weight: float = 1.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not 0.0 < self.weight <= 2.0:
             raise BadInputError(f"weight is {self.weight!r}; a positive number of at most 2 is needed.")
 
     @property
-    def determinism(self):
+    def determinism(self) -> str:
         return CalibratorSpec.of(self.calibrator).determinism
 
     @property
-    def revision(self):
+    def revision(self) -> int:
         return CalibratorSpec.of(self.calibrator).revision
 
     @property
-    def max_n(self):
+    def max_n(self) -> int | None:
         return CalibratorSpec.of(self.calibrator).max_n
 
     @property
-    def max_classes(self):
+    def max_classes(self) -> int | None:
         return CalibratorSpec.of(self.calibrator).max_classes
 
     @property
-    def null_bias(self):
+    def null_bias(self) -> float:
         return CalibratorSpec.of(self.calibrator).null_bias
 
     @property
-    def seconds(self):
+    def seconds(self) -> float:
         return CalibratorSpec.of(self.calibrator).seconds
 
     @property
-    def unavailable(self):
+    def unavailable(self) -> str | None:
         return CalibratorSpec.of(self.calibrator).unavailable
 
-    def fit(self, p, y, rng=None):
+    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None) -> CalibrationMap:
         inner = self.calibrator.fit(p, y, rng)
         w, k = self.weight / (len(p) + 1), 2 if p.ndim == 1 else p.shape[1]
         return lambda x: (1.0 - w) * inner(x) + w / k

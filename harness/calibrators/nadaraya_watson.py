@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from harness.calibrators.base import CalibrationMap
 from harness.math.notions import one_hot
 
 BLOCK = 4_000_000  # kernel entries held at a time
@@ -49,12 +50,12 @@ class NadarayaWatson:
     bandwidth: float = 0.1
     determinism = "exact"
 
-    def fit(self, p, y, rng=None):
+    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None) -> CalibrationMap:
         if p.ndim == 1:
             return lambda x: self._scalar(x, p, y.astype(np.float64))
         hits = one_hot(y, p.shape[1])
 
-        def q(x):
+        def q(x: np.ndarray) -> np.ndarray:
             total, weighted = self._dense(x, p, hits)
             scores = weighted / np.maximum(total, 1e-12)[:, None]
             rows = scores.sum(axis=1, keepdims=True)
@@ -62,7 +63,7 @@ class NadarayaWatson:
 
         return q
 
-    def _scalar(self, x, p, y):
+    def _scalar(self, x: np.ndarray, p: np.ndarray, y: np.ndarray) -> np.ndarray:
         degree = int(np.ceil(DEGREE_PER_WIDTH / self.bandwidth)) + 20
         if len(x) * len(p) <= DENSE or len(x) + len(p) < 2 * degree:
             total, weighted = self._dense(x, p, y)
@@ -73,7 +74,7 @@ class NadarayaWatson:
                 total[small], weighted[small] = self._dense(x[small], p, y)
         return np.where(total > 0, weighted / np.maximum(total, 1e-12), 0.5)
 
-    def _expanded(self, x, p, y, degree):
+    def _expanded(self, x: np.ndarray, p: np.ndarray, y: np.ndarray, degree: int) -> tuple[np.ndarray, np.ndarray]:
         """K(x, x') = sum_ab T_a(2x-1) M_ab T_b(2x'-1) with M from the values at Chebyshev nodes."""
         nodes = np.cos(np.pi * (np.arange(degree) + 0.5) / degree)
         at_nodes = np.polynomial.chebyshev.chebvander(nodes, degree - 1)
@@ -94,7 +95,7 @@ class NadarayaWatson:
         )
         return both[:, 0].copy(), both[:, 1].copy()
 
-    def _dense(self, x, p, hits):
+    def _dense(self, x: np.ndarray, p: np.ndarray, hits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         scale = -0.5 / self.bandwidth**2
         total = np.empty(len(x))
         weighted = np.empty((len(x), *hits.shape[1:]))
@@ -110,6 +111,6 @@ class NadarayaWatson:
         return total, weighted
 
 
-def _blocks(n, width):
+def _blocks(n: int, width: int) -> list[slice]:
     step = max(1, BLOCK // max(1, width))
     return [slice(i, min(i + step, n)) for i in range(0, n, step)]

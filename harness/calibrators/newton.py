@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import numpy as np
 from scipy.special import expit
+
+from harness.calibrators.base import CalibrationMap
 
 RIDGE = 1e-6  # on the distance from the identity map: keeps separable samples finite, and moves the log-loss by as little
 STEPS = 200
@@ -14,7 +19,11 @@ SMALLEST_WARM_STEP = 1e-2
 BLOCK = 32768  # samples times rows
 
 
-def newton(value, hessian, start):
+Objective: TypeAlias = Callable[[np.ndarray], tuple[float, np.ndarray]]  # w -> (value, gradient)
+Hessian: TypeAlias = Callable[[np.ndarray], np.ndarray]  # w -> matrix of second derivatives
+
+
+def newton(value: Objective, hessian: Hessian, start: np.ndarray) -> np.ndarray:
     """Minimiser of a strictly convex function.
 
     value(w) returns (value, gradient), hessian(w) its positive definite matrix of second derivatives, or an approximation. Steps
@@ -39,7 +48,7 @@ def newton(value, hessian, start):
     return w
 
 
-def logistic(x, y, centre, penalty=None):
+def logistic(x: np.ndarray, y: np.ndarray, centre: np.ndarray, penalty: np.ndarray | None = None) -> np.ndarray:
     """w (d,) of least mean log-loss of sigma(x w) + (w - centre)' penalty (w - centre) / 2.
 
     x: features (n, d); y: labels (n,) in {0, 1}; centre: (d,); penalty: (d, d), RIDGE times the unit matrix if None. The steps
@@ -48,23 +57,23 @@ def logistic(x, y, centre, penalty=None):
     penalty = RIDGE * np.eye(len(centre)) if penalty is None else penalty
     target = x.T @ y / n
 
-    last = {}  # the steps ask for the Hessian where they asked for the value last
+    last: dict[str, np.ndarray] = {}  # the steps ask for the Hessian where they asked for the value last
 
-    def value(w):
+    def value(w: np.ndarray) -> tuple[float, np.ndarray]:
         t = x @ w
         pull = penalty @ (w - centre)
         loss = np.logaddexp(0.0, t).mean() - float(target @ w) + 0.5 * float((w - centre) @ pull)
         last["w"], last["s"] = w, expit(t)
         return loss, x.T @ last["s"] / n - target + pull
 
-    def hessian(w):
-        s = last["s"] if np.array_equal(last.get("w"), w) else expit(x @ w)
+    def hessian(w: np.ndarray) -> np.ndarray:
+        s = last["s"] if "w" in last and np.array_equal(last["w"], w) else expit(x @ w)
         return (x * (s * (1.0 - s))[:, None]).T @ x / n + penalty
 
     return newton(value, hessian, np.zeros(x.shape[1]))
 
 
-def logistics(x, hit, centre, start=None):
+def logistics(x: np.ndarray, hit: np.ndarray, centre: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
     """Rows w (r, d) of `logistic` for r problems of the same size at once, with its default penalty.
 
     x: features (r, d, n); hit: labels (r, n), as 0.0 and 1.0; centre: (d,); start: (r, d), where the steps begin, 0 if None. A
@@ -75,19 +84,19 @@ def logistics(x, hit, centre, start=None):
     ])  # fmt: skip
 
 
-def _blocks(rows, n):
+def _blocks(rows: int, n: int) -> list[slice]:
     """Slices of rows whose arrays stay in the cache."""
     size = max(1, BLOCK // max(n, 1))
     return [slice(at, at + size) for at in range(0, rows, size)]
 
 
-def _logistics(x, hit, centre, start):
+def _logistics(x: np.ndarray, hit: np.ndarray, centre: np.ndarray, start: np.ndarray | None) -> np.ndarray:
     r, d, n = x.shape
     pairs = np.triu_indices(d)
     products = x[:, pairs[0]] * x[:, pairs[1]]
     target = _rows_times(x, hit) / n
 
-    def value(rows, w):
+    def value(rows: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(loss, gradient, Hessian) of some rows."""
         of, of_pairs = (x, products) if len(rows) == r else (x[rows], products[rows])
         t = (w[:, None, :] @ of)[:, 0]
@@ -115,7 +124,7 @@ def _logistics(x, hit, centre, start):
         if not going.any():
             return found
         rows, w, step, decrement = rows[going], w[going], step[going], decrement[going]
-        held = [part[going] for part in held]
+        held = held[0][going], held[1][going], held[2][going]
         size, stuck = np.ones(len(rows)), np.zeros(len(rows), dtype=bool)
         least = SMALLEST_STEP if start is None else SMALLEST_WARM_STEP
         trial = value(rows, w - step)
@@ -130,7 +139,8 @@ def _logistics(x, hit, centre, start):
             at = rows[stuck]
             w[stuck] += size[stuck, None] * step[stuck]
             found[at] = w[stuck] if start is None else _logistics(x[at], hit[at], centre, None)
-            rows, w, trial = rows[~stuck], w[~stuck], [part[~stuck] for part in trial]
+            rows, w = rows[~stuck], w[~stuck]
+            trial = trial[0][~stuck], trial[1][~stuck], trial[2][~stuck]
             if not len(rows):
                 return found
         held = trial
@@ -138,12 +148,12 @@ def _logistics(x, hit, centre, start):
     return found
 
 
-def _rows_times(x, v):
+def _rows_times(x: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Sums of x (r, d, n) times v (r, n) over n, (r, d)."""
     return (x @ v[:, :, None])[:, :, 0]
 
 
-def one_versus_rest(fit_one, p, y):
+def one_versus_rest(fit_one: Callable[[np.ndarray, np.ndarray], CalibrationMap], p: np.ndarray, y: np.ndarray) -> CalibrationMap:
     """The map of vectors from maps of scalars: q_j of p_j against 1{y = j}, divided by the row's sum (1/k where all are 0).
 
     fit_one(p (n,), hit (n,)) returns a map of (m,) to (m,)."""
@@ -152,7 +162,7 @@ def one_versus_rest(fit_one, p, y):
     return lambda x: normalised(np.column_stack([one(x[:, j]) for j, one in enumerate(maps)]))
 
 
-def normalised(scores):
+def normalised(scores: np.ndarray) -> np.ndarray:
     """Rows of scores divided by their sum, 1/k where all are 0."""
     total = scores.sum(axis=1, keepdims=True)
     return np.divide(scores, total, out=np.full_like(scores, 1.0 / scores.shape[1]), where=total > 0)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from harness.calibrators.base import CalibrationMap
 from harness.calibrators.logits import in_columns
 from harness.common.seeds import as_seed
 from harness.math import kmeans
@@ -50,10 +51,10 @@ class Partition:
     null_bias = 0.15  # kl of vectors: a bin that lacks a class says 0, which held-out samples punish
 
     @property
-    def determinism(self):
+    def determinism(self) -> str:
         return "statistical" if self.random_state is None else "exact"
 
-    def fit(self, p, y, rng=None):
+    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None) -> CalibrationMap:
         points = in_columns(p)
         hits = y[:, None].astype(np.float64) if p.ndim == 1 else one_hot(y, p.shape[1])
         seed = as_seed(rng) if self.random_state is None else self.random_state
@@ -64,7 +65,7 @@ class Partition:
         blank = 0.5 if p.ndim == 1 else 1.0 / p.shape[1]
         means = np.divide(sums, sizes[:, None], out=np.full_like(sums, blank), where=sizes[:, None] > 0)
 
-        def q(x):
+        def q(x: np.ndarray) -> np.ndarray:
             values = means[bin_of(in_columns(x))]
             return values[:, 0] if x.ndim == 1 else values
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
 
-from harness.calibrators.base import fit_all
+from harness.calibrators.base import CalibrationMap, fit_all
 from harness.calibrators.logits import floored_log, log_odds, on_columns
 from harness.calibrators.softmax_fit import SoftmaxFit
 from harness.calibrators.temperature import Temperature
@@ -18,7 +19,7 @@ RIDGE = 1e-6  # on the distance from the identity map: keeps separable samples f
 TRUST_REGION = {"gtol": 1e-8, "maxiter": 200}
 
 
-def smoothed(q, n):
+def smoothed(q: np.ndarray, n: int) -> np.ndarray:
     """(1 - 1/(n + 1)) q + 1/(n + 1) uniform, for a map fitted on n samples: no class is ever impossible (the mixture that
     berta2026's library adds to fitted calibrators)."""
     k = 2 if q.ndim == 1 else q.shape[1]
@@ -68,24 +69,24 @@ class QuadraticScaling:
     determinism = "exact"
     max_classes = 2
 
-    def fit(self, p, y, rng=None):
+    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None) -> CalibrationMap:
         if p.ndim == 2:
             if p.shape[1] != 2:
                 raise BadInputError(f"p has {p.shape[1]} columns; quadratic scaling is of two classes.")
             return on_columns(self, p, y, rng)
         w, n = self.coefficients(p, y), len(p)
 
-        def q(x):
+        def q(x: np.ndarray) -> np.ndarray:
             value = expit(powers(self.logits(x)) @ w)
             return smoothed(value, n) if self.mixture else value
 
         return q
 
-    def logits(self, p):
+    def logits(self, p: np.ndarray) -> np.ndarray:
         """l of the predictions, (n,)."""
         return log_odds(p)
 
-    def coefficients(self, p, y):
+    def coefficients(self, p: np.ndarray, y: np.ndarray) -> np.ndarray:
         """(a, b, c), (3,)."""
         return _quadratic(powers(self.logits(p)), y)
 
@@ -129,16 +130,18 @@ class StructuredMatrixScaling:
     determinism = "exact"
     revision = 1  # minimised to the end
 
-    def fit(self, p, y, rng=None):
+    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None) -> CalibrationMap:
         return fit_all(self, p, y)
 
-    def fit_each(self, p, y, seen, rng=None):
+    def fit_each(
+        self, p: np.ndarray, y: np.ndarray, seen: np.ndarray, rng: np.random.Generator | int | None = None
+    ) -> Iterator[CalibrationMap]:
         if p.ndim == 1 or p.shape[1] == 2:
             quadratic = QuadraticScaling(mixture=self.mixture)
             return (quadratic.fit(p[own], y[own], rng) for own in seen)
         return self._fits(p, y, seen)
 
-    def _fits(self, p, y, seen):
+    def _fits(self, p: np.ndarray, y: np.ndarray, seen: Iterable[np.ndarray]) -> Iterator[CalibrationMap]:
         fit = SoftmaxFit()
         for own in seen:
             labels = y[own]
@@ -148,8 +151,8 @@ class StructuredMatrixScaling:
             w = fit(np.vstack([z.T, np.ones(n)]), labels, penalty(n, k), np.eye(k, k + 1))
             yield self._map(temperature, w, n)
 
-    def _map(self, temperature, w, n):
-        def q(x):
+    def _map(self, temperature: CalibrationMap, w: np.ndarray, n: int) -> CalibrationMap:
+        def q(x: np.ndarray) -> np.ndarray:
             z = floored_log(smoothed(temperature(x), n))
             value = softmax(z @ w[:, :-1].T + w[:, -1])
             return smoothed(value, n) if self.mixture else value
@@ -157,33 +160,33 @@ class StructuredMatrixScaling:
         return q
 
 
-def penalty(n, k):
+def penalty(n: int, k: int) -> np.ndarray:
     """Of every coefficient of [D, b], (k, k + 1)."""
     found = np.full((k, k + 1), k * (k - 1) / n)
     found[np.arange(k), np.arange(k)] = found[:, k] = k / n
     return found
 
 
-def powers(logits):
+def powers(logits: np.ndarray) -> np.ndarray:
     """Columns 1, l, l^2, (n, 3)."""
     return np.column_stack([np.ones_like(logits), logits, logits**2])
 
 
-def _quadratic(features, y):
+def _quadratic(features: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Minimiser of mean log-loss + RIDGE/2 |w - (0, 1, 0)|^2."""
-    from scipy.optimize import minimize
+    from scipy.optimize import minimize  # slow to import
 
     n, identity = len(y), np.array([0.0, 1.0, 0.0])
     scale = np.maximum(np.abs(features).max(axis=0), 1.0)  # the trust region is a ball: coordinates of one size
     x = features / scale
 
-    def value(v):
+    def value(v: np.ndarray) -> tuple[float, np.ndarray]:
         t = x @ v
         away = v / scale - identity
         loss = np.logaddexp(0.0, t).mean() - t @ y / n + 0.5 * RIDGE * away @ away
         return loss, x.T @ (expit(t) - y) / n + RIDGE * away / scale
 
-    def hessian(v):
+    def hessian(v: np.ndarray) -> np.ndarray:
         s = expit(x @ v)
         return (x * (s * (1.0 - s))[:, None]).T @ x / n + np.diag(RIDGE / scale**2)
 

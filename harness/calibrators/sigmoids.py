@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
 
-from harness.calibrators.base import fit_all
+from harness.calibrators.base import CalibrationMap, fit_all
 from harness.calibrators.logits import floored_log, log_odds
 from harness.calibrators.newton import RIDGE, logistics, normalised
 
@@ -47,13 +48,15 @@ class Platt:
 
     determinism = "exact"
 
-    def fit(self, p, y, rng=None):
+    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None) -> CalibrationMap:
         return fit_all(self, p, y)
 
-    def fit_each(self, p, y, seen, rng=None):
+    def fit_each(
+        self, p: np.ndarray, y: np.ndarray, seen: np.ndarray, rng: np.random.Generator | int | None = None
+    ) -> Iterator[CalibrationMap]:
         return _fits(p, y, seen, _platt_features, lambda x, hit, start: (found := logistics(x, hit, PLATT, start), found))
 
-    def coefficients(self, p, y):
+    def coefficients(self, p: np.ndarray, y: np.ndarray) -> np.ndarray:
         """(a, b), (2,)."""
         return logistics(_platt_features(p[None]), y[None].astype(np.float64), PLATT)[0]
 
@@ -91,37 +94,49 @@ class BetaCalibration:
     determinism = "exact"
     seconds = 1e-3
 
-    def fit(self, p, y, rng=None):
+    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None) -> CalibrationMap:
         return fit_all(self, p, y)
 
-    def fit_each(self, p, y, seen, rng=None):
+    def fit_each(
+        self, p: np.ndarray, y: np.ndarray, seen: np.ndarray, rng: np.random.Generator | int | None = None
+    ) -> Iterator[CalibrationMap]:
         return _fits(p, y, seen, _beta_features, _quadrant)
 
-    def coefficients(self, p, y):
+    def coefficients(self, p: np.ndarray, y: np.ndarray) -> np.ndarray:
         """(a, b, c), (3,), of which a and b are at least 0."""
         return _quadrant(_beta_features(p[None]), y[None].astype(np.float64), None)[0][0]
 
 
-def _fits(p, y, seen, features, coefficients):
+def _fits(
+    p: np.ndarray,
+    y: np.ndarray,
+    seen: Iterable[np.ndarray],
+    features: Callable[[np.ndarray], np.ndarray],
+    coefficients: Callable[..., tuple[np.ndarray, np.ndarray]],
+) -> Iterator[CalibrationMap]:
     """Yield the maps of the samples in each row of `seen`: of scalars, of the second of two columns, of each of more.
 
     features(p (r, n)) returns (r, d, n); coefficients(features, labels (r, n), start) the rows w (r, d) of each class and what
     the next fit starts from, which is almost of the same samples."""
     rows, hit = _rows(p), (y == np.arange(p.shape[1])[:, None] if p.ndim == 2 and p.shape[1] > 2 else y[None]).astype(np.float64)
     x, start = features(rows), None
+
+    def fitted(w: np.ndarray) -> CalibrationMap:
+        return lambda x: _of_rows(expit((w[:, None, :] @ features(_rows(x)))[:, 0]), x)
+
     for own in seen:
         w, start = coefficients(x[:, :, own], hit[:, own], start)
-        yield lambda x, w=w: _of_rows(expit((w[:, None, :] @ features(_rows(x)))[:, 0]), x)
+        yield fitted(w)
 
 
-def _rows(p):
+def _rows(p: np.ndarray) -> np.ndarray:
     """Scalars as (1, n), the second of two columns as (1, n), more columns as rows (k, n)."""
     if p.ndim == 1:
         return p[None]
     return np.ascontiguousarray(p.T) if p.shape[1] > 2 else np.ascontiguousarray(p[:, 1])[None]
 
 
-def _of_rows(scores, x):
+def _of_rows(scores: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Predictions of the shape of x from those of its rows; of more than two classes divided by their sum."""
     if x.ndim == 1:
         return scores[0]
@@ -130,17 +145,17 @@ def _of_rows(scores, x):
     return normalised(np.ascontiguousarray(scores.T))
 
 
-def _platt_features(p):
+def _platt_features(p: np.ndarray) -> np.ndarray:
     x = log_odds(p)
     return np.stack([np.ones_like(x), x], axis=1)
 
 
-def _beta_features(p):
+def _beta_features(p: np.ndarray) -> np.ndarray:
     """Rows log p, -log(1 - p), 1 of p (r, n), (r, 3, n)."""
     return np.stack([floored_log(p), -floored_log(1.0 - p), np.ones_like(p)], axis=1)
 
 
-def _quadrant(x, hit, start):
+def _quadrant(x: np.ndarray, hit: np.ndarray, start: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """(w, free one), (r, 3) each: a convex function without its minimum in the quadrant has it on a side, or in the corner."""
     free = logistics(x, hit, BETA, start)
     w = free.copy()
@@ -151,7 +166,8 @@ def _quadrant(x, hit, start):
     sides = np.zeros((3, len(out), 3))
     sides[0][:, [0, 2]] = logistics(x[:, [0, 2]], hit, BETA[[0, 2]])
     sides[1][:, [1, 2]] = logistics(x[:, [1, 2]], hit, BETA[[1, 2]])
-    inside = np.array([*(sides[:2, :, :2] >= 0.0).all(axis=2), np.zeros(len(out), dtype=bool)])
+    inside = np.zeros((3, len(out)), dtype=bool)
+    inside[:2] = (sides[:2, :, :2] >= 0.0).all(axis=2)
     inside[2] = ~inside.any(axis=0)
     corner = np.flatnonzero(inside[2])
     sides[2, corner, 2:] = logistics(x[corner, 2:], hit[corner], BETA[2:]) if len(corner) else 0.0
@@ -160,6 +176,6 @@ def _quadrant(x, hit, start):
     return w, free
 
 
-def _penalised(x, hit, w):
+def _penalised(x: np.ndarray, hit: np.ndarray, w: np.ndarray) -> np.ndarray:
     t = (w[:, None, :] @ x)[:, 0]
     return np.logaddexp(0.0, t).mean(axis=1) - (t * hit).mean(axis=1) + 0.5 * RIDGE * ((w - BETA) ** 2).sum(axis=1)

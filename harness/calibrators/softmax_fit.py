@@ -9,9 +9,13 @@ Hessian there is nearly the identity.
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable
+from typing import TypeAlias
 
-from harness.calibrators.newton import newton
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from harness.calibrators.newton import Hessian, Objective, newton
 from harness.math.softmax import softmax
 
 DENSE_CLASSES = 30  # up to here a Hessian of k d coefficients is formed
@@ -21,19 +25,22 @@ NEWTON_PRODUCTS = 4_000_000  # samples times squared coefficients: up to here Ne
 REFRESH = 40  # steps after which the Hessian is formed again
 ROUNDS = 12  # of these, before it is formed for every step
 QUASI_NEWTON = {"maxiter": REFRESH, "maxfun": 4 * REFRESH, "maxcor": 20, "ftol": 1e-15, "gtol": 1e-9}
+Step: TypeAlias = Callable[[np.ndarray], np.ndarray]
+Scaling: TypeAlias = tuple[Step, Step]  # from coordinates to a step of w, from a gradient to theirs
 
 
 class SoftmaxFit:
     """Fits of similar samples, one after the other: x (d, n), y (n,), penalty (k, d) positive, start (k, d) of the first fit."""
 
-    def __init__(self):
-        self.w = self.scaling = None
+    def __init__(self) -> None:
+        self.w: np.ndarray | None = None
+        self.scaling: Scaling | None = None
 
-    def __call__(self, x, y, penalty, start):
+    def __call__(self, x: np.ndarray, y: np.ndarray, penalty: np.ndarray, start: np.ndarray) -> np.ndarray:
         first = self.w is None
         value, hessian = _objective(x, y, penalty)
         k, d = penalty.shape
-        w = (start if first else self.w).ravel()
+        w = (start if self.w is None else self.w).ravel()
         if x.shape[1] * (k * d) ** 2 <= NEWTON_PRODUCTS:
             w = newton(value, hessian, w)
         else:
@@ -45,8 +52,10 @@ class SoftmaxFit:
         self.w = w.reshape(k, d)
         return self.w
 
-    def _quasi_newton(self, value, hessian, scaling, w, dense):
-        from scipy.optimize import minimize
+    def _quasi_newton(
+        self, value: Objective, hessian: Hessian, scaling: Callable[[np.ndarray], Scaling], w: np.ndarray, dense: bool
+    ) -> np.ndarray:
+        from scipy.optimize import minimize  # slow to import
 
         options = QUASI_NEWTON if dense else {**QUASI_NEWTON, "maxiter": 2000, "maxfun": 4000}
         for _ in range(ROUNDS):
@@ -54,7 +63,7 @@ class SoftmaxFit:
                 self.scaling = scaling(w)
             down, up = self.scaling
 
-            def objective(v, at=w, down=down, up=up):
+            def objective(v: np.ndarray, at: np.ndarray = w, down: Step = down, up: Step = up) -> tuple[float, np.ndarray]:
                 loss, gradient = value(at + down(v))
                 return loss, up(gradient)
 
@@ -68,14 +77,14 @@ class SoftmaxFit:
         return newton(value, hessian, w)  # few samples of many classes: the Hessian changes with every step
 
 
-def _objective(x, y, penalty):
+def _objective(x: np.ndarray, y: np.ndarray, penalty: np.ndarray) -> tuple[Objective, Hessian]:
     """(value(w) -> (loss, gradient), hessian(w)), of flat w."""
     k, (d, n) = len(penalty), x.shape
     identity = np.eye(k, d)
     outcome = y * n + np.arange(n)  # positions in a flat (k, n) array
     transposed = np.ascontiguousarray(x.T)
 
-    def value(w):
+    def value(w: np.ndarray) -> tuple[float, np.ndarray]:
         w = w.reshape(k, d)
         t = w @ x
         t -= t.max(axis=0)
@@ -89,13 +98,13 @@ def _objective(x, y, penalty):
         t.ravel()[outcome] -= 1.0
         return float(loss), (t @ transposed / n + 2.0 * pull).ravel()
 
-    def hessian(w):
+    def hessian(w: np.ndarray) -> np.ndarray:
         return softmax_hessian(w.reshape(k, d), x, penalty)
 
     return value, hessian
 
 
-def softmax_hessian(w, x, penalty):
+def softmax_hessian(w: np.ndarray, x: np.ndarray, penalty: np.ndarray) -> np.ndarray:
     """The Hessian (k d, k d) at w. Its mean over samples is of at most HESSIAN_ROWS of them, evenly spaced."""
     k, d = penalty.shape
     part = np.ascontiguousarray(x[:, :: -(-x.shape[1] // HESSIAN_ROWS)])
@@ -110,11 +119,9 @@ def softmax_hessian(w, x, penalty):
     return hessian
 
 
-def _scaling(x, w, penalty, hessian):
+def _scaling(x: np.ndarray, w: np.ndarray, penalty: np.ndarray, hessian: Hessian) -> Scaling:
     """(down(v) -> a step of w, up(gradient) -> that of v): coordinates v in which the Hessian at w is about the identity; for
     more than DENSE_CLASSES classes but for what couples them."""
-    from scipy.linalg import solve_triangular
-
     k, d = penalty.shape
     if k <= DENSE_CLASSES:
         inverse = solve_triangular(np.linalg.cholesky(hessian(w.ravel())), np.eye(k * d), lower=True, check_finite=False)
@@ -126,10 +133,10 @@ def _scaling(x, w, penalty, hessian):
     spread[:, np.arange(d), np.arange(d)] += 2.0 * penalty
     inverse = np.linalg.inv(np.linalg.cholesky(spread))
 
-    def down(v):
+    def down(v: np.ndarray) -> np.ndarray:
         return (v.reshape(k, 1, d) @ inverse).ravel()
 
-    def up(g):
+    def up(g: np.ndarray) -> np.ndarray:
         return (inverse @ g.reshape(k, d, 1)).ravel()
 
     return down, up

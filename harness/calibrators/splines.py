@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
+from harness.calibrators.base import CalibrationMap
 from harness.calibrators.logits import log_odds, on_columns
 from harness.calibrators.newton import RIDGE, logistic
 from harness.errors import BadInputError
@@ -65,13 +66,13 @@ class Spline:
     max_classes = 2
     seconds = 1e-3
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if int(self.knots) != self.knots or self.knots < 3:
             raise BadInputError(f"knots is {self.knots}; an integer of at least 3 is needed.")
         if not 0.0 <= self.ridge < np.inf:
             raise BadInputError(f"ridge is {self.ridge}; a number of at least 0 is needed.")
 
-    def fit(self, p, y, rng=None):
+    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None) -> CalibrationMap:
         if p.ndim == 2:
             if p.shape[1] != 2:
                 raise BadInputError(f"p has {p.shape[1]} columns; the spline is of two classes.")
@@ -87,7 +88,7 @@ class Spline:
         return lambda x: expit(natural_basis(log_odds(x), knots) @ w)
 
 
-def natural_basis(x, knots):
+def natural_basis(x: np.ndarray, knots: np.ndarray) -> np.ndarray:
     """The functions 1, x, and one for all but two knots, that span the natural cubic splines of these knots (K,): (n, max(K, 2)).
 
     The latter are 0 at the first and at the last knot. Cubes are in units of the distance between them."""
@@ -97,7 +98,7 @@ def natural_basis(x, knots):
     span = knots[-1] - knots[0]
     u, v = (x - knots[0]) / span, (knots - knots[0]) / span
 
-    def cubes(i):
+    def cubes(i: int) -> np.ndarray:
         return (np.maximum(u - v[i], 0.0) ** 3 - np.maximum(u - v[-1], 0.0) ** 3) / (v[-1] - v[i])
 
     last = cubes(-2)
@@ -105,14 +106,14 @@ def natural_basis(x, knots):
     return np.column_stack([*line, *(cubes(i) - last - end * u for i, end in enumerate(at_the_end))])
 
 
-def roughness(knots):
+def roughness(knots: np.ndarray) -> np.ndarray:
     """The matrix (d, d) of the integrals of b_i'' b_j'' over the knots' span, in units of it, b the functions of the basis."""
     size = max(len(knots), 2)
     if len(knots) < 3:
         return np.zeros((size, size))
     v = (knots - knots[0]) / (knots[-1] - knots[0])
 
-    def second(i):
+    def second(i: int) -> np.ndarray:
         return 6.0 * (np.maximum(v - v[i], 0.0) - np.maximum(v - v[-1], 0.0)) / (v[-1] - v[i])
 
     last = second(-2)

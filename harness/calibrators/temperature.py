@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
 
+from harness.calibrators.base import CalibrationMap
 from harness.calibrators.logits import floored_log, log_odds
 from harness.math.softmax import softmax
 
@@ -43,28 +45,28 @@ class Temperature:
 
     determinism = "exact"
 
-    def fit(self, p, y, rng=None):
+    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None) -> CalibrationMap:
         beta = self.slope(p, y)
         if p.ndim == 1:
             return lambda t: expit(beta * log_odds(t))
         return lambda t: softmax(beta * floored_log(t))
 
-    def slope(self, p, y):
+    def slope(self, p: np.ndarray, y: np.ndarray) -> float:
         """beta."""
         if p.ndim == 1:
             x = log_odds(p)
             target = float((x * y).mean())  # the constant part of z cancels in the gradient
 
-            def slope(b):
+            def scalar_slope(b: float) -> tuple[float, float]:
                 s = expit(b * x)
                 weighted = x * s
                 return float(weighted.mean()) - target, float((weighted * (x - weighted)).mean())
 
-            return _bisect(slope)
+            return _bisect(scalar_slope)
         z = floored_log(p)
         target = float(z[np.arange(len(y)), y].mean())
 
-        def slope(b):
+        def slope(b: float) -> tuple[float, float]:
             s = softmax(b * z)
             weighted = z * s
             mean = weighted.sum(axis=1)
@@ -73,7 +75,7 @@ class Temperature:
         return _bisect(slope)
 
 
-def _bisect(slope):
+def _bisect(slope: Callable[[float], tuple[float, float]]) -> float:
     """The beta that the bisection ends at.
 
     slope(beta) returns (gradient, its derivative); the gradient is non-decreasing. Newton's method finds the root in a few steps
@@ -90,7 +92,7 @@ def _bisect(slope):
     return np.exp((low + high) / 2)
 
 
-def _newton(slope):
+def _newton(slope: Callable[[float], tuple[float, float]]) -> tuple[float, float]:
     """(root of the gradient in log beta, a bound of its error); (0, inf) where Newton's method does not converge, because the
     range holds no minimum or the gradient is flat."""
     at, step = 0.0, np.inf

@@ -20,10 +20,11 @@ from harness.calibrators.base import CalibratorSpec
 from harness.common import user_code
 from harness.common.escaping import message_of
 from harness.configure.options import ids
-from harness.contract import calibrators, estimators, problems, requirements
+from harness.contract import calibrators, estimators, problems
 from harness.contract.items import DECLARED, ContractBrokenError, generators_put_back
 from harness.errors import BadInputError, UndefinedError, guess
 from harness.estimators.base import EstimatorSpec
+from harness.plan import requirements
 from harness.plan.components import build, load
 from harness.problems.base import ProblemSpec, members_of
 

@@ -21,12 +21,11 @@ from typing import TYPE_CHECKING, Any
 from harness.configure.compose import out_folder
 from harness.configure.options import ids, option
 from harness.configure.settings import as_list
-from harness.contract import requirements
 from harness.errors import BadInputError, guess
 from harness.execute import run, truths, user_estimators
 from harness.math import estimands
 from harness.math.notions import NOTIONS
-from harness.plan import components
+from harness.plan import components, requirements
 from harness.plan.cells import Cell
 from harness.plan.components import Component
 from harness.plan.plan import Plan

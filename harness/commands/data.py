@@ -7,6 +7,7 @@ import os
 import sys
 from pathlib import Path
 
+from harness import tools
 from harness.common.data_files import sha256
 from harness.common.paths import CACHE, EXPERIMENTS
 from harness.errors import BadInputError, guess
@@ -160,7 +161,7 @@ def verify_repository(name: str, arguments: list[str]) -> int:
 
 def make_tabular_oof(arguments: list[str]) -> int:
     """`calharness data make tabular_oof`; 1 if a task failed."""
-    from harness.sources.make import tabular
+    tabular = tools.stand_in("tabular")
 
     options = Options("make tabular_oof", tabular.__doc__)
     options.add_argument("--csv", action="append", type=Path, metavar="FOLDER", help="tables (default: CALHARNESS_DATA/uci_csv)")
@@ -207,7 +208,7 @@ def _folders(given):
 
 def make_digits_networks(arguments: list[str]) -> int:
     """`calharness data make digits_networks`; 1 if a network failed."""
-    from harness.sources.make import digits_networks
+    digits_networks = tools.stand_in("digits_networks")
 
     options = Options("make digits_networks", digits_networks.__doc__)
     options.add_argument("--kinds", default=",".join(digits_networks.KINDS), help="comma-separated (default: %(default)s)")
@@ -232,7 +233,7 @@ def make_digits_networks(arguments: list[str]) -> int:
 
 def make_perturbed_networks(arguments: list[str]) -> int:
     """`calharness data make perturbed_networks`; 1 if a network failed."""
-    from harness.sources.make import perturbed_networks
+    perturbed_networks = tools.stand_in("perturbed_networks")
 
     options = Options("make perturbed_networks", perturbed_networks.__doc__)
     options.add_argument("--tables", default=None, help=f"of {','.join(perturbed_networks.TABLES)} (default: those at hand)")
@@ -259,7 +260,7 @@ def make_perturbed_networks(arguments: list[str]) -> int:
 
 def make_imagenet_brightness(arguments: list[str]) -> int:
     """`calharness data make imagenet_brightness`."""
-    from harness.sources.make import imagenet_brightness
+    imagenet_brightness = tools.stand_in("imagenet_brightness")
 
     options = Options("make imagenet_brightness", imagenet_brightness.__doc__)
     options.add_argument("--images", type=Path, required=True, help="folder of validation images, a folder per class")

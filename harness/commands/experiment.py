@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from harness.common.paths import EXPERIMENTS, PACKAGE
 from harness.common.seeds import digest
-from harness.common.user_code import hidden_experiments
 from harness.common.version import VERSION
 from harness.configure import record_sources as others
 from harness.configure import sweeps, variations
@@ -535,12 +534,10 @@ def load_item(paper: str, item: str):
     reproduced(records, settings) -> frame. Where it is a table of its own kind also table(records, settings),
     for page and LaTeX, and summary(records, settings), for the CSV."""
     try:
-        return importlib.import_module(f"experiments.{paper}.{item}")
+        return importlib.import_module(f"harness.experiments.{paper}.{item}")
     except ModuleNotFoundError as error:
-        if error.name not in ("experiments", f"experiments.{paper}", f"experiments.{paper}.{item}"):
+        if error.name not in (f"harness.experiments.{paper}", f"harness.experiments.{paper}.{item}"):
             raise
-        if hidden := hidden_experiments(f"experiments.{paper}.{item}"):
-            raise BadInputError(hidden) from error
         raise BadInputError(
             f"there is no {item!r} for paper {paper!r}; an item is a module experiments/<paper>/<item>.py."
         ) from error

@@ -8,7 +8,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent.parent
 CHECKOUT = PACKAGE.parent if (PACKAGE.parent / "conf" / "config.yaml").is_file() else None
 CONF = CHECKOUT / "conf" if CHECKOUT else PACKAGE / "_conf"
-EXPERIMENTS = PACKAGE.parent / "experiments"
+EXPERIMENTS = CHECKOUT / "experiments" if CHECKOUT else PACKAGE / "_experiments"
 _DATA = CHECKOUT / "data" if CHECKOUT else PACKAGE / "_data"
 PACKS = _DATA / "packs.yaml"
 KEYS = _DATA / "keys.csv"

@@ -6,6 +6,8 @@ import contextlib
 import os
 from collections.abc import Iterator
 
+from threadpoolctl import threadpool_limits
+
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
@@ -14,8 +16,6 @@ def one_thread() -> Iterator[None]:
     The limit holds for libraries that are loaded already and, through the environment variables that they read when they are
     loaded, for those that the block imports.
     """
-    from threadpoolctl import threadpool_limits
-
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     before = {name: os.environ.get(name) for name in names}
     os.environ.update(dict.fromkeys(names, "1"))

@@ -25,6 +25,7 @@ from harness.common.escaping import escape, message_of
 from harness.common.paths import EXPERIMENTS, PACKAGE
 from harness.common.seeds import digest
 from harness.errors import BadInputError
+from harness.experiments import module_name
 
 _INSTALLED = ("site-packages", "dist-packages")
 _NOT_THEIRS = tuple(
@@ -37,17 +38,14 @@ _ran: set[str] = set()  # modules of other people that this process was asked to
 _imported_as: dict[str, str] = {}  # {local module: digest of its file when this process imported it}
 
 
-def ours(module_name: str) -> bool:
-    """Whether a module is part of the harness or of our experiments; somebody else's package may be called so too."""
-    package = module_name.split(".")[0]
-    if package == EXPERIMENTS.name:
-        return _folder_of_experiments() in (None, os.path.realpath(EXPERIMENTS))
-    return package == "harness"
+def ours(module: str) -> bool:
+    """Return whether a module is part of the harness or of one of its papers."""
+    return module_name(module).split(".")[0] == "harness"
 
 
-def is_foreign(module_name: str) -> bool:
+def is_foreign(module: str) -> bool:
     """Return whether a module is neither ours, nor Python's or numpy's."""
-    return not ours(module_name) and module_name.split(".")[0] not in _KNOWN
+    return not ours(module) and module.split(".")[0] not in _KNOWN
 
 
 def have_run() -> bool:
@@ -56,27 +54,6 @@ def have_run() -> bool:
     From then on anything may be changed in this process, such as a function of numpy.
     """
     return bool(_ran)
-
-
-def hidden_experiments(module_name: str) -> str | None:
-    """One sentence if a module of our experiments is asked for, and another package of that name comes first; else None."""
-    package, *rest = module_name.split(".")
-    found = _folder_of_experiments()
-    place = EXPERIMENTS.joinpath(*rest)
-    if package != EXPERIMENTS.name or not (place.is_dir() or place.with_suffix(".py").is_file()) or ours(module_name):
-        return None
-    return f"{module_name} is not found, as the package {found} comes before ours of that name; rename it, or run elsewhere."
-
-
-def _folder_of_experiments() -> str | None:
-    """The folder of the package that `import experiments` gives, None without one."""
-    loaded = sys.modules.get(EXPERIMENTS.name)
-    try:
-        spec = None if loaded else importlib.util.find_spec(EXPERIMENTS.name)
-    except (ImportError, ValueError):
-        return None
-    origin = getattr(loaded, "__file__", None) if loaded else spec.origin if spec else None
-    return os.path.realpath(os.path.dirname(origin)) if origin else None
 
 
 @functools.lru_cache(maxsize=4096)
@@ -106,7 +83,7 @@ def current(name: str) -> ModuleType:
     if not ours(name):
         _ran.add(name)
     if ours(name) or name == "__main__":
-        return importlib.import_module(name)
+        return importlib.import_module(module_name(name))
     digests = {module: own for module, (own, _) in _closure(name).items()}
     for module, now in digests.items():
         if module in sys.modules and _imported_as.get(module, now) != now:

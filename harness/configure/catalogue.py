@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from harness.common.paths import CONF, EXPERIMENTS, PACKAGE
 from harness.configure.options import GROUPS, ids, option, read
+from harness.experiments import written_name
 
 
 @functools.cache
@@ -64,7 +65,7 @@ def _tree(path: Path) -> ast.Module:
 
 def _file(module: str) -> Path | None:
     """The source file of a module of ours; None for any other."""
-    package, *parts = module.split(".")
+    package, *parts = written_name(module).split(".")
     if package not in ("harness", "experiments"):
         return None
     place = (PACKAGE if package == "harness" else EXPERIMENTS).joinpath(*parts)

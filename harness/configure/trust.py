@@ -13,9 +13,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from harness.errors import BadInputError
+from harness.experiments import module_name
 
 OURS = (
-    "harness.problems", "harness.estimators", "harness.calibrators", "harness.math", "harness.peers", "experiments",
+    "harness.problems", "harness.estimators", "harness.calibrators", "harness.math", "harness.peers", "harness.experiments",
 )  # fmt: skip
 # what Hydra's node may name: whole paths, as logging.os.system would be Python's own through the module that imports it
 OF_HYDRA = re.compile(
@@ -84,7 +85,8 @@ def is_allowed(path: str, allowed: Iterable[str] = ()) -> bool:
     >>> is_allowed("harness.estimators.Binned"), is_allowed("harness.execute.supervise.Child"), is_allowed("a.b.C", ["a"])
     (True, False, True)
     """
-    return any(f"{path}.".startswith(f"{module}.") and path != module for module in (*OURS, *allowed))
+    given = module_name(path)
+    return any(f"{given}.".startswith(f"{module}.") and given != module for module in (*OURS, *allowed))
 
 
 def _code_of(config: dict[str, Any]) -> Iterator[tuple[str, str]]:

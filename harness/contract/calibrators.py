@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from harness.calibrators.base import CalibratorSpec
-from harness.contract import requirements
+from harness.calibrators.base import CalibrationMap, CalibratorSpec
 from harness.contract.items import DECLARED, SAME, SEED, ContractBrokenError, documented, global_states, unseeded_generators
 from harness.errors import UndefinedError
 from harness.math.notions import ROW_SUM_TOLERANCE, one_hot
+from harness.plan import requirements
 from harness.problems import Beta, Dirichlet
 from harness.problems.maps import LogitAffine, Power
 
 SAMPLES, POINTS = 120, 77
+
+Sample: TypeAlias = Callable[[np.ndarray, np.ndarray, int], tuple[np.ndarray, np.ndarray]]
 
 
 class Case(NamedTuple):
@@ -27,7 +30,7 @@ class Case(NamedTuple):
     x: np.ndarray
 
 
-def cases(calibrator) -> list[Case]:
+def cases(calibrator: Any) -> list[Case]:
     """Scalars, and vectors of three classes where it takes so many."""
     spec = CalibratorSpec.of(calibrator)
     n = min(SAMPLES, spec.max_n or SAMPLES)
@@ -39,14 +42,14 @@ def cases(calibrator) -> list[Case]:
     return found
 
 
-def _fit(case, p, y, seed=0):
+def _fit(case: Case, p: np.ndarray, y: np.ndarray, seed: int = 0) -> CalibrationMap:
     q = case.calibrator.fit(p, y, np.random.default_rng([SEED, seed]))
     if not callable(q):
         raise ContractBrokenError(f"fit returned a {type(q).__name__}; a function q(p) is needed, of the same shape as p")
     return q
 
 
-def _predicted(q, x):
+def _predicted(q: CalibrationMap, x: np.ndarray) -> np.ndarray:
     """q(x), which must lie in [0, 1]."""
     found = q(x)
     values = np.asarray(found)
@@ -58,7 +61,7 @@ def _predicted(q, x):
     return values
 
 
-def rows_sum_to_one(case):
+def rows_sum_to_one(case: Case) -> str:
     """Also far from what was fitted."""
     if case.p.ndim == 1:
         raise UndefinedError("scalars have no rows")
@@ -72,12 +75,12 @@ def rows_sum_to_one(case):
     return f"within {ROW_SUM_TOLERANCE:g}"
 
 
-def returns_probabilities(case):
+def returns_probabilities(case: Case) -> str:
     values = _predicted(_fit(case, case.p.copy(), case.y.copy()), case.x.copy())
     return f"from {values.min():.3g} to {values.max():.3g}"
 
 
-def _certain(case):
+def _certain(case: Case) -> tuple[np.ndarray, np.ndarray]:
     """Predictions of 0 and 1, and their labels, a quarter of them wrong."""
     k = 2 if case.p.ndim == 1 else case.p.shape[1]
     top = np.arange(min(40, len(case.p))) % k
@@ -85,13 +88,13 @@ def _certain(case):
     return p, np.where(np.arange(len(top)) % 4 == 3, (top + 1) % k, top)
 
 
-def zero_and_one(case):
+def zero_and_one(case: Case) -> str:
     p, y = _certain(case)
     _predicted(_fit(case, case.p.copy(), case.y.copy()), p)
     return _unless_undefined(case, p, y)
 
 
-def _unless_undefined(case, p, y):
+def _unless_undefined(case: Case, p: np.ndarray, y: np.ndarray) -> str:
     try:
         _predicted(_fit(case, p.copy(), y.copy()), case.x.copy())
     except UndefinedError:
@@ -99,10 +102,10 @@ def _unless_undefined(case, p, y):
     return "probabilities"
 
 
-def _unusual(*samples):
+def _unusual(*samples: Sample) -> Callable[[Case], str]:
     """An item: fitted on these samples, functions of (p, y, classes), it gives probabilities elsewhere, or is UndefinedError."""
 
-    def examine(case):
+    def examine(case: Case) -> str:
         k = 2 if case.p.ndim == 1 else case.p.shape[1]
         said = {_unless_undefined(case, *sample(case.p, case.y, k)) for sample in samples}
         return said.pop() if len(said) == 1 else "sometimes undefined"
@@ -110,15 +113,15 @@ def _unusual(*samples):
     return examine
 
 
-def one_point(case):
+def one_point(case: Case) -> str:
     _predicted(_fit(case, case.p.copy(), case.y.copy()), case.x[:1].copy())
     return "predicted"
 
 
-def determinism(case):
+def determinism(case: Case) -> str:
     declared = CalibratorSpec.of(case.calibrator).determinism
 
-    def values(seed=0):
+    def values(seed: int = 0) -> np.ndarray:
         return _predicted(_fit(case, case.p.copy(), case.y.copy(), seed), case.x.copy())
 
     with unseeded_generators():
@@ -134,7 +137,7 @@ def determinism(case):
     return declared
 
 
-def input_kept(case):
+def input_kept(case: Case) -> str:
     given = case.p.copy(), case.y.copy(), case.x.copy()
     for array in given:
         array.flags.writeable = False
@@ -147,7 +150,7 @@ def input_kept(case):
     return "read-only arrays are accepted and unchanged"
 
 
-def declarations(case):
+def declarations(case: Case) -> str:
     return ", ".join(requirements.calibrator(case.calibrator)) or "nothing is declared: taken as statistical"
 
 

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from harness.common.escaping import message_of
-from harness.contract import requirements
 from harness.contract.items import DECLARED, SAME, SEED, ContractBrokenError, documented, global_states, unseeded_generators
 from harness.errors import UndefinedError
-from harness.estimators.base import EstimatorSpec, apply, is_finite
+from harness.estimators.base import Estimate, EstimatorSpec, apply, is_finite
 from harness.math import estimands
 from harness.math.notions import NOTIONS, one_hot, reduce
+from harness.plan import requirements
 from harness.problems import Beta, Dirichlet
 from harness.problems.maps import Identity, LogitAffine, Power
 
 SUPREMA_AND_ROOTS = ("linf", "rms")  # of calibrated samples not near zero
 SEEDS = (12, 48)  # a difference in distribution seen with the first must show again with the second
 NULL_N, NULL_REPS = 2000, (5, 20)  # the first suffice where the mean is clearly within its bound
+
+Sample: TypeAlias = Callable[[np.ndarray, np.ndarray, int], tuple[np.ndarray, np.ndarray]]
 
 
 class Case(NamedTuple):
@@ -34,34 +37,34 @@ class Case(NamedTuple):
     classes: int
 
 
-def cases(estimator) -> list[Case]:
+def cases(estimator: Any) -> list[Case]:
     """One case per notion that the estimator declares."""
     spec = EstimatorSpec.of(estimator)
     return [_case(estimator, spec, notion) for notion in NOTIONS if notion in spec.notions]
 
 
-def _case(estimator, spec, notion):
+def _case(estimator: Any, spec: EstimatorSpec, notion: str) -> Case:
     problem = _problem(spec, notion, LogitAffine(0.4, 0.3), Power(0.3))
     p, y = problem.sample(_at_most(spec, 120), np.random.default_rng(0))
     return Case(estimator, spec, notion, problem, p, y, problem.classes)
 
 
-def _problem(spec, notion, scalar, vector):
+def _problem(spec: EstimatorSpec, notion: str, scalar: Any, vector: Any) -> Any:
     """p ~ Beta(1/2, 1/2), or Dirichlet(1/2) with at most 3 classes, with this map."""
     if notion == "binary":
         return Beta(map=scalar)
     return Dirichlet(min(3, spec.max_classes or 3), map=vector)
 
 
-def _at_most(spec, n):
+def _at_most(spec: EstimatorSpec, n: int) -> int:
     return min(n, spec.max_n or n)
 
 
-def _answer(case, p, y, seed=0, problem=None):
+def _answer(case: Case, p: np.ndarray, y: np.ndarray, seed: int = 0, problem: Any = None) -> dict[str, Estimate]:
     return _apply(case, *reduce(p.copy(), y.copy(), case.notion), seed, problem)
 
 
-def _apply(case, p, y, seed=0, problem=None):
+def _apply(case: Case, p: np.ndarray, y: np.ndarray, seed: int = 0, problem: Any = None) -> dict[str, Estimate]:
     """Estimates of reduced data."""
     seeded = case.spec.replication_rng
     rng = seeded(seed) if seeded else np.random.default_rng([SEED, seed])
@@ -71,23 +74,23 @@ def _apply(case, p, y, seed=0, problem=None):
 class _Undeclared:
     """A problem that is silent on its scores' perturbation and variation: what a bound assumes of them is not examined here."""
 
-    def __init__(self, problem):
+    def __init__(self, problem: Any) -> None:
         self._problem = problem
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         if name in ("perturbation", "variation"):
             raise AttributeError(name)
         return getattr(self._problem, name)
 
 
-def _numbers(found):
+def _numbers(found: dict[str, Estimate]) -> dict[str, float]:
     """{"l1": value, "l1.low": ...}"""
     marks = {"value": "", "low": ".low", "high": ".high"}
     rows = [(name + marks[part], getattr(e, part)) for name, e in found.items() for part in marks]
     return {name: float(x) for name, x in rows if x is not None}
 
 
-def _gap(a, b, tolerance):
+def _gap(a: dict[str, float], b: dict[str, float], tolerance: float) -> str | None:
     """What differs by more than the tolerance (plus that part of its size), in a sentence, or None."""
     if a.keys() != b.keys():
         return f"{', '.join(a)} was returned before, {', '.join(b)} after"
@@ -98,7 +101,7 @@ def _gap(a, b, tolerance):
     return None
 
 
-def returns_numbers(case):
+def returns_numbers(case: Case) -> str:
     try:
         found = _answer(case, case.p, case.y)
     except UndefinedError as reason:
@@ -114,7 +117,7 @@ def returns_numbers(case):
     return ", ".join(found) + said
 
 
-def sample_order(case):
+def sample_order(case: Case) -> str:
     order = np.random.default_rng(1).permutation(len(case.p))
     tied = case.p[np.arange(len(case.p)) % 9]
     said = _unchanged(case, (case.p, case.y), (case.p[order], case.y[order]), "in another order")
@@ -122,14 +125,14 @@ def sample_order(case):
     return said
 
 
-def class_relabelling(case):
+def class_relabelling(case: Case) -> str:
     if case.notion == "binary":
         raise UndefinedError("a binary estimator may treat the two outcomes differently")
     order = np.roll(np.arange(case.classes), -1)
     return _unchanged(case, (case.p, case.y), (case.p[:, order], np.argsort(order)[case.y]), "with the classes renamed")
 
 
-def _unchanged(case, before, after, how):
+def _unchanged(case: Case, before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray], how: str) -> str:
     """The estimates of two samples agree: to 1e-9, or in distribution if they depend on the random stream."""
     first, *others = (_numbers(_answer(case, *before, seed)) for seed in range(3))
     if not any(_gap(first, other, SAME) for other in others):
@@ -144,7 +147,7 @@ def _unchanged(case, before, after, how):
     raise ContractBrokenError(f"the same samples {how} give another result over {seeds} seeds: {gap}")
 
 
-def _gap_in_distribution(a, b):
+def _gap_in_distribution(a: list[dict[str, float]], b: list[dict[str, float]]) -> str | None:
     for name in a[0]:
         x, y = (np.array([one.get(name, np.nan) for one in many]) for many in (a, b))
         if not (np.isfinite(x).any() or np.isfinite(y).any()):
@@ -155,7 +158,7 @@ def _gap_in_distribution(a, b):
     return None
 
 
-def zero_and_one(case):
+def zero_and_one(case: Case) -> str:
     binary = case.notion == "binary"
     opposite = Beta(0.01, 0.01, LogitAffine(-1.0)) if binary else None  # P(Y = 1 given p) = 1 - p
     labels = np.minimum(np.arange(_at_most(case.spec, 40)) % 5, case.classes - 1)
@@ -168,7 +171,7 @@ def zero_and_one(case):
     return "with right and with wrong outcomes"
 
 
-def _unless_undefined(case, p, y, problem=None):
+def _unless_undefined(case: Case, p: np.ndarray, y: np.ndarray, problem: Any = None) -> dict[str, Estimate]:
     """The estimates of an unusual sample, {} where they are undefined; every other exception passes."""
     try:
         return _answer(case, p, y, problem=problem)
@@ -176,10 +179,10 @@ def _unless_undefined(case, p, y, problem=None):
         return {}
 
 
-def _unusual(*samples):
+def _unusual(*samples: Sample) -> Callable[[Case], str]:
     """An item: no exception but UndefinedError on these samples, functions of (p, y, number of classes)."""
 
-    def examine(case):
+    def examine(case: Case) -> str:
         answers = [_unless_undefined(case, *sample(case.p, case.y, case.classes)) for sample in samples]
         finite = [bool(found) and all(map(is_finite, found.values())) for found in answers]
         return "a value" if all(finite) else "sometimes undefined" if any(finite) else "undefined"
@@ -187,7 +190,7 @@ def _unusual(*samples):
     return examine
 
 
-def nan_refused(case):
+def nan_refused(case: Case) -> str:
     p, y = reduce(case.p.copy(), case.y.copy(), case.notion)
     p[len(p) // 2] = np.nan
     try:
@@ -202,7 +205,7 @@ def nan_refused(case):
     return "the value is not finite"
 
 
-def determinism(case):
+def determinism(case: Case) -> str:
     declared = case.spec.determinism
     with unseeded_generators():
         before = global_states()
@@ -218,14 +221,15 @@ def determinism(case):
     return declared
 
 
-def near_zero(case):
+def near_zero(case: Case) -> str:
     bound = case.spec.null_bias
     problem = _problem(case.spec, case.notion, Identity(), Identity())
     n = _at_most(case.spec, NULL_N)
-    answers = []
+    answers: list[dict[str, Estimate]] = []
     for reps in NULL_REPS:
         for rep in range(len(answers), reps):
-            answers.append(_answer(case, *problem.sample(n, np.random.default_rng([1, rep])), rep, problem))
+            p, y = problem.sample(n, np.random.default_rng([1, rep]))
+            answers.append(_answer(case, p, y, rep, problem))
         judged = [name for name, e in answers[0].items() if _near_zero(name) and e.kind != "upper"]
         if not judged:
             raise UndefinedError(f"{', '.join(answers[0])}: nothing that must be near zero")
@@ -240,18 +244,18 @@ def near_zero(case):
     return f"largest mean is {name} = {mean:.2g}, null_bias is {bound:g}"
 
 
-def _near_zero(name):
+def _near_zero(name: str) -> bool:
     return estimands.is_distance(name) and name not in SUPREMA_AND_ROOTS
 
 
-def _null_row(name, found):
+def _null_row(name: str, found: list[Estimate]) -> tuple[float, float, float, str]:
     """(what must be small, mean, its standard error, name); a lower bound may be as low as it likes."""
     values = np.array([e.value for e in found])
     mean, error = values.mean(), values.std(ddof=1) / math.sqrt(len(values))
     return (mean if found[0].kind == "lower" else abs(mean)), mean, error, name
 
 
-def input_kept(case):
+def input_kept(case: Case) -> str:
     p, y = (a.copy() for a in reduce(case.p, case.y, case.notion))
     given = p.copy(), y.copy()
     for a in given:
@@ -262,11 +266,11 @@ def input_kept(case):
     return "read-only arrays are accepted and unchanged"
 
 
-def declarations(case):
+def declarations(case: Case) -> str:
     declared = requirements.estimator(case.estimator)
     names = case.spec.estimands
-    extra = set(_answer(case, case.p, case.y)) - set(names) if names is not None else ()
-    if extra:
+    extra = set(_answer(case, case.p, case.y)) - set(names) if names is not None else set()
+    if names is not None and extra:
         raise ContractBrokenError(f"{', '.join(sorted(extra))} is returned, but estimands declares {', '.join(names)}")
     return ", ".join(declared) or "nothing is declared: taken as scalar and statistical"
 

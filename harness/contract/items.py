@@ -7,6 +7,8 @@ import dataclasses
 import functools
 import inspect
 import random
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +24,7 @@ class ContractBrokenError(Exception):
 
 
 @contextlib.contextmanager
-def generators_put_back():
+def generators_put_back() -> Iterator[None]:
     states = np.random.get_state(), random.getstate()
     try:
         yield
@@ -32,14 +34,14 @@ def generators_put_back():
 
 
 @contextlib.contextmanager
-def unseeded_generators():
+def unseeded_generators() -> Iterator[None]:
     """The global generators in a state that what is examined has not set before, and put back afterwards."""
     with generators_put_back():
         np.random.seed(SEED)
         yield
 
 
-def kept(rule, *given):
+def kept(rule: Callable[..., Any], *given: Any) -> Any:
     """rule(*given); ContractBrokenError in place of BadInputError."""
     try:
         return rule(*given)
@@ -47,19 +49,20 @@ def kept(rule, *given):
         raise ContractBrokenError(str(error).rstrip(".")) from error
 
 
-def global_states():
+def global_states() -> tuple[Any, ...]:
     """The states of the global random generators."""
-    state = np.random.get_state()
+    state: Any = np.random.get_state()
     return state[1].tobytes(), state[2:], random.getstate()
 
 
-def documented(made, wanted):
+def documented(made: Any, wanted: str) -> str:
     """The first line of the docstring; ContractBrokenError without one, with what it should say."""
     target = made
     while isinstance(target, functools.partial):
         target = target.func
     target = target if inspect.isroutine(target) else type(target)
     text = (target.__doc__ or "").strip()
-    if not text or dataclasses.is_dataclass(target) and text.startswith(f"{target.__name__}("):
-        raise ContractBrokenError(f"{target.__name__} has no docstring; say {wanted}")
+    name = target.__name__
+    if not text or dataclasses.is_dataclass(target) and text.startswith(f"{name}("):
+        raise ContractBrokenError(f"{name} has no docstring; say {wanted}")
     return text.splitlines()[0]

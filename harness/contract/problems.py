@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.contract import requirements
 from harness.contract.items import DECLARED, SEED, ContractBrokenError, documented, global_states, kept, unseeded_generators
 from harness.errors import UndefinedError
 from harness.math import estimands
 from harness.math.notions import NOTIONS, one_hot, reduce
+from harness.plan import requirements
 from harness.problems.base import ProblemSpec, truth_of
 
 PREFIX_SAMPLES, SAMPLES, SAMPLES_OF_TRUTH = 60, 200, 40_000
@@ -28,19 +29,19 @@ class Case(NamedTuple):
     notion: str
 
 
-def cases(problem) -> list[Case]:
+def cases(problem: Any) -> list[Case]:
     """One case per notion that the problem declares."""
     declared = ProblemSpec.of(problem).notions
     return [Case(problem, notion) for notion in NOTIONS if notion in declared]
 
 
-def _rng(case, seed):
+def _rng(case: Case, seed: int) -> Any:
     """What the problem is given as rng: a Generator, or what it makes of a replication itself."""
     own = ProblemSpec.of(case.problem).replication_rng
     return np.random.default_rng([SEED, seed]) if own is None else own(seed)
 
 
-def _draw(case, n, seed=0):
+def _draw(case: Case, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     drawn = case.problem.sample(n, _rng(case, seed))
     p, y = (np.array(a) for a in kept(requirements.sample, drawn, (case.notion,)))
     if len(p) != n:
@@ -48,7 +49,7 @@ def _draw(case, n, seed=0):
     return p, y
 
 
-def _size(case, n):
+def _size(case: Case, n: int) -> int:
     """The sample size nearest to n that the problem has."""
     spec = ProblemSpec.of(case.problem)
     if spec.sizes:
@@ -56,11 +57,11 @@ def _size(case, n):
     return min(n, spec.n_max or n)
 
 
-def _same(a, b, tolerance=0.0):
+def _same(a: Sequence[np.ndarray], b: Sequence[np.ndarray], tolerance: float = 0.0) -> bool:
     return all(x.shape == y.shape and np.allclose(x, y, rtol=0.0, atol=tolerance) for x, y in zip(a, b))
 
 
-def returns_samples(case):
+def returns_samples(case: Case) -> str:
     p, y = _draw(case, _size(case, SAMPLES))
     declared = ProblemSpec.of(case.problem).classes
     if p.ndim == 2 and p.shape[1] != declared:
@@ -68,7 +69,7 @@ def returns_samples(case):
     return f"p of shape {p.shape}, labels {', '.join(map(str, np.unique(y)[:10]))}"
 
 
-def prefix(case):
+def prefix(case: Case) -> str:
     if ProblemSpec.of(case.problem).sizes:
         raise UndefinedError("it has samples of fixed sizes only")
     n = _size(case, SAMPLES)
@@ -82,7 +83,7 @@ def prefix(case):
     return f"{few} of {n}"
 
 
-def same_draws(case):
+def same_draws(case: Case) -> str:
     n = _size(case, SAMPLES)
     with unseeded_generators():
         before = global_states()
@@ -96,7 +97,7 @@ def same_draws(case):
     return "another rng gives other samples" if not _same(first, _draw(case, n, seed=1)) else "the same samples from every rng"
 
 
-def arrays_are_given_away(case):
+def arrays_are_given_away(case: Case) -> str:
     n = _size(case, PREFIX_SAMPLES)
     before = _draw(case, n)
     for array in case.problem.sample(n, _rng(case, 0)):
@@ -107,14 +108,14 @@ def arrays_are_given_away(case):
     return "writing into a sample leaves the next as it is"
 
 
-def one_sample(case):
+def one_sample(case: Case) -> str:
     if ProblemSpec.of(case.problem).sizes:
         raise UndefinedError("it has samples of fixed sizes only")
     p, _ = _draw(case, 1)
     return f"p of shape {p.shape}"
 
 
-def _known(case, p):
+def _known(case: Case, p: np.ndarray) -> np.ndarray:
     """E[Y given p] of a sample; UndefinedError where the problem has none."""
     known = ProblemSpec.of(case.problem).posterior
     if known is None:
@@ -133,7 +134,7 @@ def _known(case, p):
     return c
 
 
-def posterior(case):
+def posterior(case: Case) -> str:
     """In groups of similar p, outcomes have the mean that the posterior says, by Bernstein's bound: for independent outcomes of
     means c_i, P(|sum_i (y_i - c_i)| > t) <= 2 exp(-t^2 / (2 sum_i c_i (1 - c_i) + 2 t / 3))."""
     p, y = _draw(case, _size(case, SAMPLES_OF_TRUTH))
@@ -152,7 +153,7 @@ def posterior(case):
     return f"agrees with {len(p):,} outcomes"
 
 
-def truth(case):
+def truth(case: Case) -> str:
     """Truths against the mean over a large sample: of d(p, C) where E[Y given what the notion sees] is the posterior, of the loss
     of the outcomes where the estimand is an expected score."""
     known = {name: kept(truth_of, case.problem, name, case.notion) for name in estimands.names(case.notion)}
@@ -184,7 +185,7 @@ def truth(case):
     return f"{len(compared)} of {len(known)} truths compared with {len(p):,} samples: {', '.join(compared[:3])} ..."
 
 
-def _reduced_posterior(case, p):
+def _reduced_posterior(case: Case, p: np.ndarray) -> np.ndarray | None:
     """E[Y given what the notion sees], like the reduced p; None where that is not the posterior, which knows all of p."""
     if ProblemSpec.of(case.problem).posterior is None:
         return None
@@ -213,7 +214,7 @@ def seen_of(name: str, f: Any, outcome: Any, c: Any, notion: str) -> tuple[float
     return (value, error) if math.isfinite(value) and math.isfinite(error) else None
 
 
-def declarations(case):
+def declarations(case: Case) -> str:
     return ", ".join(requirements.problem(case.problem)) or "nothing is declared: taken as binary, 1,000 samples, 10 reps"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +42,7 @@ class Brier:
     revision = 1
     null_bias = 1.0
 
-    def __call__(self, p, y, rng=None):
+    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
         p, y = checked(p, y)
         d = p - (y if p.ndim == 1 else one_hot(y, p.shape[1]))
         return {"brier": Estimate(float((d * d).sum() / len(p)))}
@@ -70,7 +71,7 @@ class LogLossScore:
     revision = 1
     null_bias = 10.0
 
-    def __call__(self, p, y, rng=None):
+    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
         p, y = checked(p, y)
         of_outcome = np.where(y == 1, p, 1.0 - p) if p.ndim == 1 else p[np.arange(len(y)), y]
         with np.errstate(divide="ignore"):
@@ -106,7 +107,9 @@ class Oracle:
     needs_posterior = True
     estimands = tuple(dict.fromkeys(n for n in estimands.SCALAR + estimands.CANONICAL if n not in ("brier", "logloss")))
 
-    def __call__(self, p, y, rng=None, notion=None, problem=None):
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None, notion: str | None = None, problem: Any = None
+    ) -> dict[str, Estimate]:
         p, y = checked(p, y)
         if not hasattr(problem, "posterior"):
             raise BadInputError("problem is missing or has no known posterior; the oracle needs problem=, one with posterior(p).")

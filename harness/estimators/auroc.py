@@ -35,7 +35,7 @@ class Auroc:
     revision = 1
     null_bias = 1.0
 
-    def __call__(self, p, y, rng=None):
+    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
         p, y = checked(p, y)
         ones = int(y.sum())
         zeros = len(y) - ones

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
 import numbers
 from collections.abc import Callable
@@ -298,8 +299,6 @@ _called: dict[type, bool | str] = {}
 
 
 def _takes_rng(estimator: Any) -> bool | str:
-    import inspect
-
     try:
         parameters = list(inspect.signature(estimator).parameters.values())
     except (TypeError, ValueError):
@@ -350,6 +349,12 @@ def is_positive(value: Any) -> bool:
         return False
     real: Any = value
     return bool(0 < real < math.inf)
+
+
+def check_level(level: float) -> None:
+    """Raise BadInputError unless it is a confidence level."""
+    if not (isinstance(level, numbers.Real) and 0.0 < level < 1.0):
+        raise BadInputError(f"level is {level!r}; a number between 0 and 1 is needed, such as 0.95.")
 
 
 def is_finite(e: Estimate) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from harness.calibrators import Isotonic, NadarayaWatson, StructuredMatrixScaling, Temperature
-from harness.calibrators.base import CalibratorSpec
+from harness.calibrators.base import Calibrator, CalibratorSpec
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators import learned
 from harness.estimators.base import Estimate
@@ -62,7 +62,7 @@ class BestLower:
     (0.15, True)
     """
 
-    calibrators: tuple = (Isotonic(), Temperature(), StructuredMatrixScaling(), NadarayaWatson(0.1))
+    calibrators: tuple[Calibrator, ...] = (Isotonic(), Temperature(), StructuredMatrixScaling(), NadarayaWatson(0.1))
     folds: int = 5
     level: float = 0.95
 
@@ -71,7 +71,7 @@ class BestLower:
     null_bias = 0.05
     wants = ("notion",)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if int(self.folds) != self.folds or self.folds < 3:
             raise BadInputError(f"folds is {self.folds}; an integer of at least 3 is needed, as folds are left out in pairs.")
         if not self.calibrators:
@@ -80,18 +80,20 @@ class BestLower:
         self._variational()
 
     @property
-    def revision(self):
+    def revision(self) -> int:
         return 1 + max(CalibratorSpec.of(one).revision for one in self.calibrators)
 
     @property
-    def estimands(self):
+    def estimands(self) -> tuple[str, ...]:
         return self._variational().estimands
 
     @property
-    def seconds(self):
+    def seconds(self) -> float:
         return self.folds * (self.folds + 1) / 2 * sum(CalibratorSpec.of(one).seconds for one in self.calibrators)
 
-    def __call__(self, p, y, rng=None, notion="binary"):
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None, notion: str = "binary"
+    ) -> dict[str, Estimate]:
         p, y = checked(p, y)
         stream = rng if rng is None else np.random.default_rng(rng)
         fold = fold_of(y, self.folds, False, stream)
@@ -103,11 +105,11 @@ class BestLower:
         share = {"weight_identity": float(1.0 - weights.sum(axis=1).mean())}
         return {name: Estimate(e.value, e.low, e.high, e.level, e.kind, share) for name, e in found.items()}
 
-    def _variational(self):
+    def _variational(self) -> Variational:
         return Variational(folds=self.folds, level=self.level)
 
 
-def _takes(calibrator, p):
+def _takes(calibrator: Calibrator, p: np.ndarray) -> bool:
     spec = CalibratorSpec.of(calibrator)
     classes = 2 if p.ndim == 1 else p.shape[1]
     if isinstance(calibrator, StructuredMatrixScaling) and classes > MOST_MATRIX_CLASSES:
@@ -166,17 +168,17 @@ class Best:
     revision = 2
     null_bias = 0.03
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if int(self.repeats) != self.repeats or self.repeats < 1:
             raise BadInputError(f"repeats is {self.repeats}; an integer of at least 1 is needed.")
         if not 0.0 < self.level < 1.0:
             raise BadInputError(f"level is {self.level}; a number between 0 and 1 is needed, such as 0.95.")
 
     @property
-    def seconds(self):
+    def seconds(self) -> float:
         return 0.012 * self.repeats
 
-    def __call__(self, p, y, rng=None):
+    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
         if rng is None:
             raise BadInputError("rng is missing; give a numpy Generator, which decides the folds.")
         rng = np.random.default_rng(rng)
@@ -195,7 +197,7 @@ class Best:
             estimates[name] = Estimate(value, low, float(max(min(high, most[name]), value)), self.level)
         return estimates
 
-    def _ends(self, p, y, rng):
+    def _ends(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> dict[str, tuple[float, float, float]]:
         """{estimand: (value, low, high)} of scalars or vectors; low may be negative."""
         p, y = checked(p, y)
         ends = self._of_means(p, y) if len(p) < LEAST_SAMPLES else self._learned(p, y, rng)
@@ -203,13 +205,13 @@ class Best:
             ends[name] = value, 0.0 if abs(low) <= ROUNDING * value else low, high
         return ends | {"rms": tuple(np.sign(end) * abs(end) ** 0.5 for end in ends["l2_squared"])}
 
-    def _of_means(self, p, y):
+    def _of_means(self, p: np.ndarray, y: np.ndarray) -> dict[str, tuple[float, float, float]]:
         most = {"l1": 1.0, "l2_squared": 1.0} if p.ndim == 1 else {"l1": 2.0, "l2_squared": 2.0, "l2": 2.0**0.5}
         gap = np.atleast_1d(((y if p.ndim == 1 else one_hot(y, p.shape[1])) - p).mean(axis=0))
         values = {"l1": np.abs(gap).sum(), "l2_squared": (gap**2).sum(), "l2": np.sqrt((gap**2).sum())}
         return {name: (float(values[name]), 0.0, high) for name, high in most.items()}
 
-    def _learned(self, p, y, rng):
+    def _learned(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> dict[str, tuple[float, float, float]]:
         kind = "scalar" if p.ndim == 1 else "vector"
         first, last = np.log(LEARNED_SAMPLES)
         share = float(np.clip((np.log(len(p)) - first) / (last - first), 0.0, 1.0))
@@ -227,7 +229,7 @@ class Best:
         return combined
 
 
-def _moved(value, below, above, limit, share):
+def _moved(value: float, below: float, above: float, limit: float, share: float) -> tuple[float, float, float]:
     """(value, below, above) once the network has given way to the stack by `share`.
 
     The interval is the hull of the network's and of the same one around the moved value. The network has seen no sample of

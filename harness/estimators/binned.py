@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -57,40 +59,45 @@ class Binned:
     revision = 1
     tunable = ("bins",)
 
-    def __post_init__(self):
-        if self.rule not in RULES:
-            raise BadInputError(f"rule is {self.rule!r}; allowed are {', '.join(RULES)}.")
-        check_bins(self.bins)
+    def __post_init__(self) -> None:
+        check_binning(self.bins, self.rule)
 
     @property
-    def notions(self):
+    def notions(self) -> tuple[str, ...]:
         scalar = ("binary", "top_label", "classwise")
         return (*scalar, "canonical") if self.rule == "kmeans" else scalar
 
     @property
-    def determinism(self):
+    def determinism(self) -> str:
         return "statistical" if self.rule == "kmeans" else "exact"
 
     @property
-    def null_bias(self):
+    def null_bias(self) -> float:
         return 0.3 if self.rule == "kmeans" else 0.05  # k-means also serves vectors, whose many bin means are noisier
 
-    def __call__(self, p, y, rng=None):
+    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None) -> dict[str, Estimate]:
         p, y = checked(p, y)
         if p.ndim == 1:
             sizes, mean_p, mean_y = bin_means(p, y, self.bins, self.rule, rng)
-            notion, wanted = "binary", [name for name in self.estimands if name != "l2"]
+            notion, wanted = "binary", tuple(name for name in self.estimands if name != "l2")
         else:
             sizes, mean_p, mean_y = _vector_bin_means(p, y, self.bins, self.rule, rng)
             notion, wanted = "canonical", self.estimands
         weights = sizes / len(p)
         return {name: Estimate(estimands.value(name, mean_p, mean_y, notion, weights)) for name in wanted}
 
-    def search_space(self, scalar):
+    def search_space(self, scalar: bool) -> dict[str, tuple[Any, ...]]:
         """What `tuned` tries (gruber2025, Appendix B)."""
         return {"bins": tuple(range(5, 101, 5))}
 
-    def products(self, p, y, points, settings, rng=None):
+    def products(
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        points: Sequence[np.ndarray],
+        settings: Sequence[dict[str, Any]],
+        rng: np.random.Generator | None = None,
+    ) -> Iterator[list[ResidualGram]]:
         """For every setting, residual products at every array of `points`: the feature of a prediction is the mean of p - y over
         the fitted samples of its bin (gruber2025, Section 4.1)."""
         for one in settings:
@@ -136,9 +143,11 @@ class Debiased:
     revision = 1
     null_bias = 0.01
     determinism = Binned.determinism
-    __post_init__ = Binned.__post_init__
 
-    def __call__(self, p, y, rng=None):
+    def __post_init__(self) -> None:
+        check_binning(self.bins, self.rule)
+
+    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
         p, y = checked(p, y)
         sizes, mean_p, mean_y = bin_means(p, y, self.bins, self.rule, rng)
         noise = mean_y * (1.0 - mean_y) / np.maximum(sizes - 1, 1)
@@ -146,13 +155,22 @@ class Debiased:
         return {"l2_squared": Estimate(float(sizes / len(p) @ term))}
 
 
-def check_bins(bins):
+def check_binning(bins: int, rule: str) -> None:
+    """Raise BadInputError unless these are a number of bins and one of RULES."""
+    if rule not in RULES:
+        raise BadInputError(f"rule is {rule!r}; allowed are {', '.join(RULES)}.")
+    check_bins(bins)
+
+
+def check_bins(bins: int) -> None:
     """Raise BadInputError unless it is a positive integer."""
     if not (is_positive(bins) and int(bins) == bins):
         raise BadInputError(f"bins is {bins!r}; an integer of at least 1 is needed.")
 
 
-def bin_means(p, y, bins, rule, rng=None):
+def bin_means(
+    p: np.ndarray, y: np.ndarray, bins: int, rule: str, rng: np.random.Generator | int | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Sizes of the bins that are not empty, and the means of scalar p and of outcomes y, integers in {0, 1}, in them."""
     if rule == "kmeans":
         bin_of, count = partition(p, bins, rule, rng)
@@ -164,7 +182,9 @@ def bin_means(p, y, bins, rule, rng=None):
     return sizes, sum_p / sizes, sum_y / sizes
 
 
-def partition(p, bins, rule, rng=None):
+def partition(
+    p: np.ndarray, bins: int, rule: str, rng: np.random.Generator | int | None = None
+) -> tuple[Callable[[np.ndarray], np.ndarray], int]:
     """(function from predictions to bin numbers, number of bins) of the rule on predictions p, (n,) or (for kmeans) (n, k)."""
     if rule == "kmeans":
         bin_of, count = kmeans.fitted(p if p.ndim == 2 else p[:, None], bins, as_seed(rng))
@@ -177,12 +197,14 @@ def partition(p, bins, rule, rng=None):
     return (lambda x: np.searchsorted(edges, x, side="right")), len(edges) + 1
 
 
-def _vector_bin_means(p, y, bins, rule, rng):
+def _vector_bin_means(
+    p: np.ndarray, y: np.ndarray, bins: int, rule: str, rng: np.random.Generator | int | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     bin_of, count = partition(p, bins, rule, rng)
     return _means(bin_of(p), count, p, one_hot(y, p.shape[1]))
 
 
-def bin_residuals(p, y, bin_of, count):
+def bin_residuals(p: np.ndarray, y: np.ndarray, bin_of: Callable[[np.ndarray], np.ndarray], count: int) -> np.ndarray:
     """Mean of p - y in every bin, (bins, 1) or (bins, k); an empty bin takes the mean over all samples."""
     u, index = residuals(p, y), bin_of(p)
     sizes = np.bincount(index, minlength=count)
@@ -193,7 +215,9 @@ def bin_residuals(p, y, bin_of, count):
     return sums / sizes[:, None]
 
 
-def _means(index, count, p, y, squeeze=False):
+def _means(
+    index: np.ndarray, count: int, p: np.ndarray, y: np.ndarray, squeeze: bool = False
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     sizes = np.bincount(index, minlength=count)
     used = sizes > 0
     mean_p, mean_y = (

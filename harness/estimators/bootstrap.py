@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from harness.errors import BadInputError, UndefinedError
-from harness.estimators.base import Estimate, Wrapper, apply, is_finite
+from harness.estimators.base import Estimate, Wrapper, apply, check_level, is_finite
 from harness.math import estimands
 from harness.math.notions import one_hot
 
@@ -116,7 +118,7 @@ class Bootstrap(Wrapper):
     takes_classwise = True
     keeps_values_of = "estimator"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_callable(self.estimator)
         check_count("resamples", self.resamples, MIN_ROWS, 200)
         check_level(self.level)
@@ -124,22 +126,24 @@ class Bootstrap(Wrapper):
             raise BadInputError(f"form is {self.form!r}; allowed are {', '.join(FORMS)}.")
 
     @property
-    def revision(self):
+    def revision(self) -> tuple[Any, ...]:
         """Raised with that of the estimator, whose values these are."""
         return (OWN_REVISION, self.inner.revision)
 
     @property
-    def seconds(self):
+    def seconds(self) -> float:
         """Halves cost about half; those of the test of 0 are whole."""
         calls = 1.0 + self.resamples / 2 + (self._null_draws if self.form == "half" else 0)
         return calls * (1e-3 if self.inner.seconds is None else self.inner.seconds)
 
     @property
-    def _null_draws(self):
+    def _null_draws(self) -> int:
         """So many that a rank test at (1 - level) / 2 with one exceedance allowed has that size exactly: 79 at 0.95."""
         return math.ceil(4.0 / (1.0 - self.level) - 1e-9) - 1
 
-    def __call__(self, p, y, rng=None, notion=None, problem=None):
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None, notion: str | None = None, problem: Any = None
+    ) -> dict[str, Estimate]:
         if rng is None:
             raise BadInputError("rng is missing; give a numpy Generator, which draws the halves.")
         if notion is None:
@@ -160,7 +164,9 @@ class Bootstrap(Wrapper):
                 found[name] = replace(found[name], low=0.0)
         return found
 
-    def _on_halves(self, p, y, notion, problem, rng):
+    def _on_halves(
+        self, p: np.ndarray, y: np.ndarray, notion: str, problem: Any, rng: np.random.Generator
+    ) -> dict[str, list[float]]:
         """{estimand: finite values on the halves}"""
         values: dict[str, list[float]] = {}
         for _ in range(self.resamples):
@@ -169,7 +175,7 @@ class Bootstrap(Wrapper):
                 values.setdefault(name, []).append(value)
         return values
 
-    def _interval(self, name, e, values, n):
+    def _interval(self, name: str, e: Estimate, values: list[float], n: int) -> Estimate:
         diagnostics = {"resamples": float(self.resamples)}
         if len(values) < self.resamples:
             diagnostics["undefined_resamples"] = float(self.resamples - len(values))
@@ -185,8 +191,6 @@ class Bootstrap(Wrapper):
             above, below = np.quantile(change, [tail, 1.0 - tail], method="weibull")
             low, high = e.value - below, e.value - above
         else:
-            from scipy.special import ndtri
-
             fast = float(change.mean())
             reach = float(ndtri((1.0 + self.level) / 2.0) * change.std(ddof=1))
             low, high = (
@@ -198,7 +202,9 @@ class Bootstrap(Wrapper):
             low, high = max(low, 0.0), max(high, 0.0)
         return with_diagnostics(replace(e, low=float(low), high=float(high), level=float(self.level)), diagnostics)
 
-    def _like_calibrated(self, p, y, notion, problem, rng, values):
+    def _like_calibrated(
+        self, p: np.ndarray, y: np.ndarray, notion: str, problem: Any, rng: np.random.Generator, values: Mapping[str, float]
+    ) -> list[str]:
         """The names of those values that are no larger than what calibrated labels Y ~ p give: of `_null_draws` draws, more than
         one is at least as large (as one without a value is taken to be)."""
         larger = dict.fromkeys(values, 0)
@@ -212,7 +218,9 @@ class Bootstrap(Wrapper):
         return [name for name, count in larger.items() if count > 1]
 
 
-def finite_values(wrapper, p, y, notion, problem, rng):
+def finite_values(
+    wrapper: Wrapper, p: np.ndarray, y: np.ndarray, notion: str, problem: Any, rng: np.random.Generator
+) -> dict[str, float]:
     """The finite values of a wrapper's estimator on a resample; none where it refuses it, by whatever error of values: a half may
     lack a class."""
     seeded = wrapper.replication_rng
@@ -224,42 +232,36 @@ def finite_values(wrapper, p, y, notion, problem, rng):
     return {name: e.value for name, e in found.items() if math.isfinite(e.value)}
 
 
-def without_bounds(found):
+def without_bounds(found: dict[str, Estimate]) -> list[str]:
     """The names of the finite points without a bound of their own: those that are given an interval; a p-value is none."""
     points = {name: e for name, e in found.items() if e.kind == "point" and name not in estimands.TESTS}
     return [name for name, e in points.items() if e.low is None and e.high is None and is_finite(e)]
 
 
-def notion_of(p, y):
+def notion_of(p: np.ndarray, y: np.ndarray) -> str:
     """The notion that reduced data are of where none is said; scalars are taken as binary."""
     return "binary" if np.ndim(p) == 1 else "classwise" if np.ndim(y) == 2 else "canonical"
 
 
-def check_callable(estimator):
+def check_callable(estimator: object) -> None:
     """Raise BadInputError if it cannot be called."""
     if not callable(estimator):
         raise BadInputError(f"estimator is a {type(estimator).__name__}; a callable (p, y) is needed.")
 
 
-def check_count(name, value, least, usual):
+def check_count(name: str, value: Any, least: int, usual: int) -> None:
     """Raise BadInputError unless the value is an integer of at least so many."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not whole or value < least:
         raise BadInputError(f"{name} is {value!r}; an integer of at least {least} is needed, such as {usual}.")
 
 
-def check_level(level):
-    """Raise BadInputError unless it is a confidence level."""
-    if not (isinstance(level, (int, float)) and 0.0 < level < 1.0):
-        raise BadInputError(f"level is {level!r}; a number between 0 and 1 is needed, such as 0.95.")
-
-
-def is_error(name):
+def is_error(name: str) -> bool:
     """Whether the estimand is a calibration error: at least 0, and 0 under calibration."""
     return estimands.is_distance(name) and not name.startswith(("refinement_", "sharpness_"))
 
 
-def calibrated_labels(p, y, rng):
+def calibrated_labels(p: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Labels drawn from the predictions, in the shape of y: Bernoulli(p) for p (n,), else classes from the rows of p, one-hot
     where y is (n, k)."""
     if p.ndim == 1:
@@ -269,13 +271,13 @@ def calibrated_labels(p, y, rng):
     return one_hot(drawn, p.shape[1]).astype(np.int64) if y.ndim == 2 else drawn
 
 
-def own_streams(rng, count):
+def own_streams(rng: np.random.Generator | int, count: int) -> list[np.random.Generator]:
     """Streams of a wrapper's own. Spawned after the estimator's call, so that its own children are those that it has alone."""
     if isinstance(rng, (int, np.integer)):
         rng = np.random.default_rng([int(rng), 200])
     return rng.spawn(count)
 
 
-def with_diagnostics(e: Estimate, diagnostics):
+def with_diagnostics(e: Estimate, diagnostics: dict[str, float]) -> Estimate:
     """The estimate with these diagnostics beside its own."""
     return replace(e, diagnostics={**(e.diagnostics or {}), **diagnostics})

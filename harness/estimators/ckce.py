@@ -22,7 +22,7 @@ from harness.estimators.kernel_errors import (
     rate_of,
     times,
 )
-from harness.math.kernels import TILE_ROWS, pivoted_cholesky, rbf
+from harness.math.kernels import TILE_ROWS, LowRank, pivoted_cholesky, rbf
 
 METHODS = ("auto", "cholesky", "low_rank", "features")
 CHOLESKY_FASTEST_UP_TO = 500  # samples that Cholesky serves soonest
@@ -118,7 +118,7 @@ class CKCE:
     null_bias = 0.01
     seconds = 0.03
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_gamma(self.gamma)
         if not (self.ridge is None or is_positive(self.ridge)):
             raise BadInputError(f"ridge is {self.ridge!r}; a positive number, or null for n^-1/4, is needed.")
@@ -132,14 +132,14 @@ class CKCE:
             raise BadInputError(f"accuracy is {self.accuracy!r}; a number between 0 and 1 is needed.")
 
     @property
-    def determinism(self):
+    def determinism(self) -> str:
         return "statistical" if self.method == "features" else "rounding"
 
     @property
-    def max_n(self):
+    def max_n(self) -> int | None:
         return CHOLESKY_MAX_N if self.method == "cholesky" else None
 
-    def __call__(self, p, y, rng=None):
+    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
         q, r = on_columns(p, y)
         n = len(q)
         ridge = n**-0.25 if self.ridge is None else float(self.ridge)
@@ -155,7 +155,9 @@ class CKCE:
             diagnostics = {"gamma": gamma, **diagnostics}
         return {"ckce": Estimate(value, diagnostics={"ridge": ridge, **diagnostics})}
 
-    def _value(self, q, r, gamma, c, spread, rng):
+    def _value(
+        self, q: np.ndarray, r: np.ndarray, gamma: float, c: float, spread: np.ndarray, rng: np.random.Generator | None
+    ) -> tuple[float, dict[str, float]]:
         if self.method == "features":
             system = System(fourier_features(q, gamma, int(self.features), rng), c)
             return system.primal(r), {"rank": system.features.shape[1], "noise_floor": system.trace(spread)}
@@ -187,23 +189,23 @@ class System:
     c: float
 
     @cached_property
-    def _cholesky(self):
+    def _cholesky(self) -> tuple[np.ndarray, bool]:
         inner = self.features.T @ self.features
         inner.flat[:: len(inner) + 1] += self.c
         return cho_factor(inner, overwrite_a=True, check_finite=False)
 
-    def _inner(self, b):
+    def _inner(self, b: np.ndarray) -> np.ndarray:
         return cho_solve(self._cholesky, b, check_finite=False)
 
-    def solve(self, b):
+    def solve(self, b: np.ndarray) -> np.ndarray:
         """(F F' + c I)^-1 b."""
         return (b - self.features @ self._inner(self.features.T @ b)) / self.c
 
-    def primal(self, r):
+    def primal(self, r: np.ndarray) -> float:
         """tr(R' A F F' A R) = ||(F' F + c I)^-1 F' R||^2."""
         return float((self._inner(self.features.T @ r) ** 2).sum())
 
-    def trace(self, weights):
+    def trace(self, weights: np.ndarray) -> float:
         """tr(A F F' A diag(w)) = tr(M^-1 F' diag(w) F M^-1), M = F' F + c I, for w (n,) >= 0."""
         inner = self.features.shape[1]
         found = np.zeros((inner, inner))
@@ -214,7 +216,7 @@ class System:
         return float(np.trace(self._inner(self._inner(found).T)))
 
 
-def by_cholesky(q, r, gamma, c, spread):
+def by_cholesky(q: np.ndarray, r: np.ndarray, gamma: float, c: float, spread: np.ndarray) -> tuple[float, dict[str, float]]:
     """(value, diagnostics) with K + c I decomposed: one n x n matrix, another for the noise floor."""
     n = len(q)
     matrix = np.empty((n, n))
@@ -234,7 +236,9 @@ def by_cholesky(q, r, gamma, c, spread):
     return float(value), diagnostics
 
 
-def by_low_rank(q, r, gamma, c, spread, accuracy, low=None):
+def by_low_rank(
+    q: np.ndarray, r: np.ndarray, gamma: float, c: float, spread: np.ndarray, accuracy: float, low: LowRank | None = None
+) -> tuple[float | None, dict[str, float]]:
     """(value, diagnostics) as `CKCE` says; value None where the accuracy is not reached. low: the pivoted Cholesky decomposition,
     None to make it."""
     if low is None:
@@ -262,11 +266,11 @@ def by_low_rank(q, r, gamma, c, spread, accuracy, low=None):
     return (float(value) if enough else None), diagnostics
 
 
-def _enough(value, r, c, accuracy):
+def _enough(value: float, r: np.ndarray, c: float, accuracy: float) -> float:
     return max(accuracy * value, NEGLIGIBLE_SHARE * (r * r).sum() / (4.0 * c))
 
 
-def _corrected(q, r, gamma, system, x, left):
+def _corrected(q: np.ndarray, r: np.ndarray, gamma: float, system: System, x: np.ndarray, left: float) -> tuple[float, float]:
     """(value, bound of its error) of third order in E, from one product with X = P R and Y = P X at once, see `CKCE`."""
     c, d = system.c, x.shape[1]
     both = np.column_stack([x, system.solve(x)])
@@ -282,9 +286,12 @@ def _corrected(q, r, gamma, system, x, left):
     return value, left * of_z * (of_z + 2.0 * of_s / c + 2.0 * of_t) + rounding
 
 
-def _refined(q, r, gamma, system, x, left, accuracy):
+def _refined(
+    q: np.ndarray, r: np.ndarray, gamma: float, system: System, x: np.ndarray, left: float, accuracy: float
+) -> tuple[float, float, int]:
     """(value, bound of its error, number of products) by preconditioned conjugate gradients from x, all columns at once."""
-    c, products, direction, before = system.c, 1, 0.0, 1.0
+    c, products = system.c, 1
+    direction, before = np.zeros_like(x), np.ones(x.shape[1])
     kx = times(q, gamma, x)
     s = r - kx - c * x
     value, error = _judged(x, kx, s, system, left)
@@ -302,7 +309,7 @@ def _refined(q, r, gamma, system, x, left, accuracy):
     return value, error, products
 
 
-def _judged(x, kx, s, system, left):
+def _judged(x: np.ndarray, kx: np.ndarray, s: np.ndarray, system: System, left: float) -> tuple[float, float]:
     """(value, bound of its error) from X, K X and the residual S."""
     px, size = system.solve(x), np.linalg.norm(x)
     off = np.linalg.norm(s) + np.finfo(float).eps * 2.0 * len(x) * size  # K is at most 2 n: rounding of its products

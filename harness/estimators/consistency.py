@@ -72,7 +72,7 @@ class Consistency(Resampling):
 
     estimands = ("p_value",)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_callable(self.estimator)
         check_count("resamples", self.resamples, MIN_LABELS, 99)
         names = self.inner.estimands
@@ -80,16 +80,19 @@ class Consistency(Resampling):
             raise BadInputError(no_statistic(self.statistic, names))
 
     @property
-    def seconds(self):
+    def seconds(self) -> float:
         return (1.0 + self.resamples) * self._inner_seconds
 
-    def __call__(self, p, y, rng=None, notion=None, problem=None):
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None, notion: str | None = None, problem: Any = None
+    ) -> dict[str, Estimate]:
         notion, found = self._applied(p, y, rng, notion, problem)
         if self.statistic not in found:
             raise BadInputError(no_statistic(self.statistic, found))
         value = found[self.statistic].value
         if not math.isfinite(value):
             raise UndefinedError(f"the statistic {self.statistic} is {value}, which has no p-value")
+        assert rng is not None  # `_applied` refuses None
         (own,) = own_streams(rng, 1)
         at_null = []
         for _ in range(self.resamples):

@@ -50,14 +50,14 @@ class Corp:
 
     def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
         """The parts of the scores of predictions p (n,) for outcomes y (n,)."""
-        from scipy.optimize import isotonic_regression
+        from scipy.optimize import isotonic_regression  # slow to import
 
         p, y = checked(p, y)
         at, where, counts = np.unique(p, return_inverse=True, return_counts=True)
         hits = np.bincount(where, y, len(at))
         fit = isotonic_regression(hits / counts, weights=counts).x
         constant = np.full(len(at), hits.sum() / len(p))
-        found = {}
+        found: dict[str, Estimate] = {}
         for name, score in (("l2_squared", _brier), ("kl", _logloss)):
             given, recalibrated, unc = (float(score(x, hits, counts).sum() / len(p)) for x in (at, fit, constant))
             # q is best among the non-decreasing functions of p, p itself and the constant included, but for rounding
@@ -66,9 +66,9 @@ class Corp:
         return found
 
 
-def _brier(x, hits, counts):
+def _brier(x: np.ndarray, hits: np.ndarray, counts: np.ndarray) -> np.ndarray:
     return hits * (1.0 - x) ** 2 + (counts - hits) * x**2
 
 
-def _logloss(x, hits, counts):
+def _logloss(x: np.ndarray, hits: np.ndarray, counts: np.ndarray) -> np.ndarray:
     return -xlogy(hits, x) - xlogy(counts - hits, 1.0 - x)

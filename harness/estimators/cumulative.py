@@ -71,7 +71,7 @@ class Cumulative:
         """Statistic and p-value of predictions p (n,) for outcomes y (n,), or of (n, k) for indicators (n, k)."""
         return tested(p, y, self._of_column)
 
-    def _of_column(self, p, y):
+    def _of_column(self, p: np.ndarray, y: np.ndarray) -> dict[str, Estimate]:
         n = len(p)
         at, where, counts = np.unique(p, return_inverse=True, return_counts=True)
         c = np.concatenate([[0.0], np.cumsum(np.bincount(where, y) - counts * at)]) / n

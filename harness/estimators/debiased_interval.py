@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri
 
 from harness.errors import BadInputError
 from harness.estimators.base import Estimate
-from harness.estimators.binned import Binned, partition
+from harness.estimators.binned import check_binning, partition
 from harness.math.notions import checked
 
 
@@ -63,18 +64,16 @@ class DebiasedInterval:
     revision = 1
     null_bias = 0.005
 
-    def __post_init__(self):
-        Binned.__post_init__(self)
+    def __post_init__(self) -> None:
+        check_binning(self.bins, self.rule)
         if not 0.0 < self.level < 1.0:
             raise BadInputError(f"level is {self.level}; a number between 0 and 1 is needed, such as 0.95.")
 
     @property
-    def determinism(self):
+    def determinism(self) -> str:
         return "statistical" if self.rule == "kmeans" else "rounding"
 
-    def __call__(self, p, y, rng=None):
-        from scipy.special import ndtri
-
+    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
         p, y = checked(p, y)
         n = len(p)
         bin_of, count = partition(p, self.bins, self.rule, rng)
@@ -93,25 +92,25 @@ class DebiasedInterval:
         return {"l2_squared": Estimate(value, float(low), float(top + two * s), self.level, diagnostics={"null_sd": s_0})}
 
 
-def _sums(index, count, c):
+def _sums(index: np.ndarray, count: int, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.bincount(index, c, minlength=count), np.bincount(index, c * c, minlength=count)
 
 
-def pair_mean(sizes, sums, squares, n):
+def pair_mean(sizes: np.ndarray, sums: np.ndarray, squares: np.ndarray, n: int) -> float:
     """1/n sum_b (S_b^2 - Q_b) / (n_b - 1) from the sums S and the sums of squares Q of the residuals in the bins; bins of fewer
     than two samples count 0."""
     used = sizes > 1
     return float(((sums[used] ** 2 - squares[used]) / (sizes[used] - 1)).sum() / n)
 
 
-def variance(sizes, sums, squares):
+def variance(sizes: np.ndarray, sums: np.ndarray, squares: np.ndarray) -> float:
     """n times the asymptotic variance of `pair_mean` where the bins' errors are not all 0."""
     used = sizes > 0
     w, m, q = sizes[used] / sizes.sum(), sums[used] / sizes[used], squares[used] / sizes[used]
     return max(float(w @ (4.0 * m**2 * q - 3.0 * m**4) - (w @ m**2) ** 2), 0.0)
 
 
-def null_deviation(sizes, variances, squares, n):
+def null_deviation(sizes: np.ndarray, variances: np.ndarray, squares: np.ndarray, n: int) -> float:
     """The standard deviation of `pair_mean`, given the predictions, if they are calibrated; from the sums in the bins of c = p
     (1 - p) and of c^2."""
     used = sizes > 1

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -79,8 +81,8 @@ class DirichletKernel:
 
     bandwidth: float | str = "risk"
     form: str = "direct"
-    norms: tuple = (1.0, 2.0)
-    generators: tuple = ()
+    norms: tuple[float, ...] = (1.0, 2.0)
+    generators: tuple[Bregman, ...] = ()
     floor: float = PREDICTION_FLOOR
 
     notions = ("binary", "top_label", "classwise", "canonical")
@@ -89,7 +91,7 @@ class DirichletKernel:
     seconds = 0.1
     tunable = ("bandwidth",)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_form(self.form)
         if not (is_positive(self.bandwidth) or self.bandwidth in RULES):
             raise BadInputError(f"bandwidth is {self.bandwidth!r}; allowed are a positive number, {' and '.join(RULES)}.")
@@ -100,14 +102,14 @@ class DirichletKernel:
         check_generators(self.generators)
 
     @cached_property
-    def estimands(self):
+    def estimands(self) -> tuple[str, ...]:
         return names(self.form, self.norms, self.generators)
 
     @property
-    def determinism(self):
+    def determinism(self) -> str:
         return "statistical" if self.bandwidth == "risk" else "rounding"
 
-    def __call__(self, p, y, rng=None):
+    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
         p, y = checked(p, y)
         if len(p) < 2:
             raise UndefinedError("leaving one sample out of one leaves none")
@@ -116,7 +118,7 @@ class DirichletKernel:
         found = errors(p, ratio, y, self.form, self.norms, self.generators, self.floor)
         return {name: Estimate(value, diagnostics={"bandwidth": b}) for name, value in found.items()}
 
-    def chosen_bandwidth(self, p, y, rng=None) -> float:
+    def chosen_bandwidth(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> float:
         """The bandwidth as given, or by the rule; the first of several equally good ones."""
         if self.bandwidth == "likelihood":
             return LIKELIHOOD_GRID[int(self.log_likelihoods(p, LIKELIHOOD_GRID).argmax())]
@@ -128,7 +130,7 @@ class DirichletKernel:
             return RISK_GRID[int(risks.mean(axis=1).argmin())]
         return float(self.bandwidth)
 
-    def log_likelihoods(self, p, bandwidths):
+    def log_likelihoods(self, p: np.ndarray, bandwidths: Sequence[float]) -> np.ndarray:
         """sum_i log [1 / (n - 1) sum_{j != i} k(f_i; f_j)] for every bandwidth."""
         order, at = np.arange(len(p)), np.arange(len(p))
         if p.ndim == 1 and len(p) > LIKELIHOOD_MAX_POINTS:
@@ -136,11 +138,18 @@ class DirichletKernel:
         z = self._clipped(p[order])
         return dirichlet_sums(z[at], z, np.empty((len(z), 0)), bandwidths, leave_out=at)[1].sum(axis=1)
 
-    def search_space(self, scalar):
+    def search_space(self, scalar: bool) -> dict[str, tuple[Any, ...]]:
         """What `tuned` tries: the grid, or the bandwidth that is given."""
         return {"bandwidth": RISK_GRID if self.bandwidth in RULES else (float(self.bandwidth),)}
 
-    def products(self, p, y, points, settings, rng=None):
+    def products(
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        points: Sequence[np.ndarray],
+        settings: Sequence[dict[str, Any]],
+        rng: np.random.Generator | None = None,
+    ) -> Iterator[list[ResidualGram]]:
         """For every setting (a bandwidth), residual products at every array of `points`: features f - E^[Y | f] of a kernel
         regression on (p, y), without leaving anything out, for the points are other samples (gruber2025, Section 4.1)."""
         bandwidths = self._bandwidths(settings)
@@ -148,17 +157,25 @@ class DirichletKernel:
         for i in range(len(settings)):
             yield [ResidualGram(_columns(x) - of_points[i]) for x, of_points in zip(points, at)]
 
-    def fold_products(self, settings, p, y, fold, points=()):
+    def fold_products(
+        self,
+        settings: Sequence[dict[str, Any]],
+        p: np.ndarray,
+        y: np.ndarray,
+        fold: np.ndarray,
+        points: Sequence[np.ndarray] = (),
+    ) -> Iterator[tuple[int, int, ResidualGram, list[ResidualGram]]]:
         """`selection.fold_products`: the kernel sums of all folds come from the same cells of scalars, normalisers of vectors."""
         bandwidths = self._bandwidths(settings)
         held_out = [np.flatnonzero(fold == j) for j in range(int(fold.max()) + 1)]
         if p.ndim > 1:
-            normalisers = np.array([near_pairs.log_normaliser(self._clipped(p), b) for b in bandwidths])
+            normalisers = [near_pairs.log_normaliser(self._clipped(p), b) for b in bandwidths]
             for j, rows in enumerate(held_out):
                 fit = fold != j
-                at = [self._ratios(x, p[fit], y[fit], bandwidths, constants=normalisers[:, fit]) for x in (p[rows], *points)]
+                held, constants = (p[rows], *points), [one[fit] for one in normalisers]
+                ratios = [self._ratios(x, p[fit], y[fit], bandwidths, constants=constants) for x in held]
                 for i in range(len(bandwidths)):
-                    found = [ResidualGram(x - of_points[i]) for x, of_points in zip((p[rows], *points), at)]
+                    found = [ResidualGram(x - of_points[i]) for x, of_points in zip(held, ratios)]
                     yield j, i, found[0], found[1:]
             return
         x = np.concatenate([p, *points])
@@ -184,16 +201,25 @@ class DirichletKernel:
             for j, rows in enumerate(held_out):
                 yield j, i, ResidualGram(gaps[rows, j, None]), [ResidualGram(gaps[part, j, None]) for part in parts]
 
-    def _bandwidths(self, settings):
+    def _bandwidths(self, settings: Sequence[dict[str, Any]]) -> list[float]:
         bandwidths = [dataclasses.replace(self, **one).bandwidth for one in settings]
-        if any(b in RULES for b in bandwidths):
-            raise BadInputError(f"bandwidth is {next(b for b in bandwidths if b in RULES)}; a setting of a grid needs a number.")
-        return bandwidths
+        rule = next((b for b in bandwidths if isinstance(b, str)), None)
+        if rule is not None:
+            raise BadInputError(f"bandwidth is {rule}; a setting of a grid needs a number.")
+        return [b for b in bandwidths if not isinstance(b, str)]
 
-    def _clipped(self, p):
+    def _clipped(self, p: np.ndarray) -> np.ndarray:
         return np.clip(two_columns(p), self.floor, 1.0 - self.floor)
 
-    def _ratios(self, x, p, y, bandwidths, leave_one_out=False, constants=None):
+    def _ratios(
+        self,
+        x: np.ndarray,
+        p: np.ndarray,
+        y: np.ndarray,
+        bandwidths: Sequence[float],
+        leave_one_out: bool = False,
+        constants: Sequence[np.ndarray] | None = None,
+    ) -> np.ndarray:
         """E^[Y | x], (b, m, 1) for scalars, (b, m, k) for vectors. constants: the normalisers of vectors p, where known."""
         hits = y[:, None].astype(np.float64) if p.ndim == 1 else one_hot(y, p.shape[1])
         leave_out = np.arange(len(p)) if leave_one_out else None
@@ -234,7 +260,7 @@ class BinningKernel:
 
     bins: int = 15
     form: str = "direct"
-    generators: tuple = ()
+    generators: tuple[Bregman, ...] = ()
     floor: float = PREDICTION_FLOOR
 
     notions = ("binary", "top_label", "classwise")
@@ -242,16 +268,16 @@ class BinningKernel:
     revision = 1
     null_bias = 0.1
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_form(self.form)
         check_generators(self.generators)
         check_bins(self.bins)
 
     @property
-    def estimands(self):
+    def estimands(self) -> tuple[str, ...]:
         return names(self.form, (1.0,), self.generators)
 
-    def __call__(self, p, y, rng=None):
+    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
         p, y = checked(p, y)
         if len(p) < 2:
             raise UndefinedError("leaving one sample out of one leaves none")
@@ -264,13 +290,13 @@ class BinningKernel:
         return {name: Estimate(value) for name, value in found.items()}
 
 
-def check_form(form):
+def check_form(form: str) -> None:
     """Raise BadInputError unless it is one of FORMS."""
     if form not in FORMS:
         raise BadInputError(f"form is {form!r}; allowed are {', '.join(FORMS)}.")
 
 
-def check_generators(generators):
+def check_generators(generators: Sequence[Bregman]) -> None:
     """Raise BadInputError unless they are Bregman objects with names of their own."""
     for one in generators:
         if not isinstance(one, Bregman):
@@ -279,14 +305,22 @@ def check_generators(generators):
             raise BadInputError(f"generators holds one of the name {one.name!r}; an own divergence is named bregman_<name>.")
 
 
-def names(form, norms, generators):
+def names(form: str, norms: Sequence[float], generators: Sequence[Bregman]) -> tuple[str, ...]:
     """The estimands that `errors` gives, for any notion."""
     used = [g.name for g in (SQUARED, ENTROPY, *generators)]
     direct = ["rms", "l1", *(norm_name(p) for p in norms if p != 1.0)] if form == "direct" else []
     return tuple([*direct, *used, *(f"{part}_{name}" for part in ("refinement", "sharpness") for name in used)])
 
 
-def errors(p, ratio, y, form, norms=(), generators=(), floor=PREDICTION_FLOOR) -> dict[str, float]:
+def errors(
+    p: np.ndarray,
+    ratio: np.ndarray,
+    y: np.ndarray,
+    form: str,
+    norms: Sequence[float] = (),
+    generators: Sequence[Bregman] = (),
+    floor: float = PREDICTION_FLOOR,
+) -> dict[str, float]:
     """All estimands from predictions p (n,) or (n, k), the estimated C `ratio` (n, 1) or (n, k) and outcomes y."""
     scalar = p.ndim == 1
     g, r = two_columns(p), two_columns(ratio[:, 0]) if scalar else ratio
@@ -314,5 +348,5 @@ def errors(p, ratio, y, form, norms=(), generators=(), floor=PREDICTION_FLOOR) -
     return found
 
 
-def _columns(x):
+def _columns(x: np.ndarray) -> np.ndarray:
     return x[:, None] if x.ndim == 1 else x

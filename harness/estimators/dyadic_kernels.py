@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 
 @njit(cache=True)
-def squared_sums(r, starts, ends, weights, levels, found):
+def squared_sums(
+    r: np.ndarray, starts: np.ndarray, ends: np.ndarray, weights: np.ndarray, levels: np.ndarray, found: np.ndarray
+) -> None:
     """found[i, l] = sum over the bins b of level l of weights_b (sum over the bin of r_i)^2.
 
     r: (rows, n), which is overwritten; starts, ends, weights: (bins,) of all levels, those of level l from levels[l] to
@@ -26,7 +29,7 @@ def squared_sums(r, starts, ends, weights, levels, found):
 
 
 @njit(cache=True)
-def shifted_error(p, sums, width):
+def shifted_error(p: np.ndarray, sums: np.ndarray, width: float) -> float:
     """sum_j (t_(j+1) - t_j) |sum of the residuals of p in [t_j, t_j + width)| over the places t where a p enters or leaves.
 
     p: (n,), sorted; sums: (n + 1,), of the first residuals. O(n)."""

@@ -7,7 +7,7 @@ from numba import njit
 
 
 @njit(cache=True)
-def isotonic_folds(p, hits, fold, folds):
+def isotonic_folds(p: np.ndarray, hits: np.ndarray, fold: np.ndarray, folds: int) -> np.ndarray:
     """(2, n): held-out and in-sample levels at every sample of p (n,), in order, for outcomes `hits` (n,) in {0, 1}.
 
     Between places where it was fitted a regression is linear, beyond them constant. Levels are quotients of counts, without the
@@ -58,7 +58,7 @@ def isotonic_folds(p, hits, fold, folds):
 
 
 @njit(cache=True)
-def isotonic_columns(p, y, fold, folds, orders):
+def isotonic_columns(p: np.ndarray, y: np.ndarray, fold: np.ndarray, folds: int, orders: np.ndarray) -> np.ndarray:
     """(2, n, k): `isotonic_folds` of every column of p (n, k) against 1{y = j}, divided by the row's sum (1/k where all are 0).
     orders (k, n): of each column."""
     n, k = p.shape
@@ -83,7 +83,7 @@ def isotonic_columns(p, y, fold, folds, orders):
 
 
 @njit(cache=True)
-def moved(q, p, r):
+def moved(q: np.ndarray, p: np.ndarray, r: np.ndarray) -> np.ndarray:
     """Sums over rows of |d|_1, <sign d, r>, |d|^2, <d, r>, |d|, <d / |d|, r> for d = q - p; all (n, k)."""
     found = np.zeros(6)
     for i in range(len(p)):

@@ -12,7 +12,9 @@ the member's own noise. All linear members share one Gram matrix per fold.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -35,20 +37,24 @@ class Ingredients:
     """Candidates of each estimand (arrays of equal length over samples of one kind), their limit for large samples (the stack's,
     between its held-out lower bound and what it claims itself), units of noise, and features without unit."""
 
-    candidates: dict
-    limits: dict
-    units: dict
+    candidates: dict[str, np.ndarray]
+    limits: dict[str, float]
+    units: dict[str, float]
     features: np.ndarray
 
 
-def of_sample(p, y, fold, rng, shared=None):
+def of_sample(
+    p: np.ndarray, y: np.ndarray, fold: np.ndarray, rng: np.random.Generator, shared: Scalars | Vectors | None = None
+) -> Ingredients:
     """The ingredients of a sample: p (n,) with y in {0, 1}, or p (n, k) with y in 0..k-1; `fold` from 0 to K - 1. `shared` is
     what `whatever_the_folds(p, y)` gave, for several partitions of one sample."""
     shared = whatever_the_folds(p, y) if shared is None else shared
-    return _of_scalars(p, y, fold, shared) if p.ndim == 1 else _of_vectors(p, y, fold, rng, shared)
+    if isinstance(shared, Scalars):
+        return _of_scalars(p, y, fold, shared)
+    return _of_vectors(p, y, fold, rng, shared)
 
 
-def whatever_the_folds(p, y):
+def whatever_the_folds(p: np.ndarray, y: np.ndarray) -> Scalars | Vectors:
     """What the ingredients need of a sample that no partition into folds changes: orders, bases of functions, statistics."""
     return Scalars(p, y) if p.ndim == 1 else Vectors(p, y)
 
@@ -59,7 +65,7 @@ def whatever_the_folds(p, y):
 class Scalars:
     """Of p (n,): the samples in order, cosines of rank and p, and statistics of bins and of the walk of residuals."""
 
-    def __init__(self, p, y):
+    def __init__(self, p: np.ndarray, y: np.ndarray) -> None:
         self.order = np.argsort(p, kind="stable")
         self.p = p = p[self.order]
         self.hits = y[self.order].astype(np.int64)
@@ -78,7 +84,7 @@ class Scalars:
         self.law = [spread.mean(), spread.std(), p.mean() * (1 - p.mean()), distinct, sure]
 
 
-def _of_scalars(p, y, fold, shared):
+def _of_scalars(p: np.ndarray, y: np.ndarray, fold: np.ndarray, shared: Scalars) -> Ingredients:
     p, y, fold = shared.p, shared.y, fold[shared.order]
     seen = _training(fold)  # (K + 1, n), the last one all
     held = [*(~seen[:-1]), None]
@@ -94,12 +100,12 @@ def _of_scalars(p, y, fold, shared):
     return _ingredients({"l1": one, "l2_squared": two}, limits, v, len(p), [v, *shared.law])
 
 
-def _of_bins(p, y, first, bins):
+def _of_bins(p: np.ndarray, y: np.ndarray, first: np.ndarray, bins: int) -> np.ndarray:
     n = len(p)
     return _binned((first * min(bins, n)) // n, p, y)
 
 
-def _binned(index, p, y):
+def _binned(index: np.ndarray, p: np.ndarray, y: np.ndarray) -> np.ndarray:
     """(l1, l1 without its noise, l2_squared, the same without its noise) of bins."""
     size = np.bincount(index)
     used = size > 0
@@ -112,7 +118,7 @@ def _binned(index, p, y):
     return np.array([l1, np.sqrt(max(l1**2 - bias**2, 0.0)), weight @ gap**2, weight @ (gap**2 - noise)])
 
 
-def _logistic(p, y, seen, held):
+def _logistic(p: np.ndarray, y: np.ndarray, seen: np.ndarray, held: Sequence[Any]) -> list[np.ndarray]:
     """sigma(b logit p), and sigma(a log p - b log(1 - p) + c): Newton steps for all folds at once, a weak ridge to the
     identity."""
     low, high = np.log(np.maximum(p, FLOOR)), np.log(np.maximum(1.0 - p, FLOOR))
@@ -143,7 +149,7 @@ def _logistic(p, y, seen, held):
     return found
 
 
-def _sigmoid(t):
+def _sigmoid(t: np.ndarray) -> np.ndarray:
     """1 / (1 + exp(-t)), in place: three times as fast as scipy.special.expit."""
     np.clip(t, -LARGEST_LOGIT, LARGEST_LOGIT, out=t)
     np.negative(t, out=t)
@@ -152,7 +158,9 @@ def _sigmoid(t):
     return np.reciprocal(t, out=t)
 
 
-def _linear(basis, p, y, seen, held, ridges):
+def _linear(
+    basis: np.ndarray, p: np.ndarray, y: np.ndarray, seen: np.ndarray, held: Sequence[Any], ridges: Sequence[float]
+) -> list[np.ndarray]:
     """p + basis b, for each ridge; the penalty of the j-th function grows with j^4, its unit the variance of an outcome."""
     j = np.arange(basis.shape[1])
     rough = 1.0 + j**4.0 / 10.0
@@ -173,7 +181,7 @@ class Vectors:
     """Of p (n, k): its logarithms, an order of the samples for every class, a basis of functions of p_ij, and statistics of
     classes and of the predictions alone."""
 
-    def __init__(self, p, y):
+    def __init__(self, p: np.ndarray, y: np.ndarray) -> None:
         n, k = p.shape
         self.hot = hot = one_hot(y, k)
         self.logs = np.log(np.maximum(p.T, FLOOR))  # (k, n): sums over classes that run down columns are fast
@@ -196,7 +204,7 @@ class Vectors:
         self.top = [top.mean(), (top > 0.999).mean()]
 
 
-def _of_vectors(p, y, fold, rng, shared):
+def _of_vectors(p: np.ndarray, y: np.ndarray, fold: np.ndarray, rng: np.random.Generator, shared: Vectors) -> Ingredients:
     n, shares = len(p), shared.shares
     order = np.argsort(fold, kind="stable")  # a fold is then a slice, which needs no copy
     ends = np.searchsorted(fold[order], np.arange(1, int(fold.max()) + 2))
@@ -222,7 +230,7 @@ def _of_vectors(p, y, fold, rng, shared):
     return _ingredients({"l1": one, "l2_squared": two, "l2": norm}, limits, v, n, law)
 
 
-def _tempered(z, of_outcome, seen, held):
+def _tempered(z: np.ndarray, of_outcome: np.ndarray, seen: np.ndarray, held: Sequence[Any]) -> tuple[np.ndarray, float]:
     """softmax(b z), z = log p as (k, n), by Newton steps in log b for all folds at once, and log b of all samples. of_outcome
     (n,): z of the outcomes."""
     largest = z.max(axis=0)
@@ -247,14 +255,16 @@ def _tempered(z, of_outcome, seen, held):
     return np.array([_softmax_down(of_fold * z).T, _softmax_down(np.exp(t[-1]) * z).T]), float(t[-1])
 
 
-def _softmax_down(z):
+def _softmax_down(z: np.ndarray) -> np.ndarray:
     """Softmax of columns whose largest entry is 0, in place."""
     np.exp(z, out=z)
     z /= z.sum(axis=0)
     return z
 
 
-def _ridge(x, residual, held, penalties, base):
+def _ridge(
+    x: np.ndarray, residual: np.ndarray, held: Sequence[Any], penalties: Sequence[np.ndarray], base: np.ndarray
+) -> np.ndarray:
     """base + x B, fitted to the residuals without each fold and on all, for the penalty (diagonals over features) of least
     held-out squared error."""
     gram, side, grams, sums = _normal_equations(x, residual, held)
@@ -271,32 +281,35 @@ def _ridge(x, residual, held, penalties, base):
     return _on_simplex(out)
 
 
-def _normal_equations(x, residual, held):
+def _normal_equations(
+    x: np.ndarray, residual: np.ndarray, held: Sequence[Any]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """(grams x'x, sides x'r) without each fold and of all samples, and those of each fold."""
     grams = np.array([x[h].T @ x[h] for h in held[:-1]])
     sums = np.array([x[h].T @ residual[h] for h in held[:-1]])
     return *_without_each(grams, sums), grams, sums
 
 
-def _without_each(grams, sums):
+def _without_each(grams: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Those of all folds but one, and of all."""
-    return tuple(np.concatenate([a.sum(axis=0) - a, a.sum(axis=0)[None]]) for a in (grams, sums))
+    gram, side = (np.concatenate([a.sum(axis=0) - a, a.sum(axis=0)[None]]) for a in (grams, sums))
+    return gram, side
 
 
-def _on_simplex(q):
+def _on_simplex(q: np.ndarray) -> np.ndarray:
     """Rows of q, changed in place: what is negative is 0, and the sum 1."""
     np.maximum(q, 0.0, out=q)
     q /= np.maximum(q.sum(axis=-1, keepdims=True), 1e-12)
     return q
 
 
-def _matrix(p, hot, held):
+def _matrix(p: np.ndarray, hot: np.ndarray, held: Sequence[Any]) -> np.ndarray:
     """p + (a row of) B p + b."""
     x = np.column_stack([np.ones(len(p)), p * np.sqrt(p.shape[1])])
     return _ridge(x, hot - p, held, [np.full(x.shape[1], ridge) for ridge in RIDGES], p)
 
 
-def _basis(p):
+def _basis(p: np.ndarray) -> np.ndarray:
     """(n, k, 12): six cosines of the rank of p_ij among the largest of their rows, and six among the others; the sum over classes
     is 0."""
     n, k = p.shape
@@ -314,7 +327,7 @@ def _basis(p):
     return basis
 
 
-def _pooled(p, hot, held, basis):
+def _pooled(p: np.ndarray, hot: np.ndarray, held: Sequence[Any], basis: np.ndarray) -> np.ndarray:
     """One function of p_ij for all classes, one for the largest and one for the others."""
     residual = hot - p
     flat = [(basis[h].reshape(-1, basis.shape[2]), residual[h].ravel()) for h in held[:-1]]
@@ -335,7 +348,7 @@ def _pooled(p, hot, held, basis):
     return _on_simplex(out)
 
 
-def _local(p, hot, held, centre):
+def _local(p: np.ndarray, hot: np.ndarray, held: Sequence[Any], centre: np.ndarray) -> np.ndarray:
     """Means of the residual around the rows of `centre`, which are predictions drawn from the sample."""
     distance = np.maximum((p**2).sum(axis=1)[:, None] + (centre**2).sum(axis=1) - 2.0 * p @ centre.T, 0.0)
     width = np.partition(distance, min(3, len(centre) - 1), axis=1)[:, min(3, len(centre) - 1)].mean() + 1e-6
@@ -343,7 +356,7 @@ def _local(p, hot, held, centre):
     return _ridge(x, hot - p, held, [np.full(x.shape[1], ridge) for ridge in RIDGES], p)
 
 
-def _shifted(tempered, hot, held):
+def _shifted(tempered: np.ndarray, hot: np.ndarray, held: Sequence[Any]) -> np.ndarray:
     """The tempered predictions plus the mean residual of every class."""
     out = tempered.copy()
     ones = np.ones((len(hot), 1))
@@ -356,12 +369,12 @@ def _shifted(tempered, hot, held):
 # Both
 
 
-def _training(fold):
+def _training(fold: np.ndarray) -> np.ndarray:
     """(K + 1, n): the samples that the map of fold v is fitted on, and all."""
     return np.array([*(fold != v for v in range(int(fold.max()) + 1)), np.ones(len(fold), bool)])
 
 
-def _assembled(fitted, held):
+def _assembled(fitted: np.ndarray, held: Sequence[Any]) -> np.ndarray:
     """(2, n, ...): held-out and in-sample predictions of one member, from those of each fit at all samples."""
     out = np.array([fitted[-1], fitted[-1]])
     for h, q in zip(held[:-1], fitted):
@@ -369,7 +382,9 @@ def _assembled(fitted, held):
     return out
 
 
-def _of_members(members, p, y):
+def _of_members(
+    members: Sequence[np.ndarray], p: np.ndarray, y: np.ndarray
+) -> tuple[dict[str, np.ndarray], dict[str, float], float]:
     """{estimand: candidates}, {estimand: limit}, and the mean squared residual of the stack."""
     members = list(members)
     outcome = y
@@ -377,7 +392,7 @@ def _of_members(members, p, y):
     stack = sum(w * (m - p) for w, m in zip(weights, members)) + p
     members.append(stack)
     r = y - p
-    found = {"l1": [], "l2_squared": [], "l2": []}
+    values: dict[str, list[float]] = {"l1": [], "l2_squared": [], "l2": []}
     for m in members:
         for q in m:
             if p.ndim == 1:
@@ -386,16 +401,18 @@ def _of_members(members, p, y):
                 plug2, cross = (d * d).mean(), (d * r).mean()
             else:
                 plug1, gain1, plug2, cross, norm, gain = moved(np.ascontiguousarray(q), p, r) / len(p)
-                found["l2"] += [norm, gain]
-            found["l1"] += [plug1, gain1]
-            found["l2_squared"] += [plug2, 2.0 * cross - plug2]
+                values["l2"] += [norm, gain]
+            values["l1"] += [plug1, gain1]
+            values["l2_squared"] += [plug2, 2.0 * cross - plug2]
     squares = (y - members[-1][0]) ** 2
     v = (squares.sum() + 0.5) / (len(p) + 1.0)
-    found = {name: np.array(x) for name, x in found.items() if x}
+    found = {name: np.array(x) for name, x in values.items() if x}
     return found, {name: float(x[-4:-2].mean()) for name, x in found.items()}, float(v)
 
 
-def _ingredients(candidates, limits, v, n, law):
+def _ingredients(
+    candidates: dict[str, np.ndarray], limits: dict[str, float], v: float, n: int, law: Sequence[float]
+) -> Ingredients:
     units = {"l1": np.sqrt(v / n), "l2": np.sqrt(v / n)}
     typical = np.median(candidates["l2_squared"])
     units["l2_squared"] = v / n + 2.0 * np.sqrt(max(typical, 0.0) * v / n)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.errors import BadInputError
+from harness.estimators import dyadic_kernels
 from harness.estimators.base import Estimate, is_positive
 from harness.math.notions import checked
 
@@ -52,11 +53,11 @@ class IntervalCE:
     null_bias = 0.12
     seconds = 0.003
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not (is_positive(self.smallest) and 1e-9 <= self.smallest < 1.0):
             raise BadInputError(f"smallest is {self.smallest!r}; a width of at least 1e-9 and below 1 is needed.")
 
-    def __call__(self, p, y, rng=None):
+    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
         p, y = checked(p, y)
         order = np.argsort(p)  # tied predictions enter and leave at once, in whatever order
         p, sums = p[order], np.append(0.0, np.cumsum((p - y)[order])) / len(p)
@@ -69,10 +70,8 @@ class IntervalCE:
         return {"interval_ce": Estimate(float(best), diagnostics={"width": width})}
 
 
-def shifted_error(p, sums, width):
+def shifted_error(p: np.ndarray, sums: np.ndarray, width: float) -> float:
     """E over a uniform shift of sum_bins |sum of residuals in the bin|, from sorted p (n,) and the sums (n + 1,) of the first
     residuals: the integral over t of |sum over p in [t, t + width)|, constant between the places p and p - width of t, divided by
     the width."""
-    from harness.estimators import dyadic_kernels
-
     return dyadic_kernels.shifted_error(p, sums, width) / width

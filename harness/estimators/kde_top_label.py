@@ -56,13 +56,13 @@ class KDETopLabel:
     null_bias = 0.1
     seconds = 0.005
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.bandwidth is not None and not (is_positive(self.bandwidth) and self.bandwidth <= 1.0):
             raise BadInputError(
                 f"bandwidth is {self.bandwidth!r}; a positive number of at most 1 is needed, or none for the rule."
             )
 
-    def __call__(self, p, y, rng=None):
+    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
         p, y = checked(p, y)
         width = max(self.bandwidth or float(np.std(p[y == 1] if y.any() else p)) * (2 * len(p)) ** -0.2, STEP)
         inside = (GRID > 0.0) & (GRID < 1.0)
@@ -76,9 +76,9 @@ class KDETopLabel:
         return {name: Estimate(float(np.trapezoid(d * every, x) / total), diagnostics=said) for name, d in powers.items()}
 
 
-def mass(p, width):
+def mass(p: np.ndarray, width: float) -> np.ndarray:
     """len(p) times the mirrored kernel density of p on GRID, to which [0, 1] is to be cut."""
-    from scipy.signal import convolve
+    from scipy.signal import convolve  # slow to import
 
     both = np.concatenate([-p[p < 0.5], p, 2.0 - p[p >= 0.5]])
     at = (both - GRID[0]) / STEP

@@ -21,7 +21,7 @@ COMPLETE_TRACE = 1e-12  # relative trace that a low rank may leave out of a sum 
 BLOCK_ENTRIES = 1 << 20  # numbers of a batch of blocks
 
 
-def check_gamma(gamma):
+def check_gamma(gamma: float | str) -> None:
     """Raise BadInputError unless it is a positive number or one of MEDIAN_RULES."""
     if not (is_positive(gamma) or gamma in MEDIAN_RULES):
         raise BadInputError(f"gamma is {gamma!r}; allowed are a positive number and the rules {', '.join(MEDIAN_RULES)}.")
@@ -30,35 +30,35 @@ def check_gamma(gamma):
 MAX_INTERVALS = 1_000_000
 
 
-def check_integer(name, value, least=1):
+def check_integer(name: str, value: int, least: int = 1) -> None:
     """Raise BadInputError unless it is an integer of at least `least`."""
     if not (is_positive(value) and int(value) == value and value >= least):
         raise BadInputError(f"{name} is {value!r}; an integer of at least {least} is needed.")
 
 
-def on_columns(p, y):
+def on_columns(p: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(f, R): predictions (n, k), (n,) as two columns, and residuals e_y - f."""
     p, y = checked(p, y)
     q = two_columns(p)
     return q, one_hot(y, q.shape[1]) - q
 
 
-def gamma_of(gamma, q) -> float:
+def gamma_of(gamma: float | str, q: np.ndarray) -> float:
     """The number, or what the rule says."""
     return median_distance(q, gamma) if isinstance(gamma, str) else float(gamma)
 
 
-def rate_of(gamma) -> float:
+def rate_of(gamma: float) -> float:
     """1 / (2 gamma^2), as `kernels.rbf` has it."""
     return 0.5 / gamma**2
 
 
-def times(q, gamma, v):
+def times(q: np.ndarray, gamma: float, v: np.ndarray) -> np.ndarray:
     """K v for K_ij = f_i.f_j + exp(-||f_i - f_j||^2 / (2 gamma^2)), in tiles."""
     return rbf_times(q, rate_of(gamma), v) + q @ (q.T @ v)
 
 
-def fourier_features(q, gamma, count, rng):
+def fourier_features(q: np.ndarray, gamma: float, count: int, rng: np.random.Generator | None) -> np.ndarray:
     """phi (n, k + 2 count), phi phi' ~ K: f itself, cos and sin of w_j.f over sqrt(count), w_j ~ N(0, I / gamma^2)
     (moskvichev2025, Appendix B)."""
     if rng is None:
@@ -67,7 +67,7 @@ def fourier_features(q, gamma, count, rng):
     return np.column_stack([q, np.cos(angle) / np.sqrt(count), np.sin(angle) / np.sqrt(count)])
 
 
-def group_sums(q, r):
+def group_sums(q: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(group of every row, sums of R (g, k), sizes (g,)) over the distinct rows of q."""
     _, group, sizes = np.unique(q, axis=0, return_inverse=True, return_counts=True)
     group = group.reshape(-1)
@@ -125,7 +125,7 @@ class SKCE:
     null_bias = 0.005
     seconds = 0.01
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_gamma(self.gamma)
         for name, allowed in (("form", FORMS), ("method", METHODS), ("kernel", KERNELS)):
             if getattr(self, name) not in allowed:
@@ -140,10 +140,10 @@ class SKCE:
         check_integer("features", self.features)
 
     @property
-    def determinism(self):
+    def determinism(self) -> str:
         return "statistical" if self.form == "block" or self.method == "features" else "rounding"
 
-    def __call__(self, p, y, rng=None):
+    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
         q, r = on_columns(p, y)
         n, least = len(q), {"unbiased": 2, "biased": 1, "block": self.blocksize}[self.form]
         if n < least:
@@ -158,12 +158,12 @@ class SKCE:
         diagonal = (np.einsum("ij,ij->i", q, q) + 1.0) @ np.einsum("ij,ij->i", r, r)
         return self._of_sums(total, diagonal, n, {"gamma": gamma} | ({"rank": rank} if rank else {}))
 
-    def _of_sums(self, total, diagonal, n, diagnostics):
+    def _of_sums(self, total: float, diagonal: float, n: int, diagnostics: dict[str, float]) -> dict[str, Estimate]:
         """From sum_ij h_ij and sum_i h_ii."""
         value = total / n**2 if self.form == "biased" else (total - diagonal) / (n * (n - 1))
         return {"skce": Estimate(float(value), diagnostics=diagnostics)}
 
-    def _total(self, q, r, gamma, rng):
+    def _total(self, q: np.ndarray, r: np.ndarray, gamma: float, rng: np.random.Generator | None) -> tuple[float, int]:
         """(sum_ij k(f_i, f_j) <r_i, r_j>, rank of the features, 0 without)."""
         if self.method == "features":
             f = fourier_features(q, gamma, int(self.features), rng)
@@ -175,7 +175,7 @@ class SKCE:
         return rbf_form(q, rate_of(gamma), r) + ((q.T @ r) ** 2).sum(), 0
 
 
-def _by_blocks(q, r, gamma, size, rng):
+def _by_blocks(q: np.ndarray, r: np.ndarray, gamma: float, size: int, rng: np.random.Generator | None) -> Estimate:
     """The mean over blocks of the mean of h_ij over the pairs of a block."""
     if rng is None:
         raise BadInputError("rng is missing; give a numpy Generator, or an integer seed.")
@@ -235,11 +235,11 @@ class UCME:
     null_bias = 0.005
     seconds = 0.01
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_gamma(self.gamma)
         check_integer("places", self.places)
 
-    def __call__(self, p, y, rng=None):
+    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
         q, r = on_columns(p, y)
         if rng is None:
             raise BadInputError("rng is missing; give a numpy Generator, or an integer seed.")
@@ -248,7 +248,7 @@ class UCME:
         return {"ucme": Estimate(at_places(q, r, t, c, gamma), diagnostics={"gamma": gamma})}
 
 
-def at_places(q, r, t, c, gamma) -> float:
+def at_places(q: np.ndarray, r: np.ndarray, t: np.ndarray, c: np.ndarray, gamma: float) -> float:
     """The mean square over the places (t (J, k), classes c (J,)) of the mean of k(f_i, t_j) r_i(c_j)."""
     kernel = q @ t.T + rbf(q, t, rate_of(gamma))
     return float(((kernel * r[:, c]).mean(axis=0) ** 2).mean())
@@ -289,11 +289,11 @@ class MMCE:
     revision = 1
     null_bias = 0.03
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not (is_positive(self.width) and self.width >= 0.002):
             raise BadInputError(f"width is {self.width!r}; a number of at least 0.002 is needed.")
 
-    def __call__(self, p, y, rng=None):
+    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
         p, y = checked(p, y)
         if p.ndim != 1:
             raise BadInputError(f"p has shape {p.shape}; mmce is of one probability per sample, (n,).")
@@ -344,12 +344,12 @@ class SimplexECE:
     revision = 1
     null_bias = 0.1
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_integer("intervals", self.intervals)
         if self.intervals > MAX_INTERVALS:
             raise BadInputError(f"intervals is {self.intervals!r}; at most {MAX_INTERVALS} are needed.")
 
-    def __call__(self, p, y, rng=None):
+    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
         q, r = on_columns(p, y)
         index = np.minimum(np.floor(q * self.intervals), self.intervals - 1).astype(np.min_scalar_type(int(self.intervals)))
         if index.itemsize == 1:  # rows as single values: with many classes that sorts thirty times as fast

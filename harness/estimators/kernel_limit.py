@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, gammaln, rel_entr
@@ -58,7 +59,7 @@ class KernelLimit(_OfTheProblem):
     form: str
     bandwidth: float
 
-    def __call__(self, p, y, rng=None, problem=None):
+    def __call__(self, p: object, y: object, rng: object = None, problem: Any = None) -> dict[str, Estimate]:
         if not hasattr(problem, "prediction_power") or problem.classes != 2 or problem.alpha != 1.0:
             raise UndefinedError("the limit is known for tempered draws of Dir(1, 1) alone")
         found = limits(problem.truth_power, problem.prediction_power, self.bandwidth)
@@ -114,7 +115,7 @@ class TruthOfVector(_OfTheProblem):
 
     seconds = 0.05
 
-    def __call__(self, p, y, rng=None, problem=None):
+    def __call__(self, p: object, y: object, rng: object = None, problem: Any = None) -> dict[str, Estimate]:
         if not hasattr(problem, "truth_of_vector"):
             raise UndefinedError("the truth given the whole vector is known for tempered Dirichlet problems alone")
         found = {}

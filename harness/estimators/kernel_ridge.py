@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh, solve_triangular
@@ -100,7 +102,7 @@ class KernelRidge:
     seconds = 0.5
     tunable = ("ridge", "gamma")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise BadInputError(f"kind is {self.kind!r}; allowed are {', '.join(KINDS)}.")
         if not is_positive(self.gamma):
@@ -112,7 +114,7 @@ class KernelRidge:
         if not (is_positive(self.max_rank) and int(self.max_rank) == self.max_rank):
             raise BadInputError(f"max_rank is {self.max_rank!r}; a positive integer is needed.")
 
-    def __call__(self, p, y, rng=None):
+    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
         p, y = checked(p, y)
         if len(p) < 2 * FOLDS:
             raise UndefinedError(f"{FOLDS} folds of at least 2 samples need {2 * FOLDS}, and there are {len(p)}")
@@ -131,23 +133,33 @@ class KernelRidge:
             "rms": Estimate(max(value, 0.0) ** 0.5, diagnostics=diagnostics),
         }
 
-    def search_space(self, scalar):
+    def search_space(self, scalar: bool) -> dict[str, tuple[Any, ...]]:
         """What `tuned` tries: the grid, or the ridge that is given."""
         return {"ridge": GRIDS[self.kind, scalar] if self.ridge == "risk" else (float(self.ridge),)}
 
-    def products(self, p, y, points, settings, rng=None):
+    def products(
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        points: Sequence[np.ndarray],
+        settings: Sequence[dict[str, Any]],
+        rng: np.random.Generator | None = None,
+    ) -> Iterator[list[ResidualGram]]:
         """For every setting (ridge, gamma), residual products at every array of `points`, fitted on (p, y); one decomposition, or
         one Krylov space, for all ridges. Their diagnostics are the rank and the residual trace of the decomposition."""
-        own = [dataclasses.replace(self, **one) for one in settings]
-        if any(one.ridge == "risk" for one in own):
+        made = [dataclasses.replace(self, **one) for one in settings]
+        own = [(one, one.ridge) for one in made if not isinstance(one.ridge, str)]
+        if len(own) < len(made):
             raise BadInputError("ridge is risk; a setting of a grid needs a number.")
         fits = {}
-        for one in own:
+        for one, ridge in own:
             if one.gamma not in fits:
-                fits[one.gamma] = one._fit(p, y, points, sorted({o.ridge for o in own if o.gamma == one.gamma}))
-            yield fits[one.gamma](one.ridge)
+                fits[one.gamma] = one._fit(p, y, points, sorted({c for other, c in own if other.gamma == one.gamma}))
+            yield fits[one.gamma](ridge)
 
-    def _fit(self, p, y, points, ridges):
+    def _fit(
+        self, p: np.ndarray, y: np.ndarray, points: Sequence[np.ndarray], ridges: Sequence[float]
+    ) -> Callable[[float], list[ResidualGram]]:
         """ridge -> the residual products at each of `points`."""
         kernel = pivoted_cholesky(p, self.gamma, self.tolerance, self.max_rank)
         diagnostics = {"rank": float(kernel.factor.shape[1]), "residual": kernel.residual}
@@ -165,9 +177,9 @@ class KernelRidge:
             eigenvalues, rotation = _spectrum(kernel.factor)
         z = rotation.T @ (kernel.factor.T @ u)
         features = [kernel.features(x) @ rotation for x in points]
-        target = z @ z.T if self.kind == "kkr" else None
+        target = z @ z.T if self.kind == "kkr" else np.empty(0)
 
-        def by_eigenvectors(ridge):
+        def by_eigenvectors(ridge: float) -> list[ResidualGram]:
             c = ridge * scale
             if self.kind == "ukkr":
                 coefficients = z / (eigenvalues + c)[:, None]
@@ -183,7 +195,7 @@ class KernelRidge:
         return by_eigenvectors
 
 
-def _spectrum(factor):
+def _spectrum(factor: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(eigenvalues l, rotation V) of factor' factor = V diag(l) V', those of the kernel matrix that are not 0. Few columns: small
     eigenvalues to full accuracy, for the smallest ridges on scalars; many: to 1e-16 of the largest, as the ridges of vectors
     need."""
@@ -193,13 +205,13 @@ def _spectrum(factor):
     return _from_gram(factor.T @ factor)
 
 
-def _from_gram(gram):
+def _from_gram(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     eigenvalues, rotation = eigh(gram, driver="evd", overwrite_a=True, check_finite=False)
     seen = eigenvalues > eigenvalues[-1] * np.finfo(float).eps
     return eigenvalues[seen], rotation[:, seen]
 
 
-def _signed_maps(eigenvalues, z, c):
+def _signed_maps(eigenvalues: np.ndarray, z: np.ndarray, c: float) -> tuple[np.ndarray, np.ndarray] | None:
     """h(p, p') = phi' (Z Z' * G) phi', G_ab = 1 / (l_a l_b + c), as signed inner products of d q features: (maps (r, d q),
     signs); None where that saves nothing."""
     r, d = z.shape
@@ -210,13 +222,14 @@ def _signed_maps(eigenvalues, z, c):
     return maps.reshape(r, -1), np.tile((-1.0) ** np.arange(vectors.shape[1]), d)
 
 
-def _signed_factors(eigenvalues, c, most):
+def _signed_factors(eigenvalues: np.ndarray, c: float, most: int) -> np.ndarray | None:
     """v (r, q), G = sum_j (-1)^j v_j v_j' to rounding of D G D, D = diag(sqrt(l)); None where q would be above `most`.
 
     Elimination with the pivot k leaves of G_ab, as 1 / (l_a l_b + c) is a Cauchy matrix, - s_a s_b G_ab with s_a = sqrt(c) (l_a -
     l_k) / (l_a l_k + c): products alone, in which nothing cancels, O(r) per pivot. For c >= max l^2 all |s| <= 1; below, terms
     of opposite sign can be larger than G, and None is the answer where they would cost more than two digits."""
-    root, s, found = np.sqrt(eigenvalues), np.ones_like(eigenvalues), []
+    root, s = np.sqrt(eigenvalues), np.ones_like(eigenvalues)
+    found: list[np.ndarray] = []
     top = eigenvalues.max()
     largest = top / (top**2 + c) if top**2 < c else 0.5 / np.sqrt(c)  # of x / (x^2 + c) for x up to top
     while True:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib import resources
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+
+from harness.estimators.ingredients import Ingredients
 
 WEIGHTS = "best_weights.npz"
 HIDDEN = {"scalar": (64, 48), "vector": (64, 48)}
@@ -19,21 +24,21 @@ SMALLEST_SCALE = 0.1  # in units of noise
 
 
 @lru_cache(maxsize=4)
-def model(kind: str) -> dict:
+def model(kind: str) -> dict[str, np.ndarray]:
     """The stored arrays of the "scalar" or "vector" network."""
     with resources.files("harness.estimators").joinpath(WEIGHTS).open("rb") as file, np.load(file) as stored:
         return {name.partition("/")[2]: stored[name].astype(np.float64) for name in stored.files if name.startswith(kind + "/")}
 
 
 @lru_cache(maxsize=4)
-def members(kind: str) -> list[dict]:
+def members(kind: str) -> list[dict[str, np.ndarray]]:
     """The arrays of each network that the answer is the mean of."""
     net = model(kind)
     count = sum(name.startswith("first.") for name in net)
     return [{name.rpartition(".")[0]: x for name, x in net.items() if name.endswith(f".{m}")} for m in range(count)]
 
 
-def evaluate(kind, ingredients):
+def evaluate(kind: str, ingredients: Ingredients) -> dict[str, tuple[float, float, float]]:
     """Evaluate the network of "scalar" or "vector" `Ingredients`.
 
     Returns
@@ -58,11 +63,11 @@ def evaluate(kind, ingredients):
     return answers
 
 
-def _hidden(w, x):
+def _hidden(w: dict[str, np.ndarray], x: np.ndarray) -> np.ndarray:
     return np.tanh(np.tanh(x @ w["first"] + w["first_shift"]) @ w["second"] + w["second_shift"])
 
 
-def _value(w, name, h, candidates, unit):
+def _value(w: dict[str, np.ndarray], name: str, h: np.ndarray, candidates: np.ndarray, unit: np.ndarray) -> np.ndarray:
     z = h @ w[f"weigh_{name}"] + w[f"weigh_{name}_shift"]
     e = np.exp(z - z.max(axis=1, keepdims=True))
     share = e / e.sum(axis=1, keepdims=True)
@@ -70,7 +75,7 @@ def _value(w, name, h, candidates, unit):
     return (share * candidates).sum(axis=1) + unit * shift[:, 0]
 
 
-def _scale(net, m, name, h):
+def _scale(net: dict[str, np.ndarray], m: int, name: str, h: np.ndarray) -> np.ndarray:
     z = np.column_stack([np.ones(len(h)), h]) @ net[f"scale_{name}.{m}"]
     return SMALLEST_SCALE + np.exp(np.clip(z, -4.0, 6.0))
 
@@ -78,13 +83,20 @@ def _scale(net, m, name, h):
 # Training
 
 
-def train(data, out, members=3, epochs=60, seed=0, report=print):
+def train(
+    data: Mapping[str, dict[str, np.ndarray]],
+    out: Path,
+    members: int = 3,
+    epochs: int = 60,
+    seed: int = 0,
+    report: Callable[..., None] = print,
+) -> None:
     """Fit the networks of `data`, {kind: arrays of the simulation}, and store them at `out`.
 
     Minimised is the mean over settings of L + 0.15 max(L, 0)^2, L = log of (mean squared error + floor^2) over that of the best
     single candidate: the logarithm of the regret, and a price for the worst.
     """
-    stored = {}
+    stored: dict[str, Any] = {}
     for kind, rows in data.items():
         for name, x in _train_kind(rows, members, epochs, seed, report, kind).items():
             stored[f"{kind}/{name}"] = x.astype(
@@ -93,7 +105,9 @@ def train(data, out, members=3, epochs=60, seed=0, report=print):
     np.savez_compressed(out, **stored)
 
 
-def _train_kind(rows, members, epochs, seed, report, kind):
+def _train_kind(
+    rows: dict[str, np.ndarray], members: int, epochs: int, seed: int, report: Callable[..., None], kind: str
+) -> dict[str, np.ndarray]:
     names = [name for name in FLOORS if f"truth_{name}" in rows]
     number, group = np.unique(rows["setting"], return_inverse=True)
     held = np.random.default_rng([seed, 99]).random(len(number)) < 0.15
@@ -101,8 +115,8 @@ def _train_kind(rows, members, epochs, seed, report, kind):
     centre, spread = rows["features"][learn].mean(axis=0), rows["features"][learn].std(axis=0) + 1e-3
     x = (rows["features"] - centre) / spread
     net = {"centre": centre, "spread": spread}
-    predicted = {name: [] for name in names}
-    scales = {name: [] for name in names}
+    predicted: dict[str, list[np.ndarray]] = {name: [] for name in names}
+    scales: dict[str, list[np.ndarray]] = {name: [] for name in names}
     for m in range(members):
         w = _fit(x, rows, group, names, learn, np.random.default_rng([seed, m]), epochs, report, kind, m)
         w = {name: a.astype(np.float16).astype(np.float64) for name, a in w.items()}  # as they are stored
@@ -128,7 +142,7 @@ def _train_kind(rows, members, epochs, seed, report, kind):
     return net
 
 
-def _log_regret(value, rows, group, name):
+def _log_regret(value: np.ndarray, rows: dict[str, np.ndarray], group: np.ndarray, name: str) -> np.ndarray:
     """Per setting, of max(RMSE, floor), relative to the best candidate."""
     n = np.bincount(group, rows["n"]) / np.bincount(group)
     truth = rows[f"truth_{name}"]
@@ -138,14 +152,25 @@ def _log_regret(value, rows, group, name):
     return 0.5 * np.log(np.maximum(own, floor) / np.maximum(best, floor))
 
 
-def _per_setting(x, group):
+def _per_setting(x: np.ndarray, group: np.ndarray) -> np.ndarray:
     size = np.bincount(group)
     if x.ndim == 1:
         return np.bincount(group, x) / size
     return np.column_stack([np.bincount(group, c) for c in x.T]) / size[:, None]
 
 
-def _fit(x, rows, group, names, learn, rng, epochs, report, kind, m):
+def _fit(
+    x: np.ndarray,
+    rows: dict[str, np.ndarray],
+    group: np.ndarray,
+    names: Sequence[str],
+    learn: np.ndarray,
+    rng: np.random.Generator,
+    epochs: int,
+    report: Callable[..., None],
+    kind: str,
+    m: int,
+) -> dict[str, np.ndarray]:
     sizes = [x.shape[1], *HIDDEN[kind]]
     w = {}
     for name, a, b in (("first", sizes[0], sizes[1]), ("second", sizes[1], sizes[2])):
@@ -196,7 +221,18 @@ def _fit(x, rows, group, names, learn, rng, epochs, report, kind, m):
     return {name: a / averaged for name, a in average.items()}
 
 
-def _slopes(w, x, rows, index, reps, names, floors, best, rng, jitter=0.0):
+def _slopes(
+    w: dict[str, np.ndarray],
+    x: np.ndarray,
+    rows: dict[str, np.ndarray],
+    index: np.ndarray,
+    reps: np.ndarray,
+    names: Sequence[str],
+    floors: dict[str, np.ndarray],
+    best: dict[str, np.ndarray],
+    rng: np.random.Generator,
+    jitter: float = 0.0,
+) -> tuple[float, dict[str, np.ndarray]]:
     """(mean loss over the settings and estimands, its gradients)."""
     x = x + jitter * rng.normal(size=x.shape)  # noise: no feature may be trusted to the last digit
     a = np.tanh(x @ w["first"] + w["first_shift"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from harness.errors import UndefinedError
 from harness.estimators.base import Estimate
@@ -29,7 +30,7 @@ class MeanShift:
     estimands = ("l1",)
     wants = ("problem",)
 
-    def __call__(self, p, y, rng=None, problem=None):
+    def __call__(self, p: object, y: object, rng: object = None, problem: Any = None) -> dict[str, Estimate]:
         found = problem.mean_shift() if hasattr(problem, "mean_shift") else None
         if found is None:
             raise UndefinedError("the problem does not say how far its scores are moved")

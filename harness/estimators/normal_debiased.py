@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import erf
 
 from harness.estimators.base import Estimate
-from harness.estimators.binned import Binned, bin_means
+from harness.estimators.binned import bin_means, check_binning
 from harness.math.notions import checked
 
 
@@ -49,23 +50,23 @@ class NormalDebiased:
     estimands = ("l1",)
     revision = 1
     null_bias = 0.05
-    __post_init__ = Binned.__post_init__
+
+    def __post_init__(self) -> None:
+        check_binning(self.bins, self.rule)
 
     @property
-    def determinism(self):
+    def determinism(self) -> str:
         return "statistical" if self.rule == "kmeans" else "rounding"
 
-    def __call__(self, p, y, rng=None):
+    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
         p, y = checked(p, y)
         sizes, mean_p, mean_y = bin_means(p, y, self.bins, self.rule, rng)
         gap, noise = np.abs(mean_y - mean_p), np.sqrt(mean_y * (1.0 - mean_y) / sizes)
         return {"l1": Estimate(float(sizes / len(p) @ (2.0 * gap - folded_mean(gap, noise))))}
 
 
-def folded_mean(mean, deviation):
+def folded_mean(mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
     """E|N(mean, deviation^2)|, elementwise; a deviation of 0 is allowed."""
-    from scipy.special import erf
-
     ratio = np.divide(mean, deviation, out=np.zeros_like(mean), where=deviation > 0.0)
     normal = deviation * np.sqrt(2.0 / np.pi) * np.exp(-(ratio**2) / 2.0) + mean * erf(ratio / np.sqrt(2.0))
     return np.where(deviation > 0.0, normal, np.abs(mean))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -39,7 +40,7 @@ class ReliabilityBins:
 
     bins: int = 15
 
-    notions = ("binary", "top_label", "classwise")
+    notions: ClassVar[tuple[str, ...]] = ("binary", "top_label", "classwise")
     estimands = ("l1",)
     determinism = "rounding"
     revision = 1
@@ -53,7 +54,8 @@ class ReliabilityBins:
         """The error of predictions p (n,) for outcomes y (n,), or of (n, k) for indicators (n, k)."""
         p, y = np.asarray(p), np.asarray(y)
         columns = [checked(p, y)] if p.ndim == 1 else [checked(p[:, j], y[:, j]) for j in range(p.shape[1])]
-        errors, diagnostics = [], {}
+        errors: list[float] = []
+        diagnostics: dict[str, float] = {}
         for j, (x, hits) in enumerate(columns):
             bin_of = np.clip(np.ceil(x * self.bins).astype(int) - 1, 0, self.bins - 1)
             count = np.bincount(bin_of, minlength=self.bins)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from harness.errors import BadInputError
-from harness.estimators.base import Wrapper, apply
+from harness.estimators.base import Estimate, Wrapper, apply, check_level
 from harness.estimators.bootstrap import (
     MAX_UNDEFINED_SHARE,
     MIN_ROWS,
     check_callable,
     check_count,
-    check_level,
     finite_values,
     is_error,
     notion_of,
@@ -30,6 +30,9 @@ SAME = 1e-12  # relative: the same value up to the order of a sum
 SECONDS = 1e-3  # of an estimator that does not say
 
 
+End: TypeAlias = tuple[tuple[float, float] | None, dict[str, float]]
+
+
 class Resampling(Wrapper):
     """What wrappers that estimate on other samples have in common: the values are the estimator's, from its own stream."""
 
@@ -38,22 +41,26 @@ class Resampling(Wrapper):
     takes_classwise = True
 
     @property
-    def revision(self):
+    def revision(self) -> tuple[Any, ...]:
         """Raised with that of the estimator, whose values these are."""
         return (OWN_REVISION, self.inner.revision)
 
     @property
-    def _inner_seconds(self):
+    def _inner_seconds(self) -> float:
         return SECONDS if self.inner.seconds is None else self.inner.seconds
 
-    def _applied(self, p, y, rng, notion, problem):
+    def _applied(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None, notion: str | None, problem: Any
+    ) -> tuple[str, dict[str, Estimate]]:
         """The notion and the estimator's own estimates."""
         if rng is None:
             raise BadInputError("rng is missing; give a numpy Generator, which draws the samples.")
         notion = notion_of(p, y) if notion is None else notion
         return notion, apply(self.estimator, p, y, notion, rng, problem)
 
-    def _on_rows(self, p, y, notion, problem, rng, samples):
+    def _on_rows(
+        self, p: np.ndarray, y: np.ndarray, notion: str, problem: Any, rng: np.random.Generator, samples: Iterable[np.ndarray]
+    ) -> dict[str, list[float]]:
         """{estimand: finite values on these samples, arrays of row numbers}"""
         values: dict[str, list[float]] = {}
         for rows in samples:
@@ -65,15 +72,25 @@ class Resampling(Wrapper):
 class ResampledInterval(Resampling):
     """Points without a bound of their own are given the interval that `_ends` finds; all else is as the estimator says."""
 
+    level: float
     keeps_values_of = "estimator"
 
-    def __call__(self, p, y, rng=None, notion=None, problem=None):
+    def _ends(
+        self, points: Mapping[str, float], p: np.ndarray, y: np.ndarray, notion: str, problem: Any, rng: np.random.Generator
+    ) -> dict[str, End]:
+        """{estimand: its interval, None without one, and diagnostics}, given the values of `points`."""
+        raise NotImplementedError
+
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None, notion: str | None = None, problem: Any = None
+    ) -> dict[str, Estimate]:
         notion, found = self._applied(p, y, rng, notion, problem)
         points = {name: found[name].value for name in without_bounds(found)}
         if not points:
             return found
         if len(p) < MIN_ROWS:
             return {**found, **{name: with_diagnostics(found[name], {"resamples": 0.0}) for name in points}}
+        assert rng is not None  # `_applied` refuses None
         (own,) = own_streams(rng, 1)
         for name, (ends, diagnostics) in self._ends(points, p, y, notion, problem, own).items():
             e = with_diagnostics(found[name], diagnostics)
@@ -83,7 +100,7 @@ class ResampledInterval(Resampling):
             found[name] = e
         return found
 
-    def _usable(self, value, values, asked):
+    def _usable(self, value: float, values: list[float], asked: int) -> tuple[bool, dict[str, float]]:
         """(whether values on samples tell an interval, diagnostics)."""
         diagnostics = {"resamples": float(asked)}
         if len(values) < asked:
@@ -170,7 +187,7 @@ class RowBootstrap(ResampledInterval):
     form: str = "percentile"
     groups: int = 100
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_callable(self.estimator)
         check_count("resamples", self.resamples, MIN_ROWS, 200)
         check_level(self.level)
@@ -179,30 +196,34 @@ class RowBootstrap(ResampledInterval):
             raise BadInputError(f"form is {self.form!r}; allowed are {', '.join(FORMS)} (Bootstrap has half and pivotal).")
 
     @property
-    def seconds(self):
+    def seconds(self) -> float:
         return (1.0 + self.resamples + (self.groups if self.form == "bca" else 0)) * self._inner_seconds
 
-    def _ends(self, points, p, y, notion, problem, rng):
+    def _ends(
+        self, points: Mapping[str, float], p: np.ndarray, y: np.ndarray, notion: str, problem: Any, rng: np.random.Generator
+    ) -> dict[str, End]:
         n = len(p)
         drawn = (rng.integers(n, size=n) for _ in range(self.resamples))
         values = self._on_rows(p, y, notion, problem, rng, drawn)
         left_out = self._jackknife(p, y, notion, problem, rng) if self.form == "bca" else {}
         return {name: self._of_one(value, values.get(name, []), left_out.get(name, [])) for name, value in points.items()}
 
-    def _jackknife(self, p, y, notion, problem, rng):
+    def _jackknife(
+        self, p: np.ndarray, y: np.ndarray, notion: str, problem: Any, rng: np.random.Generator
+    ) -> dict[str, list[float]]:
         """{estimand: values without one group of rows}; what is missing in more than 5 % of them is left out."""
         order = rng.permutation(len(p))
         groups = np.array_split(order, min(self.groups, len(p)))
         found = self._on_rows(p, y, notion, problem, rng, (np.setdiff1d(order, group) for group in groups))
         return {name: v for name, v in found.items() if len(v) >= (1.0 - MAX_UNDEFINED_SHARE) * len(groups)}
 
-    def _of_one(self, value, values, left_out):
+    def _of_one(self, value: float, values: list[float], left_out: list[float]) -> End:
         usable, diagnostics = self._usable(value, values, self.resamples)
         if not usable or (self.form == "bca" and not left_out):
             return None, diagnostics
-        values = np.array(values)
-        equal = np.abs(values - value) <= SAME * max(1.0, abs(value))
-        share = ((values < value)[~equal].sum() + equal.sum() / 2 + 0.5) / (len(values) + 1)
+        x = np.array(values)
+        equal = np.abs(x - value) <= SAME * max(1.0, abs(value))
+        share = ((x < value)[~equal].sum() + equal.sum() / 2 + 0.5) / (len(values) + 1)
         diagnostics["share_below"] = float(share)
         levels = np.array([(1.0 - self.level) / 2, (1.0 + self.level) / 2])
         if self.form == "bca":
@@ -212,7 +233,7 @@ class RowBootstrap(ResampledInterval):
         return ((2 * value - high, 2 * value - low) if self.form == "basic" else (low, high)), diagnostics
 
 
-def acceleration_of(left_out):
+def acceleration_of(left_out: np.ndarray) -> float:
     """c = sum d^3 / (6 (sum d^2)^(3/2)), d = mean - value of the jackknife; 0 where the values do not vary.
 
     Examples
@@ -225,7 +246,7 @@ def acceleration_of(left_out):
     return 0.0 if spread == 0.0 else float((d**3).sum() / (6.0 * spread**1.5))
 
 
-def bca_levels(levels, z0, acceleration):
+def bca_levels(levels: np.ndarray, z0: float, acceleration: float) -> np.ndarray:
     """The levels at which BCa takes the quantiles in place of `levels`: the same for z0 = 0 and no acceleration.
 
     Examples
@@ -241,6 +262,6 @@ def bca_levels(levels, z0, acceleration):
     return ndtr(z0 + moved)
 
 
-def no_statistic(name, names):
+def no_statistic(name: str, names: Collection[str]) -> str:
     """The sentence on a statistic that an estimator does not return."""
     return f"statistic is {name!r}, which the estimator does not return; it has {', '.join(names)}."

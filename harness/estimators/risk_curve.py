@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -59,17 +60,19 @@ class RiskCurve:
     wants = ("problem",)
     needs_posterior = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not (self.low < self.high and int(self.per_octave) == self.per_octave >= 1):
             given = f"low, high, per_octave are {self.low}, {self.high}, {self.per_octave}"
             raise BadInputError(f"{given}; low < high and an integer of at least 1 are needed.")
 
-    def exponents(self):
+    def exponents(self) -> np.ndarray:
         """All candidates t, increasing."""
         steps = int(np.ceil((self.high - self.low) * self.per_octave - 1e-9))
         return 2.0 ** (self.low + np.arange(steps) / self.per_octave)
 
-    def __call__(self, p, y, rng=None, problem=None):
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None, problem: Any = None
+    ) -> dict[str, Estimate]:
         p, y = checked(p, y)
         if not hasattr(problem, "posterior"):
             raise BadInputError("problem is missing or has no known posterior; the curve needs problem=, one with posterior(p).")
@@ -83,7 +86,7 @@ class RiskCurve:
         return {"l2_squared": Estimate(value, diagnostics={"theta": float(exponents[best]), "risk": risks[best], **curve})}
 
 
-def candidate(p, c, t):
+def candidate(p: np.ndarray, c: np.ndarray, t: float) -> np.ndarray:
     """v_t = p - c^t / sum_j c_j^t, shape (n, k); c need not be normalised."""
     powered = c**t
     return p - powered / powered.sum(axis=1, keepdims=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from harness.estimators.base import Estimate
-from harness.estimators.certified.base import check_level
+import numpy as np
+
+from harness.estimators.base import Estimate, check_level
 from harness.math.concentration import kl_upper
 from harness.math.notions import checked, one_hot
 
@@ -52,10 +53,10 @@ class RootBrier:
     revision = 1
     estimands = ("l1", "l2", "rms", "l2_squared")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_level(self.level)
 
-    def __call__(self, p, y, rng=None):
+    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
         p, y = checked(p, y)
         d = p - (y if p.ndim == 1 else one_hot(y, p.shape[1]))
         scale, mean = float(p.ndim), math.fsum((d * d).ravel()) / len(p)

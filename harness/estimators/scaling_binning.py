@@ -56,12 +56,12 @@ class ScalingBinning:
     revision = 1
     null_bias = 0.01
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.rule not in RULES:
             raise BadInputError(f"rule is {self.rule!r}; allowed are {', '.join(RULES)}.")
         check_bins(self.bins)
 
-    def __call__(self, p, y, rng=None):
+    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
         p, y = checked(p, y)
         squared = self._of_values(p, y) if self.rule == "auto" else None
         if squared is None:
@@ -70,7 +70,7 @@ class ScalingBinning:
         return {"rms": Estimate(max(squared, 0.0) ** 0.5), "l2_squared": Estimate(squared)}
 
     @staticmethod
-    def _of_values(p, y):
+    def _of_values(p: np.ndarray, y: np.ndarray) -> float | None:
         """The debiased squared error with a bin per value, None where there are too many."""
         values, index, sizes = np.unique(p, return_inverse=True, return_counts=True)
         if len(values) >= len(p) / 4.0:

@@ -48,7 +48,7 @@ class Spiegelhalter:
         return tested(p, y, _spiegelhalter)
 
 
-def _spiegelhalter(p, y):
+def _spiegelhalter(p: np.ndarray, y: np.ndarray) -> dict[str, Estimate]:
     total = math.fsum((y - p) * (1.0 - 2.0 * p))
     variance = math.fsum((1.0 - 2.0 * p) ** 2 * p * (1.0 - p))
     z = total / math.sqrt(variance) if variance > 0.0 else math.copysign(math.inf, total) if total else 0.0
@@ -104,7 +104,7 @@ class ChiSquare:
         """The p-value of predictions p (n,) for outcomes y (n,), or of (n, k) for indicators (n, k)."""
         return tested(p, y, self._of_column)
 
-    def _of_column(self, p, y):
+    def _of_column(self, p: np.ndarray, y: np.ndarray) -> dict[str, Estimate]:
         bin_of, count = partition(p, self.bins, "mass")
         index = bin_of(p)
         residual, variance = (np.bincount(index, x, count) for x in (y - p, p * (1.0 - p)))

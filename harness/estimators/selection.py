@@ -8,20 +8,29 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from harness.errors import BadInputError
-from harness.math.risk import residuals, risk
+from harness.math.risk import ResidualGram, residuals, risk
 
 
-def settings_of(grid) -> list[dict]:
+def settings_of(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     """{field: values} -> all combinations, the last field fastest; an empty grid is the one setting as it is."""
     return [dict(zip(grid, values)) for values in itertools.product(*grid.values())]
 
 
-def fold_products(estimator, settings, p, y, fold, rng, points=()) -> Iterator[tuple]:
+def fold_products(
+    estimator: Any,
+    settings: Sequence[dict[str, Any]],
+    p: np.ndarray,
+    y: np.ndarray,
+    fold: np.ndarray,
+    rng: np.random.Generator | None,
+    points: Sequence[np.ndarray] = (),
+) -> Iterator[tuple[int, int, ResidualGram, list[ResidualGram]]]:
     """(j, i, products at the held-out samples of fold j, [products at each of `points`]) of setting i fitted on the other
     folds. An estimator may have a way of its own to all folds together, `fold_products`, in whatever order."""
     if hasattr(estimator, "fold_products"):
@@ -34,7 +43,7 @@ def fold_products(estimator, settings, p, y, fold, rng, points=()) -> Iterator[t
             yield j, i, found[0], found[1:]
 
 
-def largest_diagnostics(diagnostics):
+def largest_diagnostics(diagnostics: Iterable[dict[str, float] | None]) -> dict[str, float]:
     """The largest of every number over several fits' diagnostics (None: none)."""
     found: dict[str, float] = {}
     for name, value in (item for one in diagnostics for item in (one or {}).items()):
@@ -42,7 +51,7 @@ def largest_diagnostics(diagnostics):
     return found
 
 
-def check_grid(estimator, grid):
+def check_grid(estimator: Any, grid: Any) -> None:
     """Raise BadInputError unless grid is {field: values} of fields that the estimator can be tuned in, or None."""
     if not (hasattr(estimator, "products") and hasattr(estimator, "search_space")):
         raise BadInputError(
@@ -63,7 +72,14 @@ def check_grid(estimator, grid):
         dataclasses.replace(estimator, **one)  # which raises BadInputError on a value that cannot be
 
 
-def validation_risks(estimator, settings, p, y, fold, rng):
+def validation_risks(
+    estimator: Any,
+    settings: Sequence[dict[str, Any]],
+    p: np.ndarray,
+    y: np.ndarray,
+    fold: np.ndarray,
+    rng: np.random.Generator | None,
+) -> np.ndarray:
     """Risk of every setting on every held-out fold, shape (settings, folds)."""
     u = residuals(p, y)
     risks = np.empty((len(settings), int(fold.max()) + 1))

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+from scipy.special import ndtr
+
 from harness.errors import UndefinedError
 from harness.estimators.base import Estimate
 from harness.estimators.kernel_errors import SKCE, check_gamma, check_integer
@@ -51,19 +54,18 @@ class SKCEBlockTest:
     revision = 1
     seconds = 0.01
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_gamma(self.gamma)
         check_integer("blocksize", self.blocksize, 2)
 
-    def __call__(self, p, y, rng=None):
-        from scipy.special import ndtr
-
+    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
         p, y = checked(p, y)
         if len(p) < 2 * self.blocksize:
             raise UndefinedError(f"{2 * self.blocksize} samples are needed for two blocks, and there are {len(p)}")
         found = SKCE(self.gamma, "block", self.blocksize)(p, y, rng)["skce"]
-        error = found.diagnostics["standard_error"]
+        diagnostics = found.diagnostics or {}
+        error = diagnostics["standard_error"]
         if not error > 0.0:
             raise UndefinedError("all blocks have the same value; their mean has no standard error")
-        said = {"skce": found.value, "standard_error": error, "blocks": found.diagnostics["blocks"]}
+        said = {"skce": found.value, "standard_error": error, "blocks": diagnostics["blocks"]}
         return {"p_value": Estimate(float(ndtr(-found.value / error)), diagnostics=said)}

@@ -77,20 +77,20 @@ class SmoothECE:
         return {"smooth_ece": Estimate(_smoothed(spectrum, sigma), diagnostics={"bandwidth": sigma, "grid": grid})}
 
 
-def _cosines(p, residual, grid):
+def _cosines(p: np.ndarray, residual: np.ndarray, grid: int) -> np.ndarray:
     """sum_i residual_i cos(pi m p_i) for m = 0 to grid, p_i split linearly between the points 0, 1/grid, ..., 1."""
-    from scipy.fft import dct
+    from scipy.fft import dct  # slow to import
 
     left = np.minimum((p * grid).astype(np.int64), grid - 1)
     share = p * grid - left
-    mass = np.bincount(left, residual * (1.0 - share), grid + 1) + np.bincount(left + 1, residual * share, grid + 1)
+    mass: np.ndarray = np.bincount(left, residual * (1.0 - share), grid + 1) + np.bincount(left + 1, residual * share, grid + 1)
     mass[1:-1] /= 2.0  # the transform doubles the inner points
     return dct(mass, type=1)
 
 
-def _smoothed(spectrum, sigma):
+def _smoothed(spectrum: np.ndarray, sigma: float) -> float:
     """The L1 norm over [0, 1] of the residual after smoothing with this bandwidth."""
-    from scipy.fft import dct
+    from scipy.fft import dct  # slow to import
 
     some = spectrum if sigma == 0.0 else spectrum[: int(VANISHES / (np.pi * sigma)) + 1]  # the other factors are 0
     smooth = np.zeros(len(spectrum))
@@ -99,8 +99,8 @@ def _smoothed(spectrum, sigma):
     return float((density.sum() - (density[0] + density[-1]) / 2.0) / (len(spectrum) - 1))
 
 
-def _fixed_point(spectrum):
-    from scipy.optimize import brentq
+def _fixed_point(spectrum: np.ndarray) -> float:
+    from scipy.optimize import brentq  # slow to import
 
     whole = _smoothed(spectrum, 0.0)
     if whole == 0.0:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from harness.calibrators.base import fit_each
+from harness.calibrators.base import Calibrator, fit_each
 from harness.math.notions import one_hot
 
 SUM_WEIGHT = 1e4  # of the row of least squares that says that the weights, with the identity's, sum to 1
 
 
-def cross_fit_pairs(calibrators, p, y, fold, rng):
+def cross_fit_pairs(
+    calibrators: Sequence[Calibrator], p: np.ndarray, y: np.ndarray, fold: np.ndarray, rng: np.random.Generator | None
+) -> np.ndarray:
     """Held-out predictions of every calibrator, for every fold v, of all samples.
 
     Parameters
@@ -44,7 +48,7 @@ def cross_fit_pairs(calibrators, p, y, fold, rng):
     return found
 
 
-def convex_weights(p, outcome, q):
+def convex_weights(p: np.ndarray, outcome: np.ndarray, q: np.ndarray) -> np.ndarray:
     """Weights w >= 0 of maps q (M, ...), of sum at most 1 and least squared error of p + sum_m w_m (q_m - p); what is left of 1
     is the identity's.
 
@@ -59,7 +63,7 @@ def convex_weights(p, outcome, q):
     >>> convex_weights(np.full(4, 0.5), np.array([1, 1, 1, 0]), np.full((1, 4), 1.0)).round(6)
     array([0.5])
     """
-    from scipy.optimize import nnls
+    from scipy.optimize import nnls  # slow to import
 
     moves = (q - p).reshape(len(q), -1)
     gram = moves @ moves.T / len(p)
@@ -77,7 +81,7 @@ def convex_weights(p, outcome, q):
     return w[:-1] / max(w.sum(), 1.0)
 
 
-def stacked(p, y, fold, found):
+def stacked(p: np.ndarray, y: np.ndarray, fold: np.ndarray, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(held-out predictions like p, weights (K, M)) of the stack: for fold v the weights are of least squared error on the
     predictions `found[v]` (of `cross_fit_pairs`) of the other folds."""
     outcome = y.astype(np.float64) if p.ndim == 1 else one_hot(y, p.shape[1])

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from harness.errors import BadInputError
-from harness.estimators.bootstrap import MIN_ROWS, check_callable, check_count, check_level
-from harness.estimators.resampling import ResampledInterval
+from harness.estimators.base import check_level
+from harness.estimators.bootstrap import MIN_ROWS, check_callable, check_count
+from harness.estimators.resampling import End, ResampledInterval
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class Subsampling(ResampledInterval):
     gamma: float = 2.0 / 3.0
     rate: float = 0.5
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_callable(self.estimator)
         check_count("resamples", self.resamples, MIN_ROWS, 200)
         check_level(self.level)
@@ -86,11 +88,13 @@ class Subsampling(ResampledInterval):
             raise BadInputError(f"rate is {self.rate!r}; a number between 0 and 2 is needed, such as 0.5.")
 
     @property
-    def seconds(self):
+    def seconds(self) -> float:
         """At most; what a call costs apart from its rows is most of the cost of a cheap estimator."""
         return (1.0 + self.resamples) * self._inner_seconds
 
-    def _ends(self, points, p, y, notion, problem, rng):
+    def _ends(
+        self, points: Mapping[str, float], p: np.ndarray, y: np.ndarray, notion: str, problem: Any, rng: np.random.Generator
+    ) -> dict[str, End]:
         n = len(p)
         size = min(max(int(round(n**self.gamma)), 2), n - 1)
         drawn = (rng.permutation(n)[:size] for _ in range(self.resamples))
@@ -161,22 +165,24 @@ class HulC(ResampledInterval):
     estimator: Any
     level: float = 0.95
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_callable(self.estimator)
         check_level(self.level)
 
     @property
-    def seconds(self):
+    def seconds(self) -> float:
         return 2.0 * self._inner_seconds + 5 * 1e-4
 
-    def batches(self, rng):
+    def batches(self, rng: np.random.Generator) -> int:
         """How many batches: at random one of two neighbouring numbers."""
         alpha = 1.0 - self.level
         most = max(2, math.ceil(1.0 - math.log2(alpha) - 1e-9))
         fewer = (alpha - 2.0 ** (1 - most)) / 2.0 ** (1 - most)  # P(miss) doubles with one less
         return most - int(most > 2 and rng.random() < fewer)
 
-    def _ends(self, points, p, y, notion, problem, rng):
+    def _ends(
+        self, points: Mapping[str, float], p: np.ndarray, y: np.ndarray, notion: str, problem: Any, rng: np.random.Generator
+    ) -> dict[str, End]:
         batches = self.batches(rng)
         drawn = np.array_split(rng.permutation(len(p)), batches)
         values = self._on_rows(p, y, notion, problem, rng, drawn)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,20 +74,20 @@ class Sweep:
         return {name: Estimate(value, diagnostics={"bins": float(bins)}) for name, value in found.items()}
 
 
-def _mass_cuts(p):
+def _mass_cuts(p: np.ndarray) -> Callable[[int], np.ndarray]:
     """Function from the number of bins to where they start in the sorted p, with n at the end."""
     n, first = len(p), np.searchsorted(p, p)
     return lambda bins: np.unique(np.concatenate([first[-(-np.arange(bins) * n // bins)], [n]]))
 
 
-def _width_cuts(p):
+def _width_cuts(p: np.ndarray) -> Callable[[int], np.ndarray]:
     return lambda bins: np.unique(np.concatenate([[0], np.searchsorted(p, np.arange(1, bins) / bins), [len(p)]]))
 
 
-def _largest(hits, p, cut):
+def _largest(hits: np.ndarray, p: np.ndarray, cut: Callable[[int], np.ndarray]) -> int:
     """b*. Means are compared as fractions of integers, so that rounding decides nothing."""
 
-    def rising(starts):
+    def rising(starts: np.ndarray) -> bool:
         ones, sizes = np.diff(hits[starts]), np.diff(starts)
         return bool((ones[:-1] * sizes[1:] <= ones[1:] * sizes[:-1]).all())
 

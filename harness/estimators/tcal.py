@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.errors import BadInputError
+from harness.estimators import dyadic_kernels
 from harness.estimators.base import Estimate
 from harness.estimators.binned import check_bins
 from harness.estimators.debiased_interval import null_deviation
@@ -62,11 +63,11 @@ class TCal:
     null_bias = 0.005
     seconds = 0.03
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for value in (self.resamples, *(() if self.bins is None else (self.bins,))):
             check_bins(value)
 
-    def __call__(self, p, y, rng=None):
+    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
         p, y = checked(p, y)
         if rng is None:
             raise BadInputError("rng is missing; give a numpy Generator, from which labels are drawn.")
@@ -90,7 +91,7 @@ class TCal:
             "p_value": Estimate(float(p_value), diagnostics=said),
         }
 
-    def _drawn(self, p, levels, stream):
+    def _drawn(self, p: np.ndarray, levels: _Levels, stream: np.random.Generator) -> np.ndarray:
         """t_m of labels drawn from the predictions, (resamples, levels)."""
         step, left, found = max(1, BLOCK_ENTRIES // len(p)), self.resamples, []
         while left > 0:
@@ -107,7 +108,7 @@ class _Bins:
     ends: np.ndarray
 
     @classmethod
-    def of(cls, p, count):
+    def of(cls, p: np.ndarray, count: int) -> _Bins:
         """The `count` bins of equal width, the last one closed, of sorted p."""
         ends = np.append(np.searchsorted(p, np.arange(1, count) / count), len(p)) if count < len(p) else _runs(p, count)
         starts = np.append(0, ends[:-1])
@@ -115,7 +116,7 @@ class _Bins:
         return cls(starts[used], ends[used])
 
 
-def _null_deviations(p, tests):
+def _null_deviations(p: np.ndarray, tests: list[_Bins]) -> np.ndarray:
     """s_m of sorted p, (levels,)."""
     of_one = p * (1.0 - p)
     sums, squares = (np.append(0.0, np.cumsum(x)) for x in (of_one, of_one**2))
@@ -126,13 +127,13 @@ def _null_deviations(p, tests):
     return np.array(found)
 
 
-def _runs(p, count):
+def _runs(p: np.ndarray, count: int) -> np.ndarray:
     """Ends of the bins that are not empty, where there are more bins than samples."""
     index = np.minimum(np.floor(p * count), count - 1)
     return np.append(np.flatnonzero(np.diff(index)) + 1, len(p))
 
 
-def _dyadic(p):
+def _dyadic(p: np.ndarray) -> list[_Bins]:
     """The bins of m = 2, 4 ... 2^B; the finer ones that change nothing are left out."""
     n = len(p)
     most = int(2.0 * math.log2(n / math.sqrt(math.log(n)))) if n > 2 else 1
@@ -157,7 +158,7 @@ class _Levels:
     of_sample: np.ndarray
 
     @classmethod
-    def of(cls, levels, n):
+    def of(cls, levels: list[_Bins], n: int) -> _Levels:
         starts, ends = (np.concatenate(x) for x in zip(*((bins.starts, bins.ends) for bins in levels)))
         weights = 1.0 / (ends - starts - 1)
         places = np.cumsum([0, *(len(bins.starts) for bins in levels)])
@@ -167,18 +168,16 @@ class _Levels:
         np.add.at(of_sample, (level, ends), -weights)
         return cls(starts, ends, weights, places, np.cumsum(of_sample[:, :n], axis=1).T)
 
-    def statistics(self, r):
+    def statistics(self, r: np.ndarray) -> np.ndarray:
         """t_m of residuals r (rows, n), which are overwritten, (rows, levels): the squares of the bins' sums, without those of
         single residuals."""
-        from harness.estimators import dyadic_kernels
-
         single = (r * r) @ self.of_sample
         found = np.empty(single.shape)
         dyadic_kernels.squared_sums(r, self.starts, self.ends, self.weights, self.places, found)
         return (found - single) / r.shape[1]
 
 
-def _scaled(t, deviations):
+def _scaled(t: np.ndarray, deviations: np.ndarray) -> np.ndarray:
     """t / s; where s is 0, labels that can be come to t = 0, and any other t is infinitely unlikely."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(deviations > 0.0, t / deviations, np.where(t > 1e-12, np.inf, 0.0))

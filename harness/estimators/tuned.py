@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,7 +63,7 @@ class Tuned(Wrapper):
     """
 
     estimator: Any
-    grid: dict | None = None
+    grid: dict[str, Any] | None = None
     folds: int = 5
     test_share: float = 0.2
 
@@ -70,7 +71,7 @@ class Tuned(Wrapper):
     determinism = "statistical"
     null_bias = 0.05
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_grid(self.estimator, self.grid)
         if int(self.folds) != self.folds or self.folds < 2:
             raise BadInputError(f"folds is {self.folds}; an integer of at least 2 is needed.")
@@ -78,27 +79,27 @@ class Tuned(Wrapper):
             raise BadInputError(f"test_share is {self.test_share!r}; a number between 0 and 1 is needed, such as 0.2.")
 
     @property
-    def revision(self):
+    def revision(self) -> Any:
         """Raised with that of the estimator, whose numbers these are."""
         return OWN_REVISION + (self.inner.revision or 1) - 1
 
     @property
-    def max_n(self):
+    def max_n(self) -> int | None:
         return min(self._of_all("max_n"), default=None)
 
     @property
-    def max_classes(self):
+    def max_classes(self) -> int | None:
         return min(self._of_all("max_classes"), default=None)
 
     @property
-    def seconds(self):
+    def seconds(self) -> float:
         return sum(self._of_all("seconds")) or 0.01
 
     @property
-    def unavailable(self):
+    def unavailable(self) -> str | None:
         return next(iter(self._of_all("unavailable")), None)
 
-    def _of_all(self, name):
+    def _of_all(self, name: str) -> list[Any]:
         """A property of every setting's estimator, where it is not None."""
         settings = settings_of(self.grid or {})
         if "calibrator" not in (self.grid or {}):
@@ -106,7 +107,7 @@ class Tuned(Wrapper):
         found = (EstimatorSpec.read(dataclasses.replace(self.estimator, **one), name) for one in settings)
         return [value for value in found if value is not None]
 
-    def __call__(self, p, y, rng=None):
+    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
         p, y = checked(p, y)
         if rng is None:
             raise BadInputError("rng is missing; give a numpy Generator, which decides the split and the folds.")
@@ -121,7 +122,8 @@ class Tuned(Wrapper):
         fold = fold_of(y[rest], self.folds, False, rng)
         risks = np.empty((len(settings), self.folds))
         at_test = np.zeros((len(settings), self.folds, test_n))
-        u, fits = residuals(p, y)[rest], [[] for _ in settings]
+        u = residuals(p, y)[rest]
+        fits: list[list[dict[str, float] | None]] = [[] for _ in settings]
         for j, i, held_out, (of_test,) in fold_products(self.estimator, settings, p[rest], y[rest], fold, rng, [p[test]]):
             risks[i, j] = risk(u[fold == j], held_out)
             at_test[i, j] = of_test.diagonal()
@@ -130,7 +132,9 @@ class Tuned(Wrapper):
         return summary(settings, risks, at_test, choice, largest_diagnostics(fits[choice]))
 
 
-def summary(settings, risks, at_test, choice, of_fits):
+def summary(
+    settings: Sequence[dict[str, Any]], risks: np.ndarray, at_test: np.ndarray, choice: int, of_fits: dict[str, float]
+) -> dict[str, Estimate]:
     """Estimates of the chosen setting. risks: (settings, folds); at_test: (settings, folds, m), h(f, f)."""
     of_sample = at_test[choice].mean(axis=0)
     value = float(of_sample.mean())
@@ -149,6 +153,6 @@ def summary(settings, risks, at_test, choice, of_fits):
     }
 
 
-def numbers_of(setting):
+def numbers_of(setting: dict[str, Any]) -> dict[str, float]:
     """The fields of a setting that are numbers."""
     return {name: float(v) for name, v in setting.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from harness.calibrators import Isotonic
-from harness.calibrators.base import CalibratorSpec, fit_each
+from harness.calibrators.base import Calibrator, CalibratorSpec, fit_each
 from harness.common.seeds import as_seed
 from harness.errors import BadInputError
 from harness.estimators.base import Estimate
@@ -21,6 +23,9 @@ from harness.math.notions import checked, one_hot, reduce
 from harness.math.risk import ResidualGram
 
 OWN_REVISION = 2
+
+
+Contributions: TypeAlias = list[tuple[Any, list[np.ndarray]]]  # of each loss: those of each partition
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,7 @@ class Variational:
     folds: int = 5
     stratified: bool = False
     pooled: bool = True
-    losses: tuple = ()
+    losses: tuple[Any, ...] = ()
     repeats: int = 1
     level: float = 0.95
 
@@ -82,7 +87,7 @@ class Variational:
     tunable = ("calibrator",)
     wants = ("notion",)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if int(self.folds) != self.folds or self.folds < 1:
             raise BadInputError(
                 f"folds is {self.folds}; an integer of at least 1 is needed (1 = fit and evaluate on the same data)."
@@ -95,62 +100,75 @@ class Variational:
             object.__setattr__(self, name, value)
 
     @property
-    def estimands(self):
+    def estimands(self) -> tuple[str, ...]:
         used = self.losses or loss_functions.SCALAR_LOSSES + loss_functions.CANONICAL_LOSSES
         return tuple(dict.fromkeys(loss.name for loss in used))
 
     @property
-    def determinism(self):
+    def determinism(self) -> str:
         return "exact" if self.folds == 1 and CalibratorSpec.of(self.calibrator).determinism == "exact" else "statistical"
 
     @property
-    def null_bias(self):
+    def null_bias(self) -> float:
         return 0.35 if self.folds == 1 else CalibratorSpec.of(self.calibrator).null_bias
 
     @property
-    def revision(self):
+    def revision(self) -> int:
         return OWN_REVISION + CalibratorSpec.of(self.calibrator).revision
 
     @property
-    def max_n(self):
+    def max_n(self) -> int | None:
         return CalibratorSpec.of(self.calibrator).max_n
 
     @property
-    def max_classes(self):
+    def max_classes(self) -> int | None:
         return CalibratorSpec.of(self.calibrator).max_classes
 
     @property
-    def seconds(self):
+    def seconds(self) -> float:
         return self.repeats * self.folds * CalibratorSpec.of(self.calibrator).seconds
 
     @property
-    def unavailable(self):
+    def unavailable(self) -> str | None:
         """Why the calibrator cannot run here, or None."""
         return CalibratorSpec.of(self.calibrator).unavailable
 
-    def __call__(self, p, y, rng=None, notion="binary"):
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None, notion: str = "binary"
+    ) -> dict[str, Estimate]:
         p, y = checked(p, y)
         return self.evaluate(p, y, list(self.partitions(p, y, rng)), notion)
 
-    def partitions(self, p, y, rng):
+    def partitions(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """`repeats` pairs (fold of every sample, held-out recalibrated predictions)."""
         stream = rng if rng is None else np.random.default_rng(rng)
         for _ in range(self.repeats):
             fold = fold_of(y, self.folds, self.stratified, stream)
             yield fold, cross_fit(self.calibrator, p, y, fold, stream)
 
-    def search_space(self, scalar):
+    def search_space(self, scalar: bool) -> dict[str, tuple[Any, ...]]:
         """What `tuned` tries: the calibrator that it has (a grid of several compares them)."""
         return {}
 
-    def products(self, p, y, points, settings, rng=None):
+    def products(
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        points: Sequence[np.ndarray],
+        settings: Sequence[dict[str, Any]],
+        rng: np.random.Generator | None = None,
+    ) -> Iterator[list[ResidualGram]]:
         """For every setting (fields such as another calibrator), residual products at every array of `points`: features x - q(x),
         q fitted on (p, y)."""
         for one in settings:
             q = dataclasses.replace(self, **one).calibrator.fit(p, y, rng)
             yield [ResidualGram((x - q(x)).reshape(len(x), -1)) for x in points]
 
-    def evaluate(self, p, y, partitions, notion="binary"):
+    def evaluate(
+        self, p: np.ndarray, y: np.ndarray, partitions: Sequence[tuple[np.ndarray, np.ndarray]], notion: str = "binary"
+    ) -> dict[str, Estimate]:
         """{estimand: Estimate} from partitions (fold, q), q like p and held out."""
         used = self.contributions(p, y, partitions, notion)
         lows = self._lows(p, y, used, partitions, pivot(notion))
@@ -164,16 +182,20 @@ class Variational:
             )
         return found
 
-    def contributions(self, p, y, partitions, notion="binary"):
+    def contributions(
+        self, p: np.ndarray, y: np.ndarray, partitions: Sequence[tuple[np.ndarray, np.ndarray]], notion: str = "binary"
+    ) -> Contributions:
         """[(loss, [(n,) contributions of each partition])]."""
         outcome, at = _outcome(p, y), pivot(notion)
         standard = loss_functions.SCALAR_LOSSES if p.ndim == 1 else loss_functions.CANONICAL_LOSSES
         return [(loss, [loss.contribution(p, q, outcome, at) for _, q in partitions]) for loss in self.losses or standard]
 
-    def _lows(self, p, y, used, partitions, at):
+    def _lows(
+        self, p: np.ndarray, y: np.ndarray, used: Contributions, partitions: Sequence[tuple[np.ndarray, np.ndarray]], at: float
+    ) -> list[float | None]:
         """Lower confidence bounds, None where there are none."""
         bounded = [i for i, (loss, _) in enumerate(used) if hasattr(loss, "least")]
-        lows = [None] * len(used)
+        lows: list[float | None] = [None] * len(used)
         if self.folds == 1 or self.stratified or not bounded:
             return lows
         found, least = [], []
@@ -189,17 +211,17 @@ class Variational:
             lows[i] = float(low)
         return lows
 
-    def _mean(self, contributions, fold):
+    def _mean(self, contributions: np.ndarray, fold: np.ndarray) -> float:
         if self.pooled:
             return float(contributions.mean())
         return float((np.bincount(fold, contributions) / np.bincount(fold)).mean())
 
 
-def _outcome(p, y):
+def _outcome(p: np.ndarray, y: np.ndarray) -> np.ndarray:
     return y.astype(np.float64) if p.ndim == 1 else one_hot(y, p.shape[1])
 
 
-def cross_fit(calibrator, p, y, fold, rng):
+def cross_fit(calibrator: Calibrator, p: np.ndarray, y: np.ndarray, fold: np.ndarray, rng: Any) -> np.ndarray:
     """Held-out predictions: row i is predicted by the calibrator fitted on the other folds (on all, if there is one fold)."""
     folds = int(fold.max()) + 1
     if folds == 1:
@@ -211,7 +233,15 @@ def cross_fit(calibrator, p, y, fold, rng):
     return q
 
 
-def paired_difference(p_first, p_second, y, rng, estimator=None, notion="binary", level=0.95):
+def paired_difference(
+    p_first: ArrayLike,
+    p_second: ArrayLike,
+    y: ArrayLike,
+    rng: np.random.Generator | int,
+    estimator: Variational | None = None,
+    notion: str = "binary",
+    level: float = 0.95,
+) -> dict[str, Estimate]:
     """The variational error of one model minus that of another on the same samples, with an interval.
 
         value = mean over held-out samples of  contribution(first) - contribution(second)
@@ -271,7 +301,7 @@ def paired_difference(p_first, p_second, y, rng, estimator=None, notion="binary"
             f"a paired interval does not exist with {what}; give several random folds and a notion of one outcome."
         )
     found = {}
-    differences: dict = {}
+    differences: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
     stream = None if rng is None else np.random.default_rng(rng)  # without one, the folds say that it is missing
     for _ in range(estimator.repeats):
         fold = fold_of(y_first, estimator.folds, False, stream)

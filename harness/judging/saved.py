@@ -129,10 +129,13 @@ class FittedMap:
         if self.method == "isotonic":
             return smoothed(np.interp(x, a["x"][0], a["y"][0]), self.rows)
         if self.method == "temperature":
-            return expit(a["beta"] * log_odds(x))
-        if self.method == "platt":
-            return expit(a["a"] + a["b"] * log_odds(x))
-        return expit(a["a"] * floored_log(x) - a["b"] * floored_log(1.0 - x) + a["c"])
+            log_odds_after = a["beta"] * log_odds(x)
+        elif self.method == "platt":
+            log_odds_after = a["a"] + a["b"] * log_odds(x)
+        else:
+            log_odds_after = a["a"] * floored_log(x) - a["b"] * floored_log(1.0 - x) + a["c"]
+        q: NDArray[np.float64] = expit(log_odds_after)
+        return q
 
     def _isotonic(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         curves = zip(self.parameters["x"], self.parameters["y"])

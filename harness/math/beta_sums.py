@@ -20,6 +20,7 @@ points get direct sums.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,12 +70,12 @@ class Centres:
     t: np.ndarray
     weights: np.ndarray
 
-    def constants(self, b):
+    def constants(self, b: float) -> np.ndarray:
         """c(t), as the direct sums have it."""
         return log_normaliser(self.t, b)
 
 
-def distinct(t, weights):
+def distinct(t: np.ndarray, weights: np.ndarray) -> tuple[Centres, np.ndarray]:
     """(Centres, index): rows of t (n, 2) that are equal become one, of the sum of their weights (n, d, c)."""
     _, first, index = np.unique(t[:, 1], return_index=True, return_inverse=True)
     if len(first) == len(t):
@@ -85,7 +86,7 @@ def distinct(t, weights):
     return Centres(t[first], total.reshape(len(first), *weights.shape[1:])), index
 
 
-def applies(points, centres, hits, bandwidths):
+def applies(points: np.ndarray, centres: np.ndarray, hits: np.ndarray, bandwidths: Sequence[float]) -> bool:
     """Whether these are the sums of this module: two columns that sum to 1, shares of hits between 0 and 1."""
     if centres.shape[1] != 2 or min(bandwidths) < SMALLEST_BANDWIDTH:
         return False
@@ -93,12 +94,14 @@ def applies(points, centres, hits, bandwidths):
     return bool(off <= 4.0 * np.finfo(float).eps and hits.min(initial=0.0) >= 0.0 and hits.max(initial=0.0) <= 1.0)
 
 
-def cheaper(m, n, b):
+def cheaper(m: int, n: int, b: float) -> bool:
     """Whether they cost less than m n kernels."""
     return m * n > 1e6 + 6e4 / np.sqrt(b)
 
 
-def regressions(points, centres, hits, b, leave_out=None):
+def regressions(
+    points: np.ndarray, centres: np.ndarray, hits: np.ndarray, b: float, leave_out: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """(ratios (m, c), log_density (m,)) of `kernels.dirichlet_sums` for two columns and one bandwidth."""
     sample, of_centre = distinct(centres, np.column_stack([np.ones(len(hits)), hits])[:, None])
     theta = np.log(points[:, 1]) - np.log(points[:, 0])
@@ -119,7 +122,7 @@ def regressions(points, centres, hits, b, leave_out=None):
     return np.clip(of_hits / total[:, None], 0.0, 1.0), density
 
 
-def beta_sums(theta, centres: Centres, b, leave_out=None, width=WIDTH) -> Sums:
+def beta_sums(theta: np.ndarray, centres: Centres, b: float, leave_out: np.ndarray | None = None, width: float = WIDTH) -> Sums:
     """The sums at m sorted points, log z - log(1 - z) = theta (m,). leave_out: (m,), the centres of which one count is to be left
     out: their terms are given (`Sums.own`), and where one would be nearly all of the sum it is not in it. Errors are at most
     TOLERANCE of what is left of a group's counts."""
@@ -154,7 +157,7 @@ class _Cells:
     exponent: np.ndarray
 
 
-def _chebyshev(x):
+def _chebyshev(x: np.ndarray) -> np.ndarray:
     """The first ORDER Chebyshev polynomials at x, (ORDER, len(x))."""
     found = np.empty((ORDER, len(x)))
     found[0], found[1] = 1.0, x
@@ -165,7 +168,7 @@ def _chebyshev(x):
     return found
 
 
-def _edges(b, width):
+def _edges(b: float, width: float) -> np.ndarray:
     """Cell edges in t: even in arcsin sqrt t, in which the kernel's width is sqrt(b) / 2; finer beside 0 and 1."""
     count = int(np.ceil(np.pi / (width * np.sqrt(b))))
     edge = min(EDGE_CELLS, count)
@@ -174,7 +177,7 @@ def _edges(b, width):
     return np.sin(at * (np.pi / 2.0 / count)) ** 2
 
 
-def _cells(centres, constants, b, width):
+def _cells(centres: Centres, constants: np.ndarray, b: float, width: float) -> _Cells:
     t, n = centres.t[:, 1], len(centres.t)
     index = np.searchsorted(_edges(b, width)[1:-1], t, side="right")
     first = np.flatnonzero(np.diff(index, prepend=-1))
@@ -212,11 +215,11 @@ class _Blocks:
     exponent: np.ndarray
     outside: np.ndarray
 
-    def part(self, rows):
+    def part(self, rows: slice | np.ndarray) -> _Blocks:
         return _Blocks(*(getattr(self, name)[rows] for name in ("theta", "around", "scale", "near", "exponent", "outside")))
 
 
-def _blocks(low, high, cells, b):
+def _blocks(low: np.ndarray, high: np.ndarray, cells: _Cells, b: float) -> _Blocks:
     theta, half, count = (low + high) / 2.0, ((high - low) / 2.0)[:, None], len(cells.middle)
     away = theta[:, None] - cells.tilt
     share = away * (cells.middle / b)
@@ -241,7 +244,7 @@ def _blocks(low, high, cells, b):
     return _Blocks(theta, around, scale, near, exponent, outside)
 
 
-def _bound(kappa):
+def _bound(kappa: np.ndarray) -> np.ndarray:
     """At least 4 sum_{i >= q} I_i(kappa), as I_i <= (kappa / 2)^i / i! exp(kappa^2 / (4 (i + 1))) and I_{i+1} <= I_i kappa /
     (2 (i + 1)), and rounding; for a large kappa what any interpolant obeys."""
     kappa = np.minimum(np.abs(kappa), 600.0)
@@ -251,7 +254,7 @@ def _bound(kappa):
     return np.where(kappa <= ORDER + 1.0, series, (1.0 + LEBESGUE) * np.exp(kappa)) + ROUNDING * np.exp(kappa)
 
 
-def _at(theta, blocks, cells, b):
+def _at(theta: np.ndarray, blocks: _Blocks, cells: _Cells, b: float) -> tuple[np.ndarray, np.ndarray]:
     """(values (B, m, d c), error (B, m, d)) at the points theta (B, m) of blocks: the sums over the cells near, and bounds."""
     count, m = theta.shape
     values, error = np.empty((count, m, cells.nodes.shape[2])), np.empty((count, m, cells.mass.shape[1]))
@@ -271,7 +274,7 @@ def _at(theta, blocks, cells, b):
     return values, error
 
 
-def _by_cells(theta, cells, b, leave_out, width):
+def _by_cells(theta: np.ndarray, cells: _Cells, b: float, leave_out: np.ndarray | None, width: float) -> Sums:
     """Sums with their bounds; none is direct."""
     m, (d, c) = len(theta), (cells.mass.shape[1], cells.nodes.shape[2] // cells.mass.shape[1])
     index = _point_cells(theta, b, width)
@@ -309,9 +312,9 @@ def _by_cells(theta, cells, b, leave_out, width):
     block, start = pieces.reshape(-1, 2).T
     size = np.minimum(last[block] - start, ORDER)
     for least, most in ((1, 3), (4, 8), (9, ORDER)):
-        some = (size >= least) & (size <= most)
-        at = np.minimum(start[some][:, None] + np.arange(most), last[block[some]][:, None] - 1)
-        values[at], error[at] = _at(theta[at], blocks.part(block[some]), cells, b)
+        alike = (size >= least) & (size <= most)
+        at = np.minimum(start[alike][:, None] + np.arange(most), last[block[alike]][:, None] - 1)
+        values[at], error[at] = _at(theta[at], blocks.part(block[alike]), cells, b)
     off = (theta - blocks.theta[of]) / b
     own = np.zeros(m)
     if leave_out is not None:
@@ -326,7 +329,7 @@ def _by_cells(theta, cells, b, leave_out, width):
     return Sums(values.reshape(m, d, c), log_scale, error, own)
 
 
-def _point_cells(theta, b, width):
+def _point_cells(theta: np.ndarray, b: float, width: float) -> np.ndarray:
     """A number for every point, the same within a cell: some 0.8 width sqrt(b / (z (1 - z) + b)) wide in theta, and less where
     the kernel is skew."""
     at = np.linspace(theta[0], theta[-1], TABLE)
@@ -337,7 +340,9 @@ def _point_cells(theta, b, width):
     return np.floor(np.interp(theta, at, total)).astype(np.int64)
 
 
-def _between_nodes(counts, error, half, blocks, cells, b):
+def _between_nodes(
+    counts: np.ndarray, error: np.ndarray, half: np.ndarray, blocks: _Blocks, cells: _Cells, b: float
+) -> tuple[np.ndarray, np.ndarray]:
     """(error, least sum), (B, d), of the sums interpolated between the nodes of blocks."""
     with np.errstate(divide="ignore", invalid="ignore"):
         log_sum = np.log(counts)
@@ -354,7 +359,7 @@ def _between_nodes(counts, error, half, blocks, cells, b):
     return interpolation + LEBESGUE * error.max(axis=1), np.where(np.isfinite(least), least, 0.0)
 
 
-def _direct_sums(theta, centres, constants, b, leave_out):
+def _direct_sums(theta: np.ndarray, centres: Centres, constants: np.ndarray, b: float, leave_out: np.ndarray | None) -> Sums:
     """The sums at each point over the centres that matter to it, by group: what is near may be of other groups alone."""
     m, (groups, columns) = len(theta), centres.weights.shape[1:]
     found = Sums(np.empty((m, groups, columns)), np.empty((m, groups)), np.zeros((m, groups)), np.zeros(m))
@@ -370,12 +375,12 @@ def _direct_sums(theta, centres, constants, b, leave_out):
     return found
 
 
-def _direct(theta, centres, constants, b, without):
+def _direct(theta: float, centres: Centres, constants: np.ndarray, b: float, without: int | None) -> tuple[np.ndarray, float]:
     """(values (c,), log_scale) at one point, but for the centre `without`; weights (n, c). The exponent is concave in t, so that
     bisection finds the centres that matter."""
     t, n = centres.t[:, 1], len(constants)
 
-    def exponent(j):
+    def exponent(j: int) -> float:
         return constants[j] + theta * t[j] / b
 
     peak = bisect_left(range(n), theta, key=lambda j: digamma(t[j] / b + 1.0) - digamma(centres.t[j, 0] / b + 1.0))

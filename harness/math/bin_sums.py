@@ -7,6 +7,8 @@ of (bin, outcome) give sizes and sums of outcomes at once.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 BLOCK = 2**15  # samples at a time: what is held of them fits into the second cache of a processor
@@ -15,12 +17,12 @@ MANY = 2**15  # samples from which that pays
 OVER = 1.0 + 2.0**-48  # so that p = j / bins, rounded either way, does not fall below j
 
 
-def width_edges(bins):
+def width_edges(bins: int) -> np.ndarray:
     """Inner edges of bins of equal width."""
     return np.arange(1, bins) / bins
 
 
-def mass_edges(p, bins):
+def mass_edges(p: np.ndarray, bins: int) -> np.ndarray:
     """Inner edges of the sorted sample cut into `bins` parts whose sizes differ by at most one (the first n mod bins are larger);
     a cut inside a run of equal p moves to its start."""
     if len(p) <= bins:
@@ -29,7 +31,7 @@ def mass_edges(p, bins):
     return np.unique(np.partition(p, starts)[starts])
 
 
-def of_width(p, y, bins):
+def of_width(p: np.ndarray, y: np.ndarray, bins: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(sizes, sums of p, sums of y) of bins [j / bins, (j + 1) / bins), the last one closed.
 
     p: (n,) in [0, 1]; y: (n,) integers in {0, 1}. Three arrays (bins,). O(n).
@@ -42,7 +44,7 @@ def of_width(p, y, bins):
     return _sums(p, y, bins, lambda x, at: width_index(x, bins))
 
 
-def width_index(x, bins):
+def width_index(x: np.ndarray, bins: int) -> np.ndarray:
     """The numbers (m,) of the bins of equal width of x (m,) in [0, 1]: those of `width_edges` to the last bit.
 
     Examples
@@ -62,7 +64,7 @@ def width_index(x, bins):
     return index
 
 
-def of_mass(p, y, bins):
+def of_mass(p: np.ndarray, y: np.ndarray, bins: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(sizes, sums of p, sums of y) of bins of equal counts, cut at `mass_edges`; otherwise as `of_width`.
 
     O(n): a fine histogram says in which cells the edges lie, and only the samples of these are put in order.
@@ -78,7 +80,7 @@ def of_mass(p, y, bins):
         return _sums(p, y, len(edges) + 1, lambda x, at: np.searchsorted(edges, x, side="right"))
     fine = np.empty(n, dtype=np.uint16)
 
-    def cells(x, at):
+    def cells(x: np.ndarray, at: int) -> np.ndarray:
         index = (x * FINE).astype(np.intp)
         fine[at : at + len(x)] = index
         return index
@@ -100,12 +102,14 @@ def of_mass(p, y, bins):
     return sizes.astype(np.intp), sum_p, sum_y.astype(np.intp)
 
 
-def _starts(n, bins):
+def _starts(n: int, bins: int) -> np.ndarray:
     sizes = np.full(bins, n // bins) + (np.arange(bins) < n % bins)
     return np.cumsum(sizes)[:-1]
 
 
-def _sums(p, y, count, cells):
+def _sums(
+    p: np.ndarray, y: np.ndarray, count: int, cells: Callable[[np.ndarray, int], np.ndarray]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(sizes, sums of p, sums of y) of `count` bins; cells(block of p, its place) gives the bin of every sample."""
     sizes, sums = np.zeros(2 * count, dtype=np.intp), np.zeros(2 * count)
     y = y.astype(np.intp, copy=False)

@@ -19,32 +19,32 @@ class Bregman:
     the simplex, so that predictions are clipped first."""
 
     name: str
-    value: Callable
-    gradient: Callable
+    value: Callable[[np.ndarray], np.ndarray]
+    gradient: Callable[[np.ndarray], np.ndarray]
     interior: bool = True
 
-    def divergence(self, r, g):
+    def divergence(self, r: np.ndarray, g: np.ndarray) -> np.ndarray:
         """D_F(r, g) row by row. r, g: (n, k)."""
         return self.value(r) - self.linear(r, g)
 
-    def linear(self, r, g):
+    def linear(self, r: np.ndarray, g: np.ndarray) -> np.ndarray:
         """`F(g) + <grad F(g), r - g>`, the tangent at g."""
         return self.value(g) + (self.gradient(g) * (r - g)).sum(axis=1)
 
 
-def _squares(p):
+def _squares(p: np.ndarray) -> np.ndarray:
     return (p * p).sum(axis=1)
 
 
-def _twice(p):
+def _twice(p: np.ndarray) -> np.ndarray:
     return 2.0 * p
 
 
-def _negative_entropy(p):
+def _negative_entropy(p: np.ndarray) -> np.ndarray:
     return xlogy(p, p).sum(axis=1)
 
 
-def _log_plus_one(p):
+def _log_plus_one(p: np.ndarray) -> np.ndarray:
     return np.log(p) + 1.0
 
 

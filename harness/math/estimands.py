@@ -126,7 +126,7 @@ def norm_name(order: float) -> str:
     return "linf" if np.isinf(order) else f"l{order:g}"
 
 
-def value(name: str, f, c, notion: str = "binary", weights=None) -> float:
+def value(name: str, f: np.ndarray, c: np.ndarray, notion: str = "binary", weights: np.ndarray | None = None) -> float:
     """The estimand `name` of predictions f against truths c under `weights` (uniform if None; they need not sum to 1
     when they already carry a density). f, c: (n,) for scalar notions, (n, k) for canonical."""
     check_name(name, notion)
@@ -140,7 +140,7 @@ def value(name: str, f, c, notion: str = "binary", weights=None) -> float:
     return float(np.sqrt(mean)) if name == "rms" else mean
 
 
-def pointwise(name: str, f, c, notion: str = "binary"):
+def pointwise(name: str, f: np.ndarray, c: np.ndarray, notion: str = "binary") -> np.ndarray:
     """d(f, c), shape (n,): what the estimand averages. Raises BadInputError for rms and sharpness, which are no means over
     samples."""
     if name == "rms" or name.startswith("sharpness_"):
@@ -175,12 +175,12 @@ def pivot(notion: str) -> float:
     return -1.0 if notion == "top_label" else 0.5
 
 
-def _on_side(side, f, c, at):
+def _on_side(side: str, f: np.ndarray, c: np.ndarray, at: float) -> np.ndarray:
     over = np.where(f > at, c < f, np.where(f < at, c > f, False))
     return over if side == "over" else ~over & (f != at)
 
 
-def _canonical(name, f, c):
+def _canonical(name: str, f: np.ndarray, c: np.ndarray) -> np.ndarray:
     if name.startswith("top_class_"):
         top = f.argmax(axis=1)
         rows = np.arange(len(f))
@@ -200,10 +200,12 @@ def _canonical(name, f, c):
         return (c * (1.0 - c)).sum(axis=1)
     if name == "refinement_kl":
         return entr(c).sum(axis=1)
-    return p_norm(d, norm_order(name))
+    order = norm_order(name)
+    assert order is not None  # the name was checked
+    return p_norm(d, order)
 
 
-def p_norm(d, order: float):
+def p_norm(d: np.ndarray, order: float) -> np.ndarray:
     """||d||_order along the last axis."""
     a = np.abs(d)
     if order == 1.0:

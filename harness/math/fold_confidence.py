@@ -14,13 +14,15 @@ temperature scaling, `lower` lies 0.026 below the estimate with five folds and 0
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 STAKE_SHARES = 0.5 * 2.0 ** -np.arange(6.0)  # stakes as shares of the most that can be staked at error 0
 HALVINGS = 45  # to 2^-45 of the range
 
 
-def lower(sums, squares, counts, least, level):
+def lower(sums: np.ndarray, squares: np.ndarray, counts: np.ndarray, least: Sequence[float], level: float) -> np.ndarray:
     """Lower confidence bounds of the calibration error, one per loss, valid for every sample size.
 
     Let X be the contributions, a = -least, s a stake, and for a candidate c of the error
@@ -60,7 +62,7 @@ def lower(sums, squares, counts, least, level):
     log_needed = -np.log1p(-level)
     gains, pulls, doubled = stakes * sums - log_needed, stakes * counts, 2.0 * sums
 
-    def enough(c):
+    def enough(c: np.ndarray) -> np.ndarray:
         """Whether E(c) is as large as it must be, of every loss."""
         reach = c + a
         share = np.minimum(stakes * reach, 1.0 - 1e-12)
@@ -79,20 +81,20 @@ def lower(sums, squares, counts, least, level):
     return np.where(never, 0.0, low)[:, 0]
 
 
-def moments(contributions, fold, least):
+def moments(contributions: np.ndarray, fold: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(sums, sums of squares, counts) by fold of contributions cut at -least, which only lowers their mean."""
     x = np.minimum(contributions, -least)
     return np.bincount(fold, x), np.bincount(fold, x * x), np.bincount(fold)
 
 
-def half_width(contributions, fold, level):
+def half_width(contributions: np.ndarray, fold: np.ndarray, level: float) -> float:
     """Half the width of a two-sided interval around a mean over folds of dependent fold means.
 
     sum_j (n_j / n) s_j / sqrt(n_j) times the expected shortfall of Student's t with the smallest fold's degrees of freedom at
     (1 + level) / 2: whatever the dependence, the mean of variables exceeds their common expected shortfall at most that often.
     Asymptotic in the size of a fold; NaN for folds of fewer than 3 samples.
     """
-    from scipy.stats import t
+    from scipy.stats import t  # slow to import
 
     counts = np.bincount(fold).astype(float)
     if counts.min() < 3:

@@ -5,7 +5,9 @@ Nothing here holds an n x n matrix: Dirichlet sums go by blocks of rows, the RBF
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 from numba import njit
@@ -37,12 +39,20 @@ LEAST_OF_SCALARS = 1e-5  # a median distance below it is taken from the vectors 
 MEDIAN_SAMPLE = 4000  # values of which quantiles tell where the median is
 
 
-def two_columns(p):
+def two_columns(p: np.ndarray) -> np.ndarray:
     """(n,) -> (n, 2), the vectors (1 - p, p); vectors stay as they are."""
     return np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
 
 
-def dirichlet_sums(points, centres, hits, bandwidths, leave_out=None, nothing=LOG_NEGLIGIBLE, pruned=True):
+def dirichlet_sums(
+    points: np.ndarray,
+    centres: np.ndarray,
+    hits: np.ndarray,
+    bandwidths: Sequence[float],
+    leave_out: np.ndarray | None = None,
+    nothing: float = LOG_NEGLIGIBLE,
+    pruned: bool = True,
+) -> tuple[np.ndarray, np.ndarray]:
     """Kernel regression and density for several bandwidths b at once.
 
     k_b(z; t) is the density at z of Dir(t / b + 1): log k_b = sum_j (t_j / b) log z_j + log Gamma(sum_j (t_j / b + 1))
@@ -71,7 +81,15 @@ def dirichlet_sums(points, centres, hits, bandwidths, leave_out=None, nothing=LO
     return ratios, density
 
 
-def all_pairs(points, centres, hits, bandwidths, leave_out=None, nothing=LOG_NEGLIGIBLE, constants=None):
+def all_pairs(
+    points: np.ndarray,
+    centres: np.ndarray,
+    hits: np.ndarray,
+    bandwidths: Sequence[float],
+    leave_out: np.ndarray | None = None,
+    nothing: float = LOG_NEGLIGIBLE,
+    constants: Sequence[np.ndarray] | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
     """`dirichlet_sums` over all pairs. constants: `log_normaliser` of every bandwidth."""
     m, n = len(points), len(centres)
     constants = [log_normaliser(centres, b) for b in bandwidths] if constants is None else constants
@@ -79,11 +97,11 @@ def all_pairs(points, centres, hits, bandwidths, leave_out=None, nothing=LOG_NEG
         # one class each: with the centres sorted by class, sums over runs of columns are cheaper than a product
         label = hits.argmax(axis=1)
         order = np.argsort(label, kind="stable")
-        present, starts = np.unique(label[order], return_index=True)
+        of_classes = np.unique(label[order], return_index=True)
         centres, constants = centres[order], [one[order] for one in constants]
         leave_out = None if leave_out is None else np.argsort(order)[leave_out]
     else:
-        present, starts = None, None
+        of_classes = None
     logs = np.column_stack([np.log(points), np.ones(m)])
     highest = [one.max() for one in constants]
     lowest = logs[:, :-1].min() * centres.sum(axis=1).max()  # of all products: above highest - SAFE_RANGE nothing underflows
@@ -103,7 +121,8 @@ def all_pairs(points, centres, hits, bandwidths, leave_out=None, nothing=LOG_NEG
     for start in range(0, m, step):
         rows = slice(start, min(start + step, m))
         block = kernel[: rows.stop - start]
-        products = logs[rows, :-1] @ centres.T if shared else None
+        if shared:
+            products = logs[rows, :-1] @ centres.T
         for i, (b, constant) in enumerate(zip(bandwidths, constants)):
             if shared:
                 np.multiply(products, 1.0 / b, out=block)
@@ -123,10 +142,11 @@ def all_pairs(points, centres, hits, bandwidths, leave_out=None, nothing=LOG_NEG
                 block -= largest[:, None]
                 np.maximum(block, nothing, out=block)
                 np.exp(block, out=block)
-            if present is None:
+            if of_classes is None:
                 sums = block @ weights
                 total, of_hits = sums[:, :1], sums[:, 1:]
             else:
+                present, starts = of_classes
                 of_hits = np.zeros((len(block), hits.shape[1]))
                 of_hits[:, present] = np.add.reduceat(block, starts, axis=1)
                 total = of_hits.sum(axis=1, keepdims=True)
@@ -149,17 +169,17 @@ class LowRank:
     gamma: float
     residual: float
 
-    def features(self, x):
+    def features(self, x: np.ndarray) -> np.ndarray:
         """phi(x), shape (m, r)."""
         return solve_triangular(self.triangle, rbf(self.pivots, x, self.gamma), lower=True).T
 
 
-def rbf(x, z, gamma):
+def rbf(x: np.ndarray, z: np.ndarray, gamma: float) -> np.ndarray:
     """exp(-gamma ||x - z||^2), shape (len(x), len(z)). x, z: (n, k) or (n,)."""
     if x.ndim == 1:
         distance = (x[:, None] - z) ** 2
     elif gamma >= SHARP_GAMMA:
-        from scipy.spatial.distance import cdist
+        from scipy.spatial.distance import cdist  # slow to import
 
         distance = cdist(x, z, "sqeuclidean")
     else:
@@ -169,14 +189,14 @@ def rbf(x, z, gamma):
     return _exp(distance, gamma)
 
 
-def _exp(exponents, gamma):
+def _exp(exponents: np.ndarray, gamma: float) -> np.ndarray:
     """exp in place. What would underflow, where gamma is so large that it may, is exp(-700): it takes five times as long."""
     if gamma > UNDERFLOW_GAMMA:
         np.maximum(exponents, LOG_NEGLIGIBLE, out=exponents)
     return np.exp(exponents, out=exponents)
 
 
-def rbf_times(x, gamma, v):
+def rbf_times(x: np.ndarray, gamma: float, v: np.ndarray) -> np.ndarray:
     """G v, G_ij = exp(-gamma ||x_i - x_j||^2), for x (n, k) and v (n, d): shape (n, d). Tiles on and above the diagonal are made
     and used for both their sides. O(n^2 (k + 2 d) / 2)."""
     found = np.zeros_like(v)
@@ -187,12 +207,12 @@ def rbf_times(x, gamma, v):
     return found
 
 
-def rbf_form(x, gamma, v):
+def rbf_form(x: np.ndarray, gamma: float, v: np.ndarray) -> float:
     """tr(v' G v) for the G of `rbf_times`, from the tiles on and above the diagonal. O(n^2 (k + d) / 2)."""
     return sum((1.0 + (columns != rows)) * np.vdot(v[rows], tile @ v[columns]) for rows, columns, tile in _upper_tiles(x, gamma))
 
 
-def _upper_tiles(x, gamma):
+def _upper_tiles(x: np.ndarray, gamma: float) -> Iterator[tuple[slice, slice, np.ndarray]]:
     """(rows, columns, tile of G) on and above the diagonal; a tile lives until the next one is asked for."""
     squares = -gamma * (x * x).sum(axis=1)
     ones = np.ones(len(x))
@@ -212,7 +232,7 @@ def _upper_tiles(x, gamma):
             yield rows, columns, tile
 
 
-def median_distance(p, rule="median") -> float:
+def median_distance(p: np.ndarray, rule: str = "median") -> float:
     """The bandwidth gamma of exp(-||p - p'||^2 / (2 gamma^2)) by the median heuristic on the distances d_ij = ||p_i - p_j||.
 
     Parameters
@@ -238,7 +258,7 @@ def median_distance(p, rule="median") -> float:
     >>> round(median_distance(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])), 4)
     1.4142
     """
-    from scipy.spatial.distance import pdist
+    from scipy.spatial.distance import pdist  # slow to import
 
     if rule not in MEDIAN_RULES:
         raise BadInputError(f"gamma is {rule!r}; allowed are a positive number and the rules {', '.join(MEDIAN_RULES)}.")
@@ -264,7 +284,7 @@ def median_distance(p, rule="median") -> float:
 
 
 @njit(cache=True)
-def _close_pairs(v, t):
+def _close_pairs(v: np.ndarray, t: float) -> int:
     """How many pairs of the sorted v are at most t apart."""
     count, i = 0, 0
     for j in range(len(v)):
@@ -275,7 +295,7 @@ def _close_pairs(v, t):
 
 
 @njit(cache=True)
-def _median_difference(v):
+def _median_difference(v: np.ndarray) -> float:
     """The median of v_j - v_i, i < j, of the sorted v (n,): bisection for an interval (low, high] that holds the middle and O(n)
     differences, which alone are ordered."""
     n = len(v)
@@ -313,7 +333,7 @@ def _median_difference(v):
     return 0.5 * (found[first - below] + found[second - below])
 
 
-def _median(values):
+def _median(values: np.ndarray) -> float:
     """np.median of values without NaN: only those between two quantiles of a sample are ordered."""
     n = len(values)
     if n < MEDIAN_SAMPLE * 8:
@@ -329,7 +349,19 @@ def _median(values):
     return 0.5 * (between[first] + between[second])
 
 
-def pivoted_cholesky(x, gamma, tolerance=1e-14, max_rank=2000, spread=False, complete=False) -> LowRank | None:
+@overload
+def pivoted_cholesky(x: np.ndarray, gamma: float, tolerance: float = ..., max_rank: int = ..., spread: bool = ...) -> LowRank: ...
+
+
+@overload
+def pivoted_cholesky(
+    x: np.ndarray, gamma: float, tolerance: float, max_rank: int, spread: bool, complete: bool
+) -> LowRank | None: ...
+
+
+def pivoted_cholesky(
+    x: np.ndarray, gamma: float, tolerance: float = 1e-14, max_rank: int = 2000, spread: bool = False, complete: bool = False
+) -> LowRank | None:
     """Low-rank decomposition of the RBF matrix of x, (n,) or (n, k): pivots are added until the residual trace is at most
     `tolerance` of the trace n, or `max_rank` are there.
 
@@ -370,7 +402,9 @@ def pivoted_cholesky(x, gamma, tolerance=1e-14, max_rank=2000, spread=False, com
     return LowRank(x[chosen], np.tril(factor[chosen]), factor, gamma, float(left.sum() / n))
 
 
-def _pivots(x, gamma, factor, chosen, left, most):
+def _pivots(
+    x: np.ndarray, gamma: float, factor: np.ndarray, chosen: np.ndarray, left: np.ndarray, most: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(pivots, triangle of their residuals, residual columns (n, pivots)), from the rows of the largest residuals."""
     n = len(x)
     candidates = np.argpartition(left, n - min(n, PIVOT_CANDIDATES))[-PIVOT_CANDIDATES:]
@@ -382,7 +416,9 @@ def _pivots(x, gamma, factor, chosen, left, most):
     return candidates[picked], triangle, columns[:, picked]
 
 
-def _spread_pivots(x, gamma, factor, chosen, left, most):
+def _spread_pivots(
+    x: np.ndarray, gamma: float, factor: np.ndarray, chosen: np.ndarray, left: np.ndarray, most: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """As `_pivots`. Candidates are compared with each other first; only those taken meet all rows. The first ones are
     spread over all rows and at most three quarters of all, as the rows that they miss need the rest."""
     n, r = len(x), len(chosen)
@@ -401,20 +437,21 @@ def _spread_pivots(x, gamma, factor, chosen, left, most):
     return pivots, triangle, columns
 
 
-def _hopeless(x, gamma, tolerance, most):
+def _hopeless(x: np.ndarray, gamma: float, tolerance: float, most: int) -> bool:
     """Whether twice as many rows as there may be pivots, spread over all, need more pivots than that."""
     some = x[np.linspace(0, len(x) - 1, min(len(x), 2 * most)).astype(np.int64)]
     rows, _ = _picked(rbf(some, some, gamma), most, 0.0, np.finfo(float).eps)
     return len(some) - np.vdot(rows, rows) > HOPELESS * tolerance * len(some)
 
 
-def _best(block, most):
+def _best(block: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
     """Pivots of a small positive semi-definite matrix, while worth it, and the triangle of their Cholesky decomposition."""
     block = block.copy()
     diagonal = block.diagonal().copy()
     least = max(PIVOT_SHARE * diagonal.max(), np.finfo(float).eps)
-    picked, columns = [], []
-    while len(picked) < most:
+    rows: list[int] = []
+    columns: list[np.ndarray] = []
+    while len(rows) < most:
         j = int(diagonal.argmax())
         if diagonal[j] < least:
             break
@@ -422,15 +459,15 @@ def _best(block, most):
         for previous in columns:
             column -= previous * previous[j]
         column /= np.sqrt(diagonal[j])
-        picked.append(j)
+        rows.append(j)
         columns.append(column)
         diagonal -= column * column
         diagonal[j] = -np.inf
-    picked = np.array(picked, dtype=np.int64)
+    picked = np.array(rows, dtype=np.int64)
     return picked, np.tril(np.array(columns).T[picked]) if columns else np.empty((0, 0))
 
 
-def _best_by_lapack(block, most, share):
+def _best_by_lapack(block: np.ndarray, most: int, share: float) -> tuple[np.ndarray, np.ndarray]:
     """`_best` up to rounding and for another PIVOT_SHARE, in a tenth of the time where many pivots are taken."""
     largest = block.diagonal().max()
     if largest < np.finfo(float).eps:  # LAPACK takes the first pivot unseen
@@ -440,7 +477,7 @@ def _best_by_lapack(block, most, share):
     return picked, np.tril(lower[: len(picked), : len(picked)])
 
 
-def _best_of_many(block, most, share):
+def _best_of_many(block: np.ndarray, most: int, share: float) -> tuple[np.ndarray, np.ndarray]:
     """`_best_by_lapack`, compiled where few of the candidates may be taken: LAPACK cannot stop early."""
     if 2 * most >= len(block):
         return _best_by_lapack(block, most, share)
@@ -449,7 +486,7 @@ def _best_of_many(block, most, share):
 
 
 @njit(cache=True)
-def _picked(block, most, share, eps):
+def _picked(block: np.ndarray, most: int, share: float, eps: float) -> tuple[np.ndarray, np.ndarray]:
     """(rows (r, m) of the Cholesky factor, pivots (r,)) of a positive semi-definite block (m, m)."""
     m = len(block)
     most = min(most, m)

@@ -12,7 +12,7 @@ ROWS = 256  # points whose distances to all centres are held at a time
 
 
 @njit(cache=True)
-def distinct(x, most):
+def distinct(x: np.ndarray, most: int) -> int:
     """How many rows of x (n, d) differ, but `most` where there are more. O(n most d); the first rows are mostly enough."""
     n, d = x.shape
     kept = np.empty(most, dtype=np.int64)
@@ -36,7 +36,7 @@ def distinct(x, most):
 
 
 @njit(cache=True)
-def spread(x, norms, first, uniforms):
+def spread(x: np.ndarray, norms: np.ndarray, first: int, uniforms: np.ndarray) -> np.ndarray:
     """Greedy k-means++: the point `first`, then the points that lower the sum of squared distances most among those drawn in
     proportion to the squared distance to the nearest centre. x: (n, d); norms: (n,), |x|^2; uniforms: (bins - 1, trials). Returns
     centres (bins, d)."""
@@ -76,7 +76,7 @@ def spread(x, norms, first, uniforms):
 
 
 @njit(cache=True)
-def _products(a, x, out):
+def _products(a: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
     """out = a x': (t, n)."""
     if x.shape[1] == 1:
         for t in range(len(a)):
@@ -87,7 +87,9 @@ def _products(a, x, out):
 
 
 @njit(cache=True)
-def update(x, centres, norms, labels, sizes):
+def update(
+    x: np.ndarray, centres: np.ndarray, norms: np.ndarray, labels: np.ndarray, sizes: np.ndarray
+) -> tuple[np.ndarray, bool, float]:
     """One iteration of Lloyd's: labels (n,), int32, are set to the nearest of the centres (bins, d), whose squared norms are
     `norms`, and sizes (bins,) to those of the clusters. Returns (means of the clusters, whether a label changed, sum of the
     squared shifts); a cluster without points is left at 0."""
@@ -110,7 +112,7 @@ def update(x, centres, norms, labels, sizes):
 
 
 @njit(cache=True)
-def nearest(x, centres, norms, labels):
+def nearest(x: np.ndarray, centres: np.ndarray, norms: np.ndarray, labels: np.ndarray) -> bool:
     """labels (n,), int32, is set to the nearest centre's number, the first one of equals; returns whether one changed."""
     n, d = x.shape
     bins = len(centres)

@@ -12,6 +12,7 @@ it, the bounded terms give a confidence bound (math.fold_confidence). A loss wit
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -30,18 +31,18 @@ class Lp:
 
     p: float = 1.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not self.p >= 1.0:
             raise BadInputError(f"p is {self.p}; an Lp norm needs p >= 1 (or inf).")
 
     @property
-    def name(self):
+    def name(self) -> str:
         return norm_name(float(self.p))
 
-    def least(self, scalar):
+    def least(self, scalar: bool) -> float:
         return -1.0 if scalar else -(2.0 ** (1.0 / self.p))
 
-    def contribution(self, f, q, y, pivot=0.5):
+    def contribution(self, f: np.ndarray, q: np.ndarray, y: np.ndarray, pivot: float = 0.5) -> np.ndarray:
         delta = q - f
         if delta.ndim == 1:
             return np.sign(delta) * (y - f)
@@ -61,10 +62,10 @@ class Squared:
 
     name = "l2_squared"
 
-    def least(self, scalar):
+    def least(self, scalar: bool) -> float:
         return -1.0 if scalar else -2.0
 
-    def contribution(self, f, q, y, pivot=0.5):
+    def contribution(self, f: np.ndarray, q: np.ndarray, y: np.ndarray, pivot: float = 0.5) -> np.ndarray:
         d = (f - q) * (f + q - 2.0 * y)
         return d if d.ndim == 1 else d.sum(axis=1)
 
@@ -84,23 +85,23 @@ class LogLoss:
     floor: float = 1e-8
     name = "kl"
 
-    def least(self, scalar):
+    def least(self, scalar: bool) -> float:
         return float(np.log(HEDGE))
 
-    def for_bound(self, f, q, y, pivot=0.5):
+    def for_bound(self, f: np.ndarray, q: np.ndarray, y: np.ndarray, pivot: float = 0.5) -> np.ndarray:
         """The contribution of (1 - w) q + w f, w = 0.1, in place of q: a recalibration map too, and at least log w."""
         f, q = _of_outcome(f, y), _of_outcome(q, y)
         with np.errstate(over="ignore"):  # q over a denormal f: infinite, as over 0
             ratio = np.divide(q, f, out=np.full_like(q, np.inf), where=f > 0.0)
         return np.log((1.0 - HEDGE) * ratio + HEDGE)
 
-    def contribution(self, f, q, y, pivot=0.5):
+    def contribution(self, f: np.ndarray, q: np.ndarray, y: np.ndarray, pivot: float = 0.5) -> np.ndarray:
         q = np.clip(q, self.floor, 1.0 - self.floor)
         with np.errstate(divide="ignore"):
             return np.log(_of_outcome(q, y)) - np.log(_of_outcome(f, y))
 
 
-def _of_outcome(p, y):
+def _of_outcome(p: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Predicted probability of what came."""
     return np.where(y > 0.5, p, 1.0 - p) if p.ndim == 1 else (p * y).sum(axis=1)
 
@@ -113,26 +114,26 @@ class OneSided:
     loss: Lp | Squared = field(default_factory=Lp)
     side: str = "over"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.side not in ("over", "under"):
             raise BadInputError(f"side is {self.side!r}; allowed are 'over' and 'under'.")
 
     @property
-    def name(self):
+    def name(self) -> str:
         return f"{self.loss.name}_{self.side}"
 
-    def least(self, scalar):
+    def least(self, scalar: bool) -> float:
         return self.loss.least(True)
 
-    def contribution(self, f, q, y, pivot=0.5):
+    def contribution(self, f: np.ndarray, q: np.ndarray, y: np.ndarray, pivot: float = 0.5) -> np.ndarray:
         if f.ndim != 1:
             raise BadInputError(f"f has shape {f.shape}; over- and under-confidence are of one probability: wrap it in TopClass.")
         return self.loss.contribution(f, self._kept(f, q, pivot), y, pivot)
 
-    def for_bound(self, f, q, y, pivot=0.5):
+    def for_bound(self, f: np.ndarray, q: np.ndarray, y: np.ndarray, pivot: float = 0.5) -> np.ndarray:
         return _for_bound(self.loss)(f, self._kept(f, q, pivot), y, pivot)
 
-    def _kept(self, f, q, pivot):
+    def _kept(self, f: np.ndarray, q: np.ndarray, pivot: float) -> np.ndarray:
         smaller = (f > pivot) == (self.side == "over")
         return np.where(f == pivot, f, np.where(smaller, np.minimum(q, f), np.maximum(q, f)))
 
@@ -145,24 +146,24 @@ class TopClass:
     loss: Lp | Squared | OneSided = field(default_factory=Lp)
 
     @property
-    def name(self):
+    def name(self) -> str:
         return f"top_class_{self.loss.name}"
 
-    def least(self, scalar):
+    def least(self, scalar: bool) -> float:
         return self.loss.least(True)
 
-    def contribution(self, f, q, y, pivot=0.5):
+    def contribution(self, f: np.ndarray, q: np.ndarray, y: np.ndarray, pivot: float = 0.5) -> np.ndarray:
         return self.loss.contribution(*self._top(f, q, y), pivot=-1.0)
 
-    def for_bound(self, f, q, y, pivot=0.5):
+    def for_bound(self, f: np.ndarray, q: np.ndarray, y: np.ndarray, pivot: float = 0.5) -> np.ndarray:
         return _for_bound(self.loss)(*self._top(f, q, y), pivot=-1.0)
 
-    def _top(self, f, q, y):
+    def _top(self, f: np.ndarray, q: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         rows, top = np.arange(len(f)), f.argmax(axis=1)
         return f[rows, top], q[rows, top], y[rows, top]
 
 
-def _for_bound(loss):
+def _for_bound(loss: Lp | Squared | OneSided) -> Callable[..., np.ndarray]:
     """The contribution that bounds are made of."""
     return getattr(loss, "for_bound", loss.contribution)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 from scipy.special import gammaln, xlogy
 
@@ -17,20 +19,28 @@ LONG_RUN = 128  # centres of a class from which on each class is a product with 
 LONGEST = 4  # bandwidths in a chain: each squaring doubles the error of rounding
 
 
-def log_normaliser(centres, b):
+def log_normaliser(centres: np.ndarray, b: float) -> np.ndarray:
     """log Gamma(sum_j (t_j / b + 1)) - sum_j log Gamma(t_j / b + 1), shape (n,), for centres (n, k)."""
     a = centres / b + 1.0
     return gammaln(a.sum(axis=1)) - gammaln(a).sum(axis=1)
 
 
-def labels(hits):
+def labels(hits: np.ndarray) -> np.ndarray | None:
     """The class of every row of hits (n, c), None where it is not one."""
     if not (hits.shape[1] and ((hits == 0.0) | (hits == 1.0)).all() and (hits.sum(axis=1) == 1.0).all()):
         return None
     return hits.argmax(axis=1)
 
 
-def sums(points, centres, hits, bandwidths, leave_out, all_pairs, constants=None):
+def sums(
+    points: np.ndarray,
+    centres: np.ndarray,
+    hits: np.ndarray,
+    bandwidths: Sequence[float],
+    leave_out: np.ndarray | None,
+    all_pairs: Callable[..., tuple[np.ndarray, np.ndarray]],
+    constants: Sequence[np.ndarray] | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
     """As `kernels.dirichlet_sums`, by all_pairs for a single bandwidth, few points and where constants are too far apart.
 
         log k_b(z; t) = -D(t, z) / b + g_b(t),   D(t, z) = sum_j t_j log(t_j / z_j),   g_b(t) = sum_j t_j log t_j / b + normaliser
@@ -56,8 +66,8 @@ def sums(points, centres, hits, bandwidths, leave_out, all_pairs, constants=None
         return all_pairs(points, centres, hits, bandwidths, leave_out, constants=constants)
     m, c = len(points), hits.shape[1]
     ratios, density = np.empty((len(bandwidths), m, c)), np.empty((len(bandwidths), m))
-    others = np.flatnonzero(~safe)
-    if len(others):
+    others = np.flatnonzero(~safe).tolist()
+    if others:
         some = [bandwidths[i] for i in others]
         ratios[others], density[others] = all_pairs(
             points, centres, hits, some, leave_out, constants=[constants[i] for i in others]
@@ -78,9 +88,10 @@ def sums(points, centres, hits, bandwidths, leave_out, all_pairs, constants=None
     found_sums = np.zeros((len(bandwidths), m, c if label is not None else c + 1))
     offset, mass = np.empty(m), centres.sum(axis=1).max()
     buffers = [np.empty(step * n) for _ in range(3)]
-    waiting, held = [[] for _ in chains], [0] * len(chains)
+    waiting: list[list[tuple[np.ndarray, ...]]] = [[] for _ in chains]
+    held = [0] * len(chains)
 
-    def pairs(at):
+    def pairs(at: int) -> None:
         """The bandwidths of the chains from `at` on, of the pairs that wait for that."""
         rows = np.concatenate([one[0] for one in waiting[at]])
         start = np.cumsum([0, *(len(one[0]) for one in waiting[at])])
@@ -89,7 +100,7 @@ def sums(points, centres, hits, bandwidths, leave_out, all_pairs, constants=None
         column = np.concatenate([one[3] for one in waiting[at]])
         d = np.concatenate([one[4] for one in waiting[at]])
         waiting[at], held[at] = [], 0
-        for i in sorted((i for chain in chains[at:] for i in chain), key=rank.get):
+        for i in sorted((i for chain in chains[at:] for i in chain), key=rank.__getitem__):
             keep = np.flatnonzero(d <= radius[rank[i]][row])
             if len(keep) < len(d):
                 row, column, d = row[keep], column[keep], d[keep]
@@ -166,13 +177,13 @@ def sums(points, centres, hits, bandwidths, leave_out, all_pairs, constants=None
     return ratios, density
 
 
-def _runs(label, c):
+def _runs(label: np.ndarray, c: int) -> list[tuple[int, int, int]]:
     """(class, first, last + 1) of every run of sorted labels below c."""
     starts = np.searchsorted(label, np.arange(c + 1)).tolist()
     return [(i, start, stop) for i, (start, stop) in enumerate(zip(starts[:-1], starts[1:])) if stop > start]
 
 
-def _chains(bandwidths, order):
+def _chains(bandwidths: Sequence[float], order: Sequence[int]) -> list[list[int]]:
     """Their numbers, the larger first, in runs in which each is half of the one before."""
     left, chains = list(order), []
     while left:
@@ -187,7 +198,7 @@ def _chains(bandwidths, order):
     return chains
 
 
-def _neighbours(x, size):
+def _neighbours(x: np.ndarray, size: int) -> np.ndarray:
     """An order of the rows of x in which runs of `size` are close to each other: halved where they are spread most."""
     parts, done = [np.arange(len(x))], []
     while parts:

@@ -28,11 +28,11 @@ class ResidualGram:
     core: np.ndarray | None = None
     diagnostics: dict[str, float] | None = None
 
-    def diagonal(self):
+    def diagonal(self) -> np.ndarray:
         """h(p_i, p_i), shape (m,): its mean over held-out points estimates the squared calibration error (eq. 21)."""
         return np.einsum("ij,ij->i", self.weighted(), self.features)
 
-    def weighted(self, rows=slice(None)):
+    def weighted(self, rows: slice = slice(None)) -> np.ndarray:
         """features core, shape (m, r): h of all pairs is weighted() @ features'."""
         features = self.features[rows]
         if self.core is None:
@@ -40,12 +40,12 @@ class ResidualGram:
         return features * self.core if self.core.ndim == 1 else features @ self.core
 
 
-def residuals(p, y):
+def residuals(p: np.ndarray, y: np.ndarray) -> np.ndarray:
     """u = p - y, or p - e_y for vectors, shape (n, 1) or (n, k)."""
     return (p - y)[:, None] if p.ndim == 1 else p - one_hot(y, p.shape[1])
 
 
-def risk(u, products: ResidualGram) -> float:
+def risk(u: np.ndarray, products: ResidualGram) -> float:
     """1 / (n (n - 1)) sum_{i != j} (<u_i, u_j> - h(p_i, p_j))^2, unbiased for E (<u, u'> - h)^2 (gruber2025, eq. 20).
 
     u: (n, d) residuals at the points of `products`. Never an n x n matrix at once: sums over all pairs come from r x r and d x d
@@ -60,13 +60,13 @@ def risk(u, products: ResidualGram) -> float:
     return float((total - on_diagonal @ on_diagonal) / (n * (n - 1)))
 
 
-def _by_moments(u, weighted, features):
+def _by_moments(u: np.ndarray, weighted: np.ndarray, features: np.ndarray) -> float:
     """sum over all i, j of (<u_i, u_j> - h_ij)^2, h = W F': ||U'U||^2 - 2 tr(U'W F'U) + tr(F'W F'W)."""
     uu, fw = u.T @ u, features.T @ weighted
     return (uu * uu).sum() - 2.0 * ((u.T @ weighted) * (u.T @ features)).sum() + (fw * fw.T).sum()
 
 
-def _by_blocks(u, weighted, features):
+def _by_blocks(u: np.ndarray, weighted: np.ndarray, features: np.ndarray) -> float:
     n, total = len(u), 0.0
     step = max(1, BLOCK_ENTRIES // n)
     for start in range(0, n, step):

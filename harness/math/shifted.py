@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 TOLERANCE = 1e-13  # of the error of a solution, relative to its norm
@@ -9,7 +11,7 @@ CHECKED_EVERY = 5  # blocks between two looks at the residuals
 LARGEST_SHARE = 0.5  # of the dimension; a larger space costs more than all eigenvectors
 
 
-def shifted_solutions(a, b, shifts):
+def shifted_solutions(a: np.ndarray, b: np.ndarray, shifts: Sequence[float]) -> list[np.ndarray] | None:
     """Solutions X_c of (A + c I) X = B by the block Lanczos method.
 
         X_c = Q (Q' A Q + c I)^-1 Q' B,   Q an orthonormal basis of the span of B, A B, ..., A^(s-1) B

@@ -22,11 +22,12 @@ from typing import Any, NamedTuple
 from harness.common.escaping import escape
 from harness.common.paths import KEYS
 from harness.common.seeds import digest
-from harness.common.user_code import current, hidden_experiments, is_foreign, ours, said, sources
+from harness.common.user_code import current, is_foreign, ours, said, sources
 from harness.configure import trust
 from harness.configure.options import ids, option
 from harness.errors import BadInputError, guess
 from harness.estimators.base import EstimatorSpec
+from harness.experiments import written_name
 from harness.problems.base import ProblemSpec
 
 
@@ -119,7 +120,7 @@ def configuration(made: Any) -> Any:
     if not dataclasses.is_dataclass(made) or isinstance(made, type):
         return made
     fields = {f.name: configuration(getattr(made, f.name)) for f in dataclasses.fields(made) if f.init}
-    return {"_target_": f"{type(made).__module__}.{type(made).__qualname__}", **fields}
+    return {"_target_": f"{written_name(type(made).__module__)}.{type(made).__qualname__}", **fields}
 
 
 def build(group: str, name: str, config: dict[str, Any]) -> Any:
@@ -198,8 +199,6 @@ def imported(path: Any, where: str) -> Any:
                 f"{where}: {outer!r} is a module, in which {inner!r} cannot be found; a class or function is named module.Name: "
                 f"give one within a class a name at the end of its module, {name} = {inner}."
             ) from error
-        if hidden := hidden_experiments(module):
-            raise BadInputError(f"{where}: {hidden}") from error
         if absent and f"{module}.".startswith(f"{absent}."):
             raise BadInputError(f"{where}: cannot import {module!r} ({error}); is it in this folder or installed?") from error
         raise BadInputError(f"{where}: importing {module!r} failed ({said(error)}).") from error
@@ -240,7 +239,8 @@ def _class_of(value: Any) -> str:
 
 def _class_name(kind: Any) -> str:
     """A class of the library by its bare name, which no other has; every other class, a paper's included, with its module."""
-    return kind.__qualname__ if kind.__module__.split(".")[0] == "harness" else f"{kind.__module__}.{kind.__qualname__}"
+    module = written_name(kind.__module__)
+    return kind.__qualname__ if module.split(".")[0] == "harness" else f"{module}.{kind.__qualname__}"
 
 
 def strangers_sources(config: Any) -> list[str]:

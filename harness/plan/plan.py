@@ -10,10 +10,10 @@ from typing import Any
 from harness.configure import record_sources, sweeps
 from harness.configure.ranking import Ranking
 from harness.configure.settings import Settings, as_list
-from harness.contract import requirements
 from harness.errors import BadInputError
 from harness.estimators.base import EstimatorSpec
 from harness.math.notions import NOTIONS
+from harness.plan import requirements
 from harness.plan.cells import Block, Cell, Cells, Draws, Limits, Skips
 from harness.plan.components import Component, component, configured
 from harness.problems.base import ProblemSpec, members_of

@@ -180,12 +180,18 @@ class ProblemSpec:
 class Generated:
     """The base of a problem that is drawn from a law, as often as wanted, its scores unperturbed."""
 
-    version = 1
     default_n = 1000
     default_reps = 10
     n_max: int | None = None
     perturbation: float | None = None
-    fingerprint: dict[str, Any] | None = None
+
+    @property
+    def version(self) -> int:
+        return 1
+
+    @property
+    def fingerprint(self) -> dict[str, Any] | None:
+        return None
 
 
 class TwoClasses(Generated):

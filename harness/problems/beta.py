@@ -62,20 +62,20 @@ class Beta(TwoClasses):
     notions = ("binary", "canonical", "classwise")
     default_notions = ("binary",)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not (self.a > 0 and self.b > 0):
             raise BadInputError(f"Beta parameters are a={self.a}, b={self.b}; both must be positive.")
 
-    def sample(self, n, rng):
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         rng_p, rng_y = rng.spawn(2)
         p = rng_p.beta(self.a, self.b, n)
         return p, (rng_y.random(n) < self.curve(p)).astype(np.int64)
 
-    def curve(self, p):
+    def curve(self, p: np.ndarray) -> np.ndarray:
         """P(Y = 1 given p) = map(p), clipped to [0, 1] as the authors clip it."""
         return np.clip(self.map(p), 0.0, 1.0)
 
-    def truth(self, estimand, notion="binary"):
+    def truth(self, estimand: str, notion: str = "binary") -> Truth | None:
         if notion not in self.notions:
             return None
         estimands.check_name(estimand, notion)
@@ -88,13 +88,13 @@ class Beta(TwoClasses):
         coarse, fine = (self._integral(estimand, notion, order) for order in (16, 24))
         return Truth(fine, abs(fine - coarse) + 1e-14, METHOD)
 
-    def _integral(self, estimand, notion, order):
+    def _integral(self, estimand: str, notion: str, order: int) -> float:
         p, rest, weights = _nodes(self, order)
         c, c_rest = self.map.pair(p, rest) if hasattr(self.map, "pair") else (self.curve(p), 1.0 - self.curve(p))
         return integral(estimand, notion, p, rest, c, c_rest, weights)
 
-    def _supremum(self):
-        from scipy.optimize import minimize_scalar
+    def _supremum(self) -> Truth:
+        from scipy.optimize import minimize_scalar  # slow to import
 
         p = np.unique(np.concatenate([np.linspace(0.0, 1.0, 20001), _nodes(self, 16)[0]]))
         gap = np.abs(p - self.curve(p))
@@ -107,7 +107,7 @@ class Beta(TwoClasses):
 
 
 @lru_cache(maxsize=64)
-def _nodes(problem: Beta, order: int):
+def _nodes(problem: Beta, order: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Nodes p, 1 - p and weights with sum_i w_i u(p_i) = E u(p).
 
     p = sin^2 t turns Beta(1/2, 1/2) into the uniform law on (0, pi/2). Panels shrink geometrically towards both ends,
@@ -128,9 +128,9 @@ def _nodes(problem: Beta, order: int):
     return np.concatenate([p0, p1]), np.concatenate([q0, q1]), np.concatenate([w0, w1])
 
 
-def _crossings(problem):
+def _crossings(problem: Beta) -> list[float]:
     """Interior points where g*(p) = p, between which |p - g*(p)| is smooth."""
-    from scipy.optimize import brentq
+    from scipy.optimize import brentq  # slow to import
 
     t = np.linspace(0.0, np.pi / 2, 4003)[1:-1]
     p = np.sin(t) ** 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.special import betaln, expit, xlog1py, xlogy
@@ -13,7 +13,7 @@ from harness.errors import BadInputError
 from harness.math import estimands
 from harness.math.quadrature import gauss_legendre, unit_edges
 from harness.problems.base import Truth, TwoClasses, integral
-from harness.problems.maps import Identity
+from harness.problems.maps import Identity, ScalarMap
 
 METHOD = "Gauss-Legendre quadrature"
 BLOCK = 1 << 14
@@ -40,16 +40,16 @@ class BetaLaw:
     a: float = 1.0
     b: float = 1.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not (self.a >= 1 and self.b >= 1):
             raise BadInputError(
                 f"BetaLaw has a={self.a}, b={self.b}; both must be at least 1 (the problem Beta takes smaller ones)."
             )
 
-    def draw(self, n, rng):
+    def draw(self, n: int, rng: np.random.Generator) -> np.ndarray:
         return rng.random(n) if self.a == self.b == 1.0 else rng.beta(self.a, self.b, n)
 
-    def nodes(self, edges, order):
+    def nodes(self, edges: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:
         """Nodes s and weights with sum_i w_i u(s_i) = E u(s), for u smooth between the edges, which span [0, 1]."""
         s, weight = gauss_legendre(edges, order)
         return s, weight * np.exp(xlogy(self.a - 1.0, s) + xlog1py(self.b - 1.0, -s) - betaln(self.a, self.b))
@@ -76,16 +76,16 @@ class TwoNormals:
 
     separation: float = 3.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not 0 < self.separation < np.inf:
             raise BadInputError(f"separation is {self.separation!r}; a positive number is needed.")
 
-    def draw(self, n, rng):
+    def draw(self, n: int, rng: np.random.Generator) -> np.ndarray:
         rng_class, rng_x = rng.spawn(2)
         side = np.where(rng_class.random(n) < 0.5, -0.5, 0.5)
         return expit(self.separation * (self.separation * side + rng_x.standard_normal(n)))
 
-    def nodes(self, edges, order):
+    def nodes(self, edges: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:
         """As BetaLaw.nodes, in x, where the density is smooth: up to 9 standard deviations beyond the means."""
         d = self.separation
         inner = edges[(edges > 0.0) & (edges < 1.0)]
@@ -115,18 +115,21 @@ class Float32:
 
     law: Any = field(default_factory=TwoNormals)
 
-    def draw(self, n, rng):
+    def draw(self, n: int, rng: np.random.Generator) -> np.ndarray:
         return rounded32(self.law.draw(n, rng))
 
-    def nodes(self, edges, order):
+    def nodes(self, edges: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:
         """As BetaLaw.nodes; a panel ends where scores become 1."""
         s, weight = self.law.nodes(np.union1d(edges, 1.0 - 2.0**-25), order)
         return rounded32(s), weight
 
 
-def rounded32(p):
+def rounded32(p: np.ndarray) -> np.ndarray:
     """Float64 numbers rounded to what a float32 can hold."""
     return p.astype(np.float32).astype(np.float64)
+
+
+Quadrature: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]  # scores, their weights, posteriors
 
 
 @dataclass(frozen=True)
@@ -169,12 +172,12 @@ class BinaryProblem(TwoClasses):
 
     map: Any = field(default_factory=Identity)
     law: Any = field(default_factory=BetaLaw)
-    atoms: tuple = ()
+    atoms: tuple[tuple[float, float], ...] = ()
 
     notions = ("binary", "canonical", "classwise")
     default_notions = ("binary",)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         try:
             object.__setattr__(self, "atoms", tuple((float(value), float(weight)) for value, weight in self.atoms))
         except (TypeError, ValueError):
@@ -191,14 +194,14 @@ class BinaryProblem(TwoClasses):
             raise BadInputError(f"map has values from {c.min():.6g} to {c.max():.6g}; probabilities lie in [0, 1].")
 
     @property
-    def _weight(self):
+    def _weight(self) -> float:
         return float(sum(weight for _, weight in self.atoms))
 
     @property
-    def variation(self):
+    def variation(self) -> float:
         return _variation(self.map)
 
-    def sample(self, n, rng):
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         rng_p, rng_atom, rng_y = rng.spawn(3)
         if self._weight >= 1.0 - 1e-12:
             p = np.zeros(n)
@@ -220,11 +223,13 @@ class BinaryProblem(TwoClasses):
             y[rows] = rng_y.random(len(p[rows])) < self.curve(p[rows])
         return p, y
 
-    def curve(self, p):
+    def curve(self, p: np.ndarray) -> np.ndarray:
         """P(Y = 1 given p) = map(p)."""
         return np.clip(self.map(p), 0.0, 1.0)  # rounding only
 
-    def quadrature(self, width=WIDTH, order=16, splits=()):
+    def quadrature(
+        self, width: float = WIDTH, order: int = 16, splits: tuple[float, ...] = ()
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Scores s, their probabilities and posteriors c, of a quadrature: sum_i w_i u(s_i, c_i) = E u(s, C) for u smooth on the
         scale `width` between the splits."""
         panels = np.linspace(0.0, 1.0, int(np.ceil(1.0 / min(width, WIDTH))) + 1)
@@ -236,7 +241,7 @@ class BinaryProblem(TwoClasses):
         s, weight = np.concatenate([s, values]), np.concatenate([continuous * weight, weights])
         return s, weight, self.curve(s)
 
-    def truth(self, estimand, notion="binary"):
+    def truth(self, estimand: str, notion: str = "binary") -> Truth | None:
         if notion not in self.notions:
             return None
         estimands.check_name(estimand, notion)
@@ -245,7 +250,7 @@ class BinaryProblem(TwoClasses):
         return integrated(estimand, notion, *(self.quadrature(order=k, splits=_crossings(self.map)) for k in (16, 24)))
 
 
-def integrated(estimand, notion, coarse, fine):
+def integrated(estimand: str, notion: str, coarse: Quadrature, fine: Quadrature) -> Truth | None:
     """The truth by two quadratures (s, w, c), its error their difference; None for a supremum, and where it is infinite."""
     if notion != "canonical" and estimand == "linf":
         return None
@@ -256,9 +261,9 @@ def integrated(estimand, notion, coarse, fine):
 
 
 @lru_cache(maxsize=64)
-def _crossings(g):
+def _crossings(g: ScalarMap) -> tuple[float, ...]:
     """Points where g(s) = s or g is not smooth, between which |s - g(s)| is smooth."""
-    from scipy.optimize import brentq
+    from scipy.optimize import brentq  # slow to import
 
     found = []
     for low, high in _pieces(g):
@@ -269,7 +274,7 @@ def _crossings(g):
 
 
 @lru_cache(maxsize=64)
-def _variation(g):
+def _variation(g: ScalarMap) -> float:
     """Total variation on [0, 1], to 9 digits: between the extrema of every smooth piece, found on a grid, refined; and jumps."""
     total, before = float(getattr(g, "spikes", 0.0)), None
     for low, high in _pieces(g):
@@ -286,15 +291,15 @@ def _variation(g):
     return round(float(total), 9)
 
 
-def _least(g, sign, low, high):
+def _least(g: ScalarMap, sign: float, low: float, high: float) -> float:
     """The minimum of sign * g between low and high."""
-    from scipy.optimize import minimize_scalar
+    from scipy.optimize import minimize_scalar  # slow to import
 
     options = {"xatol": 1e-12}
     return minimize_scalar(lambda t: sign * g(np.array([t]))[0], bounds=(low, high), method="bounded", options=options).fun
 
 
-def _pieces(g):
+def _pieces(g: ScalarMap) -> list[tuple[float, float]]:
     """Intervals between the kinks, less 1e-12 at each: at a jump, rounding would take the value of either side."""
     edges = np.unique([0.0, 1.0, *(k for k in g.kinks if 0.0 < k < 1.0)])
     return [(a + 1e-12 * (a > 0.0), b - 1e-12 * (b < 1.0)) for a, b in zip(edges, edges[1:])]

@@ -64,23 +64,23 @@ class Dirichlet(Generated):
     notions = ("canonical", "top_label", "classwise")
     default_notions = ("canonical",)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.classes < 2 or not self.alpha > 0:
             raise BadInputError(
                 f"Dirichlet parameters are classes={self.classes}, alpha={self.alpha}; classes >= 2 and alpha > 0 are needed."
             )
 
-    def sample(self, n, rng):
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         rng_p, rng_y = rng.spawn(2)
         p = rng_p.dirichlet(np.full(self.classes, self.alpha), n)
         below = rng_y.random(n)[:, None] > np.cumsum(self.posterior(p), axis=1)[:, :-1]
         return p, below.sum(axis=1)
 
-    def posterior(self, p):
+    def posterior(self, p: np.ndarray) -> np.ndarray:
         """C = E[one-hot Y given p], shape (n, k)."""
         return self.map(p)
 
-    def truth(self, estimand, notion="canonical"):
+    def truth(self, estimand: str, notion: str = "canonical") -> Truth | None:
         if notion not in self.notions:
             return None
         estimands.check_name(estimand, notion)
@@ -90,26 +90,28 @@ class Dirichlet(Generated):
 
 
 @lru_cache(maxsize=256)
-def _truths(problem: Dirichlet, notion: str, extra: tuple) -> dict[str, Truth]:
+def _truths(problem: Dirichlet, notion: str, extra: tuple[str, ...]) -> dict[str, Truth]:
     wanted = extra or estimands.names(notion)
-    values = _canonical_values if notion == "canonical" else _conditional_values
-    per_set = np.array([values(problem, notion, wanted, r) for r in range(RANDOMISATIONS)])
+    of_set = _canonical_values if notion == "canonical" else _conditional_values
+    per_set = np.array([of_set(problem, notion, wanted, r) for r in range(RANDOMISATIONS)])
     means, errors = per_set.mean(axis=0), per_set.std(axis=0, ddof=1) / np.sqrt(RANDOMISATIONS)
     method = f"randomised quasi-Monte Carlo, {RANDOMISATIONS} scrambled Sobol sets"
     if notion != "canonical":
-        half = np.array([values(problem, notion, wanted, r, log2_points=9, order=6) for r in range(RANDOMISATIONS)]).mean(axis=0)
-        errors = errors + np.abs(means - half)  # bias of ratios, O(1 / points); node spacing
+        half = np.array([_conditional_values(problem, notion, wanted, r, 9, 6) for r in range(RANDOMISATIONS)])
+        errors = errors + np.abs(means - half.mean(axis=0))  # bias of ratios, O(1 / points); node spacing
         method = "quadrature over the conditioning probability, " + method
     return {name: Truth(float(m), float(e), method) for name, m, e in zip(wanted, means, errors)}
 
 
-def _canonical_values(problem, notion, wanted, r):
+def _canonical_values(problem: Dirichlet, notion: str, wanted: tuple[str, ...], r: int) -> list[float]:
     f = _dirichlet_points(problem.classes, problem.alpha, 15, r)
     c = problem.posterior(f)
     return [estimands.value(name, f, c, notion) for name in wanted]
 
 
-def _conditional_values(problem, notion, wanted, r, log2_points=10, order=8):
+def _conditional_values(
+    problem: Dirichlet, notion: str, wanted: tuple[str, ...], r: int, log2_points: int = 10, order: int = 8
+) -> list[float]:
     """d(t, E[Y given t]) integrated over the law of t = p_1 (classwise) or t = max p (top_label)."""
     k, alpha = problem.classes, problem.alpha
     rest = _dirichlet_points(k - 1, alpha, log2_points, r)
@@ -134,7 +136,7 @@ def _conditional_values(problem, notion, wanted, r, log2_points=10, order=8):
     return [integral(name, notion, t, other, c, 1.0 - c, weights) for name in wanted]
 
 
-def _one_coordinate_nodes(alpha, k, order):
+def _one_coordinate_nodes(alpha: float, k: int, order: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Quadrature for t ~ Beta(alpha, (k-1) alpha) in the coordinate t = sin^2, graded towards both ends and split at 1/j."""
     a, b = alpha, (k - 1) * alpha
     graded = halving(np.pi / 4, int(np.ceil(40 / min(1.0, 2 * min(a, b)))))
@@ -143,9 +145,9 @@ def _one_coordinate_nodes(alpha, k, order):
     return beta_law(edges, a, b, order)
 
 
-def _dirichlet_points(k, alpha, log2_points, r):
+def _dirichlet_points(k: int, alpha: float, log2_points: int, r: int) -> np.ndarray:
     """2^log2_points scrambled Sobol points carried to Dir(alpha 1_k) through gamma quantiles."""
-    from scipy.stats.qmc import Sobol
+    from scipy.stats.qmc import Sobol  # slow to import
 
     u = Sobol(k, scramble=True, rng=np.random.default_rng([r, k])).random_base2(log2_points)
     g = ndtri((1.0 + u) / 2.0) ** 2 if alpha == 0.5 else gammaincinv(alpha, u)  # chi-square with one degree of freedom

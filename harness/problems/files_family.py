@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from harness.common.paths import CACHE
 from harness.errors import BadInputError
+from harness.problems.base import Truth
 from harness.problems.predictions import Predictions
 
 PARTS = ("train", "val", "test")
@@ -55,7 +59,7 @@ class PredictionFiles:
     name: str | None = None
     source: str | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not self.folder:
             raise BadInputError("folder is missing; the folder that holds the files of predictions is needed.")
         if self.part is not None and self.part not in PARTS:
@@ -75,10 +79,10 @@ class PredictionFiles:
         twice = [path.stem for path in paths if [other.stem for other in paths].count(path.stem) > 1]
         if twice:
             raise BadInputError(f"{paths[0].parent} holds several files {twice[0]}.*; ids are the names without endings.")
-        arrays = {"probabilities": self.probabilities, "logits": self.logits, "labels": self.labels}
+        arrays = self.probabilities, self.logits, self.labels
         if self.part:
-            arrays = {"probabilities": None, "logits": f"{self.part}_logits", "labels": f"{self.part}_labels"}
-        return {f"{name}/{path.stem}{end}": Predictions(str(path), **arrays, by_content=False) for path in paths}
+            arrays = None, f"{self.part}_logits", f"{self.part}_labels"
+        return {f"{name}/{path.stem}{end}": Predictions(str(path), *arrays, by_content=False) for path in paths}
 
     def paths(self) -> list[Path]:
         """The files, of the first place that has any."""
@@ -89,18 +93,16 @@ class PredictionFiles:
                 return found
         return []
 
-    def _matches(self, name):
+    def _matches(self, name: str) -> bool:
         return not name.startswith(".") and fnmatch.fnmatchcase(name, self.pattern)
 
-    def _places(self):
-        from harness.sources.tabrepo import CACHE
-
+    def _places(self) -> list[Path]:
         given, data = Path(self.folder).expanduser(), os.environ.get("CALHARNESS_DATA")
         if given.is_absolute():
             return [given]
         return [given.absolute(), *([Path(data).expanduser() / given] if data else []), CACHE / given]
 
-    def _absent(self):
+    def _absent(self) -> str:
         text = f"there are no files {self.folder}/{self.pattern} here, below CALHARNESS_DATA or in the cache folder"
         return f"{text}; {self.source}" if self.source else text
 
@@ -128,11 +130,11 @@ class AbsentFiles:
     n_max = None  # any n that an experiment asks for: nothing is drawn
 
     @property
-    def unavailable(self):
+    def unavailable(self) -> str:
         return self.reason
 
-    def sample(self, n, rng):
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         raise BadInputError(f"{self.reason}.")
 
-    def truth(self, estimand, notion=None):
+    def truth(self, estimand: str, notion: str | None = None) -> Truth | None:
         return None

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from harness.calibrators import Isotonic, StructuredMatrixScaling, Temperature
+from harness.calibrators.base import CalibrationMap
 from harness.errors import BadInputError
 from harness.math import estimands
 from harness.math.notions import one_hot
@@ -85,7 +87,7 @@ class Fitted:
     """
 
     problem: Any
-    maps: tuple = MAPS
+    maps: tuple[str, ...] = MAPS
     n_classes: int | None = None
 
     default_n = 1000
@@ -93,7 +95,7 @@ class Fitted:
     n_max = None
     perturbation = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "maps", tuple([self.maps] if isinstance(self.maps, str) else self.maps))
         unknown = [name for name in self.maps if name not in MAPS]
         if unknown or not self.maps:
@@ -102,17 +104,17 @@ class Fitted:
             raise BadInputError("problem has no sample; a problem of finitely many rows, such as Predictions, is needed.")
 
     @cached_property
-    def _members(self):
+    def _members(self) -> tuple[Any, ...]:
         members = members_of(self.problem)
         return (self.problem,) if members is None else tuple(members.values())
 
     @property
-    def version(self):
+    def version(self) -> tuple[Any, ...]:
         """Raised with what it is fitted to."""
         return (1,) if self.unavailable else (1, *sorted({str(ProblemSpec.of(one).version) for one in self._members}))
 
     @property
-    def fingerprint(self):
+    def fingerprint(self) -> dict[str, Any]:
         """The rows and the maps; of what is not here, how it is found."""
         rows = repr(self.problem) if self.unavailable else [ProblemSpec.of(one).fingerprint for one in self._members]
         return {"rows": rows, "maps": list(self.maps)}
@@ -132,15 +134,15 @@ class Fitted:
         return reason
 
     @property
-    def classes(self):
+    def classes(self) -> int:
         return self.n_classes or (ProblemSpec.of(self._members[0]).classes if self.unavailable is None else 2)
 
     @property
-    def notions(self):
+    def notions(self) -> tuple[str, ...]:
         return ("binary", "canonical", "classwise") if self.classes == 2 else ("canonical", "top_label", "classwise")
 
     @property
-    def default_notions(self):
+    def default_notions(self) -> tuple[str, ...]:
         return ("binary",) if self.classes == 2 else ("canonical", "top_label")
 
     @property
@@ -158,7 +160,7 @@ class Fitted:
         """{map: its mean log-likelihood on held-out rows}; "none" is that of the predictions as they are."""
         return dict(self.population.scores)
 
-    def sample(self, n, rng):
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         rng_rows, rng_y = rng.spawn(2)
         p, c = self.population[:2]
         passes = [rng_rows.permutation(len(p)) for _ in range(-(-n // len(p)))]
@@ -168,7 +170,7 @@ class Fitted:
             return p[rows], (u < c[rows]).astype(np.int64)
         return p[rows], (u[:, None] > np.cumsum(c[rows], axis=1)[:, :-1]).sum(axis=1)
 
-    def posterior(self, p):
+    def posterior(self, p: np.ndarray) -> np.ndarray:
         """C = q(p), of the shape of p."""
         q = self.population.map
         if self.population.p.ndim == 2:
@@ -177,7 +179,7 @@ class Fitted:
             return q(np.column_stack([1.0 - p, p]))[:, 1]
         return q(np.column_stack([1.0 - p[:, 1], p[:, 1]]))
 
-    def truth(self, estimand, notion=None):
+    def truth(self, estimand: str, notion: str | None = None) -> Truth | None:
         notion = notion or self.default_notions[0]
         if notion not in self.notions:
             return None
@@ -192,23 +194,24 @@ class Fitted:
             found, error = self.of_rows(estimand, notion), 1e-12
             method = f"finite sum over {method}"
         else:
-            pairs = [_top(p, c)] if notion == "top_label" else list(zip(p.T, c.T))
-            fine, coarse = (np.mean([_of_neighbours(estimand, *pair, bins) for pair in pairs]) for bins in BINS)
+            pairs: list[tuple[np.ndarray, np.ndarray]] = [_top(p, c)] if notion == "top_label" else list(zip(p.T, c.T))
+            fine, coarse = (float(np.mean([_of_neighbours(estimand, *pair, bins) for pair in pairs])) for bins in BINS)
             if not np.isfinite([fine, coarse]).all():
                 return None
             found, error = max(2.0 * coarse - fine, 0.0), abs(coarse - fine) + 1e-6
             method = f"means of neighbours among {method}"
         return Truth(float(found), float(error), method) if np.isfinite(found) else None
 
-    def of_rows(self, estimand, notion=None):
+    def of_rows(self, estimand: str, notion: str | None = None) -> float:
         """The estimand of the finite population: where a number's values are all distinct, of every row by itself."""
         p, c = self.population[:2]
         notion = notion or self.default_notions[0]
         with np.errstate(all="ignore"):
             if notion == "canonical" or p.ndim == 1:
-                pair = (np.column_stack([1.0 - x, x]) for x in (p, c)) if notion == "canonical" and p.ndim == 1 else (p, c)
-                return estimands.value(estimand, *pair, "binary" if notion == "classwise" else notion)
-            pairs = [_top(p, c)] if notion == "top_label" else list(zip(p.T, c.T))
+                if notion == "canonical" and p.ndim == 1:
+                    p, c = (np.column_stack([1.0 - x, x]) for x in (p, c))
+                return estimands.value(estimand, p, c, "binary" if notion == "classwise" else notion)
+            pairs: list[tuple[np.ndarray, np.ndarray]] = [_top(p, c)] if notion == "top_label" else list(zip(p.T, c.T))
             return float(np.mean([_of_neighbours(estimand, *pair, len(p)) for pair in pairs]))
 
 
@@ -219,11 +222,11 @@ class Population(NamedTuple):
     c: np.ndarray
     map: Any
     chosen: str
-    scores: tuple
+    scores: tuple[tuple[str, float], ...]
 
 
 @lru_cache(maxsize=64)
-def _population(fitted: Fitted, checksums: tuple) -> Population:
+def _population(fitted: Fitted, checksums: tuple[str, ...]) -> Population:
     if fitted.unavailable:
         raise BadInputError(f"{fitted.unavailable.rstrip('.')}.")
     drawn = []
@@ -242,7 +245,8 @@ def _population(fitted: Fitted, checksums: tuple) -> Population:
         raise BadInputError(
             f"maps is matrix alone, but there are {vectors.shape[1]} classes; at most {MATRIX_CLASSES} are fitted."
         )
-    scores, made = {"none": _likelihood(vectors[held_out], y[held_out])}, {}
+    scores = {"none": _likelihood(vectors[held_out], y[held_out])}
+    made: dict[str, CalibrationMap] = {}
     for name in names:
         scores[name] = _likelihood(_fit(name, vectors[~held_out], y[~held_out], made)(vectors[held_out]), y[held_out])
     chosen = max(names, key=scores.__getitem__)
@@ -254,16 +258,16 @@ def _population(fitted: Fitted, checksums: tuple) -> Population:
     return Population(p, c, q, chosen, tuple(scores.items()))
 
 
-def _likelihood(q, y):
+def _likelihood(q: np.ndarray, y: np.ndarray) -> float:
     return float(np.log(np.maximum(q[np.arange(len(y)), y], LEAST)).mean())
 
 
-def _top(p, c):
+def _top(p: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     rows, top = np.arange(len(p)), p.argmax(axis=1)
     return p[rows, top], c[rows, top]
 
 
-def _of_neighbours(estimand, f, c, bins):
+def _of_neighbours(estimand: str, f: np.ndarray, c: np.ndarray, bins: int) -> float:
     """The estimand of the means of c and f over neighbouring values of f, in about as many bins of equally many rows; equal
     values are in one bin."""
     values, which, count = np.unique(f, return_inverse=True, return_counts=True)
@@ -271,44 +275,38 @@ def _of_neighbours(estimand, f, c, bins):
     part = np.unique(part, return_inverse=True)[1][which]
     size = np.bincount(part)
     with np.errstate(all="ignore"):
-        means = (np.clip(np.bincount(part, x) / size, 0.0, 1.0) for x in (f, c))
-        return estimands.value(estimand, *means, "top_label", size / len(f))
+        mean_f, mean_c = (np.clip(np.bincount(part, x) / size, 0.0, 1.0) for x in (f, c))
+        return estimands.value(estimand, mean_f, mean_c, "top_label", size / len(f))
 
 
-def _logs(p):
+def _logs(p: np.ndarray) -> np.ndarray:
     return np.log(np.maximum(p, LEAST))
 
 
-def _temperature(p, y):
-    from harness.calibrators import Temperature
-
+def _temperature(p: np.ndarray, y: np.ndarray) -> CalibrationMap:
     q = Temperature().fit(np.maximum(p, LEAST), y)
     return lambda x: q(np.maximum(x, LEAST))
 
 
-def _matrix(p, y):
-    from harness.calibrators import StructuredMatrixScaling
-
+def _matrix(p: np.ndarray, y: np.ndarray) -> CalibrationMap:
     q = StructuredMatrixScaling().fit(np.maximum(p, LEAST), y)
     return lambda x: q(np.maximum(x, LEAST))
 
 
-def _isotonic(p, y):
-    from harness.calibrators import Isotonic
-
+def _isotonic(p: np.ndarray, y: np.ndarray) -> CalibrationMap:
     one, other = Isotonic().fit(p, y), _temperature(p, y)
     return lambda x: (one(x) + other(x)) / 2.0
 
 
-def _vector(p, y):
+def _vector(p: np.ndarray, y: np.ndarray) -> CalibrationMap:
     """softmax(w_j log p_j + b_j) of least mean log-loss, with a ridge to w = 1, b = 0."""
-    from scipy.optimize import minimize
+    from scipy.optimize import minimize  # slow to import
 
     z, (n, k) = _logs(p), p.shape
     rows, hit = np.arange(n), one_hot(y, k)
     of_hit, hits = (z * hit).sum(axis=0) / n, hit.mean(axis=0)
 
-    def loss(v):
+    def loss(v: np.ndarray) -> tuple[float, np.ndarray]:
         w, b = 1.0 + v[:k], v[k:]
         s = w * z + b
         s -= s.max(axis=1, keepdims=True)
@@ -324,7 +322,7 @@ def _vector(p, y):
     return lambda x: softmax((1.0 + v[:k]) * _logs(x) + v[k:])
 
 
-def _curves(p, y):
+def _curves(p: np.ndarray, y: np.ndarray) -> CalibrationMap:
     """Accuracy as a function of the confidence's logit, by the class on top."""
     k = p.shape[1]
     top, t = p.argmax(axis=1), p.max(axis=1)
@@ -333,7 +331,7 @@ def _curves(p, y):
     kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * 0.05 / WIDTH) ** 2)
     at = np.rint((_logit(t) - GRID[0]) / 0.05).astype(np.int64)
 
-    def smooth(rows):
+    def smooth(rows: np.ndarray | slice) -> tuple[np.ndarray, np.ndarray]:
         counts, hits = (np.bincount(at[rows], w, minlength=len(GRID)) for w in (None, hit[rows]))
         return np.convolve(counts, kernel, "same"), np.convolve(hits, kernel, "same")
 
@@ -344,7 +342,7 @@ def _curves(p, y):
         counts, hits = smooth(top == j)
         table[j] = (hits + PSEUDO * of_all) / (counts + PSEUDO)
 
-    def q(x):
+    def q(x: np.ndarray) -> np.ndarray:
         rows, top = np.arange(len(x)), x.argmax(axis=1)
         place = (_logit(x[rows, top]) - GRID[0]) / 0.05
         low = np.minimum(place.astype(np.int64), len(GRID) - 2)
@@ -359,11 +357,11 @@ def _curves(p, y):
     return q
 
 
-def _logit(t):
+def _logit(t: np.ndarray) -> np.ndarray:
     return np.clip(np.log(t) - np.log(np.maximum(1.0 - t, LEAST / 10)), GRID[0], GRID[-1])
 
 
-def _fit(name, p, y, made):
+def _fit(name: str, p: np.ndarray, y: np.ndarray, made: dict[str, CalibrationMap]) -> CalibrationMap:
     """The map of a name, fitted on p and y, on which those in `made` were."""
     if name == "curves_of_vector":
         first = _fit("vector", p, y, made)

@@ -8,11 +8,21 @@ each to full relative accuracy, where 1 - g*(p) would round.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from scipy.special import expit, logit
 
 from harness.errors import BadInputError
+
+
+class ScalarMap(Protocol):
+    """A calibration map of scalars that says where it is not smooth."""
+
+    @property
+    def kinks(self) -> tuple[float, ...]: ...
+
+    def __call__(self, p: np.ndarray) -> np.ndarray: ...
 
 
 @dataclass(frozen=True)
@@ -27,10 +37,10 @@ class Identity:
 
     kinks = ()
 
-    def __call__(self, p):
+    def __call__(self, p: np.ndarray) -> np.ndarray:
         return p
 
-    def elementwise(self, p):
+    def elementwise(self, p: np.ndarray) -> np.ndarray:
         return p
 
 
@@ -52,10 +62,10 @@ class LogitAffine:
     intercept: float = 0.0
     kinks = ()
 
-    def __call__(self, p):
+    def __call__(self, p: np.ndarray) -> np.ndarray:
         return expit(_times(self.slope, logit(p)) + self.intercept)
 
-    def pair(self, p, rest):
+    def pair(self, p: np.ndarray, rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         x = self.slope * (np.log(p) - np.log(rest)) + self.intercept
         return expit(x), expit(-x)
 
@@ -77,10 +87,10 @@ class Shifted:
     eps: float = 0.02
 
     @property
-    def kinks(self):
+    def kinks(self) -> tuple[float, ...]:
         return (1.0 - self.eps if self.eps > 0 else -self.eps,)
 
-    def __call__(self, p):
+    def __call__(self, p: np.ndarray) -> np.ndarray:
         return np.clip(p + self.eps, 0.0, 1.0)
 
 
@@ -100,7 +110,7 @@ class Wavy:
 
     kinks = ()
 
-    def __call__(self, p):
+    def __call__(self, p: np.ndarray) -> np.ndarray:
         return p + 2.0 / (10 * np.pi) * np.sin(10 * np.pi * p) + 1.0 / (10 * np.pi) * np.sin(20 * (2 * np.pi / 3) * p)
 
 
@@ -122,10 +132,10 @@ class Piecewise:
     slope_above: float = 4.0
     kinks = (0.5,)
 
-    def __call__(self, p):
+    def __call__(self, p: np.ndarray) -> np.ndarray:
         return expit(_times(np.where(p > 0.5, self.slope_above, self.slope_below), logit(p)))
 
-    def pair(self, p, rest):
+    def pair(self, p: np.ndarray, rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         x = np.where(p > 0.5, self.slope_above, self.slope_below) * (np.log(p) - np.log(rest))
         return expit(x), expit(-x)
 
@@ -144,7 +154,7 @@ class Affine:
     slope: float = 1.0
     kinks = ()
 
-    def __call__(self, p):
+    def __call__(self, p: np.ndarray) -> np.ndarray:
         return self.intercept + self.slope * p
 
 
@@ -162,7 +172,7 @@ class Sigmoid:
     centre: float = 0.45
     kinks = ()
 
-    def __call__(self, p):
+    def __call__(self, p: np.ndarray) -> np.ndarray:
         return expit(self.slope * (p - self.centre))
 
 
@@ -176,10 +186,10 @@ class Steps:
     array([0.08, 0.42, 0.97])
     """
 
-    values: tuple = (0.08, 0.42, 0.75, 0.97)
-    cuts: tuple = (0.3, 0.6, 0.85)
+    values: tuple[float, ...] = (0.08, 0.42, 0.75, 0.97)
+    cuts: tuple[float, ...] = (0.3, 0.6, 0.85)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("values", "cuts"):
             object.__setattr__(self, name, tuple(float(v) for v in getattr(self, name)))
         if len(self.values) != len(self.cuts) + 1:
@@ -188,10 +198,10 @@ class Steps:
             raise BadInputError(f"cuts is {list(self.cuts)}; the cuts must be in ascending order.")
 
     @property
-    def kinks(self):
+    def kinks(self) -> tuple[float, ...]:
         return self.cuts
 
-    def __call__(self, p):
+    def __call__(self, p: np.ndarray) -> np.ndarray:
         c = np.full(np.shape(p), self.values[0])
         for cut, value in zip(self.cuts, self.values[1:]):
             c = np.where(p >= cut, value, c)
@@ -220,15 +230,15 @@ class Wave:
     periods: float = 1.0
     envelope: str = "flat"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.envelope not in ENVELOPES:
             raise BadInputError(f"envelope is {self.envelope!r}; allowed are {', '.join(ENVELOPES)}.")
 
     @property
-    def kinks(self):
+    def kinks(self) -> tuple[float, ...]:
         return (0.5,) if self.envelope == "triangle" else ()
 
-    def __call__(self, p):
+    def __call__(self, p: np.ndarray) -> np.ndarray:
         return p + self.amplitude * ENVELOPES[self.envelope](p) * np.sin(2.0 * np.pi * self.periods * p)
 
 
@@ -249,11 +259,11 @@ class SquareWave:
     periods: int = 12
 
     @property
-    def kinks(self):
+    def kinks(self) -> tuple[float, ...]:
         a = self.amplitude
         return tuple(np.unique([*(np.arange(1, 2 * self.periods) / (2 * self.periods)), min(a, 0.5), max(1.0 - a, 0.5)]).tolist())
 
-    def __call__(self, p):
+    def __call__(self, p: np.ndarray) -> np.ndarray:
         up = np.floor(2 * self.periods * p) % 2 == 0
         return p + np.where(up, 1.0, -1.0) * np.minimum(self.amplitude, np.minimum(p, 1.0 - p))
 
@@ -271,7 +281,7 @@ class Bend:
     amount: float = -0.5
     kinks = ()
 
-    def __call__(self, p):
+    def __call__(self, p: np.ndarray) -> np.ndarray:
         return p + self.amount * p * (1.0 - p)
 
 
@@ -289,15 +299,15 @@ class Bump:
     width: float = 0.1
     height: float = -0.2
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not self.width > 0:
             raise BadInputError(f"width is {self.width!r}; a positive number is needed.")
 
     @property
-    def kinks(self):
+    def kinks(self) -> tuple[float, ...]:
         return tuple(at for at in (self.centre - self.width, self.centre, self.centre + self.width) if 0.0 < at < 1.0)
 
-    def __call__(self, p):
+    def __call__(self, p: np.ndarray) -> np.ndarray:
         away = np.minimum(np.abs(p - self.centre) / self.width, 1.0)
         return p + self.height * (1.0 + np.cos(np.pi * away)) / 2.0
 
@@ -317,7 +327,7 @@ class Hump:
     curvature: float = 1.0
     kinks = ()
 
-    def __call__(self, p):
+    def __call__(self, p: np.ndarray) -> np.ndarray:
         return self.top - self.curvature * (p - self.peak) ** 2
 
 
@@ -335,15 +345,15 @@ class Spot:
     value: float = 0.5
 
     @property
-    def kinks(self):
+    def kinks(self) -> tuple[float, ...]:
         return (self.at,)
 
     @property
-    def spikes(self):
+    def spikes(self) -> float:
         """What the point adds to the total variation, which a grid does not see."""
         return 2.0 * abs(self.value - self.at)
 
-    def __call__(self, p):
+    def __call__(self, p: np.ndarray) -> np.ndarray:
         return np.where(p == self.at, self.value, p)
 
 
@@ -361,10 +371,10 @@ class Between:
     high: float = 1.0
 
     @property
-    def kinks(self):
+    def kinks(self) -> tuple[float, ...]:
         return tuple(at for at in (self.low, self.high) if 0.0 < at < 1.0)
 
-    def __call__(self, p):
+    def __call__(self, p: np.ndarray) -> np.ndarray:
         return np.clip(p, self.low, self.high)
 
 
@@ -384,10 +394,10 @@ class Power:
 
     exponent: float = 1.0
 
-    def __call__(self, p):
+    def __call__(self, p: np.ndarray) -> np.ndarray:
         return _normalised(self.elementwise(p))
 
-    def elementwise(self, p):
+    def elementwise(self, p: np.ndarray) -> np.ndarray:
         return p**self.exponent
 
 
@@ -408,20 +418,20 @@ class Harmonic:
     amplitude: float = 0.5
     frequency: float = 5.0
 
-    def __call__(self, p):
+    def __call__(self, p: np.ndarray) -> np.ndarray:
         return _normalised(self.elementwise(p))
 
-    def elementwise(self, p):
+    def elementwise(self, p: np.ndarray) -> np.ndarray:
         with np.errstate(divide="ignore"):
             wave = np.sin(self.frequency * np.log(np.maximum(p, np.finfo(float).tiny)))
         return p * np.exp(self.amplitude * wave)
 
 
-def _times(slope, x):
+def _times(slope: float | np.ndarray, x: np.ndarray) -> np.ndarray:
     """slope * x, and 0 for slope 0 even where x is infinite."""
     with np.errstate(invalid="ignore"):
         return np.where(slope == 0.0, 0.0, slope * x)
 
 
-def _normalised(weights):
+def _normalised(weights: np.ndarray) -> np.ndarray:
     return weights / weights.sum(axis=-1, keepdims=True)

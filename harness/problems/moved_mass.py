@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.special import betainc
@@ -27,6 +28,9 @@ VANISHED, COARSE = (
 )  # what a float32 rounds to 0; where its rounding changes the shares of a sum by above 1e-6
 DRAWS = 1 << 14  # numbers drawn for a mean over rounded shares
 TO = ("others", "runner_up", "partner")
+
+
+Curve: TypeAlias = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -68,10 +72,10 @@ class TopLaw:
     b: float = 1.0
     alpha: float = 1.0
     decay: float = 1.0
-    atoms: tuple = ()
+    atoms: tuple[tuple[float, float], ...] = ()
     float32: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         k = self.classes
         if not (isinstance(k, int) and k >= 3):
             raise BadInputError(f"classes is {k!r}; an integer of at least 3 is needed (BinaryProblem and Beta are of two).")
@@ -90,16 +94,16 @@ class TopLaw:
             raise BadInputError(f"atoms has probabilities that sum to {total:g}; at most 1 is allowed.")
 
     @property
-    def atom_weight(self):
+    def atom_weight(self) -> float:
         return min(float(sum(weight for _, weight in self.atoms)), 1.0)
 
     @property
-    def shares(self):
+    def shares(self) -> np.ndarray:
         """How often each class is on top, (k,)."""
         weights = self.decay ** np.arange(self.classes, dtype=np.float64)
         return weights / weights.sum()
 
-    def draw(self, n, rng):
+    def draw(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Vectors, (n, k)."""
         of_t, of_atom, of_class, of_rest = rng.spawn(4)
         k, rows = self.classes, np.arange(n)[:, None]
@@ -121,22 +125,22 @@ class TopLaw:
         p[rows[:, 0], top] = t
         return rounded32(p) if self.float32 else p
 
-    def spread(self, t, rest):
+    def spread(self, t: np.ndarray, rest: np.ndarray) -> np.ndarray:
         """v(t), by which the others differ from each other."""
         k = self.classes
         with np.errstate(divide="ignore", over="ignore"):
             return np.minimum(1.0, KEPT * ((k - 1) * t / rest - 1.0) / (k - 2))
 
-    def nodes(self, splits, order):
+    def nodes(self, splits: Sequence[float], order: int) -> Nodes:
         """t, 1 - t, weights and v of a quadrature over the law of t, for functions smooth between the splits; atoms last."""
         k = self.classes
         free = ((k - 2) / KEPT + 1.0) / (k - 1)  # t / (1 - t) from which on v is 1
-        splits = np.array([*splits, free / (1.0 + free), 1.0 - SATURATED])
-        splits = np.arcsin(np.sqrt((1.0 - splits[(splits > 1.0 / k) & (splits < 1.0)]) * k / (k - 1.0)))  # angles, from t = 1
-        splits = np.union1d(np.linspace(0.0, np.pi / 2, 129), splits)
+        at = np.array([*splits, free / (1.0 + free), 1.0 - SATURATED])
+        at = np.arcsin(np.sqrt((1.0 - at[(at > 1.0 / k) & (at < 1.0)]) * k / (k - 1.0)))  # angles, from t = 1
+        angles = np.union1d(np.linspace(0.0, np.pi / 2, 129), at)
         high, low = (halving(np.pi / 4, int(np.ceil(50 / min(1.0, 2 * shape)))) for shape in (self.b, self.a))
-        high = np.unique(np.concatenate([[0.0], high, splits[splits <= np.pi / 4], [np.pi / 4]]))
-        low = np.unique(np.concatenate([[0.0], low, np.pi / 2 - splits[splits >= np.pi / 4], [np.pi / 4]]))
+        high = np.unique(np.concatenate([[0.0], high, angles[angles <= np.pi / 4], [np.pi / 4]]))
+        low = np.unique(np.concatenate([[0.0], low, np.pi / 2 - angles[angles >= np.pi / 4], [np.pi / 4]]))
         s0, _, w0 = beta_law(high, self.b, self.a, order)
         _, s1, w1 = beta_law(low, self.a, self.b, order)
         rest = (1.0 - 1.0 / k) * np.concatenate([s0, s1])
@@ -149,7 +153,7 @@ class TopLaw:
             t, rest = rounded32(t), np.where(rest < SATURATED, 0.0, rest)
         return Nodes(t, rest, np.concatenate([weights, at]), v, squares)
 
-    def squares(self, rest, v):
+    def squares(self, rest: np.ndarray, v: np.ndarray) -> np.ndarray:
         """E sum_j s_j^2 of the others' shares s_j of 1 - t, given `rest` = 1 - t: by moments of u, and of 32 bits, where
         rounding moves the shares (all are equal where all others round to 0), a mean over draws of u of a fixed stream."""
         others = self.classes - 1
@@ -225,7 +229,7 @@ class MovedMass(Generated):
     law: Any = field(default_factory=TopLaw)
     map: Any = field(default_factory=Identity)
     elsewhere: Any = field(default_factory=Identity)
-    tops: tuple | None = None
+    tops: tuple[int, int] | None = None
     to: str = "others"
     tail: float = 0.0
 
@@ -233,11 +237,11 @@ class MovedMass(Generated):
     default_notions = ("canonical", "top_label")
 
     @property
-    def version(self):
+    def version(self) -> int:
         """2 of 32 bits: the first truths of l2_squared took shares of others that are all 0 for those of u."""
         return 2 if self.law.float32 else 1
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not isinstance(self.law, TopLaw):
             raise BadInputError(f"law is {self.law!r}; a TopLaw is needed.")
         k = self.classes
@@ -264,26 +268,26 @@ class MovedMass(Generated):
                 raise BadInputError(f"{name} lies above the diagonal by {(c - t).max():.3g}; the {self.to} can only get mass.")
 
     @property
-    def classes(self):
+    def classes(self) -> int:
         return self.law.classes
 
     @property
-    def maps(self):
+    def maps(self) -> tuple[Curve, Curve]:
         return self.map, self.elsewhere
 
     @property
-    def share(self):
+    def share(self) -> float:
         """How often `map` holds."""
         first, end = self.tops or (0, self.classes)
         return float(self.law.shares[first:end].sum()) if end - first < self.classes else 1.0
 
-    def sample(self, n, rng):
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         rng_p, rng_y = rng.spawn(2)
         p = self.law.draw(n, rng_p)
         below = rng_y.random(n)[:, None] > np.cumsum(self.posterior(p), axis=1)[:, :-1]
         return p, below.sum(axis=1)
 
-    def posterior(self, p):
+    def posterior(self, p: np.ndarray) -> np.ndarray:
         """C = E[one-hot Y given p], (n, k)."""
         k, rows = self.classes, np.arange(len(p))
         top = p.argmax(axis=1)
@@ -307,16 +311,16 @@ class MovedMass(Generated):
         c[rows, to] += t - right
         return c
 
-    def curve(self, t):
+    def curve(self, t: np.ndarray) -> np.ndarray:
         """E[the class on top is right given t], of what the maps and shares say."""
         return np.clip(self.share * self.map(t) + (1.0 - self.share) * self.elsewhere(t), 0.0, 1.0)
 
-    def top_nodes(self, order=24):
+    def top_nodes(self, order: int = 24) -> tuple[np.ndarray, np.ndarray]:
         """t and its probabilities, of the quadrature."""
         found = self.law.nodes(_splits(self), order)
         return found.t, found.weight
 
-    def truth(self, estimand, notion="canonical"):
+    def truth(self, estimand: str, notion: str = "canonical") -> Truth | None:
         if notion not in self.notions:
             return None
         estimands.check_name(estimand, notion)
@@ -331,23 +335,23 @@ class MovedMass(Generated):
             return self._quadrature(self._canonical, estimand)
         return _sampled(self, () if estimand in estimands.CANONICAL else (estimand,)).get(estimand)
 
-    def _quadrature(self, value, estimand):
+    def _quadrature(self, value: Callable[[str, Nodes], float], estimand: str) -> Truth | None:
         coarse, fine = (value(estimand, self.law.nodes(_splits(self), order)) for order in (16, 24))
         if not np.isfinite([coarse, fine]).all():
             return None
         return Truth(fine, abs(fine - coarse) + (1e-6 if self.law.float32 else SMOOTH), METHOD)
 
-    def _of_top(self, estimand, nodes):
+    def _of_top(self, estimand: str, nodes: Nodes) -> float:
         c = self.curve(nodes.t)
         return integral(estimand, "top_label", nodes.t, nodes.rest, c, 1.0 - c, nodes.weight)
 
-    def _is_integral(self, estimand):
+    def _is_integral(self, estimand: str) -> bool:
         if self.tail:
             return estimand in ("l1", "l2_squared", "rms") or estimand.startswith("top_class_")
         one = self.to != "others" and estimand == "l2"
         return one or estimand in ("l1", "linf", "l2_squared", "rms") or estimand.startswith("top_class_")
 
-    def _canonical(self, estimand, nodes):
+    def _canonical(self, estimand: str, nodes: Nodes) -> float:
         """A mean over t and the two maps. sum_j |C_j - p_j| and its kind are functions of d = t - g(t) and of moments of u."""
         t, rest, weight, v, squares_of_shares = nodes
         if self.tail and not estimand.startswith("top_class_"):
@@ -374,9 +378,9 @@ class MovedMass(Generated):
 
 
 @lru_cache(maxsize=256)
-def _splits(problem):
+def _splits(problem: MovedMass) -> tuple[float, ...]:
     """Largest probabilities at which a map is not smooth, or it or their mean crosses the diagonal."""
-    from scipy.optimize import brentq
+    from scipy.optimize import brentq  # slow to import
 
     k = problem.classes
     kinks = [at for g in problem.maps for at in getattr(g, "kinks", ()) if 1.0 / k < at < 1.0]
@@ -395,7 +399,7 @@ def _splits(problem):
 
 
 @lru_cache(maxsize=64)
-def _moments(law):
+def _moments(law: TopLaw) -> tuple[float, float]:
     """E sum_j |u_j - 1/m| and E sum_j (u_j - 1/m)^2 of u ~ Dir(alpha 1_m), m = k - 1; u_j ~ Beta(alpha, (m - 1) alpha)."""
     m, alpha = law.classes - 1, law.alpha
     squares = (alpha + 1.0) / (m * alpha + 1.0) - 1.0 / m
@@ -405,7 +409,7 @@ def _moments(law):
 
 
 @lru_cache(maxsize=64)
-def _sampled(problem, extra):
+def _sampled(problem: MovedMass, extra: tuple[str, ...]) -> dict[str, Truth]:
     """Canonical truths as means over draws: of a value, its standard error; {} entries are left out where one is infinite."""
     wanted = extra or tuple(name for name in estimands.CANONICAL if not problem._is_integral(name))
     rng, parts = np.random.default_rng(20_240_914), []
@@ -427,7 +431,7 @@ def _sampled(problem, extra):
     return found
 
 
-def _pointwise(name, f, c, centre):
+def _pointwise(name: str, f: np.ndarray, c: np.ndarray, centre: np.ndarray) -> np.ndarray:
     if name.startswith("sharpness_"):
         return estimands.pointwise(name.removeprefix("sharpness_"), np.broadcast_to(centre, c.shape), c, "canonical")
     return estimands.pointwise(name, f, c, "canonical")

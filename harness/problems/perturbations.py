@@ -40,11 +40,11 @@ class Perturbations:
     """
 
     problem: Any
-    widths: tuple = WIDTHS
+    widths: tuple[float, ...] = WIDTHS
     notion: str = "binary"
     name: str = "each"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _check(self.widths)
 
     def members(self) -> dict[str, Any]:
@@ -95,11 +95,11 @@ class PerturbedNetworks:
 
     folder: str = "perturbed_networks"
     pattern: str = "*.npz"
-    widths: tuple = WIDTHS
+    widths: tuple[float, ...] = WIDTHS
     name: str = "perturbed_networks"
     source: str | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _check(self.widths)
 
     def members(self) -> dict[str, Any]:
@@ -118,7 +118,7 @@ class PerturbedNetworks:
         return found
 
 
-def _check(widths):
+def _check(widths: tuple[float, ...]) -> None:
     if (
         not widths
         or not all(isinstance(h, Real) and 0.0 < h < inf for h in widths)

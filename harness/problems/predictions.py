@@ -11,6 +11,9 @@ import numpy as np
 
 from harness.common import data_files
 from harness.errors import BadInputError
+from harness.math.notions import checked
+from harness.sources import files, packs
+from harness.sources.forms.terms import Asked
 
 
 @dataclass(frozen=True)
@@ -20,35 +23,33 @@ class Predictions:
     problem=predictions problem.predictions.path=preds.csv
     problem=predictions problem.predictions.path=preds.npz problem.predictions.logits=scores problem.predictions.labels=truth
 
-    Whatever can be read in one way only is read, and one line says how, such as `preds.csv: 2,000 rows; classes: cat, dog, cow;
-    probability columns proba_cat, proba_dog, proba_cow; label column y_true`; the rest is refused with what mends it.
+    Arrays and columns are found by their names, and one line says how the file was read, such as `preds.csv: 2,000 rows;
+    classes: cat, dog, cow; probability columns proba_cat, proba_dog, proba_cow; label column y_true`. Nothing is guessed from
+    values: a file with other names, or whose labels do not say which column is theirs, is refused with the option that does.
 
-    | what          | names that are recognised, in capitals or not                                                            |
+    | what          | names that are recognised, in capitals or not; other names by the option                                 |
     |---------------|----------------------------------------------------------------------------------------------------------|
     | probabilities | p, prob, probs, probability, probabilities, proba, probas, confidence, score, scores, y_prob, y_proba,   |
-    |               | y_score, y_pred_proba, y_pred_prob; a column per class: any of these with a number or a class behind it  |
-    |               | (p0, proba_1, prob_cat), or the classes alone (cat, dog, cow)                                            |
+    |               | y_score, y_pred_proba, y_pred_prob; a column per class: one of these with a number or a class behind it  |
+    |               | (p0, proba_1, prob_cat)                                                                                  |
     | logits        | logits, logit; a column per class: logit_0, logits_cat                                                   |
-    | labels        | y, labels, label, target, targets, correct, y_true, true_label, ground_truth; one-hot: an (n, k) array   |
-    |               | of 0 and 1, or columns y_0, y_1, ..., label_cat, ...                                                     |
-    | class names   | classes, class_names, classes_: an array of k names, in the order of the columns; where labels are       |
-    |               | numbers, they are what the classes are called                                                            |
-    | not used      | all others; the line names them. y_pred, prediction and the like are labels, not probabilities           |
+    | labels        | y, labels, label, target, targets, correct, y_true, true_label, ground_truth                             |
+    | class names   | classes, class_names, classes_: an array of k names in an npz, taken as `class_names`                    |
+    | not used      | all others; the line names them                                                                          |
 
     | predictions               | labels                                                                                       |
     |---------------------------|----------------------------------------------------------------------------------------------|
-    | (n,), one column          | 0 and 1, -1 and 1, booleans, pairs no/yes, false/true, negative/positive, neg/pos, n/y, f/t: |
-    |                           | p is the probability of the second; other labels with `positive`, or a column named by class |
-    | (n, k), numbered columns  | 0..k-1; 1..k if k occurs and 0 does not; -1 and 1, booleans and the pairs above if k = 2.    |
-    |                           | Columns numbered from 1 with labels from 0: label 0 is the first column                      |
-    | columns named by class    | the names; or the numbers that the columns are named by                                      |
-    | (n, k), other names       | names with `class_names`                                                                     |
+    | (n,), one column          | 0 and 1, or booleans: p is the probability of 1; others with `positive` or `class_names`     |
+    | (n, k), columns numbered  | 0..k-1, also as text; booleans if k = 2; others with `class_names`                           |
+    | from 0, or a list         |                                                                                              |
+    | columns named by class    | the names; numbers with `class_names`                                                        |
+    | columns numbered otherwise| numbers or names with `class_names`                                                          |
 
     Formats: .npz with arrays (n,), (n, 1) or (n, k); .csv and .tsv, also .gz, separated by commas, semicolons or tabs, with
     decimal commas where the separator is none, names of columns in the first line; .parquet, also with lists in a column.
     Published logits: .p and .pkl, .safetensors, a folder with nll_logits.npy and nll_labels.npy. Numbers must be probabilities
-    in [0, 1] whose rows sum to 1 within 1e-4 (percent are refused) or logits, which become probabilities by softmax, or by the
-    logistic function if there is one column; probabilities that are called logits are refused.
+    in [0, 1] whose rows sum to 1 within 1e-4, or logits, which become probabilities by softmax, or by the logistic function if
+    there is one column; rows that sum to 1 are refused as logits.
 
     Parameters
     ----------
@@ -73,7 +74,8 @@ class Predictions:
     positive : optional
         The label whose probability a single column is; all other labels are 0.
     class_names : list, optional
-        The labels that the columns stand for: matched with columns that are named by class, else in the order of the columns.
+        Names of the k classes: the labels, or what the labels 0..k-1 are called in turn. Matched with columns that are named by
+        class; numbered and unnamed columns, and a list of columns, are in their order.
     by_content : bool
         False seeds what is random by id and checksum, not by the probabilities and labels.
 
@@ -121,7 +123,7 @@ class Predictions:
     default_reps = 1
     rows_of_a_file = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name, value, allowed in (("split", self.split, ("test", "validation")), ("order", self.order, ("random", "file"))):
             if value not in allowed:
                 raise BadInputError(f"{name} is {value!r}; allowed are {', '.join(allowed)}.")
@@ -140,20 +142,16 @@ class Predictions:
             raise BadInputError(f"positive is {self.positive!r}; one label is needed.")
 
     @property
-    def _packs(self):
-        from harness.sources import packs
-
+    def _packs(self) -> tuple[packs.Pack, ...]:
         return packs.of(self.path)
 
     @property
     def _published(self) -> bool:
         """Whether the file is one of data/packs.yaml, wherever it lies."""
-        from harness.sources import packs
-
         return bool(self._packs) or self._load().sha256 in packs.checksums()
 
     @property
-    def version(self):
+    def version(self) -> int:
         """2: seeded by content. Published files stay as they were, and with them the records and results of the papers."""
         return 2 if self.by_content and not self._published else 1
 
@@ -172,9 +170,7 @@ class Predictions:
                 return f"{file} is not the published file, whose sha256 is {pack.sha256}; move it away, then {pack.how}"
         return None
 
-    def _load(self):
-        from harness.sources import forms
-
+    def _load(self) -> Loaded:
         if not self.path:
             raise BadInputError(
                 "problem.predictions.path is missing; give the npz, csv or parquet file with probabilities and labels."
@@ -182,34 +178,34 @@ class Predictions:
         if self.unavailable:
             raise BadInputError(f"{self.unavailable}.")
         path = data_files.find(self.path)
-        asked = forms.Asked(*(_hashable(getattr(self, name)) for name in forms.Asked._fields))
+        asked = Asked(*(_hashable(getattr(self, name)) for name in Asked._fields))
         return _read(str(path), self.split, asked, data_files.stamp(path))
 
     @property
-    def _columns(self):
+    def _columns(self) -> int:
         """Columns of p, 0 if it is a vector: as loaded, else as listed."""
         if self.unavailable:
-            return 0 if self.top_label else self._packs[0].classes
+            return 0 if self.top_label else self._packs[0].classes or 0
         p = self._load().p
         return 0 if p.ndim == 1 else p.shape[1]
 
     @property
-    def classes(self):
+    def classes(self) -> int:
         return self._columns or 2
 
     @property
-    def notions(self):
+    def notions(self) -> tuple[str, ...]:
         k = self._columns
         if k == 0:
             return ("top_label",) if self.top_label else ("binary", "canonical", "classwise")
         return (*(("binary",) if k == 2 else ()), "top_label", "classwise", "canonical")
 
     @property
-    def default_notions(self):
+    def default_notions(self) -> tuple[str, ...]:
         return ("binary",) if "binary" in self.notions else self.notions
 
     @property
-    def n_max(self):
+    def n_max(self) -> int | None:
         if self.unavailable:
             return self._packs[0].validation_rows if self.split == "validation" else self._packs[0].rows
         return len(self._load().y)
@@ -217,10 +213,10 @@ class Predictions:
     default_n = n_max
 
     @property
-    def fingerprint(self):
+    def fingerprint(self) -> dict[str, Any]:
         """The file and the options that change numbers; newer ones only where not at their default: older records stay valid."""
         sha256 = self._packs[0].sha256 if self.unavailable else self._load().sha256
-        changed = {"split": self.split} if self.split != "test" else {}
+        changed: dict[str, Any] = {"split": self.split} if self.split != "test" else {}
         changed |= {"order": self.order} if self.order != "random" else {}
         changed |= {"float32": True} if self.float32 else {}
         changed |= {"renormalise": True} if self.renormalise else {}
@@ -242,18 +238,18 @@ class Predictions:
         return self.unavailable or self._load().described
 
     @property
-    def names(self) -> tuple | None:
+    def names(self) -> tuple[str, ...] | None:
         """The names of the classes, if the file has any."""
         return self._load().names
 
-    def sample(self, n, rng):
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         p, y = self._load()[:2]
         if n > len(y):
             raise BadInputError(f"n is {n}, but {self.path} holds {len(y)} rows; n can be at most that.")
         rows = (np.arange(len(y)) if self.order == "file" else rng.permutation(len(y)))[:n]
         return p[rows], y[rows]
 
-    def truth(self, estimand, notion=None):
+    def truth(self, estimand: str, notion: str | None = None) -> None:
         return None
 
 
@@ -265,31 +261,28 @@ class Loaded(NamedTuple):
     sha256: str
     content: str
     described: str
-    names: tuple | None
+    names: tuple[str, ...] | None
 
 
 @lru_cache(maxsize=8)
-def _read(path, split, asked, stamp):
-    from harness.math.notions import checked
-    from harness.sources import files
-
+def _read(path: str, split: str, asked: Asked, stamp: tuple[tuple[int, ...], ...]) -> Loaded:
     p, y, described, names = files.read(path, split, **asked._asdict())
     p, y = checked(p, y)
     return Loaded(p, y, data_files.sha256(path), _content(p, y, asked.top_label), described, names)
 
 
-def _content(p, y, top_label):
+def _content(p: np.ndarray, y: np.ndarray, top_label: bool) -> str:
     p = p[:, 1] if p.ndim == 2 and p.shape[1] == 2 else p  # two columns say what one does
     found = hashlib.blake2b(f"{p.shape} {top_label}".encode(), digest_size=8)
-    found.update(np.ascontiguousarray(p, dtype="<f8"))
-    found.update(np.ascontiguousarray(y, dtype="<i8"))
+    found.update(np.ascontiguousarray(p, dtype="<f8").data)
+    found.update(np.ascontiguousarray(y, dtype="<i8").data)
     return found.hexdigest()
 
 
-def _hashable(value):
+def _hashable(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
 @lru_cache(maxsize=256)
-def _sha256(path, *stamp):
+def _sha256(path: str, *stamp: tuple[int, ...]) -> str:
     return data_files.sha256(path)

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
+from harness.common.paths import EXPERIMENTS
 from harness.errors import BadInputError
+from harness.sources import tabrepo
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -48,36 +57,32 @@ class TabRepoTask:
     default_reps = 10
 
     @cached_property
-    def _held(self):
-        from harness.sources import tabrepo
-
+    def _held(self) -> tabrepo.Repository:
         return tabrepo.find(self.repository)
 
     @property
-    def classes(self):
+    def classes(self) -> int:
         return self.n_classes or self._held.shape(self.dataset, self.fold)[1]
 
     @property
-    def notions(self):
+    def notions(self) -> tuple[str, ...]:
         return ("binary", "canonical", "classwise") if self.classes <= 2 else ("top_label", "classwise", "canonical")
 
     @property
-    def default_notions(self):
+    def default_notions(self) -> tuple[str, ...]:
         return ("binary",) if self.classes <= 2 else ("canonical",)
 
     @property
-    def n_max(self):
+    def n_max(self) -> int:
         return self.n_samples or self._held.shape(self.dataset, self.fold)[0]
 
     @property
-    def default_n(self):
+    def default_n(self) -> int:
         return min(self.n_max, self.max_n)
 
     @property
     def unavailable(self) -> str | None:
         """Why the task cannot be run from this repository, or None."""
-        from harness.sources import tabrepo
-
         if not tabrepo.is_there(self.repository):
             return tabrepo.absent(self.repository)
         held = self._held
@@ -97,7 +102,7 @@ class TabRepoTask:
         return None
 
     @property
-    def fingerprint(self):
+    def fingerprint(self) -> dict[str, Any]:
         found = None
         if self.unavailable is None:
             held = self._held
@@ -106,7 +111,7 @@ class TabRepoTask:
             found = content.hexdigest()
         return {"dataset": self.dataset, "fold": self.fold, "config": self.config, "sha256": found}
 
-    def sample(self, n, rng):
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         held = self._held
         y = held.labels_val(self.dataset, self.fold)
         p = held.predict_val(self.dataset, self.fold, self.config)
@@ -115,8 +120,11 @@ class TabRepoTask:
         rows = rng.permutation(len(y))[:n]
         return p[rows], y[rows]
 
-    def truth(self, estimand, notion=None):
+    def truth(self, estimand: str, notion: str | None = None) -> None:
         return None
+
+
+Task: TypeAlias = tuple[str, int, str, int | None, int | None]  # dataset, fold, config, rows, classes
 
 
 @dataclass(frozen=True)
@@ -149,10 +157,10 @@ class TabRepoTasks:
 
     repository: str = "tabrepo"
     tasks: str | None = None
-    configs: tuple | None = None
-    folds: tuple | None = None
-    datasets: tuple | None = None
-    families: tuple | None = None
+    configs: tuple[str, ...] | None = None
+    folds: tuple[int, ...] | None = None
+    datasets: tuple[str, ...] | None = None
+    families: tuple[str, ...] | None = None
     min_n: int = 0
     max_classes: int | None = None
     max_n: int = 5000
@@ -160,23 +168,23 @@ class TabRepoTasks:
     def members(self) -> dict[str, TabRepoTask]:
         """{id: TabRepoTask}. Raises BadInputError if nothing is chosen, or the repository is absent and no list says what it
         holds."""
-        from harness.sources import tabrepo
-
-        listed = self._listed() if self.tasks else None
+        listed = self._listed(self.tasks) if self.tasks else None
         known = listed is not None and all(None not in task for task in listed)
         held = None if known and not tabrepo.is_there(self.repository) else tabrepo.find(self.repository)
-        chosen = self._chosen(self._all_of(held) if listed is None else listed)
+        if listed is None:
+            listed = [] if held is None else self._all_of(held)
+        chosen = self._chosen(listed)
         place = str(held.root) if held else self.repository
         return {
             f"{dataset}/{fold}/{config}": TabRepoTask(place, dataset, fold, config, n, k, self.max_n)
             for dataset, fold, config, n, k in chosen
         }
 
-    def _listed(self):
+    def _listed(self, tasks: str) -> list[Task]:
         """[(dataset, fold, config, n, classes)] of the csv, in its order."""
-        import pandas as pd
+        import pandas as pd  # slow to import
 
-        path = task_list(self.tasks)
+        path = task_list(tasks)
         frame = pd.read_csv(path)
         absent = [name for name in ("dataset", "fold", "config") if name not in frame]
         if absent:
@@ -187,7 +195,7 @@ class TabRepoTasks:
         sizes = [_known(frame[c]) if c in frame else [None] * len(frame) for c in ("n_samples", "n_classes")]
         return list(zip(frame["dataset"].astype(str), frame["fold"].tolist(), frame["config"], *sizes))
 
-    def _all_of(self, held):
+    def _all_of(self, held: tabrepo.Repository) -> list[Task]:
         return [
             (dataset, fold, config, *held.shape(dataset, fold))
             for dataset in held.datasets()
@@ -195,8 +203,8 @@ class TabRepoTasks:
             for config in held.configs(dataset, fold)
         ]
 
-    def _chosen(self, listed):
-        parts = (
+    def _chosen(self, listed: list[Task]) -> list[Task]:
+        parts: tuple[tuple[str, tuple[Any, ...] | None, int], ...] = (
             ("datasets", self.datasets, 0),
             ("folds", self.folds, 1),
             ("configs", self.configs, 2),
@@ -205,14 +213,14 @@ class TabRepoTasks:
         for name, wanted, column in parts:
             if wanted is None:
                 continue
-            wanted = [wanted] if isinstance(wanted, (str, int)) else list(wanted)
-            of = _family if name == "families" else (lambda value: value)
+            values = [wanted] if isinstance(wanted, (str, int)) else list(wanted)
+            of: Callable[[Any], Any] = _family if name == "families" else (lambda value: value)
             have = {of(task[column]) for task in listed}
-            unknown = [w for w in wanted if w not in have]
+            unknown = [value for value in values if value not in have]
             if unknown:
                 shown = ", ".join(map(str, sorted(have)[:10])) + (", ..." if len(have) > 10 else "")
                 raise BadInputError(f"{name} is {unknown[0]!r}, which no task has; there are {shown}.")
-            listed = [task for task in listed if of(task[column]) in wanted]
+            listed = [task for task in listed if of(task[column]) in values]
         listed = [task for task in listed if task[3] is None or task[3] >= self.min_n]
         if self.max_classes is not None:
             listed = [task for task in listed if task[4] is None or task[4] <= self.max_classes]
@@ -223,18 +231,16 @@ class TabRepoTasks:
 
 def task_list(name: str) -> Path:
     """A list of tasks: the path as given, else below experiments/."""
-    from harness.common.paths import EXPERIMENTS
-
     for path in (Path(name).expanduser(), EXPERIMENTS / name):
         if path.is_file():
             return path
     raise BadInputError(f"tasks is {name!r}; there is no such file here or in {EXPERIMENTS}.")
 
 
-def _known(column):
+def _known(column: pd.Series) -> list[int | None]:
     """The integers of a column, None where it is empty."""
     return [int(value) if value == value else None for value in column]
 
 
-def _family(config):
+def _family(config: str) -> str:
     return config.split("_")[0]

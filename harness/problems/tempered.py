@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import betaln, entr, expit, gammaincinv, gammaln, kl_div, logit, logsumexp
@@ -77,9 +78,9 @@ class TemperedDirichlet(Generated):
     alpha: float = 1.0
     truth_power: float = 1.0
     prediction_power: float = 1.0
-    default_notions: tuple = ("canonical",)
+    default_notions: tuple[str, ...] = ("canonical",)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.classes < 2 or not (self.alpha > 0 and self.truth_power > 0 and self.prediction_power > 0):
             raise BadInputError(
                 f"TemperedDirichlet parameters are classes={self.classes}, alpha={self.alpha}, truth_power={self.truth_power}, "
@@ -90,17 +91,17 @@ class TemperedDirichlet(Generated):
             raise BadInputError(f"default_notions is {self.default_notions!r}; some of {', '.join(self.notions)} are needed.")
 
     @property
-    def notions(self):
+    def notions(self) -> tuple[str, ...]:
         return (*(("binary",) if self.classes == 2 else ()), "canonical", "top_label", "classwise")
 
     @property
-    def fingerprint(self):
+    def fingerprint(self) -> dict[str, Any]:
         return {
             "classes": self.classes, "alpha": self.alpha, "truth_power": self.truth_power,
             "prediction_power": self.prediction_power,
         }  # fmt: skip
 
-    def sample(self, n, rng):
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """p (n, k), y (n,). A gamma variate of shape alpha is one of shape alpha + 1 times U^(1 / alpha), taken in logarithms."""
         rng_g, rng_u, rng_y = rng.spawn(3)
         shape = (n, self.classes)
@@ -109,14 +110,14 @@ class TemperedDirichlet(Generated):
         below = rng_y.random(n)[:, None] > np.cumsum(self.posterior(p), axis=1)[:, :-1]
         return p, below.sum(axis=1)
 
-    def posterior(self, p):
+    def posterior(self, p: np.ndarray) -> np.ndarray:
         """C = E[one-hot Y given p], (n, k); of (n,) probabilities of class 1 of two, P(Y = 1 given p)."""
         if p.ndim == 1:
             return self.posterior(np.column_stack([1.0 - p, p]))[:, 1]
         with np.errstate(divide="ignore"):
             return softmax(self.truth_power / self.prediction_power * np.log(p))
 
-    def truth(self, estimand, notion=None):
+    def truth(self, estimand: str, notion: str | None = None) -> Truth | None:
         notion = notion or self.default_notions[0]
         if notion not in self.notions:
             return None
@@ -127,7 +128,7 @@ class TemperedDirichlet(Generated):
             return _two_classes(self.unnamed(), estimand, notion)
         return _truths(self.unnamed(), notion, () if estimand in estimands.names(notion) else (estimand,))[estimand]
 
-    def truth_of_vector(self, estimand: str) -> Truth:
+    def truth_of_vector(self, estimand: str) -> Truth | None:
         """The mean over classes of E d(f_j, C_j) with C_j = P(Y = j given f), f the whole vector, which knows more than f_j.
 
         Parameters
@@ -152,12 +153,12 @@ class TemperedDirichlet(Generated):
         per_set = (parts[estimand] + (parts["kl_rest"] if estimand == "kl" else 0.0)) / self.classes
         return mean_of_sets(per_set, SMOOTH)
 
-    def unnamed(self):
+    def unnamed(self) -> TemperedDirichlet:
         """The problem without its default notions, so that truths are computed once."""
         return type(self)(self.classes, self.alpha, self.truth_power, self.prediction_power)
 
 
-def mean_of_sets(per_set, bias, method=""):
+def mean_of_sets(per_set: np.ndarray, bias: float, method: str = "") -> Truth | None:
     """None where predictions beyond the range of floating point carry weight: there a logarithm is infinite that is finite."""
     if not np.isfinite(per_set).all():
         return None
@@ -169,13 +170,13 @@ def mean_of_sets(per_set, bias, method=""):
 # Two classes
 
 
-def _two_classes(problem, estimand, notion):
+def _two_classes(problem: TemperedDirichlet, estimand: str, notion: str) -> Truth:
     """Everything is a function of x = log(s_2 / s_1), whose density is e^(alpha x) / (1 + e^x)^(2 alpha) / B(alpha, alpha)."""
     a, b = problem.truth_power, problem.prediction_power
     if estimand == "linf" and notion != "canonical":
         return _supremum(a, b)
 
-    def at(order):
+    def at(order: int) -> float:
         x, weights = _two_class_nodes(problem, order)
         f, f_rest, c, c_rest = expit(b * x), expit(-b * x), expit(a * x), expit(-a * x)
         if notion == "top_label":  # both classes are on top alike
@@ -187,7 +188,7 @@ def _two_classes(problem, estimand, notion):
     return Truth(fine, abs(fine - coarse) + 1e-13, "Gauss-Legendre quadrature")
 
 
-def _two_class_nodes(problem, order):
+def _two_class_nodes(problem: TemperedDirichlet, order: int) -> tuple[np.ndarray, np.ndarray]:
     fastest = max(1.0, problem.truth_power, problem.prediction_power)
     slowest = min(1.0, problem.truth_power, problem.prediction_power)
     half = growing(1.0 / fastest, 40.0 / slowest, 40.0 / problem.alpha + 40.0 / slowest)
@@ -197,8 +198,8 @@ def _two_class_nodes(problem, order):
     return x, weights * density
 
 
-def _supremum(a, b):
-    from scipy.optimize import minimize_scalar
+def _supremum(a: float, b: float) -> Truth:
+    from scipy.optimize import minimize_scalar  # slow to import
 
     if a == b:
         return Truth(0.0, 0.0, "calibrated by construction")
@@ -215,7 +216,7 @@ def _supremum(a, b):
 
 
 @lru_cache(maxsize=256)
-def _truths(problem, notion, extra):
+def _truths(problem: TemperedDirichlet, notion: str, extra: tuple[str, ...]) -> dict[str, Truth | None]:
     wanted = extra or estimands.names(notion)
     if notion == "canonical":
         return {name: mean_of_sets(values, SMOOTH) for name, values in _canonical(problem, wanted).items()}
@@ -227,7 +228,7 @@ def _truths(problem, notion, extra):
     return {name: mean_of_sets(v, b, method) for name, v, b in zip(wanted, values.T, bias)}
 
 
-def _canonical(problem, wanted):
+def _canonical(problem: TemperedDirichlet, wanted: Sequence[str]) -> dict[str, np.ndarray]:
     """{estimand: its value by each set}."""
     found = dict(sums_over_classes(problem))
     found["rms"] = np.sqrt(found["l2_squared"])
@@ -244,14 +245,14 @@ def _canonical(problem, wanted):
     return {name: found[name] for name in wanted}
 
 
-def _pairs(problem, r):
+def _pairs(problem: TemperedDirichlet, r: int) -> tuple[np.ndarray, np.ndarray]:
     """(f, C) at the points of set r."""
     log_s = _log_gammas(problem.classes, problem.alpha, POINTS, r)
     return softmax(problem.prediction_power * log_s), softmax(problem.truth_power * log_s)
 
 
 @lru_cache(maxsize=64)
-def sums_over_classes(problem):
+def sums_over_classes(problem: TemperedDirichlet) -> dict[str, np.ndarray]:
     """{estimand: by each set, E sum_j d(f_j, C_j)}. "kl_rest" is the part of 1 - C against 1 - f. The terms of kl are
     c log(c / t) - c + t, whose last two sum to 0 over the classes: positive terms have less variance."""
     per_set = []
@@ -271,21 +272,23 @@ def sums_over_classes(problem):
     return {name: np.array([total[name] for total in per_set]) for name in per_set[0]}
 
 
-def _conditional_values(problem, notion, wanted, r, log2_points=CONDITIONAL_POINTS, order=8):
+def _conditional_values(
+    problem: TemperedDirichlet, notion: str, wanted: Sequence[str], r: int, log2_points: int = CONDITIONAL_POINTS, order: int = 8
+) -> list[float]:
     """d(t, E[Y given t]) integrated over the law of t = f_1 (classwise) or t = max f (top_label)."""
-    from scipy.optimize import brentq
+    from scipy.optimize import brentq  # slow to import
 
     rest = _Rest.of(problem, log2_points, r)
     edges = _logit_edges(problem, notion, 1.5)
 
-    def means(x):
+    def means(x: np.ndarray) -> np.ndarray:
         """(density of logit t, E[C_1; t], E[1 - C_1; t]), its part where f_1 is the largest for top_label."""
         h, z = rest.at(x)
         if notion == "top_label":
             h = h * (x[:, None] >= rest.largest_from)
         return np.array([h.mean(axis=1), *((h * c).mean(axis=1) for c in _both(z))])
 
-    def gap(x):
+    def gap(x: np.ndarray) -> np.ndarray:
         _, c, c_rest = means(np.atleast_1d(x))
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.log(c) - np.log(c_rest) - x
@@ -311,27 +314,27 @@ class _Rest(NamedTuple):
     largest_from: np.ndarray  # the logit of f_1 from which on it is the largest
 
     @classmethod
-    def of(cls, problem, log2_points, r):
+    def of(cls, problem: TemperedDirichlet, log2_points: int, r: int) -> _Rest:
         log_u = _log_gammas(problem.classes - 1, problem.alpha, log2_points, r)
         log_u = log_u - logsumexp(log_u, axis=1, keepdims=True)
         of_f, of_c = (logsumexp(power * log_u, axis=1) for power in (problem.prediction_power, problem.truth_power))
         return cls(problem, of_f, of_c, problem.prediction_power * log_u.max(axis=1) - of_f)
 
-    def at(self, x):
+    def at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Given logit f_1 = x (m,) and u: its density, and logit C_1, (m, points)."""
         k, alpha, a, b = (getattr(self.problem, n) for n in ("classes", "alpha", "truth_power", "prediction_power"))
         m = (x[:, None] + self.of_f) / b  # log rho
         log_sum = np.maximum(m, 0.0) + np.log(1.0 + np.exp(-np.abs(m)))  # log(1 + rho)
         return np.exp(alpha * m - k * alpha * log_sum - betaln(alpha, (k - 1) * alpha)) / b, a * m - self.of_c
 
-    def blocks(self, x, weights):
+    def blocks(self, x: np.ndarray, weights: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Parts of the nodes, small enough for (nodes, points)."""
         step = max(1, BLOCK // len(self.of_f))
         for start in range(0, len(x), step):
             yield x[start : start + step], weights[start : start + step]
 
 
-def _logit_edges(problem, notion, width):
+def _logit_edges(problem: TemperedDirichlet, notion: str, width: float) -> np.ndarray:
     """Panels in x = logit t. Densities fall as e^(alpha x / b) to the left, (k - 1) times as fast to the right. t, C_1 and the
     density are analytic but for poles at a distance of pi times 1, b / a and b from the real axis: with panels as wide as the
     least of the three (times `width`, up to 2.5) the error of smooth integrands is below 1e-10."""
@@ -349,9 +352,9 @@ def _logit_edges(problem, notion, width):
 # Points and nodes
 
 
-def _log_gammas(k, alpha, log2_points, r):
+def _log_gammas(k: int, alpha: float, log2_points: int, r: int) -> np.ndarray:
     """Logarithms of gamma variates of shape alpha, (2^log2_points, k), at scrambled Sobol points."""
-    from scipy.stats.qmc import Sobol
+    from scipy.stats.qmc import Sobol  # slow to import
 
     u = Sobol(k, scramble=True, rng=np.random.default_rng([r, k])).random_base2(log2_points)
     u = np.maximum(u, 2.0**-64)
@@ -360,7 +363,7 @@ def _log_gammas(k, alpha, log2_points, r):
     return np.where(small, (np.log(u) + gammaln(alpha + 1.0)) / alpha, np.log(np.where(small, 1.0, g)))
 
 
-def _both(z):
+def _both(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """expit(z), expit(-z): one exponential, which numpy takes several at a time."""
     small = np.exp(-np.abs(z))
     large = 1.0 / (1.0 + small)

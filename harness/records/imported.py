@@ -58,7 +58,7 @@ class Source:
             return place
         given = Path(str(self.file)).expanduser()
         base = os.environ.get("CALHARNESS_DATA")
-        own = [EXPERIMENTS.parent / given] if given.parts[:1] == ("experiments",) else []
+        own = [EXPERIMENTS.joinpath(*given.parts[1:])] if given.parts[:1] == ("experiments",) else []
         for place in (given, *own, *([Path(base).expanduser() / given] if base else [])):
             if place.is_file():
                 return place

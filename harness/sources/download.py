@@ -9,6 +9,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from harness.common.escaping import escape
 
@@ -90,9 +91,11 @@ def said(error: BaseException) -> str:
 class _Redirects(urllib.request.HTTPRedirectHandler):
     """Follows redirects, but for those from https to another protocol, and keeps the checksum that they carry."""
 
-    linked = None
+    linked: str | None = None
 
-    def redirect_request(self, req, fp, code, msg, headers, newurl):
+    def redirect_request(
+        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
         self.linked = headers.get("X-Linked-ETag") or self.linked
         to = urllib.parse.urlsplit(newurl).scheme
         if to not in ("http", "https") or req.type == "https" and to != "https":

@@ -10,12 +10,17 @@ import io
 import re
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from harness.errors import BadInputError
 from harness.sources import forms
 from harness.sources import logits as published
+from harness.sources.forms.terms import Arrays
 
 ROOMY, RATIO = 1 << 28, 100  # bytes that any file may unpack to; how many times its own size, beyond them
 PICKLES = (".p", ".pkl")
@@ -32,7 +37,7 @@ REMEDIES = {
 }
 
 
-def read(path, split="test", **options) -> tuple[np.ndarray, np.ndarray, str, tuple | None]:
+def read(path: str | Path, split: str = "test", **options: Any) -> forms.Understood:
     """(p, y, what was understood, names of the classes or None) of a file or folder; `options` are those of `forms.Asked`.
 
     .npz, .csv (also .tsv, and either with .gz) and .parquet hold arrays or columns by name (`forms.understood`).
@@ -48,12 +53,12 @@ def read(path, split="test", **options) -> tuple[np.ndarray, np.ndarray, str, tu
     return p, y, "; ".join([f"{path.name}: {line}", *notes]), names
 
 
-def arrays(path, split="test") -> dict[str, np.ndarray]:
+def arrays(path: str | Path, split: str = "test") -> Arrays:
     """All arrays or columns of a file, by name, of one part where it has two."""
     return _arrays(Path(path), split)[0]
 
 
-def _arrays(path, split):
+def _arrays(path: Path, split: str) -> tuple[Arrays, list[str]]:
     """({name: array} of a file or folder, of one part where it has two; what is said of the format)."""
     kind = "" if path.is_dir() else _kind(path)
     if kind in PICKLES:
@@ -85,14 +90,14 @@ def _arrays(path, split):
         raise BadInputError(f"{path} cannot be read as {kind}: {type(error).__name__}: {said}{_remedy(error, kind)}.") from error
 
 
-def _kind(path):
+def _kind(path: Path) -> str:
     """The ending that says the format, in small letters: .gz is looked through."""
     endings = [ending.lower() for ending in path.suffixes]
     packed = endings[-2:] if endings[-1:] == [".gz"] else []
     return "".join(packed) if packed else path.suffix.lower()
 
 
-def _remedy(error, kind):
+def _remedy(error: Exception, kind: str) -> str:
     if isinstance(error, UnicodeDecodeError):
         return "; save it as UTF-8"
     if "allow_pickle" in str(error):
@@ -100,7 +105,7 @@ def _remedy(error, kind):
     return "; write it anew, frame.to_parquet('preds.parquet')" if kind == ".parquet" else ""
 
 
-def _npz(path):
+def _npz(path: Path) -> Arrays:
     if not zipfile.is_zipfile(path):
         raise BadInputError(
             f"{path} cannot be read as .npz: it is no archive, or not the whole of one; "
@@ -112,16 +117,13 @@ def _npz(path):
         return {name: archive[name] for name in archive.files}
 
 
-def _parquet(path):
-    import pandas as pd
-    import pyarrow.parquet as pq
-
+def _parquet(path: Path) -> Arrays:
     told = pq.read_metadata(path)  # of a damaged file its parts, told.row_group(i).column(j), would end the process
     _refuse_bomb(path, 8 * told.num_rows * told.num_columns, 10)
     return _columns(pd.read_parquet(path), path)
 
 
-def _refuse_bomb(path, unpacked, times=1):
+def _refuse_bomb(path: Path, unpacked: int, times: int = 1) -> None:
     """Refuse a small file that becomes a huge one. (Nothing of an archive is written to the disk, whatever its members are
     called.) `times` is how much better the format packs what is alike."""
     if unpacked > max(ROOMY, RATIO * times * path.stat().st_size):
@@ -131,7 +133,7 @@ def _refuse_bomb(path, unpacked, times=1):
         )
 
 
-def _unpacked(path):
+def _unpacked(path: Path) -> int:
     """Bytes in a .gz, counted no further than where it is refused."""
     found = 0
     with gzip.open(path) as file:
@@ -142,16 +144,14 @@ def _unpacked(path):
     return found
 
 
-def _text(path, kind):
+def _text(path: Path, kind: str) -> tuple[Arrays, list[str]]:
     """A table of text: its first line names the columns; commas, semicolons or tabs between them; with the latter two decimals
     may have commas. Numbers are read to the last bit, so that a file gives what was written into it."""
-    import pandas as pd
-
     if kind.endswith(".gz") and path.stat().st_size * 1100 > ROOMY:  # deflate packs at most 1,032 times
         _refuse_bomb(path, _unpacked(path))
     encoding, header = _header(path, kind)
     counts = {mark: header.count(mark) for mark in (",", ";", "\t")}
-    mark = max(counts, key=counts.get)
+    mark = max(counts, key=lambda mark: counts[mark])
     if not counts[mark]:
         raise BadInputError(f"{path} has one column, {header.strip()[:60]!r}; separate columns by commas, semicolons or tabs.")
     names = [name.strip() for name in next(csv.reader([header], delimiter=mark, skipinitialspace=True))]
@@ -160,7 +160,13 @@ def _text(path, kind):
         raise BadInputError(f"{path} names two columns {twice!r}; give each a name of its own.")
     if all(_is_number(name) for name in names):
         raise BadInputError(f"{path} begins with numbers, {header.strip()[:60]!r}; its first line must name the columns.")
-    how = {"sep": mark, "encoding": encoding, "skipinitialspace": True, "keep_default_na": False, "na_values": [""]}
+    how: dict[str, Any] = {
+        "sep": mark,
+        "encoding": encoding,
+        "skipinitialspace": True,
+        "keep_default_na": False,
+        "na_values": [""],
+    }
     if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # since then it is what pandas does unasked
         how["float_precision"] = "round_trip"
     frame = pd.read_csv(path, **how)
@@ -176,7 +182,7 @@ def _text(path, kind):
     return _columns(frame, path), notes
 
 
-def _header(path, kind):
+def _header(path: Path, kind: str) -> tuple[str, str]:
     """(encoding, first line that is not blank): UTF-8 with or without a mark at its beginning, or UTF-16 with one."""
     with gzip.open(path) if kind.endswith(".gz") else open(path, "rb") as f:
         encoding = "utf-16" if f.read(2) in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
@@ -185,7 +191,7 @@ def _header(path, kind):
         return encoding, next((line for line in lines if line.strip()), "")
 
 
-def _is_number(text):
+def _is_number(text: str) -> bool:
     try:
         float(text.replace(",", "."))
     except ValueError:
@@ -193,7 +199,7 @@ def _is_number(text):
     return True
 
 
-def _has_decimal_commas(column):
+def _has_decimal_commas(column: pd.Series) -> bool:
     """Whether a column of text holds numbers all of which have a decimal comma or none."""
     if column.dtype.kind in "fiub":
         return False
@@ -201,7 +207,7 @@ def _has_decimal_commas(column):
     return any("," in v for v in values) and all(re.fullmatch(r"[+-]?(\d+|\d*,\d+)([eE][+-]?\d+)?", v) for v in values)
 
 
-def _columns(frame, path):
+def _columns(frame: pd.DataFrame, path: Path) -> Arrays:
     """{name: array} of a data frame; a column of lists becomes a matrix."""
     if len(frame) == 0:
         raise BadInputError(f"{path} holds no rows; at least one sample is needed.")
@@ -210,12 +216,13 @@ def _columns(frame, path):
     return {name: _array(frame.iloc[:, j], name, path) for j, name in enumerate(names)}
 
 
-def _array(column, name, path):
-    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiub":
-        return column.to_numpy()
-    values = column.to_numpy(dtype=object)
+def _array(column: pd.Series, name: str, path: Path) -> NDArray[Any]:
+    plain = isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiub"
+    values: NDArray[Any] = column.to_numpy() if plain else column.to_numpy(dtype=object)
+    if plain:
+        return values
     if isinstance(values[0], (list, np.ndarray)):
         if len({np.shape(v) for v in values}) > 1:
             raise BadInputError(f"{path}: {name} holds lists of different lengths; one number per class and row is needed.")
-        return np.stack(values)
+        return np.stack(list(values))
     return values

@@ -13,9 +13,12 @@ import math
 import pickle
 import pickletools
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.common.data_files import FOLDER_FILES
 from harness.errors import BadInputError
@@ -32,13 +35,16 @@ SAFETENSORS = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1",
     "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1", "BOOL": "?",
 }  # fmt: skip
+OPCODE_OF = {opcode.code: opcode for opcode in pickletools.opcodes}
+
+Arrays = dict[str, NDArray[Any]]
 
 
 class RefusedPickleError(Exception):
     """What a pickle asks for and does not get."""
 
 
-def read_parts(path) -> dict[str, dict[str, np.ndarray]]:
+def read_parts(path: str | Path) -> dict[str, Arrays]:
     """A pickle ((logits, labels) of validation, (logits, labels) of test), the layout of Kull et al. (2019) -> {"validation":
     {"logits": (n, k), "labels": (n, 1)}, "test": ...}. Protocols 0 to 5, and what Python 2 wrote.
 
@@ -61,7 +67,7 @@ def read_parts(path) -> dict[str, dict[str, np.ndarray]]:
         raise BadInputError(f"{path} cannot be read as a pickle of arrays: {type(error).__name__}: {said}.") from error
 
 
-def _parts(value):
+def _parts(value: Any) -> dict[str, Arrays]:
     pairs = value if _is_pair(value) else ()
     if not (pairs and all(map(_is_pair, pairs))):
         raise RefusedPickleError("another layout than ((logits, labels) of validation, (logits, labels) of test)")
@@ -69,11 +75,11 @@ def _parts(value):
     return dict(zip(("validation", "test"), arrays))
 
 
-def _is_pair(value):
+def _is_pair(value: Any) -> bool:
     return type(value) in (tuple, list) and len(value) == 2
 
 
-def _numbers(value):
+def _numbers(value: Any) -> NDArray[Any]:
     if type(value) is _Array:
         return value.made()
     if type(value) is list and value and all(type(one) is int for one in value):
@@ -81,15 +87,17 @@ def _numbers(value):
     raise RefusedPickleError(f"{type(value).__name__.strip('_')} where an array is expected")
 
 
-def _needed(data):
+def _needed(data: bytes) -> tuple[bytes, str | None]:
     """(the opcodes up to the first one that an array does not need, without frames and ended by STOP; that one, or None)."""
-    stream, kept, stored = io.BytesIO(data), [], 0
+    stream, stored = io.BytesIO(data), 0
+    kept: list[bytes] = []
     while True:
         start = stream.tell()
         code = stream.read(1).decode("latin1")
-        if code not in pickletools.code2op:
+        if code not in OPCODE_OF:
             raise ValueError(f"opcode {code!r} at byte {start}" if code else f"it ends at byte {start}, before its end")
-        opcode = pickletools.code2op[code]
+        opcode = OPCODE_OF[code]
+        argument: Any
         if opcode.name in ("STRING", "PERSID"):  # pickletools takes them for ASCII, Python 2 wrote bytes
             argument = stream.readline()
         else:
@@ -112,11 +120,11 @@ def _needed(data):
 class _Unpickler(pickle.Unpickler):
     """Looks nothing up: numpy's names stand for the descriptions below, any other is refused."""
 
-    def find_class(self, module, name):
+    def find_class(self, module: str, name: str) -> Any:
         place, _, last = module.rpartition(".")
         if place in ("numpy.core", "numpy._core"):  # before numpy 2, and since
             module = f"numpy.core.{last}"
-        makers = {
+        makers: dict[tuple[str, str], Callable[..., Any]] = {
             ("numpy.core.multiarray", "_reconstruct"): _reconstruct,
             ("numpy.core.multiarray", "scalar"): _scalar,
             ("numpy.core.numeric", "_frombuffer"): _frombuffer,
@@ -128,7 +136,7 @@ class _Unpickler(pickle.Unpickler):
             raise RefusedPickleError(_line(f"{place + '.' if place else ''}{last}.{name}"))
         return _Function(makers[module, name])
 
-    def persistent_load(self, pid):
+    def persistent_load(self, pid: Any) -> Any:
         raise RefusedPickleError("an object kept outside of it (a persistent id)")
 
 
@@ -137,13 +145,13 @@ class _Function:
 
     __slots__ = ("make",)
 
-    def __init__(self, make):
+    def __init__(self, make: Callable[..., Any]) -> None:
         self.make = make
 
-    def __call__(self, *arguments):
+    def __call__(self, *arguments: Any) -> Any:
         return self.make(*arguments)
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: Any) -> None:
         raise RefusedPickleError(f"a change of {self.make.__name__.strip('_')}")
 
 
@@ -152,19 +160,19 @@ class _Type:
 
     __slots__ = ("text", "order")
 
-    def __init__(self, text, *options):
+    def __init__(self, text: Any, *options: Any) -> None:
         if not (type(text) is str and re.fullmatch("[iu][1248]|f[248]|b1", text)):
             raise RefusedPickleError(f"an array of type {_line(text) if type(text) is str else type(text).__name__}")
         self.text, self.order = text, "="
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: Any) -> None:
         # version, byte order, and what makes it a type of records or objects: subarray, names, fields, size, alignment, flags
         plain = type(state) is tuple and len(state) == 8 and state[2:] == (None, None, None, -1, -1, 0)
         if not (plain and state[1] in ("<", ">", "|", "=")):
             raise RefusedPickleError("an array whose type is not of plain numbers")
         self.order = state[1]
 
-    def made(self):
+    def made(self) -> np.dtype[Any]:
         return np.dtype(self.order + self.text)
 
 
@@ -173,16 +181,16 @@ class _Array:
 
     __slots__ = ("shape", "type", "order", "axes", "data")
 
-    def __init__(self, shape=(), kind=None, order="C", data=b"", axes=None):
+    def __init__(self, shape: Any = (), kind: Any = None, order: Any = "C", data: Any = b"", axes: Any = None) -> None:
         self.shape, self.type, self.order, self.data, self.axes = shape, kind, order, data, axes
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: Any) -> None:
         if not (type(state) is tuple and len(state) == 5):
             raise RefusedPickleError("an array in a state that numpy does not write")
         _, self.shape, self.type, fortran, self.data = state
         self.order = "F" if fortran else "C"
 
-    def made(self):
+    def made(self) -> NDArray[Any]:
         if type(self.type) is not _Type:
             raise RefusedPickleError("an array without a type")
         if type(self.data) not in (bytes, bytearray, str):
@@ -198,34 +206,34 @@ class _Array:
         return array if self.axes is None else array.transpose(self.axes)
 
 
-def _ndarray(*arguments):
+def _ndarray(*arguments: Any) -> Any:
     raise RefusedPickleError("numpy.ndarray as a function")
 
 
-def _reconstruct(kind, shape, code):
+def _reconstruct(kind: Any, shape: Any, code: Any) -> _Array:
     if not (type(kind) is _Function and kind.make is _ndarray):
         raise RefusedPickleError("an array of a type that is not numpy.ndarray")
     return _Array()
 
 
-def _scalar(kind, data=None):
+def _scalar(kind: Any, data: Any = None) -> _Array:
     return _Array((), kind, "C", data)
 
 
-def _frombuffer(data, kind, shape, order, axes=None):
+def _frombuffer(data: Any, kind: Any, shape: Any, order: Any, axes: Any = None) -> _Array:
     if order not in ("C", "F", "K"):
         raise RefusedPickleError("an array of an unknown memory order")
     return _Array(shape, kind, "C" if order == "K" else order, data, axes)
 
 
-def _encode(text, encoding="utf-8"):
+def _encode(text: Any, encoding: Any = "utf-8") -> bytes:
     """Python 3 writes bytes as latin1 text into protocols 0 to 2."""
     if not (type(text) is str and encoding == "latin1"):
         raise RefusedPickleError("_codecs.encode of other things than text in latin1")
     return text.encode("latin1")
 
 
-def read_safetensors(path) -> dict[str, np.ndarray]:
+def read_safetensors(path: str | Path) -> Arrays:
     """The tensors of a safetensors file: 8 bytes with the length of a JSON header {name: {dtype, shape, data_offsets}}, the
     header, the data. Raises BadInputError unless the tensors cover the data without gap or overlap. bfloat16 becomes float32."""
     path = Path(path)
@@ -257,14 +265,14 @@ def read_safetensors(path) -> dict[str, np.ndarray]:
     return arrays
 
 
-def _unique(pairs):
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names):
         raise ValueError("a name occurs twice")
     return dict(pairs)
 
 
-def read_folder(path) -> dict[str, np.ndarray]:
+def read_folder(path: str | Path) -> Arrays:
     """A folder of nll_logits.npy (n, k) and nll_labels.npy (n, 1), the layout of Rahimi et al. (2020)."""
     arrays = {}
     for name, file in zip(("logits", "labels"), FOLDER_FILES):
@@ -276,13 +284,13 @@ def read_folder(path) -> dict[str, np.ndarray]:
     return arrays
 
 
-def _whole(path):
+def _whole(path: Path) -> bytes:
     size = path.stat().st_size
     if size > LARGEST:
         raise BadInputError(f"{path} has {size:,} bytes; at most {LARGEST:,} are read.")
     return path.read_bytes()
 
 
-def _line(text):
+def _line(text: str) -> str:
     """At most 100 characters of a text of the file's, printable and on one line."""
     return ascii(text)[1:-1][:100]

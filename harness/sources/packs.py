@@ -48,7 +48,9 @@ class Pack:
 
     def at(self, base: Path | None) -> Path:
         """Where the file lies, below `base` unless it comes with the package."""
-        return EXPERIMENTS.parent / self.path if self.is_shipped or base is None else base / self.path
+        if self.is_shipped:
+            return EXPERIMENTS / self.path.removeprefix("experiments/")
+        return Path(base or "") / self.path
 
     @property
     def is_here(self) -> bool:
@@ -79,12 +81,12 @@ def checksums() -> frozenset[str]:
 
 
 @lru_cache(maxsize=2)
-def _checksums(listing, modified):
+def _checksums(listing: Path, modified: int) -> frozenset[str]:
     return frozenset(pack.sha256 for pack in packs(listing).values() if pack.sha256)
 
 
 @lru_cache(maxsize=2)
-def _by_path(listing, modified):
+def _by_path(listing: Path, modified: int) -> dict[str, tuple[Pack, ...]]:
     found: dict[str, tuple[Pack, ...]] = {}
     for pack in packs(listing).values():
         parent, _, name = pack.path.rpartition("/")
@@ -171,6 +173,8 @@ def fetch_all(chosen: list[Pack], base: Path) -> int:
     return int(bool(problems))
 
 
-def _say(received, size):
+def _say(received: int, size: int | None) -> None:
+    """Write the progress of a download over the line before it."""
     end = "\n" if received == size else ""
-    print(f"\r  {received / 1e6:.1f} of {size / 1e6:.1f} MB", end=end, file=unescaped(sys.stderr), flush=True)
+    whole = "?" if size is None else f"{size / 1e6:.1f}"
+    print(f"\r  {received / 1e6:.1f} of {whole} MB", end=end, file=unescaped(sys.stderr), flush=True)

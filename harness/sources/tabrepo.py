@@ -18,15 +18,18 @@ import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
 from harness.common.paths import CACHE
 from harness.errors import BadInputError
 
 COMMANDS = {"tabrepo": "calharness data fetch tabrepo", "tabular_oof": "calharness data make tabular_oof"}
 PARTS = ("val", "test")
+Probabilities = NDArray[np.float64]  # (n,) of class 1, or (n, k)
 FILES = ("metadata.json", "pred-val.dat", "pred-test.dat", "label-val.csv.zip", "label-test.csv.zip")
 ROW_SUM_TOLERANCE = 1e-2  # stored in 16 or 32 bits, rows sum to 1 only roughly; beyond this they are no probabilities
 
@@ -36,7 +39,7 @@ class Metadata(NamedTuple):
 
     models: tuple[str, ...]
     shapes: dict[str, tuple[int, ...]]
-    dtype: np.dtype
+    dtype: np.dtype[Any]
 
     def bytes(self, part: str) -> int:
         """Size of pred-<part>.dat."""
@@ -55,7 +58,7 @@ class Repository:
 
     root: Path
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         root = _root(Path(self.root).expanduser())
         if root is None:
             raise BadInputError(
@@ -112,19 +115,19 @@ class Repository:
             raise BadInputError(f"{dataset}, fold {fold} is {kind} by configs.parquet, but its predictions have shape {shape}.")
         return shape[1], shape[2] if len(shape) == 3 else 1 if kind == "regression" else 2
 
-    def predict_val(self, dataset: str, fold: int, config: str):
+    def predict_val(self, dataset: str, fold: int, config: str) -> Probabilities:
         """Out-of-fold probabilities of the training rows: (n,) or (n, k)."""
         return self._probabilities(dataset, fold, config, "val")
 
-    def predict_test(self, dataset: str, fold: int, config: str):
+    def predict_test(self, dataset: str, fold: int, config: str) -> Probabilities:
         """Probabilities of the held-out rows: (n,) or (n, k)."""
         return self._probabilities(dataset, fold, config, "test")
 
-    def labels_val(self, dataset: str, fold: int):
+    def labels_val(self, dataset: str, fold: int) -> NDArray[np.int64]:
         """Labels of the training rows, (n,) in 0..k-1."""
         return self._labels(dataset, fold, "val")
 
-    def labels_test(self, dataset: str, fold: int):
+    def labels_test(self, dataset: str, fold: int) -> NDArray[np.int64]:
         """Labels of the held-out rows, (n,) in 0..k-1."""
         return self._labels(dataset, fold, "test")
 
@@ -132,7 +135,7 @@ class Repository:
         """What one config's validation predictions are on disk: what identifies them."""
         return self._row(dataset, fold, config, "val").tobytes()
 
-    def _row(self, dataset, fold, config, part):
+    def _row(self, dataset: str, fold: int, config: str, part: str) -> NDArray[Any]:
         about = self.metadata(dataset, fold)
         if config not in about.models:
             raise BadInputError(
@@ -142,7 +145,7 @@ class Repository:
         check_size(path, about, part)
         return np.array(np.memmap(path, about.dtype, "r", shape=about.shapes[part])[about.models.index(config)])
 
-    def _probabilities(self, dataset, fold, config, part):
+    def _probabilities(self, dataset: str, fold: int, config: str, part: str) -> Probabilities:
         self._refuse_regression(dataset)
         self.shape(dataset, fold)
         values = self._row(dataset, fold, config, part).astype(np.float64)
@@ -156,9 +159,10 @@ class Repository:
         worst = int(np.argmax(np.abs(sums - 1.0)))
         if abs(sums[worst, 0] - 1.0) > ROW_SUM_TOLERANCE:
             raise BadInputError(f"{where}: row {worst} sums to {sums[worst, 0]:.6g}; allowed is 1 within {ROW_SUM_TOLERANCE:g}.")
-        return values / sums
+        shares: Probabilities = values / sums
+        return shares
 
-    def _labels(self, dataset, fold, part):
+    def _labels(self, dataset: str, fold: int, part: str) -> NDArray[np.int64]:
         self._refuse_regression(dataset)
         path = self.folder(dataset, fold) / f"label-{part}.csv.zip"
         labels = _read_labels(str(path), *_stamp(path))
@@ -171,7 +175,7 @@ class Repository:
             raise BadInputError(f"{path} holds labels {labels.min()} to {labels.max()}; integers 0..{classes - 1} are needed.")
         return labels.astype(np.int64)
 
-    def _refuse_regression(self, dataset):
+    def _refuse_regression(self, dataset: str) -> None:
         if self.problem_type(dataset) == "regression":
             raise BadInputError(f"{dataset} is a regression data set; it has no class probabilities.")
 
@@ -196,19 +200,19 @@ def absent(path: str) -> str:
     return f"the repository {Path(path).name} is not at hand; {_hint(path)}"
 
 
-def _places(path):
+def _places(path: str) -> list[Path]:
     given = Path(path).expanduser()
     data = os.environ.get("CALHARNESS_DATA")
     below = [] if given.is_absolute() else [*([Path(data).expanduser()] if data else []), CACHE]
     return [given.absolute(), *(folder / given for folder in below)]
 
 
-def _hint(path):
+def _hint(path: str) -> str:
     command = COMMANDS.get(Path(path).name)
     return f"`{command}` gets it" if command else "a folder with model_predictions and configs.parquet is needed"
 
 
-def _root(path):
+def _root(path: Path) -> Path | None:
     """The folder that has model_predictions: the path itself, or its only results/<context>."""
     if (path / "model_predictions").is_dir():
         return path.resolve()
@@ -218,11 +222,11 @@ def _root(path):
     return inner[0].resolve() if inner else None
 
 
-def _stored(dataset):
+def _stored(dataset: str) -> str:
     return str(dataset).replace(".", "_")
 
 
-def _stamp(path):
+def _stamp(path: Path) -> tuple[int, int]:
     """(modified, size): a file that changed is read again."""
     try:
         found = os.stat(path)
@@ -234,7 +238,7 @@ def _stamp(path):
 
 
 @lru_cache(maxsize=512)
-def _metadata(path, modified, size):
+def _metadata(path: str, modified: int, size: int) -> Metadata:
     return read_metadata(Path(path))
 
 
@@ -273,11 +277,13 @@ def check_file(path: Path, name: str, about: Metadata | None) -> None:
     if name == "metadata.json":
         read_metadata(path)
         return
+    if about is None:
+        raise ValueError(f"{name} is checked with the metadata of its task")
     kind, part = name.split(".")[0].split("-")
     if kind == "pred":
         check_size(path, about, part)
         return
-    found = len(_read_labels.__wrapped__(str(path)))
+    found = len(_labels_of(str(path)))
     if found != about.shapes[part][1]:
         raise BadInputError(
             f"{path} has {found} labels for {about.shapes[part][1]} rows of predictions; they must be equally many."
@@ -285,24 +291,26 @@ def check_file(path: Path, name: str, about: Metadata | None) -> None:
 
 
 @lru_cache(maxsize=32)
-def _read_labels(path, modified=0, size=0):
-    import pandas as pd
+def _read_labels(path: str, modified: int, size: int) -> NDArray[Any]:
+    return _labels_of(path)
 
+
+def _labels_of(path: str) -> NDArray[Any]:
+    """Labels of a label-<part>.csv.zip."""
     try:
-        return pd.read_csv(path, index_col=0, compression="zip").iloc[:, 0].to_numpy()
+        labels: NDArray[Any] = pd.read_csv(path, index_col=0, compression="zip").iloc[:, 0].to_numpy()
+        return labels
     except Exception as error:
         raise BadInputError(f"{path} cannot be read as zipped csv ({type(error).__name__}: {error}).") from error
 
 
 @lru_cache(maxsize=4)
-def _problem_types(path, modified, size):
+def _problem_types(path: str, modified: int, size: int) -> dict[str, str]:
     return read_problem_types(Path(path))
 
 
 def read_problem_types(path: Path) -> dict[str, str]:
     """{data set: problem_type} of a configs.parquet."""
-    import pandas as pd
-
     try:
         frame = pd.read_parquet(path, columns=["dataset", "problem_type"]).drop_duplicates()
     except Exception as error:

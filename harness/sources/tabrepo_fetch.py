@@ -15,6 +15,7 @@ import shutil
 import sys
 import time
 import urllib.error
+from collections.abc import Callable
 from pathlib import Path
 
 from harness.common.data_files import sha256
@@ -45,7 +46,7 @@ def fetch(root: Path, tasks: list[tuple[str, int]], bases: list[str]) -> list[st
     return wanted.problems
 
 
-def _get_all(wanted, tasks):
+def _get_all(wanted: Fetch, tasks: list[tuple[str, int]]) -> None:
     root = wanted.root
     wanted.get("configs.parquet")
     folders = [f"model_predictions/{dataset.replace('.', '_')}/{fold}" for dataset, fold in tasks]
@@ -72,7 +73,7 @@ class Fetch:
         self.sums = read_sums(root)
         self.problems: list[str] = []
         self.progress: Progress | None = None
-        self.received = 0  # bytes not yet told to the progress line
+        self.received = 0.0  # bytes not yet told to the progress line
         self.unanswered = 0
 
     def get(self, name: str) -> bool:
@@ -92,7 +93,7 @@ class Fetch:
             self.problems.append(f"{error}.")
             raise
 
-    def _check_present(self, name, path):
+    def _check_present(self, name: str, path: Path) -> None:
         found = sha256(path)
         if name not in self.sums:  # came before it could be noted, or by other means
             self._check(name, path)
@@ -102,7 +103,7 @@ class Fetch:
                 f"{path} has sha256 {found}, but had {self.sums[name]} when it came; move it away and it is fetched again."
             )
 
-    def _download(self, name, path):
+    def _download(self, name: str, path: Path) -> None:
         partial = path.with_name(path.name + ".part")
         said = []
         for base in self.bases:
@@ -121,7 +122,7 @@ class Fetch:
             return
         raise BadInputError(f"{name} could not be fetched ({'; '.join(said)}).")
 
-    def _patiently(self, url, partial):
+    def _patiently(self, url: str, partial: Path) -> str | None:
         """Download with a few attempts, each going on from the one before; an answer such as 404 is final."""
         for attempt in range(1, ATTEMPTS + 1):
             before = partial.stat().st_size if partial.is_file() else 0
@@ -142,10 +143,10 @@ class Fetch:
             time.sleep(WAIT_SECONDS * attempt)
         raise AssertionError("unreachable")
 
-    def _note(self, before):
+    def _note(self, before: int) -> Callable[[int], None]:
         seen = [before]
 
-        def note(received):
+        def note(received: int) -> None:
             self.received += max(0, received - seen[0])
             seen[0] = received
             if self.progress is not None and self.received >= 1e6:
@@ -154,7 +155,7 @@ class Fetch:
 
         return note
 
-    def _check_new(self, name, partial, published):
+    def _check_new(self, name: str, partial: Path, published: str | None) -> None:
         found = sha256(partial)
         if published is not None and found != published:
             raise BadInputError(f"what came has sha256 {found}, the publisher names {published}")
@@ -162,7 +163,7 @@ class Fetch:
             raise BadInputError(f"what came has sha256 {found}, but {SUMS} holds {self.sums[name]} from the first time")
         self._check(name, partial)
 
-    def _check(self, name, path):
+    def _check(self, name: str, path: Path) -> None:
         """Refuse a file that does not fit its task's metadata."""
         if name == "configs.parquet":
             tabrepo.read_problem_types(path)
@@ -172,7 +173,7 @@ class Fetch:
         about = None if kind == "metadata.json" else tabrepo.read_metadata(folder / "metadata.json")
         tabrepo.check_file(path, kind, about)
 
-    def _pin(self, name, found):
+    def _pin(self, name: str, found: str) -> None:
         self.sums[name] = found
         with whole_file(self.root / SUMS) as temporary:
             temporary.write_text("".join(f"{digest}  {file}\n" for file, digest in sorted(self.sums.items())))
@@ -204,12 +205,15 @@ def read_sums(root: Path) -> dict[str, str]:
     """{path below the root: sha256} of SHA256SUMS, in the format of sha256sum; empty without one."""
     path = root / SUMS
     lines = path.read_text().splitlines() if path.is_file() else []
-    found = [re.fullmatch(r"([0-9a-f]{64})  (.+)", line) for line in lines]
-    if None in found:
-        raise BadInputError(f"{path}, line {found.index(None) + 1}, is not '<sha256>  <file>'; correct or delete it.")
-    return {match[2]: match[1] for match in found}
+    sums = {}
+    for number, line in enumerate(lines, 1):
+        match = re.fullmatch(r"([0-9a-f]{64})  (.+)", line)
+        if match is None:
+            raise BadInputError(f"{path}, line {number}, is not '<sha256>  <file>'; correct or delete it.")
+        sums[match[2]] = match[1]
+    return sums
 
 
-def _array_bytes(folder):
+def _array_bytes(folder: Path) -> dict[str, int]:
     about = tabrepo.read_metadata(folder / "metadata.json")
     return {f"pred-{part}.dat": about.bytes(part) for part in tabrepo.PARTS}

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from golden_data import arrays, rows
+from harness.experiments.berta2026 import authors
 from scipy.special import expit, logit
 
 import harness
-from experiments.berta2026 import authors
 from harness import BadInputError
 from harness.calibrators import CatBoost, LightGBM, boosting
 from harness.estimators import Variational

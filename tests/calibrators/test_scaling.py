@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from golden_data import arrays, rows
+from harness.experiments.berta2026 import authors
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, logit
 
 import harness
-from experiments.berta2026 import authors
 from harness import BadInputError
 from harness.calibrators import QuadraticScaling, StructuredMatrixScaling, Temperature, scaling, softmax_fit
 from harness.calibrators.logits import floored_log

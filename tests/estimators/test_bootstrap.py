@@ -4,9 +4,9 @@ import functools
 
 import numpy as np
 import pytest
+from harness.experiments.berta2026 import authors
 
 import harness
-from experiments.berta2026 import authors
 from harness import BadInputError, UndefinedError
 from harness.estimators import Binned, Bootstrap, Brier, Debiased, Estimate, Oracle, TVKfold, Variational
 from harness.estimators.base import apply

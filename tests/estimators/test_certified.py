@@ -248,7 +248,7 @@ def test_ingredients_add_up(name):
 def test_interval_halves_delta():
     p, y = load_problem("score_sine_perturbed").sample(5000, rng(4))
     e = of("certified_interval", p, y)
-    assert e.low == LowerPreq(0.975)(p, y, rng())["l1"].low and e.high == BVWindow(level=0.975)(p, y)["l1"].high
+    assert e.low == LowerPreq(level=0.975)(p, y, rng())["l1"].low and e.high == BVWindow(level=0.975)(p, y)["l1"].high
     both = CertifiedInterval(uppers=(BVWindow(), NWJensen()))(p, y, rng())["l1"]
     assert both.high == min(BVWindow(level=0.9875)(p, y)["l1"].high, NWJensen(level=0.9875)(p, y)["l1"].high)
     assert e.value == (e.low + e.high) / 2 and e.kind == "interval"

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from harness.experiments.gruber2025 import authors
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.gruber2025 import authors
 from harness import load_estimator, load_problem, reduce
 from harness.calibrators import Isotonic, Temperature
 from harness.errors import BadInputError, UndefinedError

@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 from golden_data import arrays, rows
+from harness.experiments.berta2026 import authors
 from hypothesis import given
 from hypothesis import strategies as st
 
 import harness
-from experiments.berta2026 import authors
 from harness import BadInputError, UndefinedError
 from harness.calibrators import Isotonic, NadarayaWatson, Partition, Temperature
 from harness.estimators import Variational

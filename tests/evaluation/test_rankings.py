@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from harness.experiments.berta2026.authors import LegacyStream
 
 import harness
-from experiments.berta2026.authors import LegacyStream
 from harness.commands.experiment import Experiment
 from harness.common.seeds import data_rng, problem_rng
 from harness.configure.compose import compose

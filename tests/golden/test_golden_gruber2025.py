@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from harness.experiments.gruber2025 import authors
 
-from experiments.gruber2025 import authors
 from harness import load_estimator, reduce
 from harness.estimators import Binned, DirichletKernel, KernelRidge
 from harness.math.kernels import dirichlet_sums

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from harness.experiments.popordanoska2024 import authors
 
-from experiments.popordanoska2024 import authors
 from harness import BadInputError, reduce
 from harness.estimators.base import apply
 from harness.math.kernels import dirichlet_sums

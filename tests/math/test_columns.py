@@ -131,11 +131,9 @@ def p_by_name(data):
 @pytest.mark.parametrize("class_names", [None, NAMES, NAMES[::-1]])
 @pytest.mark.parametrize("listed", [False, True])
 def test_class_names_of_a_file_are_matched_by_name(tmp_path, class_names, listed):
-    for frame in (FRAME, TURNED, TURNED.add_prefix("p_")):
+    for frame in (FRAME.add_prefix("p_"), TURNED.add_prefix("p_"), *([TURNED] if listed else [])):
         options = {} if class_names is None else {"class_names": class_names}
         options |= {"probabilities": list(frame.columns)} if listed else {}
-        if listed and frame.columns[0].startswith("p_") and class_names is None:
-            continue  # the columns are listed by other names than the labels': class_names decides
         data = data_of(tmp_path, frame, LABELS["names"], **options)
         assert p_by_name(data) == {name: P[:, j].tolist() for j, name in enumerate(NAMES)}
         assert [data.classes[label] for label in data.y] == LABELS["names"].tolist()
@@ -146,22 +144,24 @@ def test_class_names_without_a_column_are_refused(tmp_path):
         data_of(tmp_path, TURNED.add_prefix("p_"), np.where(Y == 2, "dog", "horse"), class_names=["horse", "dog", "cow"])
     one = pd.DataFrame({"p_dog": P[:, 1]})
     labels = np.where(Y == 1, "dog", "rest")
-    right = data_of(tmp_path, one, labels, class_names=["rest", "dog"])
+    right = data_of(tmp_path, one, labels, probabilities="p_dog", class_names=["rest", "dog"])
     assert right.classes[1] == "dog" and np.array_equal(right.p[:, 1], P[:, 1])
     with pytest.raises(BadInputError, match=r"class_names=\[rest,dog\]"):
-        data_of(tmp_path, one, labels, class_names=["dog", "rest"])
+        data_of(tmp_path, one, labels, probabilities="p_dog", class_names=["dog", "rest"])
 
 
-def test_names_that_the_columns_do_not_have_are_in_their_order(tmp_path):
-    data = data_of(tmp_path, FRAME.add_prefix("p_"), Y, class_names=["0", "1", "2"])
-    np.testing.assert_array_equal(data.p, P)
+def test_names_of_numbers_and_of_numbered_columns(tmp_path):
+    """class_names name the numbers in turn, as `classes` of arrays do, and the columns in the order of theirs."""
+    data = data_of(tmp_path, TURNED.add_prefix("p_"), Y, class_names=NAMES)
+    assert p_by_name(data) == {name: P[:, j].tolist() for j, name in enumerate(NAMES)}
+    assert [data.classes[label] for label in data.y] == LABELS["names"].tolist()
     numbered = data_of(tmp_path, pd.DataFrame(P[:, ::-1], columns=["p_2", "p_1", "p_0"]), LABELS["names"], class_names=NAMES)
     np.testing.assert_array_equal(numbered.p, P)
 
 
 def test_a_second_file_with_turned_columns_is_the_same_model(tmp_path):
     first = data_of(tmp_path, FRAME.add_prefix("p_"), LABELS["names"], "first")
-    second = data_of(tmp_path, TURNED, LABELS["names"], "second", class_names=NAMES)
+    second = data_of(tmp_path, TURNED, LABELS["names"], "second", probabilities=list(TURNED))
     same = replace(aligned(first, second), name="first")
     assert same.classes == first.classes
     np.testing.assert_array_equal(same.p, first.p)

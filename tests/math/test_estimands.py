@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from harness.experiments.berta2026.authors import top_class_l1_split_at_half
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from experiments.berta2026.authors import top_class_l1_split_at_half
 from harness import BadInputError
 from harness.math import estimands
 

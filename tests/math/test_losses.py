@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from golden_data import arrays, rows
+from harness.experiments.berta2026 import authors
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from experiments.berta2026 import authors
 from harness import BadInputError
 from harness.math import estimands
 from harness.math.losses import CANONICAL_LOSSES, HEDGE, SCALAR_LOSSES, LogLoss, Lp, OneSided, Squared, TopClass

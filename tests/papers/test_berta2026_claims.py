@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from harness.experiments.berta2026 import aggregation, claims, legacy
 
-from experiments.berta2026 import aggregation, claims, legacy
 from harness.configure.compose import compose
 from harness.evaluation import reproduction
 from harness.evaluation.claims import OURS, PAPER, of_difference, of_mean

@@ -7,9 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-
-import harness
-from experiments.ciosek2026 import (
+from harness.experiments.ciosek2026 import (
     ablations,
     bound,
     claims,
@@ -21,11 +19,13 @@ from experiments.ciosek2026 import (
     study,
     tighter,
 )
+from harness.experiments.ciosek2026.terms import EMPIRICAL, FULL, ablated
+
+import harness
 from harness.configure.compose import compose
 from harness.configure.options import ids
 from harness.estimators import MeanShift
 from harness.estimators.base import apply
-from harness.estimators.certified.base import EMPIRICAL, FULL, ablated
 from harness.evaluation import items, rates, reproduction
 from harness.plan.plan import plan
 from harness.records.schema import COLUMNS as RECORD_COLUMNS
@@ -86,9 +86,9 @@ def test_every_experiment_composes_and_finds_its_reported_items():
     names = [name for name in ids("experiment") if name.startswith("ciosek2026_")]
     assert len(names) >= 16
     for name in names:
-        settings = compose([f"experiment={name}"])
-        assert settings.name == name and set(settings.compare) <= set(REPORTED["item"]), name
-        assert importlib.import_module(f"experiments.{PAPER}.{settings.item}").render
+        config = compose([f"experiment={name}"])
+        assert config["name"] == name and set(config["compare"]) <= set(REPORTED["item"]), name
+        assert importlib.import_module(f"harness.experiments.{PAPER}.{config['item']}").render
 
 
 def test_items_on_the_same_numbers_share_their_cells():

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from harness.experiments.berta2026 import fig2, table2
 
 import harness
-from experiments.berta2026 import fig2, table2
 from harness.commands.experiment import Experiment
 from harness.common.seeds import data_rng
 from harness.configure.compose import compose

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from harness.experiments.gruber2025 import claims as own
+from harness.experiments.gruber2025 import conventions, risk_table
 
-from experiments.gruber2025 import claims as own
-from experiments.gruber2025 import conventions, risk_table
 from harness.configure.compose import compose
 from harness.evaluation import claims, reproduction
 

@@ -6,9 +6,9 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
+from harness.experiments.gruber2025 import estimates, fig1, risk_table, runtime, tuned
 
 import harness
-from experiments.gruber2025 import estimates, fig1, risk_table, runtime, tuned
 from harness import BadInputError
 from harness.commands.experiment import Experiment
 from harness.common.paths import EXPERIMENTS

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from harness.experiments.moskvichev2025 import appendix_a, claims
 from scipy.special import expit
 
-from experiments.moskvichev2025 import appendix_a, claims
 from harness import load_estimator, load_problem, reduce
 from harness.commands.experiment import Experiment
 from harness.common.paths import EXPERIMENTS
@@ -243,8 +243,10 @@ def ask(name, *overrides):
     """What the item itself answers, also where a variation changes what its numbers are of, so that rows are not compared."""
     experiment = Experiment.of([f"experiment=moskvichev2025_{name}", "jobs=1", "engine=serial", *overrides])
     experiment.compute(quiet=True)
-    ours = importlib.import_module(f"experiments.moskvichev2025.{name}").reproduced(experiment.records(), experiment.settings)
-    table = reproduction.compare(ours, "moskvichev2025", experiment.settings.compare, experiment.settings.reasons)
+    ours = importlib.import_module(f"harness.experiments.moskvichev2025.{name}").reproduced(
+        experiment.records(), experiment.config
+    )
+    table = reproduction.compare(ours, "moskvichev2025", experiment.config["compare"], experiment.config["reasons"])
     return table, reproduction.counts(table)
 
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from harness.experiments.popordanoska2024 import bias_rate, curves, fig5, networks, table2, table4, table5
+from harness.experiments.popordanoska2024.authors import IsotonicScaled
 from scipy.special import expit, rel_entr
 
 import harness
-from experiments.popordanoska2024 import bias_rate, curves, fig5, networks, table2, table4, table5
-from experiments.popordanoska2024.authors import IsotonicScaled
 from harness import BadInputError
 from harness.commands.experiment import Experiment
 from harness.configure.compose import compose

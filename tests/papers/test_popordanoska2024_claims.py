@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from harness.experiments.popordanoska2024 import claims as paper_claims
+from harness.experiments.popordanoska2024 import fig6, networks
 
-from experiments.popordanoska2024 import claims as paper_claims
-from experiments.popordanoska2024 import fig6, networks
 from harness.configure.compose import compose
 from harness.configure.settings import Settings
 from harness.evaluation import claims, reproduction

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from harness.experiments.popordanoska2024 import fig3, fig6, fig7, fig8, networks
 from scipy.special import softmax
 
-from experiments.popordanoska2024 import fig3, fig6, fig7, fig8, networks
 from harness import BadInputError
 from harness.commands.experiment import Experiment
 from harness.configure.compose import compose
@@ -22,7 +22,7 @@ BOUND_BY_NEIGHBOURS = "lower bound (20 neighbours)"
 @pytest.fixture
 def nets(tmp_path, monkeypatch):
     """Write files of predictions into the cache's folder of a kind: nets("training", **{"net_seed0_epoch0001": {...}})."""
-    monkeypatch.setattr("harness.sources.tabrepo.CACHE", tmp_path)
+    monkeypatch.setattr("harness.problems.files_family.CACHE", tmp_path)
     monkeypatch.delenv("CALHARNESS_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
 

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from harness.experiments.berta2026 import aggregation, table1
+from harness.experiments.berta2026.aggregation import group_means, mean_and_errors, shares_of_largest
 from matplotlib.text import Text
 
-from experiments.berta2026 import aggregation, table1
-from experiments.berta2026.aggregation import group_means, mean_and_errors, shares_of_largest
 from harness.common.paths import CONF, EXPERIMENTS
 from harness.configure.figure import Labels
 from harness.configure.settings import Settings
@@ -487,7 +487,7 @@ def test_the_published_runs_are_read_whole(published_frame):
 
 def test_every_number_of_table_1_comes_out_of_the_published_runs(published_frame):
     """40 percentages, their standard errors, and 10 times with theirs, to the printed digit; and 330 of independent code."""
-    from experiments.berta2026 import published
+    from harness.experiments.berta2026 import published
 
     experiment, frame = published_frame
     settings = experiment.shown_settings()

@@ -5,8 +5,10 @@ from itertools import product
 
 import numpy as np
 import pytest
+from harness.experiments.ciosek2026 import perturbation as item
+from harness.tools.stand_ins import perturbed_networks as made
+from harness.tools.stand_ins.perturbed_networks import Training
 
-from experiments.ciosek2026 import perturbation as item
 from harness import BadInputError, load_estimator, load_problem
 from harness.configure.compose import compose
 from harness.errors import UndefinedError
@@ -14,8 +16,6 @@ from harness.evaluation import rates
 from harness.math import estimands
 from harness.problems import Beta, Perturbations, PerturbedNetworks, Relabelled
 from harness.problems.perturbations import width_name
-from harness.sources.make import perturbed_networks as made
-from harness.sources.make.perturbed_networks import Training
 
 TINY = Training("digits_odd", "mlp", 0, (8,), epochs=2)
 

@@ -5,13 +5,13 @@ import inspect
 import numpy as np
 import pytest
 from golden_data import rows
+from harness.experiments.berta2026.authors import GRID, LegacyStream, top_class_l1_split_at_half
 from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import betaln, gammaincinv, logit, xlogy
 from scipy.stats.qmc import Sobol
 
 import harness
-from experiments.berta2026.authors import GRID, LegacyStream, top_class_l1_split_at_half
 from harness import BadInputError, problems
 from harness.common.seeds import data_rng
 from harness.math import estimands

@@ -5,10 +5,10 @@ import csv
 import numpy as np
 import pytest
 from golden_data import FOLDER
+from harness.experiments.popordanoska2024.authors import IsotonicScaled, TemperatureGrid
 from scipy.special import expit, logit, softmax
 
 import harness
-from experiments.popordanoska2024.authors import IsotonicScaled, TemperatureGrid
 from harness import BadInputError
 from harness.calibrators import Isotonic, Temperature
 from harness.common.seeds import data_rng

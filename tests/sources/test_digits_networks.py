@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from harness.tools.stand_ins import digits_networks as made
+from harness.tools.stand_ins.digits_networks import Training
 from scipy.special import softmax
 
 from harness import BadInputError
 from harness.configure.compose import compose
 from harness.plan.plan import plan
 from harness.problems import PredictionFiles
-from harness.sources.make import digits_networks as made
-from harness.sources.make.digits_networks import Training
 
 TINY = Training("snapshots", "tiny", 3, (4,), 0.1, (0, 2), train=40, validation=50, batch=16)
 LAYERS = Training("layers", "tiny", 3, (4, 3), 0.1, (1,), train=40)
@@ -213,6 +213,12 @@ def test_command(cli, tmp_path, monkeypatch):
         assert code != 0 and told in err
 
 
+def test_command_without_a_checkout(cli, monkeypatch):
+    monkeypatch.setattr("harness.tools.CHECKOUT", None)
+    code, _, err = cli("data", "make", "digits_networks")
+    assert code == 2 and "data make digits_networks needs a checkout" in err
+
+
 # families of files
 
 
@@ -262,7 +268,7 @@ def test_the_working_folder_comes_before_the_data_folder_before_the_cache(tmp_pa
     here.mkdir()
     monkeypatch.chdir(here)
     monkeypatch.setenv("CALHARNESS_DATA", str(data))
-    monkeypatch.setattr("harness.sources.tabrepo.CACHE", cache)
+    monkeypatch.setattr("harness.problems.files_family.CACHE", cache)
     family = PredictionFiles("nets")
     for place in (cache, data, here):
         write(place / "nets", f"of_{place.name}.npz")

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from harness.experiments.moskvichev2025 import fig4b as item
+from harness.tools.stand_ins import digits_networks
+from harness.tools.stand_ins import imagenet_brightness as made
 
-from experiments.moskvichev2025 import fig4b as item
 from harness import BadInputError
 from harness.configure.compose import compose
 from harness.plan.components import load
-from harness.sources.make import digits_networks
-from harness.sources.make import imagenet_brightness as made
 
 
 def test_brightness_multiplies_pixels_and_stops_at_white():
@@ -183,7 +183,7 @@ def test_digits_are_predicted_at_every_level(tmp_path):
 
 
 def test_families_without_files_say_how_to_get_them(monkeypatch, tmp_path):
-    monkeypatch.setattr("harness.sources.tabrepo.CACHE", tmp_path)
+    monkeypatch.setattr("harness.problems.files_family.CACHE", tmp_path)
     monkeypatch.delenv("CALHARNESS_DATA", raising=False)
     for name in ("imagenet_brightness", "digits_brightness"):
         (one,) = load("problem", name, {}).members().values()

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from harness.tools.stand_ins import tabular
 from test_tabrepo import write_index, write_task
 
 import harness
 from harness import BadInputError
 from harness.commands import data
 from harness.sources import tabrepo_fetch
-from harness.sources.make import tabular
 from harness.sources.tabrepo import Repository
 
 DATA = os.environ.get("CALHARNESS_DATA")

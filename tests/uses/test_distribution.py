@@ -24,8 +24,9 @@ def mine(p, y):
     return sum(abs((p - y)[cell == b].sum()) for b in range(10)) / len(p)
 '''
 IMPORTS_EVERYTHING = """
-import importlib, pkgutil, experiments, harness
-for package in (harness, experiments):
+import importlib, importlib.util, pkgutil, harness, harness.experiments
+assert importlib.util.find_spec("experiments") is None
+for package in (harness, harness.experiments):
     for _, name, _ in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         if name != "harness.__main__":
             importlib.import_module(name)
@@ -82,7 +83,11 @@ def test_two_builds_give_the_same_bytes_and_hold_what_is_needed(wheel, tmp_path)
     names = set(zipfile.ZipFile(wheel).namelist())
     assert names == set(zipfile.ZipFile(again).namelist())
     assert wheel.read_bytes() == again.read_bytes()
-    for folder, inside in (("conf", "harness/_conf"), ("results/baseline", "harness/_baseline"), ("experiments", "experiments")):
+    for folder, inside in (
+        ("conf", "harness/_conf"),
+        ("results/baseline", "harness/_baseline"),
+        ("experiments", "harness/_experiments"),
+    ):
         files = [path for path in (ROOT / folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts]
         missing = {f"{inside}/{path.relative_to(ROOT / folder)}" for path in files} - names
         assert not missing, missing

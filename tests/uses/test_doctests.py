@@ -36,5 +36,9 @@ def test_every_public_class_has_an_example_and_sections(package):
     for name in module.__all__:
         public = getattr(module, name)
         assert ">>> " in (public.__doc__ or ""), f"{name} has no example"
-        if isinstance(public, type) and is_dataclass(public) and any(field.init for field in fields(public)):
-            assert "Parameters\n" in public.__doc__, f"{name} has no section Parameters"
+        documented = False  # in the class itself, or in the base that has the field
+        for kind in public.__mro__ if isinstance(public, type) and is_dataclass(public) else ():
+            documented |= "Parameters\n" in (kind.__doc__ or "")
+            own = vars(kind).get("__annotations__", {}) if is_dataclass(kind) else {}
+            if any(field.init and field.name in own for field in fields(public)):
+                assert documented, f"{kind.__name__}, of {name}, has no section Parameters"

@@ -26,10 +26,10 @@ COSTLY = {"explanation/binning.md: figure", "explanation/binning.md: arena"}  # 
 
 @pytest.fixture(scope="module")
 def gen():
-    """gen("write"): a module of docs/gen."""
-    sys.path.insert(0, str(DOCS / "gen"))
+    """gen("write"): a module of tools/docs."""
+    sys.path.insert(0, str(ROOT / "tools" / "docs"))
     yield importlib.import_module
-    sys.path.remove(str(DOCS / "gen"))
+    sys.path.remove(str(ROOT / "tools" / "docs"))
 
 
 def page(name):
@@ -96,7 +96,7 @@ def test_the_four_points_are_what_the_estimators_give_now(gen):
 
 
 def test_parts_that_follow_from_the_code_are_current(gen):
-    """`python docs/gen/write.py` writes them."""
+    """`python tools/docs/write.py` writes them."""
     write = gen("write")
     assert list(write.stale(lambda part: part not in COSTLY)) == []
 

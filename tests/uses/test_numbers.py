@@ -1,8 +1,8 @@
 """Every number in the prose of README.md and docs/explanation comes from a stored record.
 
 QUOTED has the sentences: page, sentence with a format field for each number, and the function of the stored records that yields
-the numbers (tests/stored_numbers.py). A page may have no other number, but those between the marks of docs/gen/write.py, in code,
-and in STATED: names, settings and formulas, which nobody measured.
+the numbers (tests/stored_numbers.py). A page may have no other number, but those between the marks of tools/docs/write.py, in
+code, and in STATED: names, settings and formulas, which nobody measured.
 """
 
 import functools

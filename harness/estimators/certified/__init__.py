@@ -12,6 +12,9 @@ The assumption is either a total variation TV(eta) <= V on [0, 1] (V = 1 for mon
 which scores get by the sech perturbation of bandwidth h (harness.math.sech_noise). Where a problem declares `variation` or
 `perturbation` and the assumption is known to be false, the estimate is undefined: nothing is certified by it.
 
+The fields that several estimators share are documented in `certified.base`: `level` in `CertifiedBound`, `variation` in
+`VariationBound`, `h` in `PerturbationBound`. They are given by keyword.
+
 Every estimate carries its ingredients in `diagnostics`. Docstrings label what a formula rests on: [P] stated in ciosek2026, [R]
 forced by a formula stated there, [D] derived for this project; proofs of [R] and [D] are in experiments/ciosek2026/NOTES.md.
 """

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from harness.errors import BadInputError
-from harness.estimators.base import is_positive
+from harness.estimators.base import Estimate, is_positive
 from harness.estimators.certified.base import (
-    assumed_perturbation,
-    check_level,
-    check_positive,
+    PerturbationBound,
     checked_scores,
     deviation_width,
     in_order,
     transferred,
     upper_bound,
 )
+from harness.estimators.certified.bucket_kernels import smooth_buckets
 from harness.math.sech_noise import slope_bound
 
 LARGEST_BUCKETS = 1 << 30
 
 
 @dataclass(frozen=True)
-class LipBkt:
+class LipBkt(PerturbationBound):
     """Upper bound of the L1 error by buckets of equal width, the classical one. Assumes perturbed scores, or |eta'| <= L.
 
         E_B + (1 + L) / B + sqrt(2 (B ln 2 + ln(1/delta)) / n),   E_B = (1/n) sum_b |sum_{i in b} (y_i - s_i)|,   L = 1/(2h)
@@ -41,18 +41,9 @@ class LipBkt:
 
     Parameters
     ----------
-    h : float or None
-        Bandwidth of the perturbation that the scores went through, at least; None takes what the problem declares.
     buckets : int or None
         B; None is the number above, rounded.
     form : "classical" or "jensen"
-    level : float
-        1 - delta: the probability with which the bound holds, at least.
-
-    Raises
-    ------
-    UndefinedError
-        If the problem declares a smaller perturbation than is assumed: nothing is certified by a false assumption.
 
     Notes
     -----
@@ -75,29 +66,23 @@ class LipBkt:
     (0.49, 0.24)
     """
 
-    h: float | None = 0.015625
     buckets: int | None = None
     form: str = "classical"
-    level: float = 0.95
 
-    notions = ("binary", "top_label")
-    estimands = ("l1",)
-    determinism = "rounding"
     revision = 1
-    seconds = 0.0005
-    wants = ("problem",)
 
-    def __post_init__(self):
-        check_level(self.level)
-        check_positive("h", self.h)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.buckets is not None and not (is_positive(self.buckets) and int(self.buckets) == self.buckets):
             raise BadInputError(f"buckets is {self.buckets!r}; a positive integer, or null (chosen by n), is needed.")
         if self.form not in ("classical", "jensen"):
             raise BadInputError(f"form is {self.form!r}; allowed are classical, jensen.")
 
-    def __call__(self, p, y, rng=None, problem=None):
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None, problem: Any = None
+    ) -> dict[str, Estimate]:
         p, y = checked_scores(p, y)
-        h = assumed_perturbation(self.h, problem)
+        h = self.assumed_perturbation(problem)
         n, delta, slope = len(p), 1.0 - self.level, slope_bound(h)
         if self.form == "jensen":
             return self._jensen(p, y, h, slope)
@@ -111,9 +96,7 @@ class LipBkt:
         high = min(1.0, empirical + bias + deviation)
         return upper_bound(high, self.level, diagnostics, n, h=h, slope=slope, buckets=buckets, delta_1=delta)
 
-    def _jensen(self, p, y, h, slope):
-        from harness.estimators.certified.bucket_kernels import smooth_buckets
-
+    def _jensen(self, p: np.ndarray, y: np.ndarray, h: float, slope: float) -> dict[str, Estimate]:
         n, half_delta = len(p), (1.0 - self.level) / 2.0
         buckets = int(self.buckets or max(1, round(min((slope / 0.64) ** (2 / 3) * n ** (1 / 3), LARGEST_BUCKETS))))
         scores, labels = in_order(p, y)

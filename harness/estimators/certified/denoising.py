@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from harness.errors import BadInputError
+from harness.estimators.base import Estimate
+from harness.estimators.certified import denoising_kernels as tv
 from harness.estimators.certified.base import (
-    assumed_variation,
+    VariationBound,
     check_folds,
-    check_level,
-    check_variation,
     checked_scores,
     in_order,
     random_folds,
@@ -23,7 +24,7 @@ from harness.math.concentration import dkw, empirical_bernstein
 
 
 @dataclass(frozen=True)
-class TVKfold:
+class TVKfold(VariationBound):
     """Upper bound of the L1 error by total-variation denoising and cross-fitting. Assumes TV(eta) <= variation.
 
         sum_k (|W_k| / n) [ mean_{W_k} Z + EB(Z, delta_1) + min(1, TVB_k + PTB_k) ],   Z = |etahat_k(s) - s|
@@ -41,18 +42,8 @@ class TVKfold:
     ----------
     folds : int
         2 to 255; `rng` decides them.
-    variation : float or None
-        V, the assumed bound of the total variation of eta on [0, 1] (1 for any monotone eta); None takes what the problem
-        declares.
     mode : "sharp" or "basic"
         TVB with or without strong convexity (which of the two is the paper's is unknown).
-    level : float
-        1 - delta: the probability with which the bound holds, at least.
-
-    Raises
-    ------
-    UndefinedError
-        If the problem is known to have a larger variation than is assumed: nothing is certified by a false assumption.
 
     Notes
     -----
@@ -74,35 +65,28 @@ class TVKfold:
     """
 
     folds: int = 5
-    variation: float | None = 1.0
     mode: str = "sharp"
-    level: float = 0.95
 
-    notions = ("binary", "top_label")
-    estimands = ("l1",)
     determinism = "statistical"
     revision = 1
-    seconds = 0.0005
-    wants = ("problem",)
 
-    def __post_init__(self):
-        check_level(self.level)
-        check_variation(self.variation)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         check_folds(self.folds)
         if self.mode not in ("sharp", "basic"):
             raise BadInputError(f"mode is {self.mode!r}; allowed are sharp, basic.")
 
-    def __call__(self, p, y, rng=None, problem=None):
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None, problem: Any = None
+    ) -> dict[str, Estimate]:
         p, y = checked_scores(p, y)
-        variation = assumed_variation(self.variation, problem)
+        variation = self.assumed_variation(problem)
         fold = random_folds(len(p), self.folds, rng)
         scores, labels = in_order(p, y)
         return self.of_sorted(scores, labels, fold, variation)
 
-    def of_sorted(self, scores, labels, fold, variation):
+    def of_sorted(self, scores: np.ndarray, labels: np.ndarray, fold: np.ndarray, variation: float) -> dict[str, Estimate]:
         """The bound of ascending scores with given folds (uint8, 0..folds - 1, assigned without regard to the labels)."""
-        from harness.estimators.certified import denoising_kernels as tv
-
         n, delta = len(scores), (1.0 - self.level) / (3 * self.folds)
         some_scores, some_labels, held_scores = np.empty(n + 1), np.empty(n + 1, np.uint8), np.empty(n + 1)
         starts, sums = np.empty(n + 1, np.int32), np.empty(n + 1, np.int32)
@@ -135,7 +119,7 @@ class TVKfold:
 
 
 @dataclass(frozen=True)
-class TVInsample:
+class TVInsample(VariationBound):
     """Upper bound of the L1 error by total-variation denoising without folds [D]. Assumes TV(eta) <= variation.
 
         kl+( mean |etahat(s_i) - s_i| + TVB, ln(1/delta_2) / n ),   delta_1 = 0.9 delta, delta_2 = 0.1 delta
@@ -145,18 +129,8 @@ class TVInsample:
 
     Parameters
     ----------
-    variation : float or None
-        V, the assumed bound of the total variation of eta on [0, 1] (1 for any monotone eta); None takes what the problem
-        declares.
     mode : "sharp" or "basic"
         TVB with or without strong convexity (which of the two is the paper's is unknown).
-    level : float
-        1 - delta: the probability with which the bound holds, at least.
-
-    Raises
-    ------
-    UndefinedError
-        If the problem is known to have a larger variation than is assumed: nothing is certified by a false assumption.
 
     Notes
     -----
@@ -177,28 +151,20 @@ class TVInsample:
     0.37
     """
 
-    variation: float | None = 1.0
     mode: str = "sharp"
-    level: float = 0.95
 
-    notions = ("binary", "top_label")
-    estimands = ("l1",)
-    determinism = "rounding"
     revision = 1
-    seconds = 0.0005
-    wants = ("problem",)
 
-    def __post_init__(self):
-        check_level(self.level)
-        check_variation(self.variation)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.mode not in ("sharp", "basic"):
             raise BadInputError(f"mode is {self.mode!r}; allowed are sharp, basic.")
 
-    def __call__(self, p, y, rng=None, problem=None):
-        from harness.estimators.certified import denoising_kernels as tv
-
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None, problem: Any = None
+    ) -> dict[str, Estimate]:
         p, y = checked_scores(p, y)
-        variation = assumed_variation(self.variation, problem)
+        variation = self.assumed_variation(problem)
         scores, labels = in_order(p, y)
         n, delta = len(p), 1.0 - self.level
         delta_1, delta_2 = 0.9 * delta, 0.1 * delta

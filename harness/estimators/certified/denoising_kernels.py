@@ -16,7 +16,7 @@ from numba import njit
 from harness.errors import BadInputError
 
 
-def tv_denoise(y, weights, strength: float):
+def tv_denoise(y: np.ndarray, weights: np.ndarray, strength: float) -> np.ndarray:
     """The minimiser v, (n,) float64. y, weights: (n,), weights > 0; strength >= 0. A point in [min y, max y]^n, whatever strength
     (ciosek2026, TV denoising, whose lambda is strength / sum of weights; its box [0, 1] is never active)."""
     y, weights = (np.ascontiguousarray(a, dtype=np.float64) for a in (y, weights))
@@ -32,7 +32,7 @@ def tv_denoise(y, weights, strength: float):
 
 
 @njit(cache=True)
-def denoise(sums, weights, strength, n):
+def denoise(sums: np.ndarray, weights: np.ndarray, strength: float, n: int) -> np.ndarray:
     """v of the first n entries; sums = weights * y. Neither is checked."""
     v = np.empty(n)
     if strength == 0.0 or n == 1:
@@ -76,7 +76,15 @@ def denoise(sums, weights, strength, n):
 
 
 @njit(cache=True)
-def split(scores, labels, fold, held_out, rest_scores, rest_labels, held_scores):
+def split(
+    scores: np.ndarray,
+    labels: np.ndarray,
+    fold: np.ndarray,
+    held_out: int,
+    rest_scores: np.ndarray,
+    rest_labels: np.ndarray,
+    held_scores: np.ndarray,
+) -> int:
     """Copy the points of the other folds into rest_scores and rest_labels, and the scores of the fold into held_scores, (n + 1,)
     each; returns how many are of the other folds. No branch: folds are random, and a processor would guess them wrong."""
     rest, held = 0, 0
@@ -91,7 +99,7 @@ def split(scores, labels, fold, held_out, rest_scores, rest_labels, held_scores)
 
 
 @njit(cache=True)
-def runs(scores, labels, n, starts, sums):
+def runs(scores: np.ndarray, labels: np.ndarray, n: int, starts: np.ndarray, sums: np.ndarray) -> tuple[int, int]:
     """The first n points, of ascending scores, as weighted groups: equal scores are one group, and neighbouring groups of equal
     label mean are one run, as their denoised values are equal (were v to rise between them, optimality would put the one value
     at or above their mean and the other at or below). Into starts and sums, (n + 1,) int32, go the position of a run's first
@@ -117,7 +125,7 @@ def runs(scores, labels, n, starts, sums):
 
 
 @njit(cache=True)
-def denoise_runs(starts, sums, strength, count):
+def denoise_runs(starts: np.ndarray, sums: np.ndarray, strength: float, count: int) -> np.ndarray:
     """Denoised values of runs."""
     weights, totals = np.empty(count), np.empty(count)
     for j in range(count):
@@ -127,7 +135,7 @@ def denoise_runs(starts, sums, strength, count):
 
 
 @njit(cache=True)
-def held_out_gaps(queries, scores, starts, v):
+def held_out_gaps(queries: np.ndarray, scores: np.ndarray, starts: np.ndarray, v: np.ndarray) -> tuple[float, float]:
     """Mean and sample variance of |v(s) - s| over the queries (ascending), v a step function that jumps midway between the
     neighbouring scores of different runs."""
     total, squares = 0.0, 0.0
@@ -145,7 +153,7 @@ def held_out_gaps(queries, scores, starts, v):
 
 
 @njit(cache=True)
-def own_gaps(scores, starts, v):
+def own_gaps(scores: np.ndarray, starts: np.ndarray, v: np.ndarray) -> float:
     """Mean of |v(s) - s| over the points that v was fitted to."""
     total = 0.0
     for r in range(len(v)):
@@ -155,7 +163,7 @@ def own_gaps(scores, starts, v):
 
 
 @njit(cache=True)
-def variation_and_pieces(v):
+def variation_and_pieces(v: np.ndarray) -> tuple[float, int]:
     """sum |v_{j+1} - v_j| and the number of pieces on which v is constant."""
     total, pieces = 0.0, 1
     for j in range(1, len(v)):

@@ -11,7 +11,7 @@ from harness.estimators.certified.smoothing_kernels import bias_bound
 
 
 @njit(cache=True)
-def bin_sums(scores, labels, bits):
+def bin_sums(scores: np.ndarray, labels: np.ndarray, bits: int) -> np.ndarray:
     """Prefix sums over 2^bits equal bins a = 0, 1 ... of [0, 1]: of the counts, of a, of a^2 and of the labels, (bins + 1, 4)."""
     bins = 1 << bits
     table = np.zeros(bins, np.int64)
@@ -29,7 +29,7 @@ def bin_sums(scores, labels, bits):
 
 
 @njit(cache=True)
-def _bin_window(sums, a, half, slope, curvature):
+def _bin_window(sums: np.ndarray, a: int, half: int, slope: float, curvature: float) -> tuple[int, int, float]:
     """Count, sum of the labels and bias bound of the window of bins [a - half, a + half]. Distances are known to within a bin."""
     bins = len(sums) - 1
     lo, hi = max(a - half, 0), min(a + half + 1, bins)
@@ -42,7 +42,7 @@ def _bin_window(sums, a, half, slope, curvature):
 
 
 @njit(cache=True)
-def bin_cost(sums, chosen, half, slope, curvature):
+def bin_cost(sums: np.ndarray, chosen: np.ndarray, half: int, slope: float, curvature: float) -> float:
     """What the half-width is chosen by, as in `smoothing_kernels.mean_cost`: a mean over the chosen bins."""
     total = 0.0
     for a in chosen:
@@ -53,7 +53,7 @@ def bin_cost(sums, chosen, half, slope, curvature):
 
 
 @njit(cache=True)
-def smooth_bins(sums, half, slope, curvature):
+def smooth_bins(sums: np.ndarray, half: int, slope: float, curvature: float) -> tuple[float, float, float]:
     """As `smoothing_kernels.smooth_self`: means over the points of |etahat - s|, rounded up by half a bin, and of the bias bound,
     and the sum of squared column sums."""
     bins = len(sums) - 1

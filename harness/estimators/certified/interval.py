@@ -6,15 +6,17 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, EstimatorSpec
-from harness.estimators.certified.base import check_level, checked_scores
+from harness.estimators.certified.base import CertifiedBound, checked_scores
 from harness.estimators.certified.lower import LowerPreq
 from harness.estimators.certified.rank_window import BVWindow
 
 
 @dataclass(frozen=True)
-class CertifiedInterval:
+class CertifiedInterval(CertifiedBound):
     """Two-sided interval of the L1 error from a lower and several upper bounds [D].
 
         [ LowerPreq(delta / 2), least of the upper bounds, each at delta / (2 len(uppers)) ]
@@ -25,8 +27,6 @@ class CertifiedInterval:
     ----------
     uppers : tuple of estimators
         Upper bounds of l1, with a field `level`. Empty means `BVWindow` alone, which assumes TV(eta) <= 1.
-    level : float
-        1 - delta: the probability with which the interval holds the error, at least.
 
     Raises
     ------
@@ -53,34 +53,32 @@ class CertifiedInterval:
     """
 
     uppers: tuple[Any, ...] = ()
-    level: float = 0.95
 
-    notions = ("binary", "top_label")
-    estimands = ("l1",)
     determinism = "statistical"
-    seconds = 0.0005
     wants = ("problem",)
     null_bias: ClassVar[float] = 0.3  # the middle of an interval that begins at 0
 
-    def __post_init__(self):
-        check_level(self.level)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         good = isinstance(self.uppers, (tuple, list)) and all(hasattr(u, "level") and callable(u) for u in self.uppers)
         if not good:
             raise BadInputError(f"uppers is {self.uppers!r}; a list of estimators of upper bounds is needed.")
 
     @property
-    def revision(self):
+    def revision(self) -> tuple[Any, ...]:
         """Raised with the numbers of the bounds inside."""
         return (1, LowerPreq.revision, *(EstimatorSpec.of(u).revision for u in self._uppers))
 
     @property
-    def _uppers(self):
+    def _uppers(self) -> tuple[Any, ...]:
         return tuple(self.uppers) or (BVWindow(),)
 
-    def __call__(self, p, y, rng=None, problem=None):
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None, problem: Any = None
+    ) -> dict[str, Estimate]:
         p, y = checked_scores(p, y)
         delta = 1.0 - self.level
-        lower = LowerPreq(1.0 - delta / 2.0)(p, y, rng)["l1"]
+        lower = LowerPreq(level=1.0 - delta / 2.0)(p, y, rng)["l1"]
         found = []
         for upper in self._uppers:
             own = dataclasses.replace(upper, level=1.0 - delta / (2.0 * len(self._uppers)))
@@ -97,8 +95,8 @@ class CertifiedInterval:
                 f"latter is refuted at level {self.level:g}"
             )
         diagnostics = {
-            **{f"lower_{k}": v for k, v in lower.diagnostics.items()},
-            **least.diagnostics,
+            **{f"lower_{k}": v for k, v in (lower.diagnostics or {}).items()},
+            **(least.diagnostics or {}),
             "lower": low,
             "upper": high,
         }

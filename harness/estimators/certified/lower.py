@@ -9,12 +9,13 @@ import numpy as np
 
 from harness.errors import BadInputError
 from harness.estimators.base import Estimate
-from harness.estimators.certified.base import check_level, checked_scores
+from harness.estimators.certified.base import CertifiedBound, checked_scores
+from harness.estimators.certified.bucket_kernels import epoch_sums
 from harness.math.concentration import kl_lower
 
 
 @dataclass(frozen=True)
-class LowerPreq:
+class LowerPreq(CertifiedBound):
     """Lower bound of the L1 error without any assumption on eta [D], by prediction of the sign of eta - s epoch by epoch.
 
         kl-( max(0, (1/n) sum phi_i (y_i - s_i) - sqrt((n - n_0) ln(1/delta_1) / 2) / n), ln(1/delta_2) / n )
@@ -26,11 +27,6 @@ class LowerPreq:
     formula n_0 is the size of the first). In an epoch phi is the sign of the sum of y - s over all earlier epochs in the score's
     bucket of equal width, and 0 in the first epoch. The number of buckets is, among 1, 2, 4 ... 4096 (at most n / 32), the one of
     the largest sum of phi (y - s) so far, and 8 at first.
-
-    Parameters
-    ----------
-    level : float
-        1 - delta: the probability with which the bound holds, at least.
 
     Notes
     -----
@@ -50,28 +46,18 @@ class LowerPreq:
     0.15
     """
 
-    level: float = 0.95
-
-    notions = ("binary", "top_label")
-    estimands = ("l1",)
     determinism = "statistical"
     revision = 1
-    seconds = 0.0005
 
-    def __post_init__(self):
-        check_level(self.level)
-
-    def __call__(self, p, y, rng=None):
+    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
         p, y = checked_scores(p, y)
         if rng is None:
             raise BadInputError("rng is missing; give a numpy Generator, which deals the samples into epochs.")
         ends = epoch_ends(len(p))
         return self.of_epochs(p, y, np.searchsorted(ends, rng.random(len(p)) * len(p), side="right").astype(np.uint8))
 
-    def of_epochs(self, p, y, epoch):
+    def of_epochs(self, p: np.ndarray, y: np.ndarray, epoch: np.ndarray) -> dict[str, Estimate]:
         """The bound of samples whose epochs (uint8, from 0) are given, chosen without regard to the labels."""
-        from harness.estimators.certified.bucket_kernels import epoch_sums
-
         n, half_delta = len(p), (1.0 - self.level) / 2.0
         finest = _largest_power(min(4096, n // 32))
         counts = [1 << j for j in range(finest.bit_length())]
@@ -96,7 +82,7 @@ class LowerPreq:
         return {"l1": Estimate(value, low=value, level=self.level, kind="lower", diagnostics=diagnostics)}
 
 
-def epoch_ends(n):
+def epoch_ends(n: int) -> list[int]:
     """Where the epochs of `LowerPreq` end: n_0, 2 n_0, 4 n_0 .. n."""
     ends = [min(max(32, n // 128), n)]
     while ends[-1] < n:
@@ -104,9 +90,9 @@ def epoch_ends(n):
     return ends
 
 
-def _merged(sums, buckets):
+def _merged(sums: np.ndarray, buckets: int) -> np.ndarray:
     return sums.reshape(buckets, -1).sum(axis=1)
 
 
-def _largest_power(x):
+def _largest_power(x: int) -> int:
     return 1 << (max(1, x).bit_length() - 1)

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from harness.errors import BadInputError
-from harness.estimators.base import is_positive
+from harness.estimators.base import Estimate, is_positive
 from harness.estimators.certified.base import (
-    assumed_variation,
-    check_level,
-    check_variation,
+    VariationBound,
     checked_scores,
     deviation_width,
     in_order,
     transferred,
 )
+from harness.estimators.certified.rank_window_kernels import smooth_ranks
 
 
 @dataclass(frozen=True)
-class BVWindow:
+class BVWindow(VariationBound):
     """Upper bound of the L1 error by label means over rank windows [D]. Assumes TV(eta) <= variation.
 
         kl+( mean_j |etahat_j - s_j| + V max_t A_t + sqrt(ln(1/delta_1) sum_i c_i^2 / 2), ln(1/delta_2) / n )
@@ -35,18 +35,8 @@ class BVWindow:
 
     Parameters
     ----------
-    variation : float or None
-        V, the assumed bound of the total variation of eta on [0, 1] (1 for any monotone eta); None takes what the problem
-        declares.
     window : int or None
         Half the window's width in ranks. None: (0.8 sbar n / (sqrt 2 V))^(2/3), sbar = mean sqrt(max(s (1 - s), 0.01)).
-    level : float
-        1 - delta: the probability with which the bound holds, at least.
-
-    Raises
-    ------
-    UndefinedError
-        If the problem is known to have a larger variation than is assumed: nothing is certified by a false assumption.
 
     Notes
     -----
@@ -67,30 +57,22 @@ class BVWindow:
     0.21
     """
 
-    variation: float | None = 1.0
     window: int | None = None
-    level: float = 0.95
 
-    notions = ("binary", "top_label")
-    estimands = ("l1",)
-    determinism = "rounding"
     revision = 1
-    seconds = 0.0005
-    wants = ("problem",)
 
-    def __post_init__(self):
-        check_level(self.level)
-        check_variation(self.variation)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.window is not None and not (is_positive(self.window) and int(self.window) == self.window):
             raise BadInputError(
                 f"window is {self.window!r}; a positive integer, or null (chosen by n and the scores), is needed."
             )
 
-    def __call__(self, p, y, rng=None, problem=None):
-        from harness.estimators.certified.rank_window_kernels import smooth_ranks
-
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None, problem: Any = None
+    ) -> dict[str, Estimate]:
         p, y = checked_scores(p, y)
-        variation = assumed_variation(self.variation, problem)
+        variation = self.assumed_variation(problem)
         scores, labels = in_order(p, y)
         n, half_delta = len(p), (1.0 - self.level) / 2.0
         window = int(self.window or n)

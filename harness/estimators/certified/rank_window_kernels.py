@@ -7,7 +7,7 @@ from numba import njit
 
 
 @njit(cache=True)
-def groups(scores):
+def groups(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """First position of every point's group of equal scores, and the position after its last."""
     n = len(scores)
     opens, closes = np.empty(n, np.int32), np.empty(n, np.int32)
@@ -23,7 +23,7 @@ def groups(scores):
 
 
 @njit(cache=True)
-def rank_windows(scores, half):
+def rank_windows(scores: np.ndarray, half: int) -> tuple[np.ndarray, np.ndarray]:
     """Every point's window of positions [low, high): whole groups of equal scores within `half` ranks of the point's group; a
     group of more than `half` points is a window of its own and no part of others'."""
     n = len(scores)
@@ -58,7 +58,7 @@ def rank_windows(scores, half):
 
 
 @njit(cache=True)
-def smooth_ranks(scores, labels, half):
+def smooth_ranks(scores: np.ndarray, labels: np.ndarray, half: int) -> tuple[float, float, float]:
     """Mean over rank windows: means over the points of |etahat - s|, the largest A_t and the sum of squared column sums of the
     weights. A_t, for a boundary t between neighbouring distinct scores, is the mean over the points of the share of their window
     that lies beyond t: a jump of eta at t biases the smoother by A_t times the jump, on average."""

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from harness.errors import BadInputError, UndefinedError
-from harness.estimators.base import is_positive
+from harness.estimators.base import Estimate, is_positive
+from harness.estimators.certified import histogram_kernels as histogram
+from harness.estimators.certified import smoothing_kernels as windows
 from harness.estimators.certified.base import (
-    assumed_perturbation,
+    PerturbationBound,
     check_folds,
-    check_level,
-    check_positive,
     checked_scores,
     deviation_width,
     in_order,
@@ -31,7 +32,7 @@ CURVATURE = {"sharp": lambda h: curvature_bound(h), "paper": lambda h: curvature
 
 
 @dataclass(frozen=True)
-class NWKfold:
+class NWKfold(PerturbationBound):
     """Upper bound of the L1 error by a cross-fitted Nadaraya-Watson smoother. Assumes perturbed scores, or smooth eta.
 
         kl+( mean_j |etahat(s_j) - s_j| + mean_j g(s_j) + sqrt(ln(1/delta_1) sum_i c_i^2 / 2), ln(1/delta_2) / n )
@@ -51,20 +52,11 @@ class NWKfold:
     ----------
     folds : int
         2 to 255; `rng` decides them.
-    h : float or None
-        Bandwidth of the perturbation that the scores went through, at least; None takes what the problem declares.
     second : "sharp", "paper" or "none"
         L2 = 1/(2h^2) [D], 3/(2h^2) [P], or no bound of the second derivative.
     bandwidth : float or None
         b, at most 1/8. None: per fold, of 2^(-3 - j/4) the one with the least mean g on up to 2,000 / folds of its scores; the
         labels are not looked at.
-    level : float
-        1 - delta: the probability with which the bound holds, at least.
-
-    Raises
-    ------
-    UndefinedError
-        If the problem declares a smaller perturbation than is assumed: nothing is certified by a false assumption.
 
     Notes
     -----
@@ -88,36 +80,30 @@ class NWKfold:
     """
 
     folds: int = 5
-    h: float | None = 0.015625
     second: str = "sharp"
     bandwidth: float | None = None
-    level: float = 0.95
 
-    notions = ("binary", "top_label")
-    estimands = ("l1",)
     determinism = "statistical"
     revision = 1
-    seconds = 0.0005
-    wants = ("problem",)
     max_n: ClassVar[int] = LARGEST_N
 
-    def __post_init__(self):
-        check_level(self.level)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         _check_smoother(self)
         check_folds(self.folds)
 
-    def __call__(self, p, y, rng=None, problem=None):
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None, problem: Any = None
+    ) -> dict[str, Estimate]:
         p, y = checked_scores(p, y)
         _check_size(len(p))
-        h = assumed_perturbation(self.h, problem)
+        h = self.assumed_perturbation(problem)
         fold = random_folds(len(p), self.folds, rng)
         scores, labels = in_order(p, y)
         return self.of_sorted(scores, labels, fold, h)
 
-    def of_sorted(self, scores, labels, fold, h):
+    def of_sorted(self, scores: np.ndarray, labels: np.ndarray, fold: np.ndarray, h: float) -> dict[str, Estimate]:
         """The bound of ascending scores with given folds (uint8, 0..folds - 1, assigned without regard to the labels)."""
-        from harness.estimators.certified import smoothing_kernels as windows
-
         n, half_delta = len(scores), (1.0 - self.level) / 2.0
         slope, curvature = slope_bound(h), CURVATURE[self.second](h)
         if self.bandwidth is None:
@@ -142,7 +128,7 @@ class NWKfold:
 
 
 @dataclass(frozen=True)
-class NWJensen:
+class NWJensen(PerturbationBound):
     """Upper bound of the L1 error by a Nadaraya-Watson smoother of all points [D]. Assumes perturbed scores, or smooth eta.
 
         kl+( mean_j |etahat_j - s_j| + mean_j beta_j + sqrt(ln(1/delta_1) sum_i c_i^2 / 2), ln(1/delta_2) / n )
@@ -153,8 +139,6 @@ class NWJensen:
 
     Parameters
     ----------
-    h : float or None
-        Bandwidth of the perturbation that the scores went through, at least; None takes what the problem declares.
     second : "sharp", "paper" or "none"
         L2 = 1/(2h^2) [D], 3/(2h^2) [P], or no bound of the second derivative.
     bandwidth : float or None
@@ -163,13 +147,6 @@ class NWJensen:
     histogram : int or None
         Scores are put in 2^histogram equal bins, 4 to 22, so that nothing is sorted; half a bin's width is added to the first
         term, and every distance counts as known to within a bin. None is exact.
-    level : float
-        1 - delta: the probability with which the bound holds, at least.
-
-    Raises
-    ------
-    UndefinedError
-        If the problem declares a smaller perturbation than is assumed: nothing is certified by a false assumption.
 
     Notes
     -----
@@ -192,22 +169,15 @@ class NWJensen:
     (0.22, 0.22)
     """
 
-    h: float | None = 0.015625
     second: str = "sharp"
     bandwidth: float | None = None
     histogram: int | None = None
-    level: float = 0.95
 
-    notions = ("binary", "top_label")
-    estimands = ("l1",)
-    determinism = "rounding"
     revision = 1
-    seconds = 0.0005
-    wants = ("problem",)
     max_n: ClassVar[int] = LARGEST_N
 
-    def __post_init__(self):
-        check_level(self.level)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         _check_smoother(self)
         if self.histogram is not None and not (
             is_positive(self.histogram) and int(self.histogram) == self.histogram and 4 <= self.histogram <= 22
@@ -216,21 +186,21 @@ class NWJensen:
                 f"histogram is {self.histogram!r}; an integer from 4 to 22 (2^histogram bins), or null, is needed."
             )
 
-    def __call__(self, p, y, rng=None, problem=None):
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None, problem: Any = None
+    ) -> dict[str, Estimate]:
         p, y = checked_scores(p, y)
         _check_size(len(p))
-        h = assumed_perturbation(self.h, problem)
+        h = self.assumed_perturbation(problem)
         n, half_delta = len(p), (1.0 - self.level) / 2.0
         slope, curvature = slope_bound(h), CURVATURE[self.second](h)
-        smoothed = self._exact if self.histogram is None else self._binned
+        smoothed = self._exact if self.histogram is None else partial(self._binned, int(self.histogram))
         empirical, bias, squares, bandwidth = smoothed(p, y, slope, curvature)
         deviation = deviation_width(squares, half_delta)
         more = {"h": h, "slope": slope, "curvature": curvature, "bandwidth": bandwidth}
         return transferred(self.level, n, empirical, bias, deviation, half_delta, half_delta, **more)
 
-    def _exact(self, p, y, slope, curvature):
-        from harness.estimators.certified import smoothing_kernels as windows
-
+    def _exact(self, p: np.ndarray, y: np.ndarray, slope: float, curvature: float) -> tuple[float, float, float, float]:
         scores, labels = in_order(p, y)
         b = self.bandwidth
         if b is None:
@@ -241,10 +211,9 @@ class NWJensen:
         empirical, bias = windows.smooth_self(scores, labels, float(b), slope, curvature, reach)
         return empirical, bias, float(reach @ reach) / len(scores) ** 2, float(b)
 
-    def _binned(self, p, y, slope, curvature):
-        from harness.estimators.certified import histogram_kernels as histogram
-
-        bits = int(self.histogram)
+    def _binned(
+        self, bits: int, p: np.ndarray, y: np.ndarray, slope: float, curvature: float
+    ) -> tuple[float, float, float, float]:
         bins = 1 << bits
         sums = histogram.bin_sums(p, y, bits)
         b = self.bandwidth
@@ -254,29 +223,28 @@ class NWJensen:
         return *histogram.smooth_bins(sums, round(b * bins), slope, curvature), float(b)
 
 
-def best_step(cost):
+def best_step(cost: Callable[[float], float]) -> float:
     """The bandwidth 2^(-3 - j/4), j in 0..60, of least cost(bandwidth). Every fourth j is tried, then the three on either side of
     the best."""
     costs = {j: cost(2.0 ** (-3.0 - j / 4.0)) for j in range(0, LARGEST_STEP + 1, 4)}
-    middle = min(costs, key=costs.get)
+    middle = min(costs, key=costs.__getitem__)
     for j in range(max(0, middle - 3), min(LARGEST_STEP, middle + 3) + 1):
         if j not in costs:
             costs[j] = cost(2.0 ** (-3.0 - j / 4.0))
-    return 2.0 ** (-3.0 - min(sorted(costs), key=costs.get) / 4.0)
+    return 2.0 ** (-3.0 - min(sorted(costs), key=costs.__getitem__) / 4.0)
 
 
-def evenly(n, count=QUERY_POINTS):
+def evenly(n: int, count: int = QUERY_POINTS) -> np.ndarray:
     """At most `count` of 0 .. n - 1, evenly spaced."""
     return np.linspace(0, n - 1, min(n, count)).astype(np.int64)
 
 
-def _check_size(n):
+def _check_size(n: int) -> None:
     if n > LARGEST_N:
         raise UndefinedError(f"n = {n:,} is above {LARGEST_N:,}, up to which the sums of a window are exact")
 
 
-def _check_smoother(estimator):
-    check_positive("h", estimator.h)
+def _check_smoother(estimator: NWKfold | NWJensen) -> None:
     if estimator.second not in CURVATURE:
         raise BadInputError(f"second is {estimator.second!r}; allowed are {', '.join(CURVATURE)}.")
     b = estimator.bandwidth

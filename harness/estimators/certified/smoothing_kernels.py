@@ -16,7 +16,7 @@ BLOCK = 16  # points between two entries of the table of sums
 
 
 @njit(cache=True, inline="always")
-def bias_bound(left, right, squares, count, slope, curvature, grid):
+def bias_bound(left: float, right: float, squares: float, count: int, slope: float, curvature: float, grid: float) -> float:
     """The bias bound beta = min {1, L1 mean |d|, L1 |mean d| + L2 mean d^2 / 2}, d the distances in the window, each known to
     within `grid`. left, right: sums of |d| on either side, squares: sum of d^2; slope and curvature: L1 and L2."""
     apart = slope * ((left + right) / count + grid)
@@ -26,7 +26,9 @@ def bias_bound(left, right, squares, count, slope, curvature, grid):
 
 
 @njit(cache=True)
-def smooth_self(scores, labels, bandwidth, slope, curvature, reach):
+def smooth_self(
+    scores: np.ndarray, labels: np.ndarray, bandwidth: float, slope: float, curvature: float, reach: np.ndarray
+) -> tuple[float, float]:
     """Box smoother that includes the point itself: means over the points of |etahat - s| and of the bias bound, and into reach
     (n,) the column sums of its weights."""
     n = len(scores)
@@ -76,7 +78,16 @@ def smooth_self(scores, labels, bandwidth, slope, curvature, reach):
 
 
 @njit(cache=True)
-def smooth_held_out(scores, labels, fold, chosen, bandwidth, slope, curvature, reach):
+def smooth_held_out(
+    scores: np.ndarray,
+    labels: np.ndarray,
+    fold: np.ndarray,
+    chosen: np.ndarray,
+    bandwidth: float,
+    slope: float,
+    curvature: float,
+    reach: np.ndarray,
+) -> tuple[float, float]:
     """Box smoother of the other folds at the points whose fold is chosen (folds,): sums over them of |etahat - s| and of the
     error bound min {1, sqrt(bias^2 + 1 / (4 N))} (1/2 without a neighbour, etahat being 1/2). Adds to reach (n,) the column sums
     of the weights."""
@@ -153,7 +164,7 @@ def smooth_held_out(scores, labels, fold, chosen, bandwidth, slope, curvature, r
 
 
 @njit(cache=True)
-def block_sums(scores, fold, folds):
+def block_sums(scores: np.ndarray, fold: np.ndarray, folds: int) -> np.ndarray:
     """(blocks + 1, folds, 3): by fold, how many points come before every BLOCK-th one, and the sums of their rounded scores and
     of those squared (which may wrap round: differences over a window fit)."""
     n = len(scores)
@@ -171,7 +182,7 @@ def block_sums(scores, fold, folds):
 
 
 @njit(cache=True)
-def members(fold, sums, k, ranks):
+def members(fold: np.ndarray, sums: np.ndarray, k: int, ranks: np.ndarray) -> np.ndarray:
     """Positions of the points of fold k with these ranks among them (ascending)."""
     found = np.empty(len(ranks), np.int64)
     block = 0
@@ -187,7 +198,7 @@ def members(fold, sums, k, ranks):
 
 
 @njit(cache=True)
-def _before(scores, fold, sums, position, left_out):
+def _before(scores: np.ndarray, fold: np.ndarray, sums: np.ndarray, position: int, left_out: int) -> tuple[int, int, int]:
     """Count, sum and sum of squares of the points before a position whose fold is not the one left out."""
     block = position // BLOCK
     count, first, second = 0, 0, 0
@@ -206,7 +217,16 @@ def _before(scores, fold, sums, position, left_out):
 
 
 @njit(cache=True)
-def mean_cost(scores, fold, sums, queries, slope, curvature, left_out, bandwidth):
+def mean_cost(
+    scores: np.ndarray,
+    fold: np.ndarray,
+    sums: np.ndarray,
+    queries: np.ndarray,
+    slope: float,
+    curvature: float,
+    left_out: int,
+    bandwidth: float,
+) -> float:
     """What a bandwidth is chosen by: a mean over the points at the positions `queries`. It is the error bound of the smoother of
     all folds but one or, where none is left out (left_out < 0), bias bound + 0.8 sqrt(max(s (1 - s), 0.01) / N), as the mean of
     |N(0, 1)| is about 0.8."""

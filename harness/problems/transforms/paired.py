@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from harness.errors import BadInputError
+from harness.math import estimands
 from harness.problems.base import ProblemSpec, Truth, Wrapper, members_of, truth_of
 
 
@@ -37,7 +38,7 @@ class Paired(Wrapper):
     problem: Any
     stream: str
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not isinstance(self.stream, str) or not self.stream:
             raise BadInputError(f"stream is {self.stream!r}; a name is needed.")
         inside = ProblemSpec.of(self.problem)
@@ -46,18 +47,18 @@ class Paired(Wrapper):
         if inside.replication_rng is not None:
             raise BadInputError("the problem draws from a seed of its own making, and can share no stream with others.")
 
-    def members(self):
+    def members(self) -> dict[str, Paired] | None:
         """Of a family its members, each paired; None of a single problem."""
         members = members_of(self.problem)
         return None if members is None else {name: type(self)(one, self.stream) for name, one in members.items()}
 
-    def sample(self, n, rng):
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         return self.problem.sample(n, rng)
 
-    def truth(self, estimand, notion=None):
+    def truth(self, estimand: str, notion: str | None = None) -> Truth | None:
         return truth_of(self.problem, estimand, notion or self.default_notions[0])
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         """Whatever else the problem has, such as a posterior: pairing changes none of it."""
         if name == "problem" or name.startswith("__"):  # not there yet, while an instance is being unpickled
             raise AttributeError(name)
@@ -90,7 +91,7 @@ class Uniform(Wrapper):
     problem: Any
     balanced: bool = False
 
-    def sample(self, n, rng):
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         p, y = self.problem.sample(n, rng)
         if p.ndim == 1 and "binary" not in self.notions:
             raise BadInputError(
@@ -98,10 +99,8 @@ class Uniform(Wrapper):
             )
         return np.full(p.shape, 1.0 / (p.shape[1] if p.ndim == 2 else 2)), y
 
-    def truth(self, estimand, notion=None):
+    def truth(self, estimand: str, notion: str | None = None) -> Truth | None:
         """0 for every calibration error of balanced classes, whatever the notion; canonical scores by closed form."""
-        from harness.math import estimands
-
         if not self.balanced:
             return None
         notion, k = notion or self.default_notions[0], self.classes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -66,58 +67,58 @@ class Perturbed(Wrapper):
 
     classes = 2
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "h", checked_h(self.h))
         if self.notion not in ("binary", "top_label"):
             raise BadInputError(f"notion is {self.notion!r}; allowed are binary, top_label.")
 
     @property
-    def notions(self):
+    def notions(self) -> tuple[str, ...]:
         return (self.notion,)
 
     default_notions = notions
 
     @property
-    def default_reps(self):
+    def default_reps(self) -> int:
         return max(self.wrapped.default_reps, 10)  # the perturbation is new in every rep, also of a file
 
     @property
-    def variation(self):
+    def variation(self) -> float | None:
         return self.wrapped.variation
 
     @property
-    def perturbation(self):
+    def perturbation(self) -> float:
         return self.h
 
-    def sample(self, n, rng):
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         rng_problem, rng_u = rng.spawn(2)
         p, y = self.problem.sample(n, rng_problem)
         p, y = reduce(p, y, self.notion) if n else (np.empty(0), np.empty(0, dtype=np.int64))
         return perturbed(p, rng_u.random(len(p)), self.h), y
 
     @property
-    def posterior(self):
+    def posterior(self) -> Callable[[np.ndarray], np.ndarray]:
         """The function eta: s (n,) -> E[Y given s]. Absent where the law of the original scores is not known."""
         if self._law() is None:
             raise AttributeError("the law of the original scores is not known, and so not E[Y given the perturbed score]")
         return self._eta
 
-    def _eta(self, s):
+    def _eta(self, s: np.ndarray) -> np.ndarray:
         return _curves(self.problem, self.h, 14)(s)[0]
 
-    def density(self, s):
+    def density(self, s: np.ndarray) -> np.ndarray:
         """Density of the perturbed score at s (n,)."""
         self.posterior  # noqa: B018  its own reason where there is none
         return _curves(self.problem, self.h, 14)(s)[1]
 
-    def truth(self, estimand, notion=None):
+    def truth(self, estimand: str, notion: str | None = None) -> Truth | None:
         notion = notion or self.notion
         if notion != self.notion or self._law() is None:
             return None
         estimands.check_name(estimand, notion)
         return integrated(estimand, notion, *(_nodes(self.problem, self.h, *orders) for orders in ((10, 8), (14, 12))))
 
-    def mean_shift(self):
+    def mean_shift(self) -> Truth | None:
         """E|S - s0| as a Truth: how far the calibration error can be from that of `problem`. For a file of predictions, of its
         rows; None where neither the law nor the rows are known."""
         if self._law() is not None:
@@ -126,10 +127,11 @@ class Perturbed(Wrapper):
             return Truth(values[1], abs(values[1] - values[0]) + 1e-13, "quadrature")
         if self.n_max is None or self.unavailable:
             return None
-        s0, _ = reduce(*self.problem.sample(self.n_max, np.random.default_rng(0)), self.notion)
+        p, y = self.problem.sample(self.n_max, np.random.default_rng(0))
+        s0, _ = reduce(p, y, self.notion)
         return Truth(float(mean_shift(s0, self.h).mean()), 0.0, "mean over the rows")
 
-    def _law(self):
+    def _law(self) -> Callable[..., tuple[np.ndarray, np.ndarray, np.ndarray]] | None:
         """The problem's law of scores, or None."""
         return self.wrapped.quadrature if self.h >= SMALLEST_H else None
 
@@ -142,7 +144,7 @@ class Curves:
     a scale of its own, exp(scale). eta = N / f.
     """
 
-    def __init__(self, s0, weight, c, h):
+    def __init__(self, s0: np.ndarray, weight: np.ndarray, c: np.ndarray, h: float) -> None:
         panels = max(16, int(np.ceil(PANELS / h)))
         t = np.cos((np.arange(DEGREE + 1) + 0.5) * np.pi / (DEGREE + 1))  # Chebyshev points
         values = np.empty((2, panels, DEGREE + 1))
@@ -159,7 +161,7 @@ class Curves:
         self.coefficients = np.ascontiguousarray((values @ powers.T).transpose(0, 2, 1))  # (2, degree + 1, panels)
         self.panels = panels
 
-    def __call__(self, s):
+    def __call__(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(eta, density) at s (n,), in blocks."""
         s = np.asarray(s, dtype=np.float64)
         eta, density = np.empty(s.shape), np.empty(s.shape)
@@ -179,7 +181,7 @@ class Curves:
 
 
 @lru_cache(maxsize=32)
-def _curves(problem, h, order):
+def _curves(problem: Any, h: float, order: int) -> Curves:
     """`order` nodes on panels of width 2 h of the original law."""
     s0, weight, c = problem.quadrature(2 * h, order)
     positive = weight > 0.0  # densities that underflow
@@ -187,9 +189,9 @@ def _curves(problem, h, order):
 
 
 @lru_cache(maxsize=32)
-def _nodes(problem, h, order_law, order):
+def _nodes(problem: Any, h: float, order_law: int, order: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Perturbed scores, weights and posteriors of a quadrature; panels end where eta(s) = s and shrink towards 0 and 1."""
-    from scipy.optimize import brentq
+    from scipy.optimize import brentq  # slow to import
 
     curves = _curves(problem, h, order_law)
     edges = np.linspace(0.0, 1.0, curves.panels + 1)

@@ -57,18 +57,18 @@ class Recalibrated(Wrapper):
     validation_n: int | None = None
     renormalise: bool = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         n = self.validation_n
         if n is not None and not (isinstance(n, int) and not isinstance(n, bool) and n >= 1):
             raise BadInputError(f"validation_n is {n!r}; a positive integer, or null for all rows of a file, is needed.")
 
     @property
-    def wrapped(self):
+    def wrapped(self) -> ProblemSpec:
         """What the test problem declares, on whose samples the recalibrated predictions are made."""
         return ProblemSpec.of(self.test)
 
     @property
-    def version(self):
+    def version(self) -> tuple[Any, ...]:
         """Raised with the versions of both parts: their draws are this problem's draws."""
         return (1, ProblemSpec.of(self.validation).version, self.wrapped.version)
 
@@ -81,7 +81,7 @@ class Recalibrated(Wrapper):
                 return f"{name}: {reason}"
         return None
 
-    def sample(self, n, rng):
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         rng_validation, rng_fit, rng_test = rng.spawn(3)
         f, hit = self.validation.sample(self._validation_rows(), rng_validation)
         p, y = self.test.sample(n, rng_test)
@@ -100,7 +100,7 @@ class Recalibrated(Wrapper):
             p = p / total
         return p, y
 
-    def _validation_rows(self):
+    def _validation_rows(self) -> int:
         rows = self.validation_n or ProblemSpec.of(self.validation).n_max
         if rows is None:
             raise BadInputError(

@@ -35,9 +35,9 @@ class RecalibratedFiles:
     pattern: str = "*.npz"
     name: str | None = None
     source: str | None = None
-    calibrators: dict | None = None
+    calibrators: dict[str, Any] | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for method, one in (self.calibrators or {}).items():
             if not hasattr(one, "fit"):
                 raise BadInputError(f"calibrators.{method} is {one!r}; a calibrator is needed.")
@@ -45,7 +45,7 @@ class RecalibratedFiles:
     def members(self) -> dict[str, Any]:
         """{id: Predictions, or Recalibrated}, or the one absent problem."""
 
-        def of(part):
+        def of(part: str) -> dict[str, Any]:
             return PredictionFiles(self.folder, self.pattern, part, name=self.name, source=self.source).members()
 
         tests, found = of("test"), {}

@@ -50,11 +50,11 @@ class OneClass(Wrapper):
     notions = default_notions = ("binary",)
     classes = 2
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not isinstance(self.label, int) or isinstance(self.label, bool) or self.label < 0:
             raise BadInputError(f"label is {self.label!r}; the number of a class, counted from 0, is needed.")
 
-    def sample(self, n, rng):
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         p, y = self.problem.sample(n, rng)
         p = np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
         if self.label >= p.shape[1]:
@@ -123,10 +123,10 @@ class Relabelled(Wrapper):
     problem: Any
 
     @property
-    def default_reps(self):
+    def default_reps(self) -> int:
         return max(self.wrapped.default_reps, 10)  # the labels are new in every rep, though the rows of a file are not
 
-    def sample(self, n, rng):
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         rng_p, rng_y = rng.spawn(2)
         p, _ = self.problem.sample(n, rng_p)
         u = rng_y.random(n)
@@ -135,10 +135,10 @@ class Relabelled(Wrapper):
         edges = np.cumsum(p, axis=1)
         return p, (u[:, None] * edges[:, -1:] > edges[:, :-1]).sum(axis=1)
 
-    def posterior(self, p):
+    def posterior(self, p: np.ndarray) -> np.ndarray:
         """C = p."""
         return p
 
-    def truth(self, estimand, notion=None):
+    def truth(self, estimand: str, notion: str | None = None) -> Truth | None:
         estimands.check_name(estimand, notion)
         return Truth(0.0, 0.0, "calibrated by construction") if estimands.is_distance(estimand) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -53,19 +54,19 @@ class CovariateShift(TwoClasses):
     notions = ("binary", "canonical")
     default_notions = ("canonical",)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not self.scale > 0 or self.model_slope == 0 or not np.isfinite([self.location, self.scale, self.model_slope]).all():
             raise BadInputError(
                 f"CovariateShift parameters are location={self.location}, scale={self.scale}, model_slope={self.model_slope}; a "
                 "positive scale and a slope other than 0 are needed."
             )
 
-    def sample(self, n, rng):
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         rng_x, rng_y = rng.spawn(2)
         x = self.quantile(rng_x.random(n))
         return expit(self.model_slope * x), (rng_y.random(n) < expit(self.truth_slope * x)).astype(np.int64)
 
-    def quantile(self, u):
+    def quantile(self, u: np.ndarray) -> np.ndarray:
         """x with P(X <= x) = u, from the nearer tail of the normal law."""
         sign = 1.0 if self.location <= 0 else -1.0  # to the right of the mean the upper tail is exact
         low, high = ((sign * end - sign * self.location) / self.scale for end in (1.0, -1.0))
@@ -73,17 +74,17 @@ class CovariateShift(TwoClasses):
         tail = ndtr(-max(low, high)) + v * (ndtr(-min(low, high)) - ndtr(-max(low, high)))
         return np.clip(self.location - sign * self.scale * ndtri(tail), -1.0, 1.0)
 
-    def curve(self, p):
+    def curve(self, p: np.ndarray) -> np.ndarray:
         """P(Y = 1 given p) = sigma(truth_slope / model_slope logit p)."""
         return expit(self.truth_slope / self.model_slope * logit(p))
 
-    def nodes(self, pieces=PIECES, splits=()):
+    def nodes(self, pieces: int = PIECES, splits: Sequence[float] = ()) -> tuple[np.ndarray, np.ndarray]:
         """(x, weights) of a quadrature for means over x, split at `splits`, where what is averaged jumps; weights sum to 1."""
         x, weights = gauss_legendre(np.unique(np.concatenate([np.linspace(-1.0, 1.0, pieces + 1), splits])), ORDER)
         weights = weights * np.exp(-0.5 * (((x - self.location) / self.scale) ** 2))
         return x, weights / weights.sum()
 
-    def truth(self, estimand, notion="canonical"):
+    def truth(self, estimand: str, notion: str = "canonical") -> Truth | None:
         notion = notion or self.default_notions[0]
         if notion not in self.notions:
             return None
@@ -94,12 +95,12 @@ class CovariateShift(TwoClasses):
 
 
 @lru_cache(maxsize=1024)
-def _quadrature(problem, estimand, notion):
+def _quadrature(problem: CovariateShift, estimand: str, notion: str) -> Truth:
     fine, coarse = (_value(problem, estimand, notion, pieces) for pieces in (PIECES, PIECES // 2))
     return Truth(fine, abs(fine - coarse) + 1e-14, "Gauss-Legendre quadrature")
 
 
-def _value(problem, estimand, notion, pieces):
+def _value(problem: CovariateShift, estimand: str, notion: str, pieces: int) -> float:
     x, weights = problem.nodes(pieces)
     p, c, rest, c_rest = (
         expit(s * x) for s in (problem.model_slope, problem.truth_slope, -problem.model_slope, -problem.truth_slope)
@@ -166,14 +167,14 @@ class Points(TwoClasses):
     moskvichev2025, Appendix A.
     """
 
-    weights: tuple = (0.5, 0.5)
-    predictions: tuple = (0.3, 0.6)
-    posteriors: tuple = (0.5, 0.5)
+    weights: tuple[float, ...] = (0.5, 0.5)
+    predictions: tuple[float, ...] = (0.3, 0.6)
+    posteriors: tuple[float, ...] = (0.5, 0.5)
 
     notions = ("binary", "canonical")
     default_notions = ("canonical",)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         w, p, c = (np.asarray(v, dtype=float) for v in (self.weights, self.predictions, self.posteriors))
         fits = len(w) == len(p) == len(c) > 0 and ((w >= 0) & (p >= 0) & (p <= 1) & (c >= 0) & (c <= 1)).all()
         if not fits or abs(w.sum() - 1.0) > 1e-12 or len(set(self.predictions)) < len(p):
@@ -182,22 +183,22 @@ class Points(TwoClasses):
                 "many of each in [0, 1] are needed, predictions all different, weights that sum to 1."
             )
 
-    def arrays(self):
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(weights, p, c), each (m,)."""
-        return tuple(np.asarray(v, dtype=float) for v in (self.weights, self.predictions, self.posteriors))
+        return np.asarray(self.weights, float), np.asarray(self.predictions, float), np.asarray(self.posteriors, float)
 
-    def sample(self, n, rng):
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         rng_p, rng_y = rng.spawn(2)
         weights, p, c = self.arrays()
         i = np.searchsorted(np.cumsum(weights)[:-1], rng_p.random(n), side="right")
         return p[i], (rng_y.random(n) < c[i]).astype(np.int64)
 
-    def curve(self, p):
+    def curve(self, p: np.ndarray) -> np.ndarray:
         """P(Y = 1 given p) at the law's own predictions."""
         _, at, c = self.arrays()
         return c[np.abs(p[:, None] - at).argmin(axis=1)]
 
-    def truth(self, estimand, notion="canonical"):
+    def truth(self, estimand: str, notion: str = "canonical") -> Truth | None:
         notion = notion or self.default_notions[0]
         if notion not in self.notions:
             return None

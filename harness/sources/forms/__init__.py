@@ -1,97 +1,120 @@
-"""The forms in which people keep predictions: named arrays -> probabilities, labels and one line that says what was understood.
+"""Forms of predictions that are understood: named arrays -> probabilities, labels and one line on the reading.
 
-Whatever can be read in one way only is accepted, and the line names the reading; what could be read in two ways is refused with
-the option that decides. `harness.problems.Predictions` documents names, forms and options. Rows are counted from 0.
+Arrays are chosen by their names, and labels are matched with columns by names or numbers. Values
+are checked, but never decide a reading: a file that names neither is refused with the option that
+does. `harness.problems.Predictions` documents names, forms and options. Rows are counted from 0.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.errors import BadInputError
 from harness.math.columns import as_text, few
-from harness.sources.forms.columns import find_labels, find_predictions, labels_of, matrix_of
-from harness.sources.forms.meaning import encode, stored_classes, stored_titles
-from harness.sources.forms.numbers import checked_probabilities, refuse_probabilities_as_logits, softmax
-from harness.sources.forms.terms import HARD_NAMES, TOP_LABEL_NAMES, Asked
+from harness.sources.forms.classes import encode, stored_class_names
+from harness.sources.forms.columns import label_name, labels_of, matrix_of, prediction_columns
+from harness.sources.forms.numbers import (
+    checked_probabilities,
+    refuse_probabilities_as_logits,
+    softmax,
+)
+from harness.sources.forms.terms import TOP_LABEL_NAMES, Arrays, Asked, Columns
+
+__all__ = ["Asked", "softmax", "understood"]
+
+Understood = tuple[NDArray[np.float64], NDArray[np.int64], str, tuple[str, ...] | None]
 
 
-def understood(arrays: dict[str, np.ndarray], path, asked: Asked):
-    """(p, y, line, names of the classes or None) of the arrays of a file, in their order. p: (n,) or (n, k) float64; y: (n,)
-    int64 in 0..k-1.
-    Raises BadInputError that names the array, what was found and the option or change that mends it."""
-    arrays = dict(arrays)
+def understood(arrays: Arrays, path: object, asked: Asked) -> Understood:
+    """(p, y, line, names of the classes or None) of the arrays of a file, in the order of its rows.
+
+    p: (n,) or (n, k) float64; y: (n,) int64 in 0..k-1.
+
+    Raises
+    ------
+    BadInputError
+        If the file cannot be used; it names the array, what was found and the option or change that
+        mends it.
+    """
     everything = list(arrays)
+    label_columns: tuple[str, ...]
     if not asked.labels and set(TOP_LABEL_NAMES) <= set(arrays):
-        if not asked.top_label:
-            raise BadInputError(
-                f"{path} holds confidences of predicted labels, not the probability of a class; add top_label=true "
-                "(to a run problem.predictions.top_label=true), and they are judged by whether each prediction was right."
-            )
-        predicted, true = arrays.pop("pred_label"), arrays.pop("true_label")
-        if (predicted.dtype.kind in "fiub") != (true.dtype.kind in "fiub"):
-            raise BadInputError(f"{path}: pred_label has type {predicted.dtype} and true_label {true.dtype}; they must be alike.")
-        arrays["correct"] = (predicted == true).astype(np.int64)
-    named, taken = find_labels(arrays, asked.labels, path)
-    labels = labels_of(named, path)
-    if len(taken) > 1:
-        labels = labels._replace(one_hot=len(taken))
-    rest = {name: values for name, values in arrays.items() if name not in taken}
-    columns, are_logits = find_predictions(rest, labels, asked, path, everything)
+        arrays, title = _with_correctness(arrays, asked, path), "correct"
+        label_columns, note = TOP_LABEL_NAMES[1:], "1 where they agree"
+    else:
+        title = label_name(arrays, asked.labels, path)
+        label_columns, note = (title,), ""
+    labels = labels_of(title, arrays[title], path)
+    rest = {name: values for name, values in arrays.items() if name != title}
+    columns, are_logits = prediction_columns(rest, asked, path)
     matrix = matrix_of(columns, rest, "logits" if are_logits else "probabilities", path)
     if len(matrix) == 0:
         raise BadInputError(f"{path}: {columns.title} is empty; at least one sample is needed.")
-    if len(matrix) != len(labels.index):
-        turned = matrix.ndim == 2 and matrix.shape[1] == len(labels.index)
-        hint = f"; transpose it, whose shape is {matrix.shape}" if turned else ""
+    if len(matrix) != len(labels.codes):
         raise BadInputError(
-            f"{path}: p has {len(matrix)} rows but y has {len(labels.index)} labels; they must be equally many "
-            f"({columns.title}, {labels.title}){hint}."
+            f"{path}: p has {len(matrix)} rows but y has {len(labels.codes)} labels; they must be equally "
+            f"many ({columns.title}, {title})."
         )
+    p, p_note = _probabilities(matrix, columns, are_logits, asked, path)
+    k = 1 if p.ndim == 1 else p.shape[1]
+    stored = None
+    if not (asked.class_names or asked.top_label or asked.positive is not None):
+        stored = stored_class_names(rest, k, len(p))
+    if stored:
+        asked = asked._replace(class_names=tuple(map(as_text, rest[stored].tolist())))
+    y, names, y_note = encode(labels, columns, k, asked, path)
+    classes = f"classes: {few(names)}" if names else f"{max(k, 2)} classes"
+    used = {*label_columns, *columns.names, stored}
+    unused = [name for name in everything if name not in used]
+    note = note or y_note
+    parts = [
+        f"{len(y):,} rows",
+        "confidences of predicted labels" if asked.top_label else classes,
+        _described(columns, matrix, are_logits) + p_note,
+        f"label column{'s' if len(label_columns) > 1 else ''} {few(label_columns)}" + (f" ({note})" if note else ""),
+        f"classes named by {stored}" if stored else "",
+        f"not used: {few(unused)}" if unused else "",
+    ]
+    return p, y, "; ".join(part for part in parts if part), names
+
+
+def _with_correctness(arrays: Arrays, asked: Asked, path: object) -> Arrays:
+    """Replace predicted and true labels by `correct`, 1 where they agree."""
+    if not asked.top_label:
+        raise BadInputError(
+            f"{path} holds confidences of predicted labels, not the probability of a class; add "
+            "top_label=true (to a run problem.predictions.top_label=true), and they are judged by whether "
+            "each prediction was right."
+        )
+    predicted, true = arrays["pred_label"], arrays["true_label"]
+    if (predicted.dtype.kind in "fiub") != (true.dtype.kind in "fiub"):
+        raise BadInputError(f"{path}: pred_label has type {predicted.dtype} and true_label {true.dtype}; they must be alike.")
+    rest = {name: values for name, values in arrays.items() if name not in TOP_LABEL_NAMES[1:]}
+    return {**rest, "correct": (predicted == true).astype(np.int64)}
+
+
+def _probabilities(
+    matrix: NDArray[Any], columns: Columns, are_logits: bool, asked: Asked, path: object
+) -> tuple[NDArray[np.float64], str]:
+    """(n,) or (n, k) probabilities, and a note on how they were made."""
     if are_logits:
         matrix = matrix.astype(np.float32 if asked.float32 else np.float64)
         refuse_probabilities_as_logits(matrix, columns.title, bool(asked.logits), path)
-        p, note = softmax(matrix, path).astype(np.float64), ", of which the softmax is taken"
-        if p.ndim == 1:
-            note = ", of which the logistic function is taken"
-    else:
-        if asked.float32:
-            matrix = matrix.astype(np.float32)
-        p, note = checked_probabilities(matrix.astype(np.float64, copy=False), columns, asked, path)
-    stored = None if asked.class_names else stored_classes(rest, p, labels)
-    if stored:
-        asked = asked._replace(class_names=tuple(map(as_text, rest[stored].tolist())))
-    y, names, meaning = encode(labels, columns, p, asked, path)
-    if names is None and not asked.top_label and (titles := stored_titles(rest, p, labels)):
-        stored, names = titles, list(map(as_text, rest[titles].tolist()))
-    classes = f"classes: {few(names)}" if names else f"{2 if p.ndim == 1 else p.shape[1]} classes"
-    classes = "confidences of predicted labels" if asked.top_label else classes
-    used = {*taken, *columns.names, *([stored] if stored else [])}
-    if "correct" in taken and "correct" not in everything:
-        taken = ("pred_label", "true_label")
-        used |= set(taken)
-        meaning = " (1 where they agree)"
-    parts = [
-        f"{len(y):,} rows",
-        classes,
-        _described(columns, matrix, are_logits) + note,
-        f"label column{'s' if len(taken) > 1 else ''} {few(list(taken))}{meaning}",
-        f"classes named by {stored}" if stored else "",
-        _ignored([name for name in everything if name not in used]),
-    ]
-    return p, y, "; ".join(part for part in parts if part), tuple(map(str, names)) if names else None
+        p = softmax(matrix, path).astype(np.float64)
+        return p, f", of which the {'logistic function' if p.ndim == 1 else 'softmax'} is taken"
+    if asked.float32:
+        matrix = matrix.astype(np.float32)
+    p = matrix.astype(np.float64, copy=False)
+    return checked_probabilities(p, columns, asked.renormalise, path)
 
 
-def _described(columns, matrix, are_logits):
+def _described(columns: Columns, matrix: NDArray[Any], are_logits: bool) -> str:
     noun = "logit" if are_logits else "probability"
-    if columns.values is None:
-        return f"{noun} column{'s' if len(columns.names) > 1 else ''} {few(columns.names)}"
-    size = f" of shape {matrix.shape[0]:,} x {matrix.shape[1]:,}" if matrix.ndim == 2 else ""
-    return f"{noun} {'array' if size else 'column'} {columns.title}{size}"
-
-
-def _ignored(names):
-    """What was not used, said: index columns, predicted labels and the rest."""
-    if not names:
-        return ""
-    return f"not used: {few([f'{name} (predicted labels)' if name.lower() in HARD_NAMES else name for name in names])}"
+    if len(columns.names) > 1:
+        return f"{noun} columns {few(columns.names)}"
+    if matrix.ndim == 1:
+        return f"{noun} column {columns.title}"
+    return f"{noun} array {columns.title} of shape {matrix.shape[0]:,} x {matrix.shape[1]:,}"

@@ -27,13 +27,16 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
+from sklearn.datasets import load_breast_cancer, load_digits
 
 from harness.common.seeds import digest
 from harness.common.writing import whole_file
 from harness.errors import BadInputError
-from harness.math.sech_noise import WIDTHS, width_name
-from harness.sources.make import training
-from harness.sources.make.training import activations, backward, first_weights
+from harness.math.sech_noise import WIDTHS, path_derivative, perturbed, width_name
+
+from . import training
+from .tabular import gather
+from .training import activations, backward, first_weights
 
 RECIPE = 1  # raised when training or what is stored changes: files of another recipe are made again
 FOLDER = "perturbed_networks"
@@ -88,10 +91,6 @@ def make(wanted: list[Training], out: Path, jobs: int = 1) -> int:
 
 def rows_of(name: str) -> Rows:
     """A table in one fixed random order, at most 5,000 of its rows, cut and standardised."""
-    from sklearn.datasets import load_breast_cancer, load_digits
-
-    from harness.sources.make.tabular import gather
-
     if name in CSV:
         if not is_at_hand(name):
             raise BadInputError(f"{name} needs uci_csv/{name}.csv below CALHARNESS_DATA, which is not there.")
@@ -135,8 +134,6 @@ def loss(z, y, u, h: float | None = None):
     [1e-6, 1 - 1e-6]."""
     if h is None:
         return np.logaddexp(0.0, z) - y * z
-    from harness.math.sech_noise import perturbed
-
     s = np.clip(perturbed(expit(z), u, h), CLIP, 1.0 - CLIP)
     return -np.where(y == 1, np.log(s), np.log1p(-s))
 
@@ -146,8 +143,6 @@ def slope(z, y, u, h: float | None = None):
     s0 = expit(z)
     if h is None:
         return s0 - y
-    from harness.math.sech_noise import path_derivative, perturbed
-
     s = perturbed(s0, u, h)
     inside = np.clip(s, CLIP, 1.0 - CLIP)
     of_score = np.where(s == inside, (inside - y) / (inside * (1.0 - inside)), 0.0)

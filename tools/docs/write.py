@@ -1,7 +1,7 @@
 """Write the parts of the documentation that follow from the code and the stored results; --check says which are not current.
 
-python docs/gen/write.py            all parts
-python docs/gen/write.py --check    exit status 1 if a part is not what the code says; writes nothing
+python tools/docs/write.py            all parts
+python tools/docs/write.py --check    exit status 1 if a part is not what the code says; writes nothing
 """
 
 from __future__ import annotations

@@ -25,12 +25,24 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
+from catboost import CatBoostClassifier
+from lightgbm import LGBMClassifier
+from sklearn import datasets
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.model_selection import StratifiedKFold
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from harness.common.seeds import digest
 from harness.common.writing import whole_file, write_json
 from harness.errors import BadInputError
 from harness.sources import tabrepo
-from harness.sources.make.training import make_all
+
+from .training import make_all
 
 OUTER, INNER, SEED = 10, 8, 0
 RECIPE = 1  # raised when models or preparation change: stored tasks of another recipe are trained again
@@ -123,8 +135,6 @@ def prepared(name: str, frame, target, max_rows: int) -> Table:
     """Columns to numbers and labels of any type to 0..k-1; at most `max_rows` rows, drawn without replacement.
 
     Raises BadInputError on what is no classification table."""
-    import pandas as pd
-
     labels = pd.Series(target).reset_index(drop=True)
     known = labels.notna().to_numpy()
     if not known.all():
@@ -150,8 +160,6 @@ def prepared(name: str, frame, target, max_rows: int) -> Table:
 
 def _numbers(column):
     """One column as float64: numbers with the median for gaps, else codes in sorted order, gaps with their own."""
-    import pandas as pd
-
     if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
         values = column.astype("float64").replace([np.inf, -np.inf], np.nan)
         return values.fillna(values.median() if values.notna().any() else 0.0).to_numpy()
@@ -160,15 +168,11 @@ def _numbers(column):
 
 
 def _bundled(name):
-    from sklearn import datasets
-
     found = getattr(datasets, f"load_{name}")(as_frame=True)
     return name, found.data, found.target
 
 
 def _csv(path):
-    import pandas as pd
-
     try:
         frame = pd.read_csv(path)
     except Exception as error:
@@ -180,10 +184,8 @@ def _csv(path):
 
 
 def _openml(number):
-    from sklearn.datasets import fetch_openml
-
     try:
-        found = fetch_openml(data_id=number, as_frame=True, parser="auto")
+        found = datasets.fetch_openml(data_id=number, as_frame=True, parser="auto")
     except Exception as error:
         raise BadInputError(f"it cannot be fetched ({type(error).__name__}: {str(error).partition(chr(10))[0]})") from error
     if found.target is None:
@@ -204,8 +206,6 @@ def _train(task):
 
 
 def _trained(task):
-    from sklearn.model_selection import StratifiedKFold
-
     x, y, k = task.table.x, task.table.y, task.table.classes
     outer = StratifiedKFold(OUTER, shuffle=True, random_state=SEED)
     train, test = list(outer.split(x, y))[task.fold]
@@ -229,23 +229,13 @@ def _trained(task):
 
 def make_model(family: str, y, k: int):
     """One model with its fixed setting, for labels y out of k classes."""
-    from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.neural_network import MLPClassifier
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
     trees = 200 if k <= 10 else 100  # boosted trees, which come once per class
     if family == "CatBoost":
-        from catboost import CatBoostClassifier
-
         return CatBoostClassifier(
             iterations=trees, depth=6 if k <= 10 else 4, border_count=64, boosting_type="Plain", random_seed=SEED, thread_count=1,
             allow_writing_files=False, logging_level="Silent",
         )  # fmt: skip
     if family == "LightGBM":
-        from lightgbm import LGBMClassifier
-
         return LGBMClassifier(
             n_estimators=trees, learning_rate=0.05 if k <= 10 else 0.1, num_leaves=31 if k <= 10 else 15, max_bin=63,
             random_state=SEED, n_jobs=1, deterministic=True, force_row_wise=True, verbosity=-1,
@@ -271,8 +261,6 @@ def _probabilities(model, x, k):
 
 def _index_row(task, family, y_val, val, y_test, test, seconds, spent):
     """A row of configs.parquet: errors as TabRepo's, 1 - AUC for two classes and log-loss for more."""
-    from sklearn.metrics import log_loss, roc_auc_score
-
     k = task.table.classes
 
     def error(y, p):
@@ -314,16 +302,12 @@ def _store(task, train, test, held_out, outside):
 
 
 def _write_labels(path, rows, labels):
-    import pandas as pd
-
     how = {"method": "zip", "archive_name": path.name.removesuffix(".zip")}
     pd.DataFrame({"target": labels}, index=rows).to_csv(path, compression=how)
 
 
 def _held(out):
     """configs.parquet of the store, or None."""
-    import pandas as pd
-
     path = out / "configs.parquet"
     return pd.read_parquet(path) if path.is_file() else None
 
@@ -338,8 +322,6 @@ def _is_stored(task, held):
 
 def _store_index(out, task, rows):
     """Enter a finished task: configs.parquet (last: what it lists is complete), task_metadata.parquet and the description."""
-    import pandas as pd
-
     name, (n, columns) = task.table.name, task.table.x.shape
     about = {
         "tid": _tid(name), "dataset": name, "name": name, "task_type": "Supervised Classification", "NumberOfInstances": n,

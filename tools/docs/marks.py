@@ -1,6 +1,6 @@
 """Parts of a page that a script writes: they stand between two comments, which name them.
 
-<!-- begin NAME (docs/gen/write.py) -->
+<!-- begin NAME (tools/docs/write.py) -->
 ...
 <!-- end NAME -->
 """
@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-DOCS = Path(__file__).resolve().parent.parent
-SOURCE = "docs/gen/write.py"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+SOURCE = "tools/docs/write.py"
 
 
 def replaced(page: str, name: str, text: str) -> str:

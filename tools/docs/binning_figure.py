@@ -37,7 +37,7 @@ def caption() -> str:
         f"either sign cancel. Below: mean of {SAMPLES} samples. The calibrated model (`{NOISE}`, true error 0) is given "
         f"{noise[0]:.3f} at n = {SIZES[0]}, {noise[2]:.3f} at n = {SIZES[2]:,} and {noise[-1]:.4f} at n = {SIZES[-1]:,}; the "
         f"oscillating one (true error {truth:.4f}) {waves[0]:.3f}, {waves[2]:.3f} and {waves[-1]:.4f}: with more data it is not "
-        "the truth that it tends to. `python docs/gen/binning_figure.py` draws it.*"
+        "the truth that it tends to. `python tools/docs/binning_figure.py` draws it.*"
     )
 
 

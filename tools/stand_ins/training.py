@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 
 from harness.common.progress import clock
@@ -81,8 +82,6 @@ def make_all(
     said     (one, what it left or the sentence of its failure) -> the line about it, in this process
     work     one -> a number roughly proportional to its seconds; the longest start first, so that the workers end together
     """
-    import joblib
-
     print(f"  {len(wanted):,} {unit}, {len(wanted) - len(todo):,} of them stored before, into {out}", file=sys.stderr)
     todo = sorted(todo, key=lambda one: -work(one))
     remaining, failed = TimeLeft(sum(work(one) for one in todo)), 0

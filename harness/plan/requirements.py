@@ -1,5 +1,5 @@
-"""What an object of a stranger's must be, found before anything is computed; `harness.commands.check` examines at length what it
-does.
+"""Requirements of a user's estimator, problem or calibrator, checked before anything is computed. `calharness check` examines
+at length what it does.
 
 The declared properties and the ways in which it is called are looked at; then it is tried once, on 16 samples: whether what it
 returns is of the kind that is needed. What it raises there is no breach, but a failed cell of the run.
@@ -27,7 +27,9 @@ from harness.estimators.base import EstimatorSpec, WrongAnswerError, apply, take
 from harness.math import estimands
 from harness.math.notions import NOTIONS, number, reduce
 from harness.plan.components import Component, strangers_sources, targets
+from harness.problems import Beta, Dirichlet
 from harness.problems.base import ProblemSpec, truth_of
+from harness.problems.maps import LogitAffine, Power
 
 DETERMINISM = ("exact", "rounding", "statistical")
 SAMPLES = 16
@@ -191,9 +193,6 @@ def _declared(made: Any, rules: Rules) -> list[str]:
 
 def _estimates(made: Any) -> None:
     """Raise BadInputError if what the estimator returns is no estimate, under one of its notions."""
-    from harness.problems import Beta, Dirichlet
-    from harness.problems.maps import LogitAffine, Power
-
     spec = EstimatorSpec.of(made)
     n = min(SAMPLES, spec.max_n or SAMPLES)
     for notion in [name for name in NOTIONS if name in spec.notions]:

@@ -19,6 +19,7 @@ length first; logits = weight f + bias. For a head of texts, weight is the model
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 from dataclasses import dataclass
@@ -30,7 +31,8 @@ import numpy as np
 from harness.common.seeds import digest
 from harness.common.writing import whole_file
 from harness.errors import BadInputError
-from harness.sources.make.training import TimeLeft, is_made
+
+from .training import TimeLeft, is_made
 
 RECIPE = 1  # raised when what is stored changes: files of another recipe are made again
 FOLDER = "imagenet_brightness"
@@ -188,9 +190,7 @@ def _batches(job):
 
 
 def _check_packages():
-    from importlib.util import find_spec
-
-    absent = [name for name in ("timm", "torch", "PIL") if find_spec(name) is None]
+    absent = [name for name in ("timm", "torch", "PIL") if importlib.util.find_spec(name) is None]
     if absent:
         raise BadInputError(f"imagenet_brightness needs {', '.join(absent)}; `pip install 'calharness[imagenet]'` gets it.")
 

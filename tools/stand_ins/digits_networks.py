@@ -29,13 +29,15 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import softmax
+from sklearn.datasets import load_digits
 
 from harness.common.seeds import digest
 from harness.common.writing import whole_file
 from harness.errors import BadInputError
-from harness.sources.make import training
-from harness.sources.make.imagenet_brightness import LEVELS, brightened, level_name
-from harness.sources.make.training import activations, backward, first_weights
+
+from . import training
+from .imagenet_brightness import LEVELS, brightened, level_name
+from .training import activations, backward, first_weights
 
 RECIPE = 1  # raised when training or what is stored changes: files of another recipe are made again
 KINDS = ("layers", "layers_mnist", "training", "snapshots", "networks", "brightness")
@@ -126,8 +128,6 @@ def images(kind: str, mnist: Path | None = None) -> Images:
     """The images of a kind, in the order in which its parts are cut."""
     if kind == "layers_mnist":
         return _mnist(mnist)
-    from sklearn.datasets import load_digits
-
     x, y = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))
     y = y[order].astype(np.int64)

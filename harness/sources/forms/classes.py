@@ -1,0 +1,164 @@
+"""Class that each label stands for, and the names of the classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.errors import BadInputError, guess
+from harness.math.columns import PROBABILITY_NAMES, as_text, few, suffix
+from harness.sources.forms.columns import named_among
+from harness.sources.forms.terms import CLASS_NAMES, Arrays, Asked, Columns, Labels
+
+Encoded = tuple[NDArray[np.int64], tuple[str, ...] | None, str]
+
+
+def encode(labels: Labels, columns: Columns, k: int, asked: Asked, path: object) -> Encoded:
+    """(y in 0..k-1, names of the classes or None, a note on the labels). k = 1: one column of p.
+
+    Raises
+    ------
+    BadInputError
+        If names and types of columns and labels do not say which is which; it names `positive` or
+        `class_names`.
+    """
+    if k > 1 and asked.top_label:
+        raise BadInputError(
+            f"{path}: top_label=true is for one column of confidences, {columns.title} has {k} columns; "
+            "leave it out, and notion=[top_label] judges the largest of them."
+        )
+    if k > 1 and asked.positive is not None:
+        raise BadInputError(f"{path}: positive={asked.positive} is for one column of p, {columns.title} has {k}; leave it out.")
+    if asked.class_names:
+        return _by_class_names(labels, columns, k, tuple(map(as_text, asked.class_names)), path)
+    return _one_column(labels, columns, asked, path) if k == 1 else _matrix(labels, columns, k, path)
+
+
+def stored_class_names(arrays: Arrays, k: int, rows: int) -> str | None:
+    """Name of the array (k,) that names the classes in the order of the columns, as scikit-learn's classes_."""
+    k = max(k, 2)
+    names = (name for name in named_among(arrays, CLASS_NAMES) if arrays[name].shape == (k,) != (rows,))
+    return next(names, None)
+
+
+def _one_column(labels: Labels, columns: Columns, asked: Asked, path: object) -> Encoded:
+    """Labels where p is the probability of one of two classes: 0 and 1, booleans, or `positive`."""
+    if asked.positive is not None:
+        wanted = as_text(asked.positive)
+        if wanted not in labels.texts:
+            raise BadInputError(
+                f"{path}: positive={wanted} is no label of {labels.title}{guess(wanted, labels.texts)}; "
+                f"it holds {few(labels.texts)}."
+            )
+        others = [text for text in labels.texts if text != wanted]
+        names = (others[0] if len(others) == 1 else "other", wanted)
+        y = (labels.codes == labels.texts.index(wanted)).astype(np.int64)
+        return y, names, f"1 = {wanted}, 0 = {few(others) or 'none'}"
+    for pair, note in ((("0", "1"), ""), (("False", "True"), "booleans")):
+        if set(labels.texts) <= set(pair):
+            return _places(labels, pair), None, note
+    raise BadInputError(
+        f"{path}: {labels.title} holds {few(labels.texts)}, and {columns.title} is one column: labels must be "
+        f"0 and 1 or booleans, or positive=LABEL says whose probability it is, such as positive={labels.texts[-1]}."
+    )
+
+
+def _matrix(labels: Labels, columns: Columns, k: int, path: object) -> Encoded:
+    """Labels where every class has a column of p: its number, or the class that it is named by."""
+    classes, numbers = columns.classes, tuple(map(str, range(k)))
+    if classes is None or classes == numbers:
+        for texts, note in ((numbers, ""), (("False", "True"), "booleans")):
+            if len(texts) == k and set(labels.texts) <= set(texts):
+                return _places(labels, texts), None, note
+        raise _no_class(labels, numbers, f"integers 0..{k - 1}", columns, path)
+    numbered = all(text.isdecimal() for text in classes)
+    if columns.is_listed and set(labels.texts) <= set(numbers):
+        names = None if numbered else classes
+        return _places(labels, numbers), names, f"label 0 = column {columns.names[0]}"
+    if numbered:
+        raise BadInputError(
+            f"{path}: the columns {few(columns.names)} are not numbered from 0: which label is which? "
+            f"class_names={_option(classes)} if {columns.names[0]} is of label {classes[0]}, "
+            f"class_names={_option(numbers)} if it is of label 0."
+        )
+    if set(labels.texts) <= set(classes):
+        return _places(labels, classes), classes, ""
+    if labels.are_numbers:
+        raise BadInputError(
+            f"{path}: {labels.title} holds the labels {few(labels.texts)} and the columns are "
+            f"{few(columns.names)}: which is which? class_names=[...] names the classes in the order of "
+            f"the labels, such as class_names={_option(classes)}."
+        )
+    raise _no_class(labels, classes, f"the classes of the columns, {few(classes)}", columns, path)
+
+
+def _by_class_names(labels: Labels, columns: Columns, k: int, names: tuple[str, ...], path: object) -> Encoded:
+    """Labels that are among the given names, or their numbers; columns of other names keep their order."""
+    count = max(k, 2)
+    if len(names) != count or len(set(names)) != count:
+        raise BadInputError(
+            f"{path}: class_names has {len(set(names))} different names; {count} are needed, in the order of the columns."
+        )
+    numbers = tuple(map(str, range(count)))
+    if set(labels.texts) <= set(names):
+        y = _places(labels, names)
+    elif set(labels.texts) <= set(numbers) and not any(name.isdecimal() for name in names):
+        y = _places(labels, numbers)
+    else:
+        wrong = next(text for text in labels.texts if text not in names)
+        raise BadInputError(
+            f"{path}: {labels.title} holds the label {wrong} at row {labels.first_row(wrong)}"
+            f"{guess(wrong, names)}; class_names has {few(names)}."
+        )
+    place = np.array(_places_of_columns(columns, names, path), dtype=np.int64)
+    in_order = tuple(names[j] for j in np.argsort(place))
+    return place[y], in_order, f"1 = {names[1]}" if k == 1 else ""
+
+
+def _places_of_columns(columns: Columns, names: tuple[str, ...], path: object) -> list[int]:
+    """Place of the column of each class: by name where the columns have these names, else in order."""
+    own = columns.classes
+    if own is None:
+        _refuse_first_of_two(columns, names, path)
+        return list(range(len(names)))
+    for stated in (columns.names, own):
+        if set(stated) == set(names):
+            return [stated.index(name) for name in names]
+    if all(text.isdecimal() for text in own) or (columns.is_listed and not set(own) & set(names)):
+        return list(range(len(names)))
+    absent = next(name for name in names if name not in own)
+    raise BadInputError(
+        f"{path}: class_names has {absent}, for which there is no column; the classes of the columns are {few(own)}."
+    )
+
+
+def _refuse_first_of_two(columns: Columns, names: tuple[str, ...], path: object) -> None:
+    """Refuse one column that is named by the first of two classes, as it is taken to be of the second."""
+    stated = (columns.title, *(suffix(columns.title, prefix) for prefix in PROBABILITY_NAMES))
+    if len(names) == 2 and names[0] in stated:
+        raise BadInputError(
+            f"{path}: one column is the probability of the second class, {names[1]}, but {columns.title} "
+            f"is named by {names[0]}; give class_names=[{names[1]},{names[0]}]."
+        )
+
+
+def _places(labels: Labels, names: Sequence[str]) -> NDArray[np.int64]:
+    """Place of each row's label among the names."""
+    return np.array([names.index(text) for text in labels.texts], dtype=np.int64)[labels.codes]
+
+
+def _no_class(labels: Labels, known: Sequence[str], allowed: str, columns: Columns, path: object) -> BadInputError:
+    wrong = next(text for text in labels.texts if text not in known)
+    shown = f" {few(columns.names)}" if columns.classes else ""
+    return BadInputError(
+        f"{path}: {labels.title} holds label {wrong!r} at row {labels.first_row(wrong)}"
+        f"{guess(wrong, known)}; labels must be {allowed}, or class_names=[...] gives the labels in the "
+        f"order of the columns{shown}."
+    )
+
+
+def _option(names: Sequence[str]) -> str:
+    """The first names as a list on the command line: [cat,dog,cow,...]."""
+    return f"[{','.join(names[:3])}{',...' if len(names) > 3 else ''}]"
