@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from experiments.ciosek2026.terms import ALONE, EMPIRICAL, FULL, VARIANTS, ablated
 from harness.common import wording
 from harness.evaluation import items, rates
 from harness.figures import panels
 from harness.figures.style import COLOURS, pale, pyplot
+
+from .terms import ALONE, EMPIRICAL, FULL, VARIANTS, ablated
 
 
 def figure(found: pd.DataFrame, names: Mapping[str, str], problems: Sequence[str]):
