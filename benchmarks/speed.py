@@ -19,8 +19,8 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
 from harness import load_estimator, load_problem  # noqa: E402
+from harness.commands.app import main  # noqa: E402
 from harness.commands.experiment import Experiment  # noqa: E402
-from harness.commands.run import main  # noqa: E402
 from harness.configure.compose import compose  # noqa: E402
 from harness.plan.pending import pending  # noqa: E402
 from harness.plan.plan import plan  # noqa: E402

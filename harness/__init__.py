@@ -258,7 +258,7 @@ def compare(
     --------
     >>> compare("my_module.mine", n=[200, 1000], notion="binary")  # doctest: +SKIP
     """
-    from harness.commands.compare import compare as against
+    from harness.commands.comparison import compare as against
 
     given = {"estimator": estimator, "problem": problem, "calibrator": calibrator}
     kinds = [kind for kind, target in given.items() if target is not None]

@@ -61,7 +61,7 @@ def result(out):
 @pytest.fixture
 def cli(out, capsys, monkeypatch):
     """Call the command line: cli("list", "problems") -> (exit status, standard output, standard error)."""
-    from harness.commands.run import main
+    from harness.commands.app import main
 
     monkeypatch.delenv("CALHARNESS_TRACEBACK", raising=False)
 

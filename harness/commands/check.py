@@ -1,119 +1,36 @@
-"""The contract test: what is expected of anybody's estimator, problem or calibrator, item by item.
-
-    calharness check my_module.Mine     a class with default arguments, an instance, or a bare function (p, y) -> float
-    calharness check binned15           an id of conf/estimator or conf/problem
-
-What has a method `sample` is a problem (check_problems), what is callable an estimator (check_estimators), and what has a method
-`fit` a calibrator (check_calibrators). Every item is tried under every notion that the object declares ("binary" if it declares
-none); a calibrator is tried on scalars and on vectors. Seeds are fixed: a check says the same twice.
-
-An item is a function of a case, an object under one notion. It returns a sentence on what it found. It raises ContractBrokenError
-where the contract is not kept and UndefinedError where there is nothing to examine; any other exception counts as a failure.
-Wherever the data are unusual, the object itself may raise UndefinedError.
-"""
+"""`calharness check`: the contract test."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Annotated
 
-from harness.calibrators.base import CalibratorSpec
-from harness.common import user_code
-from harness.common.escaping import message_of
-from harness.configure.options import ids
-from harness.contract import calibrators, estimators, problems
-from harness.contract.items import DECLARED, ContractBrokenError, generators_put_back
-from harness.errors import BadInputError, UndefinedError, guess
-from harness.estimators.base import EstimatorSpec
-from harness.plan import requirements
-from harness.plan.components import build, load
-from harness.problems.base import ProblemSpec, members_of
+import typer
+
+from harness.commands import completion
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One item of the contract. outcome: ok | failed | not applicable."""
+def command(
+    target: Annotated[
+        str,
+        typer.Argument(
+            help="module.Name of an own object, or an id of an estimator or a problem.",
+            autocompletion=completion.problem_or_estimator,
+        ),
+    ],
+) -> int:
+    """Test an estimator, problem or calibrator, one line per item.
 
-    item: str
-    outcome: str
-    detail: str
+    \b
+    calharness check my_module.Mine    an estimator: a class with default arguments, an instance,
+                                       or a function (p, y) -> float;
+                                       a problem: sample(n, rng) -> (p, y);
+                                       or a calibrator: fit(p, y)
+    calharness check binned15          an id of an estimator or a problem
 
+    Exit status 1 if an item failed.
+    """
+    from harness.contract import check as contract
 
-def check(target: str) -> list[Finding]:
-    """Examine the estimator, problem or calibrator `target`, module.Name or an id. Raises BadInputError if it cannot be made."""
-    made = _made(target)
-    members = members_of(made)
-    return examine(next(iter(members.values())) if members else made, target)  # a family of problems: its first member
-
-
-def examine(made, target: str) -> list[Finding]:
-    """The findings on an estimator, a problem or a calibrator, which a sentence calls `target`."""
-    from threadpoolctl import threadpool_limits
-
-    items, cases_of, rules, reason = _contract_of(made, target)
-    if isinstance(reason, str):
-        return [Finding(item, "not applicable", f"it cannot run here: {reason}") for item in items]
-    getattr(made, "notions", None)  # a problem whose file is not given raises the sentence that says so
-    try:
-        rules(made)
-    except BadInputError as wrong:
-        found = Finding(DECLARED, "failed", str(wrong).rstrip("."))
-        return [found if item == DECLARED else Finding(item, "not applicable", f"{DECLARED} come first") for item in items]
-    findings = []
-    with generators_put_back():
-        cases = cases_of(made)
-        for item, rule in items.items():
-            with threadpool_limits(1):  # anew for each item: libraries loaded meanwhile are limited too
-                findings.append(_finding(item, rule, cases))
-    return findings
-
-
-def _contract_of(made, target):
-    """(the items, the function that makes the cases, the rules of what is declared, why it cannot run here) by what the object
-    is."""
-    if callable(getattr(made, "sample", None)):
-        return problems.ITEMS, problems.cases, requirements.problem, ProblemSpec.of(made).unavailable
-    if callable(made):
-        return estimators.ITEMS, estimators.cases, requirements.estimator, EstimatorSpec.of(made).unavailable
-    if callable(getattr(made, "fit", None)):
-        return calibrators.ITEMS, calibrators.cases, requirements.calibrator, CalibratorSpec.of(made).unavailable
-    raise BadInputError(
-        f"{target} is a {type(made).__name__}; an estimator (callable as (p, y) or (p, y, rng)), a problem (with a method "
-        "sample(n, rng)) or a calibrator (with a method fit(p, y, rng)) is needed."
-    )
-
-
-def report(findings: list[Finding]) -> str:
-    """One aligned line per finding."""
-    width = max(len(f.item) for f in findings)
-    outcome = {"failed": "FAILED"}
-    return "\n".join(f"{outcome.get(f.outcome, f.outcome):<14}  {f.item:<{width}}  {f.detail}" for f in findings)
-
-
-def _made(target):
-    if "." in target:
-        return build("target", target.rpartition(".")[2], {"_target_": target})
-    known = {name: group for group in ("problem", "estimator") for name in ids(group)}
-    if target not in known:
-        raise BadInputError(
-            f"there is no estimator or problem {target!r}{guess(target, list(known))}; `calharness list estimators` and "
-            "`calharness list problems` show all, and one's own is module.Name."
-        )
-    return load(known[target], target, {})
-
-
-def _finding(item, examine, cases):
-    said: dict[str, dict[str, list]] = {"failed": {}, "ok": {}, "not applicable": {}}
-    for case in cases:
-        try:
-            outcome, sentence = "ok", examine(case)
-        except ContractBrokenError as broken:
-            outcome, sentence = "failed", message_of(broken)
-        except UndefinedError as reason:
-            outcome, sentence = "not applicable", message_of(reason)
-        except Exception as error:
-            outcome, sentence = "failed", user_code.said(error)
-        said[outcome].setdefault(sentence, []).append(case.notion)
-    outcome = next(o for o, sentences in said.items() if sentences)
-    if outcome != "failed" and [len(notions) for notions in said[outcome].values()] == [len(cases)]:
-        return Finding(item, outcome, next(iter(said[outcome])))
-    return Finding(item, outcome, "; ".join(f"{', '.join(notions)}: {s}" for s, notions in said[outcome].items()))
+    findings = contract.check(target)
+    print(contract.report(findings))
+    return int(any(one.outcome == "failed" for one in findings))

@@ -1,31 +1,27 @@
-"""One configured run, from overrides to files: plan, compute, records, figure, tables, reproduction, page."""
+"""An experiment: its configuration, planned; its cells, computed; its records, read.
+
+`harness.commands.drawing` draws it."""
 
 from __future__ import annotations
 
-import contextlib
-import importlib
 import json
-import math
-import re
-from dataclasses import dataclass, field, replace
+from collections.abc import Set
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from harness.common.paths import EXPERIMENTS, PACKAGE
+from harness.commands.configured import Configured
 from harness.common.seeds import digest
 from harness.common.version import VERSION
 from harness.configure import record_sources as others
 from harness.configure import sweeps, variations
 from harness.configure.compose import compose, out_folder
-from harness.configure.settings import Settings, as_list
-from harness.errors import BadInputError
-from harness.estimators.base import EstimatorSpec
-from harness.estimators.bootstrap import Bootstrap
+from harness.configure.settings import Settings
 from harness.execute import run, truths
 from harness.plan import pending
 from harness.plan import plan as planning
-from harness.problems.base import ProblemSpec
+from harness.plan.components import Component
 from harness.records import frames, imported, schema, stored
 from harness.records import states as recorded
 
@@ -37,22 +33,13 @@ DRAWN = (  # what that looks at, and what says of a run
     "key", "problem", "problem_key", "notion", "n", "estimator", "estimator_key", "estimand", "value", "low", "high", "level",
     "kind", "status", "reason", "cpu_seconds", "truth", "truth_error",
 )  # fmt: skip
+Points = list[tuple[dict[str, Any], Settings]]  # of a sweep: values by path, and settings
 NUMBERS = ("value", "low", "high", "truth", "truth_error")  # that a page shows
-SOURCES = (".py", ".j2", ".csv", ".parquet", ".yaml")  # what a drawing depends on
 
 
 @dataclass(frozen=True)
-class Experiment:
-    """A configuration with its plan. `stem` names the result files, `folder` is where they go. `differs` is what the run changes
-    in its experiment, {path: (as configured, here)}; `configured_points` are those of a sweep that the experiment itself is;
-    `others` are the experiments whose records it uses, as they are configured."""
-
-    settings: Settings
-    plan: planning.Plan
-    out: Path
-    differs: dict = field(default_factory=dict)
-    configured_points: list = field(default_factory=list)
-    others: tuple = ()
+class Experiment(Configured):
+    """A configuration that can be planned, computed and read. Nothing is drawn here."""
 
     @classmethod
     def of(cls, overrides: list[str], stored_in: Path | None = None) -> Experiment:
@@ -60,8 +47,8 @@ class Experiment:
         return cls.of_settings(compose(list(overrides)), stored_in=stored_in)
 
     @classmethod
-    def of_settings(cls, settings: Settings, points: list | None = None, stored_in: Path | None = None) -> Experiment:
-        """Plan a composed configuration; or the points of a sweep over it, pairs (values by path, configuration). Plans that
+    def of_settings(cls, settings: Settings, points: Points | None = None, stored_in: Path | None = None) -> Experiment:
+        """Plan composed settings; or the points of a sweep over them, pairs (values by path, settings). Plans that
         depend on data are those of the records stored in the folder `stored_in`, where it has them."""
         here = {name: getattr(settings, name) for name in variations.OPERATIONAL if name != "experiment"}
         configs = [replace(variations.as_configured(name, settings.trust), **here) for name in others.experiments(settings)]
@@ -69,7 +56,11 @@ class Experiment:
 
     @classmethod
     def _planned(
-        cls, settings: Settings, points: list | None = None, named: tuple = (), stored_in: Path | None = None
+        cls,
+        settings: Settings,
+        points: Points | None = None,
+        named: tuple[Experiment, ...] = (),
+        stored_in: Path | None = None,
     ) -> Experiment:
         reference = variations.as_configured(settings.experiment, settings.trust)
         swept = {path for values, _ in points or () for path in values}
@@ -77,10 +68,8 @@ class Experiment:
         if differs:
             settings = replace(settings, labels=variations.labels(settings, differs))
         chosen, configured = (set(one.estimator) for one in (settings, reference or settings))
-        if chosen != configured and "figure.estimators" not in differs:
-            settings = replace(
-                settings, figure=replace(settings.figure, estimators=None)
-            )  # those of the run, not the experiment's
+        if chosen != configured and "figure.estimators" not in differs:  # those of the run, not the experiment's
+            settings = replace(settings, figure=replace(settings.figure, estimators=None))
         points = sweeps.points(settings) if points is None and settings.sweep else points
         if points is not None:
             plan = planning.union(settings, points)
@@ -93,94 +82,10 @@ class Experiment:
         own = sweeps.points(reference) if reference and reference.sweep else []
         return cls(settings, plan, out_folder(settings.out), differs, [values for values, _ in own], named)
 
-    @property
-    def family(self) -> tuple[Experiment, ...]:
-        """The experiment and those whose records it uses."""
-        return (self, *self.others)
-
-    @property
-    def cells(self) -> set[str]:
-        """The keys of all cells whose records it uses, its own and those of others."""
-        return {cell.key for one in self.family for cell in one.plan.cells}
-
-    @property
-    def name(self) -> str:
-        """The run's name, `adhoc` for a run without one."""
-        return self.settings.name or "adhoc"
-
-    @property
-    def paper(self) -> str | None:
-        """The paper that the experiment reproduces, None for others."""
-        return self.settings.paper
-
-    @property
-    def is_sweep(self) -> bool:
-        """Whether it is a sweep over values of parameters."""
-        return bool(self.plan.swept)
-
-    @property
-    def is_variation(self) -> bool:
-        """Whether it is something else than an experiment as configured: its results are its own."""
-        return self.is_sweep or not self.settings.experiment or bool(self.differs)
-
-    @property
-    def sentence(self) -> str:
-        """What it is, in words: 'a sweep over bins of a variation of smoke (n)'."""
-        base = variations.sentence(self.settings, self.differs) if self.differs or not self.settings.experiment else None
-        if not self.is_sweep:
-            return base or self.settings.experiment
-        over = f"a sweep over {', '.join(self.plan.swept.values())}"
-        return f"{over} of {base or self.settings.experiment}" if self.settings.experiment else over
-
-    @property
-    def title(self) -> str:
-        """The title of its page. That of a variation or sweep says what it changes, and does not bear the experiment's."""
-        experiment = self.settings.experiment
-        if not self.is_variation or not experiment:
-            return self.settings.title or self.name
-        over = f" swept over {', '.join(self.plan.swept.values())}" if self.is_sweep else ""
-        changes = variations.changes(self.settings, {p: pair for p, pair in self.differs.items() if p not in ("title", "name")})
-        title = f"{experiment}{over}" if over and not changes else f"A variation of {experiment}{over}"
-        title = f"{title}: {changes}" if changes else title
-        return f"{self.settings.title}. {title}" if "title" in self.differs else title
-
-    @property
-    def stem(self) -> str:
-        """File name of the results: the experiment's name without the paper's; a variation's own."""
-        if self.is_variation:
-            return self._own_name()
-        if self.settings.arena:
-            return self.name.removeprefix("arena_")
-        return self.name.removeprefix(f"{self.paper}_") if self.paper else self.name
-
-    @property
-    def folder(self) -> Path:
-        """Where the results go: <out>/<paper>, <out>/arena or <out>/<name>; <out>/variations/<own name>; <out>/sweeps/<own
-        name>."""
-        if self.is_variation:
-            return self.out / ("sweeps" if self.is_sweep else "variations") / self._own_name()
-        return self.out / (self.paper or ("arena" if self.settings.arena else self.name))
-
-    def _own_name(self):
-        given = self.settings.name
-        as_configured = self.is_sweep and not self.differs and self.plan.points == self.configured_points
-        if given and (not self.settings.experiment or "name" in self.differs or as_configured):
-            return given
-        words = "".join(f"-{word.replace('.', '_')}" for word in self.plan.swept.values())
-        return f"{self.settings.experiment or 'adhoc'}{words}-{self.identity}"
-
-    @property
-    def identity(self) -> str:
-        """Eight digits that identify what is run and drawn, its name aside."""
-        own = variations.identity(self.settings)
-        if not self.is_sweep:
-            return own
-        return digest(json.dumps([own, self.plan.points], sort_keys=True, default=str))[:8]
-
-    def compute(self, quiet: bool = False, later: float = 0.0) -> dict:
+    def compute(self, quiet: bool = False, later: float = 0.0) -> dict[str, Any]:
         """Run what no record holds, of this experiment and of those whose records it uses, and compute the truths of what was
         estimated; returns the counts of `runner.execute`, summed."""
-        counts: dict = {}
+        counts: dict[str, Any] = {}
         expected = [one.expected_seconds() if self.others else 0.0 for one in self.family]
         for position, one in enumerate(self.family):
             found = one._compute(quiet, later + sum(expected[position + 1 :]))
@@ -188,7 +93,12 @@ class Experiment:
             counts = {**found, **counts, **added}
         return counts
 
-    def expected_seconds(self, without: set[str] = frozenset(), states: recorded.States | None = None, past=None) -> float:
+    def expected_seconds(
+        self,
+        without: Set[str] = frozenset(),
+        states: recorded.States | None = None,
+        past: Any = None,
+    ) -> float:
         """Wall seconds that its own cells should take that no record holds, those `without` aside. `states` and `past` are as in
         `work.pending` and `work.Costs`."""
         if not self.plan.cells:
@@ -197,7 +107,7 @@ class Experiment:
         costs = pending.Costs(self.plan, self.out, past)
         return pending.expected_seconds(tally.kinds, tally.draws, costs, pending.worker_count(self.plan.settings))
 
-    def _compute(self, quiet, later):
+    def _compute(self, quiet: bool, later: float) -> dict[str, Any]:
         for source in self.sources:
             source.record(self.out)
         counts = run.execute(self.plan, quiet, later)
@@ -248,7 +158,7 @@ class Experiment:
         return frame
 
     @cached_property
-    def _wanted(self):
+    def _wanted(self) -> frames.Wanted:
         """The keys of its own cells."""
         return frames.Wanted(cell.key for cell in self.plan.cells)
 
@@ -258,22 +168,22 @@ class Experiment:
         return len(self._wanted) if self._is_long else len(self.cells)
 
     @property
-    def _is_long(self):
+    def _is_long(self) -> bool:
         own = any(getattr(self.settings, name) for name in ("item", "arena", "ranking", "records_of", "records_from"))
         return len(self.plan.cells) > MANY_CELLS and not own and not self.is_sweep
 
-    def missing_truths(self, frame) -> dict[str, list[tuple[str, str]]]:
+    def missing_truths(self, frame: pd.DataFrame) -> dict[str, list[tuple[str, str]]]:
         """{problem: [(notion, estimand)]} of truths that no run has computed yet, of what was estimated in `frame`."""
         return {name: pairs for one in self.family for name, pairs in one._missing_truths(frame).items()}
 
-    def _missing_truths(self, frame):
+    def _missing_truths(self, frame: pd.DataFrame) -> dict[str, list[tuple[str, str]]]:
         seen = frame[frame["estimand"].notna()].drop_duplicates(["problem_key", "notion", "estimand"])
         given = list(zip(seen["problem_key"], seen["notion"], seen["estimand"]))
         wanted = {name: (one, self._wanted_truths(given, one)) for name, one in self.plan.problems.items()}
         missing = {name: schema.missing_truths(self.out, *asked) for name, asked in wanted.items()}
         return {name: pairs for name, pairs in missing.items() if pairs}
 
-    def _wanted_truths(self, given, problem):
+    def _wanted_truths(self, given: list[tuple[str, str, str]], problem: Component) -> list[tuple[str, str]]:
         """[(notion, estimand)] whose truths are wanted of a problem, by `given`, what was estimated: [(problem key, notion,
         estimand)]. A ranking by the truths of an estimand wants these as well."""
         wanted = [(notion, estimand) for key, notion, estimand in given if key == problem.key]
@@ -282,262 +192,20 @@ class Experiment:
             wanted += [(notion, reference) for notion in dict.fromkeys(notion for notion, _ in wanted)]
         return wanted
 
-    def missing(self, frame) -> int:
+    def missing(self, frame: pd.DataFrame) -> int:
         """Planned cells, of the experiments whose records it uses too, that have no finished record."""
         finished = frame.loc[frame["status"].isin(schema.FINISHED), "key"]
         return self.cell_count - finished.nunique() if self._is_long else len(self.cells - set(finished))
 
-    def render(self, frame) -> tuple[list[Path], dict[str, dict[str, int]], list[str]]:
-        """Draw and write everything people look at; returns the files, the page last, the number of rows by source and verdict,
-        and sentences on what the reader should know. Nothing is drawn, and nothing overwritten, where there is no number."""
-        from harness.evaluation import reproduction, tables
-        from harness.figures import figure_files
-        from harness.pages import arena_page
-        from harness.pages import page as report
-
-        if not len(frame):
-            raise BadInputError(
-                f"no cell of {self.name} is recorded in {self.out}; nothing is drawn and nothing overwritten: run it first."
-            )
-        if not self.has_numbers(frame) and (self.is_variation or self.is_drawn_at_all()):
-            raise BadInputError(f"no cell of {self.name} has a number; nothing is drawn and nothing overwritten.")
-        notes = []
-        if self.is_variation:
-            content = {"identity": self.identity, "experiment": self.settings.experiment, "differs": self.differs}
-            content["title"] = self.settings.title or self.name
-            content |= {"swept": self.swept()} if self.is_sweep else {}
-            moved = variations.keep_other(self.folder, self.stem, json.loads(json.dumps(content, default=str)))
-            if moved:
-                notes.append(f"{self.folder} held the results of another configuration; they are kept in {moved}")
-        if self.settings.arena and not self.is_sweep:
-            with variations.undisturbed(self.folder, self.stem, self.identity) if self.is_variation else contextlib.nullcontext():
-                return arena_page.save(self, frame), {}, notes
-        shown, settings = self._shown(frame), self.shown_settings()
-
-        figure, summary, wide, compared = self._drawn(frame, shown, settings, notes)
-        if not self.is_sweep:  # the figure of a sweep has the times, other results are the same on every machine
-            summary = summary.drop(columns="cpu_seconds", errors="ignore")
-        stem = self.folder / self.stem
-        with variations.undisturbed(self.folder, self.stem, self.identity) if self.is_variation else contextlib.nullcontext():
-            files = figure_files.save(figure, stem, settings)
-            files += tables.save(summary, wide, stem)
-            if compared is not None:
-                files += reproduction.save(compared, self.name, self.folder)
-            elif self.is_variation:  # what an earlier drawing compared is not of this one
-                for old in self.folder.glob("reproduction*.csv"):
-                    old.unlink()
-            diagrams = list(self._reliability())
-            for _, _, drawn in diagrams:
-                files += drawn
-            page = self.folder / f"{self.stem}.html"
-            files.append(report.save(self, frame, files, wide, compared, page, self._caption(figure), diagrams))
-        return files, reproduction.counts_by_source(compared) if compared is not None else {}, notes
-
-    def swept(self) -> dict[str, list[str]]:
-        """{path: its values, as texts} of a sweep."""
-        plan = self.plan
-        return {path: list(dict.fromkeys(sweeps.said(p[path]) for p in plan.points if path in p)) for path in plan.swept}
-
-    def _caption(self, figure) -> str:
-        """What the figure says of itself, or the experiment's own words where they are of it, or all that there are."""
-        own = self.settings.figure.caption
-        return own if own and (not self.differs or "figure.caption" in self.differs) else figure.get_label() or own or ""
-
-    def _drawn(self, frame, shown, settings, notes):
-        """(figure, summary, wide table, paper against ours or None). A paper's item draws its own experiment, and variations in
-        sampling alone; other variations are drawn in the general way, and compared with nothing."""
-        from harness.evaluation import rankings, reproduction, tables
-        from harness.evaluation.selection import label
-        from harness.evaluation.sweep_tables import SweepResults
-        from harness.figures import plots, sweep_plots
-
-        if self.is_sweep:
-            results = SweepResults(self.plan)
-            figure = sweep_plots.render(results, shown, settings)
-            return figure, results.summary(shown, settings), results.table(shown, settings), None
-        item = self._item()
-        view = item or (rankings if settings.ranking else None)
-        compared = None
-        try:
-            figure = self._draws()(shown, settings)
-            summary = getattr(view, "summary", tables.summary)(shown, settings)
-            wide = getattr(view, "table", tables.wide)(shown, settings)
-            if item and settings.compare:
-                have = {*self.plan.estimators, *frame["estimator"], *(e for one in self.others for e in one.plan.estimators)}
-                computed = {label(settings, "estimator", e) for e in have} | {reproduction.TRUTH}
-                asked = (settings.compare, settings.reasons, computed, settings.same_draws_as_paper)
-                compared = reproduction.compare(item.reproduced(frame, settings), self.paper, *asked, records=frame)
-        except Exception as error:
-            if not (item and self.differs):
-                raise
-            kind = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-            notes.append(f"the drawing of {self.settings.experiment} does not fit this variation ({kind}); drawn in general")
-            return plots.overview(shown, settings), tables.summary(shown, settings), tables.wide(shown, settings), None
-        if compared is not None and self.differs:
-            compared = variations.comparable(compared, self.differs)
-            why = compared.loc[compared["verdict"].eq("not reproducible here"), "reason"].unique()
-            notes += [f"not judged against the paper: {reason}" for reason in why if isinstance(reason, str) and reason]
-        return figure, summary, wide, compared if compared is not None and len(compared) else None
-
-    def _item(self):
-        """The paper's item that draws this experiment; None where it is drawn in a general way."""
-        own = self.settings.item and variations.same_quantities(self.differs)
-        return load_item(self.paper, self.settings.item) if own else None
-
-    def _draws(self):
-        """What draws the figure, (records, settings) -> Figure, of all but a sweep."""
-        from harness.figures import plots, ranking_plot
-
-        item = self._item()
-        return item.render if item else ranking_plot.render if self.settings.ranking else plots.overview
-
-    def wide(self, frame):
-        """The table for people: rows by problem and n (and swept values), a column per estimator."""
-        from harness.evaluation import rankings, tables
-        from harness.evaluation.sweep_tables import SweepResults
-        from harness.pages import arena_page
-
-        if self.settings.arena and not self.is_sweep:
-            return arena_page.table(self, frame)
-        shown, settings = self._shown(frame), self.shown_settings()
-        if self.is_sweep:
-            return SweepResults(self.plan).table(shown, settings)
-        return (rankings.table if settings.ranking else tables.wide)(shown, settings)
-
-    def rmse(self) -> float | None:
-        """Mean over problems, notions, n and estimators of the root mean squared error of the figure's estimand: what a sweeper
-        that searches minimises. Infinite where a cell failed or is undefined, or the mean would be over the easier ones; None
-        where no truth is known."""
-        from harness.evaluation.selection import figure_estimands
-        from harness.evaluation.summary import evaluate
-
-        frame = self._shown(self.records())
-        shown = frame["estimand"].eq(figure_estimands(frame, self.settings)[0])
-        if (frame["status"].isin(["failed", "undefined"]) & (shown | frame["estimand"].isna())).any():
-            return math.inf
-        errors = evaluate(frame[shown])["rmse"].dropna()
-        return float(errors.mean()) if len(errors) else None
-
-    def _reliability(self):
-        """A reliability diagram of every file of the run: yields (title, caption, files); none in a paper's item or a ranking."""
-        import numpy as np
-
-        from harness.common.writing import whole_file
-        from harness.evaluation import reliability
-        from harness.evaluation.selection import label
-        from harness.figures import figure_files, reliability_plot
-
-        which, settings = self.settings.reliability, self.shown_settings()
-        if which == "none" or self.paper or settings.ranking:
-            return
-        held = {name: p for name, p in self.plan.problems.items() if ProblemSpec.of(p.object).rows_of_a_file}
-        for name, problem in held.items():
-            spec = ProblemSpec.of(problem.object)
-            if spec.unavailable:
-                continue
-            p, y = problem.object.sample(problem.object.n_max, np.random.default_rng(0))
-            notion = "top_label" if spec.top_label else None
-            title = label(settings, "problem", name)
-            panels = reliability.panels(p, y, which, notion=notion, classes=spec.names)
-            own = f"_{re.sub('[^A-Za-z0-9.=-]+', '_', name).strip('_')}" if len(held) > 1 else ""
-            stem = self.folder / f"{self.stem}_reliability{own}"
-            files = figure_files.save(
-                reliability_plot.figure(panels, settings.figure.panels_per_row, settings.figure.size), stem, settings
-            )
-            table = stem.with_name(f"{stem.name}.csv")
-            with whole_file(table) as temporary:
-                reliability.table_of(panels).to_csv(temporary, index=False)
-            yield title, reliability.caption_of(panels), [*files, table]
-
-    def notes(self) -> list[str]:
-        """What to know of the files of a run: how each was read, and what its intervals are or why an estimator has none."""
-        if self.paper and not self.is_variation or self.settings.ranking:
-            return []
-        files = [p for p in self.plan.problems.values() if ProblemSpec.of(p.object).rows_of_a_file]
-        found = [problem.object.described for problem in files[:20]]
-        if len(files) > 20:
-            found.append(f"and {len(files) - 20} more files")
-        wrapped = [e for e in self.plan.estimators.values() if EstimatorSpec.read(e.object, "keeps_values_of")]
-        with_intervals = {e.id for e in wrapped}
-        halves = [e for e in wrapped if isinstance(e.object, Bootstrap)]
-        if halves:
-            one = halves[0].object
-            found.append(
-                f"intervals: {one.level:.0%}, from {one.resamples} random halves of the rows, for what the estimator tends to as "
-                "n grows"
-            )
-        costly = [name for name, e in self.plan.estimators.items() if e.id not in with_intervals]
-        if files and costly and self.settings.bootstrap is None:
-            found.append(f"no bootstrap of {', '.join(costly)} by default, which would take minutes; bootstrap=200 asks for it")
-        return found
-
-    def shown_settings(self) -> dict:
-        """The configuration for what draws: also with `files`, [(problem, n)] whose replications are no samples, as they share
-        rows of a file, and `subsets`, those of them with fewer rows than the file has. To a paper or a ranking its files are the
-        population, and only all rows are no sample."""
-        population = self.paper or self.settings.ranking
-        ids = {True: set(), False: set()}
-        for plan in (one.plan for one in self.family):
-            held = {name for name, problem in plan.problems.items() if ProblemSpec.of(problem.object).rows_of_a_file}
-            drawn = {(c.problem, c.n) for c in plan.cells if c.problem in held} if held and not population else set()
-            for name, n in drawn | plan.all_rows:
-                ids[(name, n) in plan.all_rows].add((plan.problems[name].id, n))
-        return replace(self.settings, files=sorted(ids[True] | ids[False]), subsets=sorted(ids[False]))
-
     @staticmethod
-    def has_numbers(frame) -> bool:
+    def has_numbers(frame: pd.DataFrame) -> bool:
         """Whether any cell gave one."""
         return bool(schema.has_number(frame).any())
 
-    def is_drawn_at_all(self) -> bool:
-        """Whether there is a picture of this result, of whatever records."""
-        return (self.folder / f"{self.stem}.png").is_file()
-
-    def stamp(self, frame) -> str:
+    def stamp(self, frame: pd.DataFrame) -> str:
         """Identifies what the page shows: the cells and their numbers, to eight digits, the configuration, and the version of
         the package. The same numbers drawn at another time or on another machine have the same stamp."""
         whose = ["experiment"] if self.others else []
         rows = frames.digest_of(frame, ["key", "estimand", "status", "kind", *whose], NUMBERS)
         content = [rows, self.page_settings(), self.plan.points, VERSION]
         return digest(json.dumps(content, sort_keys=True, default=str))
-
-    def page_settings(self) -> dict:
-        """The configuration without what says where and on how many processes it runs, and without an arena where it is none."""
-        silent = {*variations.OPERATIONAL, *(["arena"] if self.settings.arena is None else [])} - {"experiment"}
-        return {k: v for k, v in self.settings.to_dict().items() if k not in silent}
-
-    def is_drawn(self, frame) -> bool:
-        """Whether figure, table and page are there, and the page, which is written last, has the stamp of these records and is
-        no older than the code that draws."""
-        page = self.folder / f"{self.stem}.html"
-        if not all((self.folder / f"{self.stem}{end}").is_file() for end in (".html", ".png", ".csv")):
-            return False
-        sources = (p for folder in (PACKAGE, EXPERIMENTS) for p in folder.rglob("*") if p.suffix in SOURCES)
-        newest = max(p.stat().st_mtime_ns for p in sources)
-        return page.stat().st_mtime_ns >= newest and f'content="{self.stamp(frame)}"' in page.read_text()[:2000]
-
-    def _shown(self, frame):
-        chosen = [str(name) for name in as_list(self.settings.estimand)]
-        if not chosen:
-            return frame
-        have = set(frame["estimand"].dropna())
-        absent = [name for name in chosen if name not in have]
-        if have and absent:
-            raise BadInputError(
-                f"estimand is {', '.join(absent)}, which no cell of this run gave; they gave {', '.join(sorted(have))}."
-            )
-        return frame[frame["estimand"].isin(chosen) | frame["estimand"].isna()]
-
-
-def load_item(paper: str, item: str):
-    """The module experiments/<paper>/<item>.py: render(records, settings) -> Figure and
-    reproduced(records, settings) -> frame. Where it is a table of its own kind also table(records, settings),
-    for page and LaTeX, and summary(records, settings), for the CSV."""
-    try:
-        return importlib.import_module(f"harness.experiments.{paper}.{item}")
-    except ModuleNotFoundError as error:
-        if error.name not in (f"harness.experiments.{paper}", f"harness.experiments.{paper}.{item}"):
-            raise
-        raise BadInputError(
-            f"there is no {item!r} for paper {paper!r}; an item is a module experiments/<paper>/<item>.py."
-        ) from error

@@ -1,21 +1,23 @@
-"""`calharness info` says what an id is: its YAML, its docstring, every parameter with its default, and its truths; of an
-experiment its cells and the files that it needs."""
+"""`calharness info`: what an id is."""
 
 from __future__ import annotations
 
-import inspect
 import os
 import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+
+from harness.commands import completion
+from harness.common.tables import text_table
 from harness.configure import catalogue, options
 from harness.configure.options import GROUPS
 from harness.errors import BadInputError, guess
-from harness.plan.parts import made_of, parts_in
 
+HEAD = ("parameter", "value", "default", "type", "meaning")
 SHOWN = {
     "problem": ("classes", "notions", "default_n", "default_reps", "version"),
     "estimator": ("notions", "estimands", "determinism", "max_n", "max_classes", "revision"),
@@ -23,11 +25,18 @@ SHOWN = {
 }
 
 
-def command(arguments: list[str]) -> int:
-    """`info ID` describes a problem, estimator, experiment or calibrator, or one's own module.Class."""
-    if len(arguments) != 1:
-        raise BadInputError(f"info takes one id, found {len(arguments)}: {' '.join(arguments) or 'nothing'}.")
-    name = arguments[0].removeprefix("harness.calibrators.")
+def command(
+    name: Annotated[str, typer.Argument(metavar="ID", autocompletion=completion.any_id, help="An id, or module.Class.")],
+) -> int:
+    """Print what a problem, estimator, experiment or calibrator is.
+
+    \b
+    calharness info kde              docstring, every parameter with its default, notions, estimands
+    calharness info beta_wavy        and its true calibration errors
+    calharness info berta2026_fig1   problems, estimators, number of cells, files it needs
+    calharness info my_module.Mine   an own class
+    """
+    name = name.removeprefix("harness.calibrators.")
     group = next((g for g in (*GROUPS, "calibrator") if name in catalogue.every(g)), None)
     if group is None and "." in name and "=" not in name:
         return _own(name)
@@ -41,6 +50,8 @@ def command(arguments: list[str]) -> int:
     if group == "experiment":
         _experiment(name)
     else:
+        from harness.plan.parts import made_of
+
         _describe(group, *made_of(group, name), {} if group == "calibrator" else options.option(group, name).meaning)
     return 0
 
@@ -57,7 +68,7 @@ def _own(target: str) -> int:
 
 def _describe(group: str, made: Any, node: dict[str, Any], comments: dict[str, str] | None = None) -> None:
     """Print docstring and parameters of an object, what it declares, and its truths if it is a problem."""
-    _print_part(made.__name__ if inspect.isroutine(made) else type(made).__name__, made, node, comments or {})
+    _print_parts(made, node, comments or {})
     from harness.calibrators.base import CalibratorSpec
     from harness.estimators.base import EstimatorSpec
     from harness.problems.base import ProblemSpec, members_of
@@ -79,18 +90,14 @@ def _describe(group: str, made: Any, node: dict[str, Any], comments: dict[str, s
         print(error)
 
 
-def _print_part(title: str, part: Any, node: Any, comments: dict[str, str]) -> None:
+def _print_parts(made: Any, node: dict[str, Any], comments: dict[str, str]) -> None:
     """Print docstring and parameters of an object, then those of the objects of our classes that it holds."""
-    for one in parts_in(title, part, node, comments):
+    from harness.plan.parts import parts_in, title_of
+
+    for one in parts_in(title_of(made), made, node, comments):
         print(f"{one.path}{one.title}: {one.doc or 'no docstring'}\n")
         if one.rows:
-            widths = [max(len(row[i]) for row in [HEAD, *one.rows]) for i in range(4)]
-            for row in [HEAD, *one.rows]:
-                print("  " + "  ".join(f"{text:<{width}}" for text, width in zip(row, widths)) + f"  {row[4]}".rstrip())
-            print()
-
-
-HEAD = ("parameter", "value", "default", "type", "meaning")
+            print(f"{text_table(one.rows, head=HEAD)}\n")
 
 
 def _print_truths(problem: Any) -> None:
@@ -118,7 +125,7 @@ def _experiment(name: str) -> None:
         ("notion", _setting(settings.notion)),
     ]
     if settings.paper:
-        rows.append(("paper", f"{settings.paper}, compared with {', '.join(settings.compare)} of its reported numbers"))
+        rows.append(("paper", f"{settings.paper}, compared with {', '.join(settings.compare or [])} of its reported numbers"))
     try:
         plan = planning.plan(settings)
         runnable = len(plan.cells) - len(plan.skips)

@@ -2,64 +2,115 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
+from harness.commands.base import Command
+from harness.commands.judge_outputs import STDOUT, Outputs
 from harness.common.escaping import unescaped
 from harness.errors import BadInputError, guess
 
 if TYPE_CHECKING:
     from harness.judging.findings import Judged
     from harness.judging.judgement import Judgement
-    from harness.judging.thresholds import Threshold
 
 READER = (
     "labels", "probabilities", "logits", "positive", "class_names", "top_label", "split", "renormalise", "float32",
 )  # fmt: skip
-VALUED = ("--html", "--save-calibrator", "--level", "--group", "--seed")
-FLAGS = (*VALUED, "--json", "--fail-above")
-STDOUT = "-"
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What the command line asks for. json: a path, "-" for the standard output, or None."""
+class JudgeCommand(Command):
+    """`judge`, whose options --json and --fail-above take a varying number of values."""
 
-    files: tuple[str, ...]
-    html: str | None = None
-    json: str | None = None
-    thresholds: tuple[Threshold, ...] = ()
-    save: str | None = None
-    level: float = 0.95
-    groups: tuple[str, ...] = ()
-    seed: int = 0
-    reader: dict[str, Any] = field(default_factory=dict)
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, with_one_value_each(args))
 
 
-def command(arguments: list[str]) -> int:
-    """`calharness judge FILE [FILE ...] [options]`. Returns the exit status: 1 if a threshold was exceeded, or if there was no
-    map to save."""
-    asked = parsed(arguments)
-    _refuse_outputs(asked)
-    from harness.judging.data import from_file
+def command(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="FILE|NAME=VALUE",
+            show_default=False,
+            help=f"Files of predictions, and how they are read: {'= '.join(READER)}=",
+        ),
+    ] = None,
+    html: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write the page: one file that needs nothing else."),
+    ] = None,
+    json: Annotated[
+        str | None,
+        typer.Option(metavar="[FILE.json]", help="Write the values, to a file or in place of the text."),
+    ] = None,
+    fail_above: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=X...", help="Exit status 1 if a number is above X.", show_default=False),
+    ] = None,
+    save_calibrator: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the recalibration map that gained most: map = harness.judging.saved.load(FILE), then q = map(p).",
+        ),
+    ] = None,
+    level: Annotated[float, typer.Option(help="Level of all tests and intervals, in [0.5, 1).")] = 0.95,
+    group: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Judge the rows of each value of a column, too.", show_default=False),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random draws.")] = 0,
+) -> int:
+    """Judge predictions: how far from calibrated, where, what to gain.
 
-    first = from_file(asked.files[0], group=list(asked.groups), **asked.reader)
-    printer = _Printer(first, asked.level, alone=len(asked.files) == 1, quiet=asked.json == STDOUT)
-    datas = [first, *(from_file(path, **asked.reader) for path in asked.files[1:])]
-    from harness.judging.judge import judge_data
+    \b
+    calharness judge preds.csv
+    calharness judge preds.csv --html report.html labels=truth     with pictures
+    calharness judge new.npz old.npz                               which is better, on the same rows
+    calharness judge preds.csv --fail-above top_label.l1.high=0.05 log_loss.gain.low=0.01
 
-    found = judge_data(datas, level=asked.level, seed=asked.seed, on_answer=printer.answer)
-    status = 0
+    A file is a .csv, .tsv, .npz or .parquet with probabilities or logits of every class (or P(class
+    1) alone) and labels. `calharness info predictions` says which names and forms are understood.
+    A file that judge did not make is never overwritten.
+
+    Names of numbers for --fail-above; --json lists all under "numbers", its schema is in
+    harness/judging/as_json.py. END is value, low or high, and NOTION one of binary (two classes),
+    top_label, classwise, canonical:
+
+    \b
+    NOTION.ESTIMAND.END (top_label.l1.high)   NOTION.l1.certified.low|high
+    NOTION.p_value   NOTION.rejected (1 or 0)   NOTION.detectable   confidence_gap.END
+    log_loss.value   log_loss.miscalibration.END   log_loss.gain.END (of the best map)
+    log_loss.gain.METHOD.END   the same of brier   worst_class.l1.END   class.NAME.l1.END
+    group.COLUMN.VALUE.gap.END   difference.QUANTITY.END   SECOND:top_label.l1.high
+
+    Exit status: 0 fine, 1 a number is above its limit (or no map gained, so that none is saved),
+    2 wrong input, 130 interrupted.
+    """
     from harness.judging import thresholds
 
-    broken = thresholds.exceeded(found, asked.thresholds)
-    written = list(_written(asked, found))
-    if asked.save is not None and (found.gains is None or found.gains.fitted is None):
-        print(f"no map is saved to {asked.save}: {_no_map(found)}", file=sys.stderr)
+    if not 0.5 <= level < 1.0:
+        raise BadInputError(f"--level is {level}; a number in [0.5, 1) is needed, such as 0.95.")
+    files, reader = files_and_reader(words or [])
+    limits = tuple(thresholds.parsed(text) for text in fail_above or [])
+    outputs = Outputs(html, json, save_calibrator)
+    outputs.refuse()
+    from harness.judging.data import from_file
+    from harness.judging.judge import judge_data
+
+    first = from_file(files[0], group=group or [], **reader)
+    printer = _Printer(first, level, alone=len(files) == 1, quiet=json == STDOUT)
+    datas = [first, *(from_file(path, **reader) for path in files[1:])]
+    found = judge_data(datas, level=level, seed=seed, on_answer=printer.answer)
+    status = 0
+    broken = thresholds.exceeded(found, limits)
+    written = list(outputs.write(found))
+    if save_calibrator is not None and (found.gains is None or found.gains.fitted is None):
+        print(f"no map is saved to {save_calibrator}: {_no_map(found)}", file=sys.stderr)
         status = 1
     printer.end(found, written)
     for sentence in broken:
@@ -100,90 +151,27 @@ def _no_map(found: Judgement) -> str:
     return found.gains.sentence
 
 
-def _written(asked: Asked, found: Judgement) -> Iterator[str]:
-    """Write what was asked for; what was written, in words."""
-    if asked.html is not None:
-        from harness.judging import page
-
-        page.write(found, asked.html)
-        yield f"  {'page':<6}{asked.html}"
-    if asked.json is not None:
-        import json
-
-        text = json.dumps(found.to_json(), indent=1, allow_nan=False, ensure_ascii=False)
-        if asked.json == STDOUT:
-            print(text)
-        else:
-            from harness.common.writing import write_text
-
-            write_text(asked.json, text + "\n")
-            yield f"  {'JSON':<6}{asked.json}"
-    if asked.save is not None and found.gains is not None and found.gains.fitted is not None:
-        from harness.judging.saved import save
-
-        save(found.gains.fitted, asked.save)
-        yield f"  {'map':<6}{asked.save}, which harness.judging.saved.load reads"
+# The command line
 
 
-# What is asked for
+def with_one_value_each(arguments: list[str]) -> list[str]:
+    """The arguments with one value for each --json and --fail-above, as typer needs them.
 
-
-def parsed(arguments: Sequence[str]) -> Asked:
-    """The command line.
-
-    Raises
-    ------
-    BadInputError
-        If a word is no option and no file, or an option lacks its value.
-
-    Examples
-    --------
-    >>> parsed(["preds.csv", "--html", "report.html", "labels=truth"]).reader
-    {'labels': 'truth'}
+    >>> with_one_value_each(["p.csv", "--json", "--fail-above", "brier.value=1", "log_loss.value=2"])
+    ['p.csv', '--json=-', '--fail-above=brier.value=1', '--fail-above=log_loss.value=2']
     """
-    from harness.judging import thresholds
-
-    files: list[str] = []
-    given: dict[str, Any] = {"thresholds": [], "groups": [], "reader": {}}
-    words = [part for word in arguments for part in _split(word)]
+    found, words = list[str](), list(arguments)
     while words:
         word = words.pop(0)
-        if word.startswith("--json="):
-            given["json"] = word.partition("=")[2]
-        elif word == "--json":
-            given["json"] = words.pop(0) if words and _is_output(words[0]) else STDOUT
-        elif word == "--fail-above":
-            if not words:
-                raise BadInputError("--fail-above lacks its value; give NAME=LIMIT, such as top_label.l1.high=0.05.")
-            given["thresholds"].append(thresholds.parsed(words.pop(0)))
+        if word == "--json":
+            found.append(f"--json={words.pop(0) if words and _is_output(words[0]) else STDOUT}")
+        elif word == "--fail-above" and words:
+            found.append(f"{word}={words.pop(0)}")
             while words and _is_threshold(words[0]):
-                given["thresholds"].append(thresholds.parsed(words.pop(0)))
-        elif word in VALUED:
-            if not words or words[0].startswith("--"):
-                raise BadInputError(f"{word} lacks its value; `calharness judge --help` shows what it takes.")
-            _set(given, word, words.pop(0))
-        elif word.startswith("-"):
-            raise BadInputError(f"judge has no option {word!r}{guess(word, FLAGS)}; it takes {', '.join(FLAGS)}.")
-        elif "=" in word and not Path(word).exists():
-            name, _, value = word.partition("=")
-            if name not in READER:
-                raise BadInputError(
-                    f"judge has no option {name!r}{guess(name, READER)}; of a file of predictions it takes {', '.join(READER)}."
-                )
-            given["reader"][name] = _value(word, value)
+                found.append(f"{word}={words.pop(0)}")
         else:
-            files.append(word)
-    if not files:
-        raise BadInputError("judge takes a file of predictions (.csv, .npz, .parquet); found none.")
-    for name in ("thresholds", "groups"):
-        given[name] = tuple(given[name])
-    return Asked(tuple(files), **given)
-
-
-def _split(word: str) -> list[str]:
-    """--html=report.html is --html report.html; --json=FILE stays, as what follows --json may be a file of predictions."""
-    name, equals, value = word.partition("=")
-    return [name, value] if equals and name in FLAGS and name != "--json" else [word]
+            found.append(word)
+    return found
 
 
 def _is_output(word: str) -> bool:
@@ -200,22 +188,33 @@ def _is_threshold(word: str) -> bool:
     return bool(name) and name not in READER and not Path(word).exists()
 
 
-def _set(given: dict[str, Any], option: str, value: str) -> None:
-    if option == "--group":
-        given["groups"].append(value)
-        return
-    if option not in ("--level", "--seed"):
-        given[{"--html": "html", "--save-calibrator": "save"}[option]] = value
-        return
-    try:
-        given[option[2:]] = float(value) if option == "--level" else int(value)
-    except ValueError:
-        wanted = "a number in [0.5, 1), such as 0.95" if option == "--level" else "an integer"
-        raise BadInputError(f"{option} is {value!r}; {wanted} is needed.") from None
-    if option == "--level" and not 0.5 <= given["level"] < 1.0:
-        raise BadInputError(f"--level is {value}; a number in [0.5, 1) is needed, such as 0.95.")
-    if option == "--seed" and given["seed"] < 0:
-        raise BadInputError(f"--seed is {value}; an integer of at least 0 is needed.")
+def files_and_reader(words: Sequence[str]) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """The files among the words, and the settings of their reader, NAME=VALUE.
+
+    Raises
+    ------
+    BadInputError
+        If a word with an equals sign is neither a file nor a setting, or there is no file.
+
+    Examples
+    --------
+    >>> files_and_reader(["preds.csv", "labels=truth"])
+    (('preds.csv',), {'labels': 'truth'})
+    """
+    files, reader = list[str](), dict[str, Any]()
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or Path(word).exists():
+            files.append(word)
+        elif name not in READER:
+            raise BadInputError(
+                f"judge has no option {name!r}{guess(name, READER)}; of a file of predictions it takes {', '.join(READER)}."
+            )
+        else:
+            reader[name] = _value(word, value)
+    if not files:
+        raise BadInputError("judge takes a file of predictions (.csv, .npz, .parquet); found none.")
+    return tuple(files), reader
 
 
 def _value(word: str, value: str) -> Any:
@@ -226,44 +225,3 @@ def _value(word: str, value: str) -> Any:
         return yaml.safe_load(value)
     except yaml.YAMLError as error:
         raise BadInputError(f"{word!r} cannot be read; give NAME=VALUE, a list as NAME=[A,B].") from error
-
-
-# What may be written
-
-
-def _refuse_outputs(asked: Asked) -> None:
-    """Raise BadInputError, before anything is computed, where a file would be overwritten that judge did not make, or there is
-    no folder that it can be written to."""
-    outputs = [path for path in (asked.html, asked.json, asked.save) if path is not None and path != STDOUT]
-    twice = next((path for path in outputs if outputs.count(path) > 1), None)
-    if twice:
-        raise BadInputError(f"{twice} is named for two outputs; give each a name of its own.")
-    for path in outputs:
-        _refuse_folder(Path(path))
-    if asked.html is not None:
-        from harness.judging import page
-
-        page.allowed(asked.html)
-    if asked.json is not None and asked.json != STDOUT:
-        from harness.judging.as_json import SCHEMA
-
-        _refuse(Path(asked.json), f'"schema": "{SCHEMA}"', "JSON of judge")
-    if asked.save is not None:
-        from harness.judging.saved import FORMAT
-
-        _refuse(Path(asked.save), f'"format": "{FORMAT}"', "recalibration map of judge")
-
-
-def _refuse(path: Path, mark: str, what: str) -> None:
-    if path.is_dir():
-        raise BadInputError(f"{path} is a folder; name a file.")
-    if path.exists() and mark not in path.read_bytes()[:200].decode("utf-8", "replace"):
-        raise BadInputError(f"{path} is there already and no {what}; it is not overwritten: give another name.")
-
-
-def _refuse_folder(path: Path) -> None:
-    folder = next(one for one in path.absolute().parents if one.exists())
-    if not folder.is_dir():
-        raise BadInputError(f"{path} cannot be written: {folder} is no folder.")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise BadInputError(f"{path} cannot be written: nothing may be written to {folder}.")

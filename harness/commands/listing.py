@@ -7,8 +7,11 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Annotated, Any
+
+import typer
 
 from harness.configure import catalogue
 from harness.configure.options import GROUPS
@@ -24,18 +27,34 @@ KEYS = {
 }
 
 
-def command(arguments: list[str]) -> int:
-    """`list` says how many ids there are of each group; `list NAMES [WORD | KEY=VALUE ...] [--all]` prints a line for each id
-    that has all the words in its id or description and all the properties. Variants of a paper are hidden, unless --all is given
-    or a word names their ending. `list papers [WORD ...]` prints the papers, with the items that have all the words. Raises
-    BadInputError on anything unknown and where nothing matches."""
-    everything = "--all" in arguments
-    flags = [text for text in arguments if text.startswith("-") and text != "--all"]
-    if flags:
-        raise BadInputError(
-            f"list has no option {flags[0]!r}; it takes {', '.join([*NAMES, PAPERS])}, words, KEY=VALUE and --all."
-        )
-    names = [text for text in arguments if text != "--all"]
+def command(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NAMES|WORD|KEY=VALUE",
+            show_default=False,
+            help=f"One of {', '.join(NAMES)}, {PAPERS}; then what narrows the list.",
+            autocompletion=lambda incomplete: [*NAMES, PAPERS],
+        ),
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also variants of papers (their ids end in the paper's) and legacy streams.")
+    ] = False,
+) -> int:
+    """Print ids, a line on each, or the papers with their items.
+
+    \b
+    calharness list                                      how many there are of each
+    calharness list estimators kernel notion=canonical   with the word in id or description, and
+                                                         with this notion
+    calharness list experiments paper=berta2026 --all
+    calharness list papers gruber2025 twin               how items were run, verdicts by source,
+                                                         what is missing, their pages
+
+    A line has all the words and all the properties that are given: notion= (problems, estimators),
+    estimand= (estimators), problem= and estimator= (experiments that use it), paper=.
+    """
+    names = names or []
     if not names:
         return _counts()
     if names[0] == PAPERS:
@@ -106,12 +125,12 @@ def _papers(words: list[str]) -> int:
     return 0
 
 
-def _has(wanted: list[str], head: str, item) -> bool:
+def _has(wanted: list[str], head: str, item: Any) -> bool:
     text = " ".join(str(one) for one in (item.id, item.name, item.about, item.how, item.needs, item.command, *item.experiments))
     return all(word in f"{head} {text}".lower() for word in wanted)
 
 
-def _said_of(paper, item, found, folder: Path) -> Iterator[str]:
+def _said_of(paper: Any, item: Any, found: Any, folder: Path) -> Iterator[str]:
     """What is printed of an item: what it shows, how it was run, what came out, what is missing, and its page."""
     from harness.evaluation import counted, papers, reproduction
 
@@ -128,7 +147,7 @@ def _said_of(paper, item, found, folder: Path) -> Iterator[str]:
     yield f"page: {min(str(page), os.path.relpath(page), key=len)}" if page else "page: not drawn yet"
 
 
-def _wrapped(first: str, texts, indent: str) -> Iterator[str]:
+def _wrapped(first: str, texts: Iterable[str], indent: str) -> Iterator[str]:
     """The first line and the others below it, as narrow as the terminal; where the output goes elsewhere, lines are whole."""
     room = max(shutil.get_terminal_size().columns, 30) if sys.stdout.isatty() else 10**6
     yield first

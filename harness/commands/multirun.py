@@ -11,14 +11,16 @@ import itertools
 import json
 import math
 import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from hydra.experimental.callback import Callback
 
 from harness.commands.experiment import Experiment
 from harness.configure import sweeps
 from harness.configure.compose import compose, hydra_mistakes
-from harness.configure.settings import as_list
+from harness.configure.settings import Settings, as_list
 from harness.errors import BadInputError
 from harness.plan import pending
 
@@ -32,12 +34,12 @@ class Multirun:
     """The results that the jobs of one multirun add up to: `experiments`, in the order of the jobs; of a sweeper that searches,
     which chooses its jobs as it goes, one sweep over what it tried. `finish` draws one and returns the exit status."""
 
-    def __init__(self, overrides: list[str], finish):
+    def __init__(self, overrides: list[str], finish: Callable[[Experiment], int]):
         self.searches = not is_basic(overrides)
         constant, swept = parsed(overrides, self.searches)
         self.constant, self.jobs = set(constant), math.prod(map(len, swept.values()))
         self.experiments = [] if self.searches else results(overrides)
-        self.tried: list[tuple[dict, dict]] = []
+        self.tried: list[tuple[dict[str, Any], Settings]] = []
         self.finish = finish
         self.computed: set[str] = set()
         self.drawn: set[int] = set()
@@ -53,7 +55,7 @@ class Multirun:
         mine = _of_shard(experiment)
         return sum(part.expected_seconds(mine) for one in self.experiments for part in one.family)
 
-    def ended(self, experiment: Experiment, overrides: list[str], status: int):
+    def ended(self, experiment: Experiment, overrides: list[str], status: int) -> None:
         """Note a job that has ended, and draw the results that it has completed."""
         self.status = max(self.status, status)
         if self.searches:
@@ -64,7 +66,7 @@ class Multirun:
             if position not in self.drawn and result.cells <= self.computed:
                 self._draw(position)
 
-    def draw_rest(self):
+    def draw_rest(self) -> None:
         """Draw what is not drawn yet."""
         if self.tried:
             points = list({json.dumps(values, default=str): (values, settings) for values, settings in self.tried}.values())
@@ -73,7 +75,7 @@ class Multirun:
             if position not in self.drawn:
                 self._draw(position)
 
-    def _draw(self, position):
+    def _draw(self, position: int) -> None:
         self.drawn.add(position)
         self.status = max(self.status, self.finish(self.experiments[position]))
 
@@ -81,7 +83,7 @@ class Multirun:
 class Sweep(Callback):
     """Hydra's callback: draws when the last job of a multirun has ended."""
 
-    def on_multirun_end(self, config, **kwargs):
+    def on_multirun_end(self, config: Any, **kwargs: Any) -> None:
         """Draw what the jobs have computed; a mistake becomes the exit status, as Hydra would only warn of it."""
         if current is None:
             return
@@ -95,6 +97,12 @@ class Sweep(Callback):
 def is_basic(overrides: list[str]) -> bool:
     """Whether the jobs are a product of the values given; other sweepers of Hydra choose them as they go."""
     return not any(text.startswith("hydra/sweeper=") and text != "hydra/sweeper=basic" for text in overrides)
+
+
+def experiments_of(arguments: list[str]) -> list[Experiment]:
+    """The experiments of a command line: one, or with -m what its jobs add up to."""
+    overrides = [text for text in arguments if text not in ("-m", "--multirun")]
+    return results(overrides) if len(overrides) < len(arguments) else [Experiment.of(overrides)]
 
 
 def results(overrides: list[str]) -> list[Experiment]:
@@ -160,7 +168,7 @@ def parsed(overrides: list[str], searches: bool = False) -> tuple[list[str], dic
     return constant, swept
 
 
-def _texts(override):
+def _texts(override: Any) -> Iterator[str]:
     if override.get_key_element() not in ("problem", "estimator", "experiment") or "glob(" not in override.input_line:
         yield from override.sweep_string_iterator()
         return
@@ -172,7 +180,7 @@ def _texts(override):
     yield from found
 
 
-def _together(key, values):
+def _together(key: str, values: list[Any]) -> Any:
     """The one value of n, notion or reps that asks for what these ask for one by one."""
     if key == "reps" and all(isinstance(value, int) for value in values):
         return max(values)
@@ -180,24 +188,24 @@ def _together(key, values):
     return list(dict.fromkeys(value for one in lists for value in one))
 
 
-def _choices(groups):
+def _choices(groups: Mapping[Any, list[str]]) -> list[list[str]]:
     return [[f"{group}={value}" for group, value in zip(groups, values)] for values in itertools.product(*groups.values())] or [
         []
     ]
 
 
-def _merged(nodes):
-    found: dict = {}
+def _merged(nodes: Iterable[dict[str, Any] | None]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
     for node in nodes:
         found |= node or {}
     return found
 
 
-def _value(override):
+def _value(override: str) -> Any:
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.core.override_parser.types import QuotedString
 
-    def plain(value):
+    def plain(value: Any) -> Any:
         if isinstance(value, QuotedString):
             return value.text
         if isinstance(value, list):
@@ -207,5 +215,5 @@ def _value(override):
     return plain(OverridesParser.create().parse_override(override).value())
 
 
-def _of_shard(experiment):
+def _of_shard(experiment: Experiment) -> set[str]:
     return {cell.key for one in experiment.family for cell in pending.of_shard(one.plan)}

@@ -9,11 +9,13 @@ from harness.common.escaping import unescaped
 
 START_SECONDS = 2.0  # until workers are there; the expected pace counts as much as this many seconds of what is seen
 SHORTEST_ANNOUNCED = 3.0  # seconds: work that takes less is over before an announcement of its length is read
+SECONDS_BETWEEN_BARS = 0.2
+SECONDS_BETWEEN_LINES = 10.0
 
 
 class Progress:
-    """Cells (or other units) done, elapsed time and time left, on standard error: in place on a terminal, else a line every ten
-    seconds.
+    """Count of cells (or other units) done, elapsed time and time left, on standard error: a bar on
+    a terminal, else a line every ten seconds.
 
     expected   wall seconds that all of it should take, None if nothing is known; what is seen corrects it
     later      wall seconds of the work that comes after this, in the same unit as `expected`
@@ -32,23 +34,28 @@ class Progress:
         self.total, self.done, self.quiet, self.unit = total, 0, quiet, unit
         self.expected, self.later, self.weight = expected, later, 0.0
         self.start = self.last = time.monotonic()
-        self.terminal = sys.stderr.isatty()
+        self.bar = _Bar(total) if sys.stderr.isatty() and not quiet else None
         if known and expected is not None and total and not quiet and (expected + later) > SHORTEST_ANNOUNCED:
             over = f", {clock(expected + later)} with the jobs that follow" if later else ""
-            self._say(f"{total:,} {unit} to compute, about {clock(expected)} by past records{over}", keep=True)
+            _print_line(f"{total:,} {unit} to compute, about {clock(expected)} by past records{over}")
 
     def add(self, cells: int, failed: int, seconds: float | None = None) -> None:
-        """Count cells as done and, at most every so often, say so. seconds: their part of `expected`."""
+        """Count cells as done and, at most every so often, show it. seconds: their part of `expected`."""
         self.done += cells
         self.weight += seconds if seconds is not None else 0.0
         now = time.monotonic()
-        if self.quiet or now - self.last < (0.2 if self.terminal else 10.0):
+        pause = SECONDS_BETWEEN_BARS if self.bar else SECONDS_BETWEEN_LINES
+        if self.quiet or now - self.last < pause:
             return
         self.last = now
         left, over = self.left(now - self.start)
         text = f"{self.done:,} of {self.total:,} {self.unit}, {clock(now - self.start)} elapsed, about {clock(left)} left"
         text += f", {clock(over)} with the jobs that follow" if self.later else ""
-        self._say(text + (f", {failed} failed" if failed else ""))
+        text += f", {failed} failed" if failed else ""
+        if self.bar:
+            self.bar.show(self.done, text)
+        else:
+            _print_line(text)
 
     def left(self, elapsed: float) -> tuple[float, float]:
         """(seconds left of this work, and of this with what comes later): what is expected of the rest, times how what is done
@@ -60,14 +67,44 @@ class Progress:
         left = max(self.expected - self.weight, 0.0) * pace
         return left, left + self.later * pace
 
-    def _say(self, text: str, keep: bool = False) -> None:
-        end = "" if self.terminal and not keep else "\n"
-        print(f"\r\033[K{text}" if self.terminal else text, end=end, file=unescaped(sys.stderr), flush=True)
-
     def close(self) -> None:
-        """Clear the line."""
-        if not self.quiet and self.terminal:
-            print("\r\033[K", end="", file=unescaped(sys.stderr), flush=True)
+        """Clear the bar."""
+        if self.bar:
+            self.bar.clear()
+
+
+class _Bar:
+    """A bar of rich, drawn when it is told to. It has no thread, as processes are forked beside it,
+    and leaves the cursor visible, as an interruption ends it at any time."""
+
+    def __init__(self, total: int):
+        from rich.console import Console
+        from rich.progress import BarColumn, TextColumn
+        from rich.progress import Progress as Bars
+
+        self.console = Console(file=unescaped(sys.stderr))
+        self.bars = Bars(
+            BarColumn(bar_width=20),
+            TextColumn("{task.description}", markup=False),
+            console=self.console,
+            auto_refresh=False,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        self.task = self.bars.add_task("", total=total)
+
+    def show(self, done: int, text: str) -> None:
+        self.bars.start()
+        self.console.show_cursor(True)
+        self.bars.update(self.task, completed=done, description=text, refresh=True)
+
+    def clear(self) -> None:
+        self.bars.stop()
+
+
+def _print_line(text: str) -> None:
+    print(text, file=unescaped(sys.stderr), flush=True)
 
 
 def clock(seconds: float) -> str:

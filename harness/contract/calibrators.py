@@ -1,4 +1,4 @@
-"""The contract test of a calibrator: what is expected of anybody's, item by item (see harness.commands.check)."""
+"""The contract test of a calibrator: what is expected of anybody's, item by item (see harness.contract.check)."""
 
 from __future__ import annotations
 

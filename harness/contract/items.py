@@ -1,4 +1,4 @@
-"""What the items of the contract tests of estimators, problems and calibrators share (see harness.commands.check)."""
+"""What the items of the contract tests of estimators, problems and calibrators share (see harness.contract.check)."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ KEPT_IN_GIT = (".csv", ".png", ".svg", ".html")  # of a paper's results; the oth
 MAX_ROWS = 1000  # rows of paper against ours on the page; reproduction.csv holds all
 
 
-def save(experiment, records, files, wide, compared, path: Path, caption: str, diagrams=()) -> Path:
+def save(experiment, records, files, wide, compared, path: Path, caption: str, diagrams=(), notes=()) -> Path:
     """Write the page. It says nothing that differs between two computations of the same numbers: no date, no machine, no folder.
 
     Parameters
@@ -40,6 +40,8 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
         Of the figure.
     diagrams : iterable of (title, caption, files)
         Reliability diagrams, put inline as well.
+    notes : sequence of str
+        Sentences on the files of the run.
     """
     svg = next(f for f in files if f.suffix == ".svg")
     settings = experiment.shown_settings()
@@ -68,7 +70,7 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
             (t, c, inline(next(f for f in drawn if f.suffix == ".svg").read_text(), f"caption{i}"))
             for i, (t, c, drawn) in enumerate(diagrams, 1)
         ],
-        notes=experiment.notes(),
+        notes=notes,
         heading=_heading(wide.columns.name),
         caption=caption,
         table=_wide_table(wide, settings),

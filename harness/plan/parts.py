@@ -34,14 +34,19 @@ def parts_of(group: str, name: str) -> list[Part]:
     """The object of an id of problems, estimators or calibrators, then the objects of our classes that it holds."""
     comments = {} if group == "calibrator" else options.option(group, name).meaning
     made, node = made_of(group, name)
-    return list(parts_in(made.__name__ if inspect.isroutine(made) else type(made).__name__, made, node, comments))
+    return list(parts_in(title_of(made), made, node, comments))
+
+
+def title_of(made: Any) -> str:
+    """Name of a function, or of the class of an object."""
+    return str(made.__name__ if inspect.isroutine(made) else type(made).__name__)
 
 
 def parts_in(title: str, part: Any, node: Any, comments: dict[str, str], path: str = "") -> Iterator[Part]:
     """Yield an object, then the objects of our classes that it holds; `comments` say what its parameters mean."""
     doc = inspect.getdoc(part if inspect.isroutine(part) else type(part)) or ""
     given = node if isinstance(node, dict) else {}
-    yield Part(path, title, doc, [(*row, comments.get(row[0]) or _meaning(row[0], doc)) for row in _parameters(part, given)])
+    yield Part(path, title, doc, [(*row, comments.get(row[0]) or meaning(row[0], doc)) for row in _parameters(part, given)])
     for field in dataclasses.fields(part) if dataclasses.is_dataclass(part) else ():
         value = getattr(part, field.name)
         if dataclasses.is_dataclass(value) and ours(type(value).__module__):
@@ -85,7 +90,7 @@ def _type(annotation: Any) -> str:
     return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
 
 
-def _meaning(name: str, doc: str) -> str:
+def meaning(name: str, doc: str) -> str:
     """What a docstring says of a parameter, in one line: the first sentence below it in the section of parameters, or else the
     sentence that names it in backquotes or as NAME = ..."""
     entry = re.search(rf"^(?:\w+, )*{name}(?:, \w+)*(?: :.*)?\n((?:    .+\n?)+)", doc, flags=re.M)

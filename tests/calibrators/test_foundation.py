@@ -16,7 +16,7 @@ from tiny_checkpoints import write_tabicl, write_tabpfn
 import harness.contract.estimators
 from harness import BadInputError, UndefinedError
 from harness.calibrators import TabICL, TabPFN, foundation
-from harness.commands.check import check
+from harness.contract.check import check
 from harness.contract.estimators import ITEMS
 from harness.estimators import Variational
 from harness.plan.components import configured

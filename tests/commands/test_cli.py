@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from harness import list_estimators, run
+from harness.commands.app import COMMANDS, main
 
 SMOKE = ("experiment=smoke", "n=[100,200]", "reps=2", "jobs=1")
 
@@ -18,8 +19,6 @@ SMOKE = ("experiment=smoke", "n=[100,200]", "reps=2", "jobs=1")
 @pytest.fixture(scope="module")
 def smoke_once(tmp_path_factory):
     """(results folder of a finished SMOKE, what it printed)."""
-    from harness.commands.run import main
-
     folder, text = tmp_path_factory.mktemp("finished") / "results", io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(text):
         patch.setenv("CALHARNESS_OUT", str(folder))
@@ -36,9 +35,9 @@ def smoke(smoke_once, out):
 
 def test_help_names_every_command(cli):
     code, text, _ = cli("--help")
-    assert code == 0
-    for command in ("list", "info", "plan", "status", "report", "check", "doctor", "data"):
-        assert f"calharness {command}" in text
+    assert code == 0 and cli("-h")[1] == cli("help")[1] == cli()[1] == text
+    listed = [line.split()[0] for line in text.split("Commands:\n")[1].splitlines()]
+    assert listed == [*COMMANDS, "help", "data"]
 
 
 def test_list(cli):
@@ -180,12 +179,12 @@ def test_a_changed_file_is_another_problem(cli, out, tmp_path):
         (("list", "things"), "takes one of problems, estimators, experiments"),
         (("info", "beta_wawy"), "did you mean 'beta_wavy'?"),
         (("check", "nowhere.Mine"), "cannot import 'nowhere'"),
-        (("check",), "check takes one estimator"),
-        (("data", "fetsh"), "is not a command; allowed are data list"),
+        (("check",), "check: Missing argument"),
+        (("data", "fetsh"), "No such command 'fetsh'"),
         (("data", "fetch", "no_pack"), "there is no pack 'no_pack'"),
         (("experiment=smoke", "estimand=ece"), "estimand is 'ece'"),
         (("problem=predictions", "problem.predictions.path=absent.csv"), "no file absent.csv"),
-        (("doctor", "--all"), "doctor has no option '--all'"),
+        (("doctor", "--all"), "No such option: --all"),
         (("status", "uot=x"), "only out=DIR is"),
         (("-m", "experiment=smokee"), "there is no experiment 'smokee'"),
         (("experiment=[smoke,arena]",), "names several experiments"),
@@ -242,13 +241,11 @@ def test_traceback_only_when_asked(cli):
 def test_module_entry_point_and_light_start():
     """`python -m harness --help` and list import neither pandas nor scikit-learn nor matplotlib."""
     heavy = "('pandas', 'sklearn', 'matplotlib', 'duckdb')"
-    code = f"import sys, harness.commands.run as m; m.main(['list', 'problems']); print([x for x in {heavy} if x in sys.modules])"
+    code = f"import sys, harness.commands.app as m; m.main(['list', 'problems']); print([x for x in {heavy} if x in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip().endswith("[]")
-    assert (
-        "calharness plan"
-        in subprocess.run([sys.executable, "-m", "harness", "--help"], capture_output=True, text=True, check=True).stdout
-    )
+    done = subprocess.run([sys.executable, "-m", "harness", "--help"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("Usage: calharness ")
 
 
 def test_hydra_multirun_over_shards(cli, tmp_path):

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.commands import results
-from harness.commands import run as commands
+from harness.commands import all_results as results
+from harness.commands import app as commands
 from harness.commands.experiment import Experiment
 from harness.errors import BadInputError
 from harness.execute.run import RunInterruptedError
@@ -272,7 +272,7 @@ def test_nothing_stored_draws_nothing(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(results, "_index", lambda out, failed: None)
     assert commands.main(["results", "gruber2025_fig1", f"out={tmp_path}"]) == 0
     assert not (tmp_path / "gruber2025").exists() and "0 experiments drawn" in capsys.readouterr().out
-    for given, said in (("--all", "has no option '--all'"), ("nothing*", "matches 'nothing*'"), ("n=3", "has no option 'n=3'")):
+    for given, said in (("--all", "No such option: --all"), ("nothing*", "matches 'nothing*'"), ("n=3", "has no option 'n=3'")):
         assert commands.main(["results", given, f"out={tmp_path}"]) == 2
         assert said in capsys.readouterr().err
 

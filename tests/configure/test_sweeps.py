@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.commands import multirun
+from harness.commands import drawing, multirun
 from harness.commands.experiment import Experiment
 from harness.common.progress import Progress
 from harness.configure import sweeps
@@ -68,18 +68,18 @@ def test_a_table_of_many_points_is_evaluated_once(out, monkeypatch):
     frame, calls, plain = found.records(), [], summary.evaluate
     for module in (summary, sweep_tables):
         monkeypatch.setattr(module, "evaluate", lambda *a, **k: calls.append(a) or plain(*a, **k))
-    assert len(found.wide(frame)) == 30 and len(calls) == 1
+    assert len(drawing.wide_table(found, frame)) == 30 and len(calls) == 1
     rows = SweepResults(found.plan).rows(frame, found.shown_settings())
     assert rows["bins"].nunique() == 30 and len(calls) == 2
 
 
 def test_a_search_does_not_prefer_values_for_which_hard_cells_have_no_number(out):
     found = Experiment.of([*BASE, f"out={out}"])
-    assert found.compute(quiet=True) and 0 < found.rmse() < 1
+    assert found.compute(quiet=True) and 0 < drawing.mean_rmse(found) < 1
     run = [*BASE, "estimator=[binned15,kde]", "n=[1,60]", f"out={out}"]
     some = Experiment.of(run)
     some.compute(quiet=True)
-    assert some.records()["status"].isin(["failed", "undefined"]).any() and some.rmse() == float("inf")
+    assert some.records()["status"].isin(["failed", "undefined"]).any() and drawing.mean_rmse(some) == float("inf")
 
 
 def test_values_that_differ_in_late_digits_are_apart(out):
@@ -256,7 +256,7 @@ def test_the_table_has_every_estimator_at_every_value(out):
     """A parameter that does not change an estimator leaves its entry; one that does not bear on a problem is 'all' there."""
     experiment = Experiment.of([*BASE, BINS, "sweep.problem.beta_overconfident.a=[0.5,2]"])
     experiment.compute(quiet=True)
-    table = experiment.wide(experiment.records())
+    table = drawing.wide_table(experiment, experiment.records())
     assert table.index.names == ["problem", "n", "bins", "a"] and list(table.columns) == ["truth", "binned15", "oracle"]
     calibrated, overconfident = (table.xs(problem) for problem in PAIR[9:-1].split(","))
     assert list(calibrated.index) == [(60, "5", "all"), (60, "10", "all")] and calibrated["oracle"].nunique() == 1

@@ -6,6 +6,7 @@ import re
 import pandas as pd
 import pytest
 
+from harness.commands import drawing
 from harness.commands.experiment import Experiment
 from harness.configure import variations
 from harness.configure.compose import compose
@@ -148,7 +149,7 @@ def test_two_runs_of_one_name_at_once_are_told(out, monkeypatch):
     save = tables.save
     monkeypatch.setattr(tables, "save", lambda *a: variations.keep_other(first.folder, "mine", content) and save(*a))
     with pytest.raises(BadInputError, match="another run of that name wrote to .*name="):
-        first.render(first.records())
+        drawing.render(first, first.records())
 
 
 def test_a_run_without_experiment_is_its_own_result_too(cli, out):

@@ -10,7 +10,7 @@ import pytest
 import harness.contract.estimators
 from harness import BadInputError, Estimate, UndefinedError, list_estimators, load_estimator
 from harness.calibrators import CatBoost, ExtraTrees, LightGBM, RandomForest
-from harness.commands.check import Finding, check, report
+from harness.contract.check import Finding, check, report
 from harness.contract.estimators import ITEMS, NULL_REPS
 from harness.estimators import Variational
 from harness.estimators.base import takes_rng

@@ -9,9 +9,9 @@ import pytest
 
 from harness import BadInputError, Truth, calibrators, list_problems, load_problem
 from harness.calibrators import CatBoost, ExtraTrees, LightGBM, RandomForest
-from harness.commands.check import check, examine, report
 from harness.contract import calibrators as check_calibrators
 from harness.contract import problems
+from harness.contract.check import check, examine, report
 from harness.problems.base import ProblemSpec, members_of
 
 # truths of vectors, their authors' draws, and isotonic recalibrations take a second or more

@@ -8,8 +8,8 @@ import pytest
 
 import harness
 from harness import BadInputError, UndefinedError, list_estimators, load_estimator, run
-from harness.commands.check import check, report
 from harness.configure.settings import Settings
+from harness.contract.check import check, report
 from harness.estimators import Binned, Brier, Consistency, Debiased, Estimate, HulC, RowBootstrap, Subsampling, Variational
 from harness.estimators.base import EstimatorSpec, apply
 from harness.estimators.resampling import acceleration_of, bca_levels

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from harness.commands import drawing
 from harness.commands.experiment import Experiment
 from harness.configure.arena import Arena
 from harness.configure.compose import compose
@@ -253,11 +254,11 @@ def test_a_small_arena_from_cells_to_its_page(tmp_path):
     experiment = Experiment.of([*chosen, f"out={tmp_path}"])
     experiment.compute(quiet=True)
     frame = experiment.records()
-    files, _, _ = experiment.render(frame)
+    files, _, _ = drawing.render(experiment, frame)
     text = files[-1].read_text()
-    assert files[-1].name == f"{experiment.stem}.html" and experiment.is_drawn(frame)
+    assert files[-1].name == f"{experiment.stem}.html" and drawing.is_drawn(experiment, frame)
     assert html.unescape(text).count(arena.RULE.split(";")[0]) >= 8 and "<img" in text
     assert not re.search(r"(src|href)=\"(https?:)?//", text) and "nan" not in re.sub(r"base64,[^\"]*", "", text).lower().split()
     board = pd.read_csv(tmp_path / "variations" / experiment.stem / f"{experiment.stem}.csv")
     assert set(board["notion"]) == {"binary", "top_label", "canonical"} and board["regret"].gt(0).all()
-    assert list(experiment.wide(frame).columns) == ["rank", "estimator", "mean regret"]
+    assert list(drawing.wide_table(experiment, frame).columns) == ["rank", "estimator", "mean regret"]

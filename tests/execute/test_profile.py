@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from harness.commands.run import main
+from harness.commands.app import main
 from harness.execute import profile
 
 

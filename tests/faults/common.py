@@ -169,7 +169,7 @@ def gone_within(out: Path) -> float:
 
 def command(*arguments: str) -> tuple[int, str, str]:
     """The command line in this process: (exit status, standard output, standard error)."""
-    from harness.commands.run import main
+    from harness.commands.app import main
 
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

@@ -13,8 +13,8 @@ import pytest
 
 import harness
 from harness import Estimate
-from harness.commands import run as command_line
-from harness.commands.doctor import examine, status_text
+from harness.commands import app as command_line
+from harness.commands.health import examine, status_text
 from harness.common.writing import whole_file
 from harness.configure.compose import out_folder
 from harness.errors import BadInputError, system_sentence
@@ -79,7 +79,7 @@ FOREIGN = {
 @pytest.fixture(autouse=True)
 def no_papers(monkeypatch):
     """What doctor says of the papers' files takes a second, and is not of a folder."""
-    monkeypatch.setattr("harness.commands.doctor._of_papers", lambda: ())
+    monkeypatch.setattr("harness.commands.health._of_papers", lambda: ())
 
 
 @pytest.mark.parametrize("name", FOREIGN)

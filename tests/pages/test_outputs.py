@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import harness
+from harness.commands import drawing
 from harness.commands.experiment import Experiment
 from harness.common.paths import EXPERIMENTS
 from harness.configure.compose import compose
@@ -223,7 +224,7 @@ def test_the_experiment_as_configured_fills_the_ledger(out):
     """Every reported number has a verdict in <paper>/reproduction.csv, beside those of the paper's other experiments."""
     experiment = Experiment.of(["experiment=moskvichev2025_fig1"])
     replace(experiment, plan=replace(experiment.plan, cells=[c for c in experiment.plan.cells if c.rep < 2])).compute(quiet=True)
-    files, verdicts, notes = experiment.render(experiment.records())
+    files, verdicts, notes = drawing.render(experiment, experiment.records())
     assert experiment.folder == out / "moskvichev2025" and not notes and (out / "moskvichev2025" / "fig1.png") in files
     table = pd.read_csv(out / "moskvichev2025" / "reproduction.csv")
     assert (
@@ -353,14 +354,14 @@ def test_a_page_is_drawn_again_when_its_numbers_or_the_code_are_others(out):
     experiment = Experiment.of(["problem=beta_wavy", "estimator=[binned15]", "n=60", "reps=2", "jobs=1", "name=mine"])
     experiment.compute(quiet=True)
     frame = experiment.records()
-    experiment.render(frame)
+    drawing.render(experiment, frame)
     page = experiment.folder / "mine.html"
-    assert experiment.is_drawn(frame) and experiment.is_drawn(frame.iloc[::-1])
+    assert drawing.is_drawn(experiment, frame) and drawing.is_drawn(experiment, frame.iloc[::-1])
     nearly = frame.assign(value=frame["value"] * (1 + 1e-15))
     assert experiment.stamp(nearly) == experiment.stamp(frame) != experiment.stamp(frame.assign(value=frame["value"] + 1e-9))
-    assert not experiment.is_drawn(frame.iloc[:-1])
+    assert not drawing.is_drawn(experiment, frame.iloc[:-1])
     os.utime(page, (0, 0))  # older than the code that draws
-    assert not experiment.is_drawn(frame)
+    assert not drawing.is_drawn(experiment, frame)
 
 
 def test_page_escapes_what_it_shows(result, cli, module):

@@ -14,6 +14,7 @@ from harness.experiments.moskvichev2025 import appendix_a, claims
 from scipy.special import expit
 
 from harness import load_estimator, load_problem, reduce
+from harness.commands import drawing
 from harness.commands.experiment import Experiment
 from harness.common.paths import EXPERIMENTS
 from harness.configure.compose import compose
@@ -218,7 +219,7 @@ def test_the_toy_models_claims_are_sums():
 def run(name, *overrides):
     experiment = Experiment.of([f"experiment=moskvichev2025_{name}", "jobs=1", "engine=serial", *overrides])
     experiment.compute(quiet=True)
-    files, _, _ = experiment.render(experiment.records())
+    files, _, _ = drawing.render(experiment, experiment.records())
     assert all(f.is_file() and f.stat().st_size for f in files)
     table = pd.read_csv(experiment.folder / "reproduction.csv").query("experiment == @experiment.name")
     return table, reproduction.counts(table)

@@ -12,6 +12,7 @@ from scipy.special import expit, rel_entr
 
 import harness
 from harness import BadInputError
+from harness.commands import drawing
 from harness.commands.experiment import Experiment
 from harness.configure.compose import compose
 from harness.configure.settings import Settings
@@ -421,7 +422,7 @@ def test_a_small_run_answers_to_its_reported_rows(item, out):
         [f"experiment={PAPER}_{item}", "problem=[simplex2_popordanoska2024]", "n=[100]", "reps=2", "jobs=1"]
     )
     experiment.compute(quiet=True)
-    files, _, _ = experiment.render(experiment.records())
+    files, _, _ = drawing.render(experiment, experiment.records())
     assert {f.suffix for f in files} >= {".png", ".svg", ".csv", ".tex", ".html"}
     found = pd.read_csv(experiment.folder / "reproduction.csv")
     mine = found[found["row"].isin(["k = 2, n = 100", "k = 2"])]

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import harness
-from harness.commands import run as commands
+from harness.commands import app as commands
 from harness.commands.experiment import Experiment
 from harness.configure import options, record_sources
 from harness.errors import BadInputError

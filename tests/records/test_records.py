@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import harness
-from harness.commands.doctor import examine, status_text
 from harness.commands.experiment import Experiment
+from harness.commands.health import examine, status_text
 from harness.errors import BadInputError
 from harness.records import schema
 

@@ -102,7 +102,7 @@ def test_a_pack_without_known_checksum_is_the_users_to_bring(tmp_path, monkeypat
     assert packs.verify([own], tmp_path) == 0 and digest in capsys.readouterr().out
     monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path))
     monkeypatch.setattr(packs, "packs", lambda: {"one": own})
-    assert data.command(["list"]) == 0
+    assert data.list_packs() == 0
     line = capsys.readouterr().out
     assert "? MB" in line and "present" in line and digest in line
 

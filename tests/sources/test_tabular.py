@@ -12,7 +12,7 @@ from test_tabrepo import write_index, write_task
 
 import harness
 from harness import BadInputError
-from harness.commands import data
+from harness.commands import data_make
 from harness.sources import tabrepo_fetch
 from harness.sources.tabrepo import Repository
 
@@ -299,7 +299,7 @@ def test_openml_by_id(monkeypatch, capsys):
 def test_the_tables_at_hand(monkeypatch, capsys):
     """All that the folder's own listing describes are taken, with its number of classes."""
     monkeypatch.setenv("CALHARNESS_DATA", DATA)
-    folder = data._folders(None)[0]
+    folder = data_make._folders(None)[0]
     tables = {t.name: t for t in tabular.gather([folder], [], 300, None)}
     listed = pd.read_csv(folder / "index.csv")
     assert set(listed["name"]) <= set(tables) and len(tables) == len(listed) + 4
@@ -314,7 +314,7 @@ def test_the_tables_at_hand(monkeypatch, capsys):
         (["--max-rows", "5"], "--max-rows is 5; at least 100"),
         (["--csv", "nowhere"], "--csv is nowhere, which is no folder"),
         (["--jobs", "0"], "--jobs is 0"),
-        (["--hours", "2"], "--help shows the options"),
+        (["--hours", "2"], "No such option: --hours"),
     ],
 )
 def test_wrong_options_are_a_sentence(make, options, said):

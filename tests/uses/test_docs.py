@@ -10,7 +10,7 @@ from importlib.util import find_spec
 import pytest
 from printed import ROOT, blocks, first_missing, run
 
-from harness.commands.run import COMMANDS
+from harness.commands.app import COMMANDS
 
 PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
 HOURS = ("docs/how-to/reproduce-the-papers.md",)

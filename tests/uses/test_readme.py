@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from printed import ROOT, blocks, run
 
-from harness.commands.run import COMMANDS
+from harness.commands.app import COMMANDS
 from harness.configure.arena import Arena
 
 TEXT = (ROOT / "README.md").read_text()

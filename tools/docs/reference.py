@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import Any
 
+import typer
 from marks import table
 
-from harness.commands import help as texts
+from harness.commands.app import NAME, app
+from harness.commands.base import WIDTH
 from harness.common.paths import CONF
 from harness.evaluation import reproduction
 
 
 def commands() -> str:
-    """What `calharness --help` and `calharness help COMMAND` print."""
-    parts = [("calharness --help", None), *((f"calharness {name}", name) for name in texts.TEXTS)]
-    return "\n\n".join(f"## {title}\n\n```text\n{texts.text(name).rstrip()}\n```" for title, name in parts)
+    """What `calharness --help` and `calharness COMMAND --help` print."""
+    parts = _help_texts(typer.main.get_command(app), [NAME])
+    return "\n\n".join(f"## {title}\n\n```text\n{text}\n```" for title, text in parts)
+
+
+def _help_texts(command: Any, path: list[str]) -> Iterator[tuple[str, str]]:
+    """(command line, help text) of a command, then of the commands within it."""
+    title = " ".join(path)
+    settings = {**command.context_settings, "terminal_width": WIDTH}
+    context = command.context_class(command, info_name=title, **settings)
+    yield title if len(path) > 1 else f"{title} --help", command.get_help(context).rstrip()
+    for name, one in getattr(command, "commands", {}).items():
+        yield from _help_texts(one, [*path, name])
 
 
 def configuration() -> str:

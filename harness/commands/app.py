@@ -1,0 +1,156 @@
+"""The command line: the table of commands, and the one place where errors become exit statuses."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from harness.commands import check, compare, data, doctor, info, judge, listing, plan, report, results, run, site, status
+from harness.commands.base import HYDRAS, SETTINGS, Command, Commands
+from harness.common.escaping import escape
+from harness.common.version import VERSION
+from harness.errors import BadInputError, system_sentence
+from harness.execute import supervise
+
+NAME = "calharness"
+COMPLETING = "_CALHARNESS_COMPLETE"  # set by the completion script of the shell
+UsageError: Any = typer.BadParameter.__base__  # typer has no public name for it
+
+# Every command: function, settings, class. `calharness --help` lists them in this order.
+COMMANDS: dict[str, tuple[Callable[..., int], dict[str, Any], type[Command]]] = {
+    "run": (run.command, HYDRAS, run.RunCommand),
+    "judge": (judge.command, SETTINGS, judge.JudgeCommand),
+    "list": (listing.command, SETTINGS, Command),
+    "info": (info.command, SETTINGS, Command),
+    "plan": (plan.command, HYDRAS, Command),
+    "status": (status.command, SETTINGS, Command),
+    "report": (report.command, HYDRAS, Command),
+    "results": (results.command, SETTINGS, Command),
+    "check": (check.command, SETTINGS, Command),
+    "compare": (compare.command, SETTINGS, Command),
+    "doctor": (doctor.command, SETTINGS, Command),
+    "site": (site.command, SETTINGS, Command),
+}
+app = typer.Typer(cls=Commands, rich_markup_mode=None, context_settings=SETTINGS)
+for _name, (_function, _settings, _class) in COMMANDS.items():
+    app.command(_name, cls=_class, context_settings=_settings)(_function)
+app.add_typer(data.app, name="data")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run a command line. Returns the exit status: 0 fine, 1 something failed, 2 wrong input,
+    130 interrupted, 143 terminated."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    trace = "--traceback" in arguments or os.environ.get("CALHARNESS_TRACEBACK") == "1"
+    arguments = [text for text in arguments if text != "--traceback"]
+    if os.getcwd() not in sys.path:
+        # behind what is installed: a file beside one's data cannot take the place of numpy
+        sys.path.append(os.getcwd())
+    # a scheduler's warning counts as an interruption: finished cells are recorded
+    signal.signal(signal.SIGTERM, supervise.terminated)
+    try:
+        with supervise.safe_path():
+            return dispatch(arguments or ["--help"])
+    except BrokenPipeError:  # `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (Exception, KeyboardInterrupt) as error:
+        status = _exit_status(error)
+        if trace or status is None:
+            raise
+        print(f"{NAME}: {escape(_sentence(error))}", file=sys.stderr)
+        return status
+
+
+def dispatch(arguments: list[str]) -> int:
+    """Run the command that the arguments name. Returns its exit status."""
+    group = typer.main.get_command(app)
+    if COMPLETING in os.environ:
+        group.main(arguments, prog_name=NAME, complete_var=COMPLETING)  # exits
+    try:
+        # not group.main: it would turn an interruption into an exit status of its own
+        with group.make_context(NAME, list(arguments)) as context:
+            return int(group.invoke(context) or 0)
+    except typer.Exit as end:  # after --help and --version
+        return int(end.exit_code)
+
+
+def _exit_status(error: BaseException) -> int | None:
+    """The exit status of an error that is told in one sentence; None for a defect of ours."""
+    # most mistakes are found before anything heavy is imported
+    if isinstance(error, (BadInputError, UsageError, OSError)):
+        return 2
+    if isinstance(error, KeyboardInterrupt):
+        return 143 if isinstance(error, supervise.TerminatedError) else 130
+    from harness.execute.chunk import CellFailedError
+    from harness.execute.run import RunInterruptedError, WorkerDiedError
+
+    if isinstance(error, RunInterruptedError):
+        return 143 if error.terminated else 130
+    return 1 if isinstance(error, (CellFailedError, WorkerDiedError)) else None
+
+
+def _sentence(error: Any) -> str:
+    """The message of an error, in one line."""
+    if isinstance(error, UsageError):
+        message = " ".join(error.format_message().split()).rstrip(".")
+        path = error.ctx.command_path if error.ctx is not None else NAME
+        name = path.removeprefix(NAME).strip()
+        return f"{name}: {message}; `{path} --help` shows what it takes." if name else f"{message}."
+    if isinstance(error, OSError):
+        return system_sentence(error)
+    return str(error) or "interrupted"
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"{NAME} {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version."),
+    ] = False,
+    traceback: Annotated[
+        bool,
+        typer.Option("--traceback", help="Print the whole trace of an error; at any place of the line."),
+    ] = False,
+) -> None:
+    """Estimators of calibration error against problems with known truth.
+
+    \b
+    calharness experiment=berta2026_fig1                   run, resume, draw
+    calharness experiment=arena problem=[a,b] n=[500,5000] reps=20
+    calharness -m experiment=smoke estimator.binned15.bins=5,10,20   a sweep: one table, one figure
+    calharness experiment=arena +estimator.mine._target_=my_module.Mine
+
+    \b
+    calharness judge preds.csv --html report.html          is a model calibrated, and how far off?
+    calharness list estimators                             also problems, experiments, papers
+    calharness help COMMAND                                also COMMAND --help
+
+    Your predictions (npz, csv, parquet) with estimators of your choice:
+
+    \b
+    calharness problem=predictions problem.predictions.path=preds.npz \\
+      'estimator=[binned15,debiased15,variational_isotonic,certified_interval]'
+
+    A line without a command is a run: overrides in Hydra's grammar, listed by `calharness help run`.
+    Exit status: 0 fine, 1 something failed, 2 wrong input, 130 interrupted.
+    """
+
+
+@app.command("help", cls=Command, context_settings=SETTINGS)
+def help_of(
+    command: Annotated[str | None, typer.Argument(autocompletion=lambda incomplete: list(COMMANDS))] = None,
+) -> int:
+    """Print the help of a command, as COMMAND --help does."""
+    return dispatch([command, "--help"] if command else ["--help"])

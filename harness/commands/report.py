@@ -1,0 +1,25 @@
+"""`calharness report`: draw from records."""
+
+from __future__ import annotations
+
+from harness.commands.base import Overrides
+
+
+def command(overrides: Overrides = None) -> int:
+    """Draw anew from the records; compute nothing.
+
+    \b
+    calharness report experiment=berta2026_fig1
+    calharness report experiment=smoke estimand=l2_squared figure.dpi=300
+
+    Takes what a run takes (`calharness help run`).
+    """
+    from harness.commands import drawing, multirun, summary
+
+    status = 0
+    for experiment in multirun.experiments_of(overrides or []):
+        frame = experiment.records(to_draw=True)
+        summary.print_recorded(experiment, frame)
+        drawing.require_records(experiment, frame)
+        status = max(status, summary.finish(experiment, frame, fresh=True))
+    return status
