@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from harness.common import wording
 from harness.configure.settings import Settings
 from harness.errors import BadInputError
 from harness.evaluation import items, text_tables
@@ -240,8 +241,8 @@ def table(numbers: pd.DataFrame, index: Sequence[str], columns: Sequence[str], h
         row = rows.setdefault(tuple(r[name] for name in index), {})
         digits = 3 if r["column"] == SECONDS else 1
         clustered = f" ({r['clustered']:.{digits}f})" if r["clustered"] == r["clustered"] else ""
-        row[r["column"]] = text_tables.entry(r["value"], r["error"], digits) + clustered
-        row[f"{r['column']}, paper"] = text_tables.entry(r["paper_value"], r["paper_plus_minus"], 1)
+        row[r["column"]] = wording.format_fixed(r["value"], r["error"], digits) + clustered
+        row[f"{r['column']}, paper"] = wording.format_fixed(r["paper_value"], r["paper_plus_minus"], 1)
         row["groups"] = f"{row['groups']} / {r['number']}" if "groups" in row else str(r["number"])
     first = [name for column in columns for name in (column, f"{column}, paper")]
     return text_tables.wide(rows, index, heading, [*first, "groups"])

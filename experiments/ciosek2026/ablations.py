@@ -3,11 +3,11 @@
 A bound adds worst cases, so most terms can be left out on most problems without a miss. A term counts as detected where the bound
 without it covers less than 1 - delta - 3 standard errors."""
 
-from harness.estimators.certified.base import VARIANTS
 from harness.evaluation import items, text_tables
 from harness.figures import panels
 
 from . import bounds, coverage_plot
+from .terms import VARIANTS
 
 
 def render(records, settings):

@@ -4,6 +4,7 @@ Beside it E|S - S0| (`mean_shift`): by up to it the perturbation changes the err
 import numpy as np
 import pandas as pd
 
+from harness.common import wording
 from harness.evaluation import items, text_tables
 from harness.figures import panels
 
@@ -56,8 +57,11 @@ def table(records, settings):
     rows = text_tables.entries(means, ("{function}", "{bound}"), "n = {n:,}")
     for r in means.drop_duplicates(["problem", "estimator"]).itertuples():
         distance, h = moved.loc[r.problem]
-        rows[r.function, r.bound] |= {"true value": text_tables.entry(r.truth), "h": f"{h:.6g}" if h == h else "–"}
-        rows[r.function, r.bound] |= {"E|S - S0|": text_tables.entry(distance), "1.166 h": text_tables.entry(1.16624361 * h)}
+        rows[r.function, r.bound] |= {"true value": wording.format_fixed(r.truth), "h": f"{h:.6g}" if h == h else "–"}
+        rows[r.function, r.bound] |= {
+            "E|S - S0|": wording.format_fixed(distance),
+            "1.166 h": wording.format_fixed(1.16624361 * h),
+        }
     heading = "mean bound ± standard error over the samples, level 95 %"
     return text_tables.wide(rows, ["predictions", "bound"], heading, text_tables.size_columns(found))
 

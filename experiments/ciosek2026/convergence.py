@@ -4,6 +4,7 @@ falls. The paper prints the range of its log-log slopes over four functions that
 import numpy as np
 import pandas as pd
 
+from harness.common import wording
 from harness.evaluation import items, rates, reproduction, text_tables
 from harness.figures import panels
 
@@ -81,7 +82,7 @@ def table(records, settings):
     fits = rates.excess_slopes(items.with_number(records, "l1")).set_index(["problem", "estimator"])
     for r in means.drop_duplicates(["problem", "estimator"]).itertuples():
         fit, (low, high) = fits.loc[(r.problem, r.estimator)], paper_range(r.estimator)
-        row = rows[r.function, r.bound] = {"CE": text_tables.entry(r.truth)}
+        row = rows[r.function, r.bound] = {"CE": wording.format_fixed(r.truth)}
         if r.kind in ("upper", "lower"):
             row |= text_tables.slope_entries(fit)
             row |= {"theory": bounds.said(r.estimator, "theory", "–"), "paper's range": f"{low} to {high}" if low == low else "–"}

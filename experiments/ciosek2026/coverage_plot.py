@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from harness.evaluation import items, rates, text_tables
+from harness.common import wording
+from harness.evaluation import items, rates
 from harness.figures import panels
 from harness.figures.style import COLOURS, pale, pyplot
 
@@ -82,7 +83,7 @@ def entries(part: pd.DataFrame) -> dict[str, str]:
         "verdict": f"fails at n = {', '.join(f'{n:,}' for n in failed)}" if len(failed) else "covers",
         "closest margin": f"{part['margin'].min():.5f}",
         "vacuous": ", ".join(f"{x:.3g}" for x in part["vacuous"]) if part["vacuous"].any() else "–",
-        "CE": text_tables.entry(last["truth"]),
+        "CE": wording.format_fixed(last["truth"]),
         "mean bound at the largest n": " to ".join(f"{x:.4f}" for x in (last["low"], last["high"]) if x == x),
     }
 

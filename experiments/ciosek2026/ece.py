@@ -4,6 +4,7 @@ any n. Beside it the certified interval, which holds the truth, at the price of 
 import numpy as np
 import pandas as pd
 
+from harness.common import wording
 from harness.evaluation import items, rates, text_tables
 from harness.figures import panels
 from harness.figures.style import COLOURS
@@ -62,8 +63,8 @@ def table(records, settings):
     for r in items.in_order(means, settings, "problem").itertuples():
         text, row = NAMES[r.estimator], rows.setdefault((bounds.function(r.problem, settings), f"{r.n:,}"), {})
         row |= {
-            "truth": text_tables.entry(r.truth),
-            text: text_tables.entry(r.mean, r.sd),
+            "truth": wording.format_fixed(r.truth),
+            text: wording.format_fixed(r.mean, r.sd),
             f"{text} - truth": f"{r.mean - r.truth:+.4f}",
         }
         if r.low == r.low:

@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from harness.common import wording
 from harness.evaluation import items, rates, text_tables
 from harness.figures import panels
 from harness.figures.style import COLOURS
@@ -47,7 +48,7 @@ def table(records, settings):
         text = " / ".join(bounds.plain(e, settings) for e in pair.split(" / "))
         row = rows[bounds.function(problem, settings), text] = {"verdict": rates.smaller_on_all(part, FROM, "tighter")}
         for r in part.itertuples():
-            row[f"n = {r.n:,}"] = text_tables.entry(r.mean, r.se, 3) + f" (max. {r.largest:.3f})" if r.reps else "both vacuous"
+            row[f"n = {r.n:,}"] = wording.format_fixed(r.mean, r.se, 3) + f" (max. {r.largest:.3f})" if r.reps else "both vacuous"
     heading = "ratio of the mean bounds ± jackknife error (largest ratio on one sample)"
     return text_tables.wide(rows, ["function", "derived / paper-style"], heading)
 

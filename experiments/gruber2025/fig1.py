@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from harness.common import wording
 from harness.common.paths import EXPERIMENTS
 from harness.evaluation import items, reproduction, text_tables
 from harness.evaluation.selection import label
@@ -41,7 +42,7 @@ def table(records, settings):
     for name, (t, risk, se) in held.items():
         best, left = risk.argmin(), risk[t < 0.3].argmin()
         at = {"risk there": best, **{row: _nearest(t, x) for row, x in places.items()}}
-        texts = {row: text_tables.entry(risk[i], np.nan if se is None else se[i], 6) for row, i in at.items()}
+        texts = {row: wording.format_fixed(risk[i], np.nan if se is None else se[i], 6) for row, i in at.items()}
         texts = {"theta of the smallest mean risk": f"{t[best]:.4g}", **texts}
         for row, text in {**texts, "theta of the local minimum below 0.3": f"{t[left]:.4g}"}.items():
             rows.setdefault(row, {})[name] = text
@@ -51,7 +52,7 @@ def table(records, settings):
     rows["largest |mean - exact| in standard errors"] = {CODE: "0.6", ours: f"{worst:.2g}"}
     fine = items.with_number(records, "l2_squared")
     truth, value = fine["truth"].iloc[0], items.means(fine, ["estimator"]).iloc[0][["mean", "se"]]
-    rows["squared calibration error"] = {EXACT: text_tables.entry(truth, digits=6), ours: text_tables.entry(*value, 6)}
+    rows["squared calibration error"] = {EXACT: wording.format_fixed(truth, digits=6), ours: wording.format_fixed(*value, 6)}
     return text_tables.wide(rows, ["quantity"], "mean ± standard error over the repetitions", held)
 
 

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
+from harness.common.wording import DASH
 from harness.evaluation import items, text_tables
-from harness.evaluation.selection import DASH
 from harness.figures import panels
 
 from .tuned import BASES, PAPER, PUBLISHED, STYLES, with_base

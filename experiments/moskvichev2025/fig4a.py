@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import expit
 
+from harness.common import wording
 from harness.estimators.population_metrics import GAMMA, RIDGES
 from harness.evaluation import items, text_tables
 from harness.figures import panels
@@ -79,7 +80,7 @@ def table(records, settings):
         noise = 100 * (line["sd"] / line["mean"].abs()).mean()
         rows["estimates (mean)", column] = {
             **text_tables.extremes(line, "mean", "alpha"),
-            "sd of one draw, %": text_tables.entry(noise, digits=0),
+            "sd of one draw, %": wording.format_fixed(noise, digits=0),
         }
     for column, line in known.groupby("column", sort=False):
         rows["population", column.replace("ridge", f"gamma {GAMMA:g}, ridge")] = text_tables.extremes(line, "value", "alpha")

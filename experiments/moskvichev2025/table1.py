@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from harness.common import wording
 from harness.evaluation import items, text_tables
 from harness.evaluation.selection import label
 from harness.figures import panels
@@ -73,8 +74,8 @@ def table(records, settings):
     for column in dict.fromkeys([*SCALES, *items.labels(settings, "estimator")]):
         name = column + (f" x {scale(column):g}" if scale(column) != 1 else "")
         for model in models:
-            mine = text_tables.entry(ours.get((model, column), np.nan)).replace("-0.0000", "0.0000")
-            reported = text_tables.entry(theirs.get((model, column), np.nan), digits=3)
+            mine = wording.format_fixed(ours.get((model, column), np.nan)).replace("-0.0000", "0.0000")
+            reported = wording.format_fixed(theirs.get((model, column), np.nan), digits=3)
             rows[model][name] = f"{reported} / {mine}" if alike else reported if model in set(printed["model"]) else mine
     return text_tables.wide(rows, ["model"], "paper / ours" if alike else "on all rows; the last rows are the paper's")
 

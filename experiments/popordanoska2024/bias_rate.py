@@ -6,6 +6,7 @@ The limits are estimators as well (harness.estimators.KernelLimit), of the same 
 import numpy as np
 import pandas as pd
 
+from harness.common import wording
 from harness.evaluation import items, text_tables
 from harness.figures import panels
 from harness.records.schema import has_number
@@ -67,11 +68,11 @@ def table(records, settings):
     found = found[found["estimand"].isin(curves.SHORT)].sort_values("n")
     for (_, form, bandwidth), part in found.groupby(["estimand", "form", "bandwidth"]):
         weight, first = 1 / part["rate_se"] ** 2, part.iloc[0]
-        ends = [f"{text_tables.entry(r.rate, r.rate_se, 1)} (n = {r.n})" for r in part.iloc[[0, -1]].itertuples()]
+        ends = [f"{wording.format_fixed(r.rate, r.rate_se, 1)} (n = {r.n})" for r in part.iloc[[0, -1]].itertuples()]
         rows[first["name"], FORMS[form], f"{bandwidth:g}"] = {
-            "true value": text_tables.entry(first["truth"]),
-            "limit at h": text_tables.entry(first["limit"]),
-            "n (mean - limit)": text_tables.entry((part["rate"] * weight).sum() / weight.sum(), weight.sum() ** -0.5, 2),
+            "true value": wording.format_fixed(first["truth"]),
+            "limit at h": wording.format_fixed(first["limit"]),
+            "n (mean - limit)": wording.format_fixed((part["rate"] * weight).sum() / weight.sum(), weight.sum() ** -0.5, 2),
         } | dict(zip(("at the smallest n", "at the largest n"), ends))
     heading = "kl and squared L2 (two columns): limit for n to infinity and the 1 / n law"
     return text_tables.wide(rows, ["estimand", "form", "h"], heading)

@@ -4,6 +4,7 @@ The class-wise numbers of the paper come from the kernel via the risk (eq. 14) w
 well, where from 3,000 samples on bins do better than the kernel.
 """
 
+from harness.common import wording
 from harness.evaluation import items, rates, text_tables
 from harness.evaluation.selection import label
 from harness.figures import panels
@@ -70,7 +71,7 @@ def table(records, settings):
     for column, (estimand, first, second) in CONTESTS[which].items():
         fine = curves.in_two_columns(items.with_number(records, estimand))
         for (problem, n), d in rates.gap(fine, first, second).iterrows():
-            rows[label(settings, "problem", problem), n][column] = text_tables.entry(d["gap"], d["se"])
+            rows[label(settings, "problem", problem), n][column] = wording.format_fixed(d["gap"], d["se"])
     return text_tables.wide(rows, ["problem", "n"], "kl: mean ± standard error; squared L2 on two columns")
 
 

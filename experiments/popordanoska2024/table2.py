@@ -7,6 +7,7 @@ has 1 to 2 by that as well (experiment popordanoska2024_as_published), so that o
 
 import numpy as np
 
+from harness.common import wording
 from harness.evaluation import items, text_tables
 from harness.figures import panels
 
@@ -50,10 +51,10 @@ def table(records, settings):
     """Rows (network, method, variant): the mean with its change, by every estimator, and the printed numbers."""
 
     def ours(r):
-        return text_tables.entry(r.mean, r.se, 2) + (f" ({r.change:+.0f} %)" if r.change == r.change else "")
+        return wording.format_fixed(r.mean, r.se, 2) + (f" ({r.change:+.0f} %)" if r.change == r.change else "")
 
     def theirs(r):
-        return f"{r.value:+.0f} %" if r.column.endswith("change") else text_tables.entry(r.value, r.plus_minus, 2)
+        return f"{r.value:+.0f} %" if r.column.endswith("change") else wording.format_fixed(r.value, r.plus_minus, 2)
 
     rows = text_tables.entries(measured(records, settings), networks.INDEX, "{metric}, {column}", text=ours)
     text_tables.entries(networks.printed(settings, "table2"), networks.INDEX, "{column}, paper", text=theirs, into=rows)

@@ -7,6 +7,7 @@ bins. Rank 1 is the smallest error. The paper's point is that the three orders a
 import numpy as np
 import pandas as pd
 
+from harness.common import wording
 from harness.evaluation import items, rates, text_tables
 from harness.figures import panels
 
@@ -79,7 +80,7 @@ def table(records, settings):
     rows = {}
     for found, end in ((measured(records, settings), ""), (printed(settings), ", paper")):
         alike = rates.rank_agreement(found, "network", ["label_of_class"], "metric", "CE_KL")
-        found = found.assign(text=[f"{text_tables.entry(r.mean, r.se, 2)} ({r.rank:.0f})" for r in found.itertuples()])
+        found = found.assign(text=[f"{wording.format_fixed(r.mean, r.se, 2)} ({r.rank:.0f})" for r in found.itertuples()])
         found["alike"] = [alike.loc[place] for place in zip(found["network"], found["metric"])]
         key = ("{network}", "{metric}" + end)
         text_tables.entries(found, key, "class {label_of_class}", text=lambda r: r.text, into=rows)

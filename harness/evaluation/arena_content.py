@@ -15,7 +15,7 @@ RESAMPLES = 1000
 NUMBERS = (2, 3, 10, 100)  # of classes: others are shown with the nearest, by the logarithm
 
 
-def ranked_rows(frame):
+def ranked_rows(frame: pd.DataFrame) -> pd.DataFrame:
     """The records that are ranked: neither those of intervals and tests, nor those of pairs of models."""
     return frame[~frame["experiment"].isin((*APART, arena_pairs.EXPERIMENT))] if "experiment" in frame else frame
 
@@ -61,12 +61,17 @@ class Content:
     cells: Any
     pairs: Any
     models: Any
-    over: dict = field(default_factory=dict)
+    over: dict[tuple[str, str], Any] = field(default_factory=dict)
     statements: int = 0
 
 
 def content(
-    frame: pd.DataFrame, families: dict, classes: dict, resamples: int = RESAMPLES, seed: int = 0, streams: dict | None = None
+    frame: pd.DataFrame,
+    families: dict[str, list[str]],
+    classes: dict[str, int],
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    streams: dict[str, Any] | None = None,
 ) -> Content:
     """All that is computed for the page; `streams` says which problems are models on the same rows."""
     rows = ranked_rows(frame)
@@ -80,13 +85,13 @@ def content(
     counts = [ranked_coarse(["notion", "estimand", *by]).ngroups for by in (("n", "k"), ("n",), ("family", "n", "k"))]
     statements = sum(counts) + sum(part["estimator"].nunique() - 1 for _, part in boards)
     options = {"comparisons": statements, "resamples": resamples, "seed": seed}
-    chosen = [arena.choices(coarse, by, **options) for by in (("n", "k"), ("n",), ("family", "n", "k"))]
+    by_n_k, by_n, cells = (arena.choices(coarse, by, **options) for by in (("n", "k"), ("n",), ("family", "n", "k")))
     over = {}
     for key, part in boards:
         first = board[board["notion"].eq(key[0]) & board["estimand"].eq(key[1]) & board["rank"].eq(1.0)]["estimator"]
         if len(first):
             over[key] = arena.against(part, first.iloc[0], **options)
     return Content(
-        main, every, board, arena.leaderboard(main, "family", resamples, seed), *chosen,
+        main, every, board, arena.leaderboard(main, "family", resamples, seed), by_n_k, by_n, cells,
         arena.ordered_pairs(every, resamples, seed), arena_pairs.of_records(frame, classes, streams or {}), over, statements,
     )  # fmt: skip

@@ -29,11 +29,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import beta, norm, t
 
-from harness.common.wording import format_significant
+from harness.common.wording import DASH, format_significant
 from harness.configure.settings import Settings
 from harness.errors import BadInputError, guess
 from harness.evaluation import reproduction
-from harness.evaluation.selection import DASH
 
 LEVEL = 0.99  # of all intervals, two-sided
 PAPER, OURS = "the paper's data", "ours"

@@ -19,14 +19,17 @@ the arena's problems: only the replications are random.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy import stats
 
 from harness.evaluation import arena
+
+Array: TypeAlias = NDArray[np.float64]
 
 RATE = 0.05  # of false statements among those that are made
 LEAST_REPS = 4  # that two estimators must have in common in a setting
@@ -90,7 +93,9 @@ def discoveries(p: Any, rate: float) -> Any:
     return np.nan_to_num(p, nan=np.inf) <= (known[passing[-1]] if len(passing) else -1.0)
 
 
-def _of_estimand(part, mine, own, notion, estimand, by):
+def _of_estimand(
+    part: pd.DataFrame, mine: pd.DataFrame, own: str, notion: str, estimand: str, by: Sequence[str]
+) -> list[dict[str, Any]]:
     """The rows of one notion and estimand."""
     rivals = sorted(name for name in part["estimator"].unique() if name != own and arena.is_published(name))
     log, phi, have = log_ratios(part, mine, rivals)
@@ -143,7 +148,8 @@ def log_ratios(part: pd.DataFrame, mine: pd.DataFrame, rivals: Sequence[str]) ->
     have = ~np.isnan(other) & ~np.isnan(own)[:, None, :]
     count = have.sum(axis=2, keepdims=True).astype(float)
     least = np.array([arena.floor(estimand, n) for estimand, n in zip(mine["estimand"], mine["n"])])[:, None, None] ** 2
-    log, without = 0.0, 0.0
+    log: Any = 0.0
+    without: Any = 0.0
     with np.errstate(invalid="ignore", divide="ignore"):
         for sign, squared in ((1.0, np.broadcast_to(own[:, None, :], other.shape)), (-1.0, other)):
             held = np.where(have, squared, 0.0)
@@ -156,7 +162,7 @@ def log_ratios(part: pd.DataFrame, mine: pd.DataFrame, rivals: Sequence[str]) ->
     return np.where(enough, log[:, :, 0], np.nan), np.where(enough[:, :, None], phi, 0.0), have
 
 
-def _mean_log(log, phi, have, weight, problems):
+def _mean_log(log: Array, phi: Array, have: NDArray[np.bool_], weight: Array, problems: pd.Series) -> tuple[Array, Array, Array]:
     """Weighted mean over settings, its error and degrees of freedom (Satterthwaite), by rival."""
     variance, spread = np.zeros(log.shape[1]), np.zeros(log.shape[1])
     for problem in dict.fromkeys(problems):
@@ -171,7 +177,7 @@ def _mean_log(log, phi, have, weight, problems):
     return weight @ log, np.sqrt(variance), freedom
 
 
-def _p_values(mean, error, freedom):
+def _p_values(mean: Array, error: Array, freedom: Array) -> tuple[Array, Array]:
     """One-sided p-values that the own one is better, and worse; both 1 where the two are alike in every replication."""
     with np.errstate(invalid="ignore", divide="ignore"):
         t = np.where(error > 0.0, mean / error, np.sign(mean) * np.inf)
@@ -180,11 +186,11 @@ def _p_values(mean, error, freedom):
     return np.where(same, 1.0, stats.t.cdf(t, freedom)), np.where(same, 1.0, stats.t.sf(t, freedom))
 
 
-def _quantile(freedom):
+def _quantile(freedom: float) -> float:
     return float(stats.t.ppf(0.975, freedom))
 
 
-def geometric_mean(values):
+def geometric_mean(values: Iterable[float | None]) -> float:
     """The geometric mean of the finite values, each at least 1e-7; NaN of none."""
     fine = np.array([value for value in values if value is not None and math.isfinite(value)])
     return float(np.exp(np.log(np.maximum(fine, 1e-7)).mean())) if len(fine) else math.nan

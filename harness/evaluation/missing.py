@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pandas as pd
 
+from harness.common.wording import DASH
 from harness.configure.figure import NO_LABELS
-from harness.evaluation.selection import DASH, estimators, label, shown_estimands
+from harness.evaluation.selection import estimators, label, shown_estimands
 from harness.evaluation.summary import are_of, evaluated_once
 from harness.evaluation.tables import entries_of
 from harness.records.schema import WITH_NUMBER, has_number

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.evaluation.selection import DASH
+from harness.common.wording import DASH
 from harness.records.schema import has_number
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from harness.configure.settings import as_list
 from harness.records.schema import has_number
 
-DASH = "–"
 OWN_RANDOMNESS = "spread over the estimator's own randomness"  # over runs on the same rows, which are no samples
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from harness.common.wording import DASH
 from harness.common.writing import whole_file, write_csv
 from harness.evaluation.latex import latex
-from harness.evaluation.selection import DASH, OWN_RANDOMNESS, estimators, label, shown_estimands
+from harness.evaluation.selection import OWN_RANDOMNESS, estimators, label, shown_estimands
 from harness.evaluation.summary import are_of, evaluated_once
 from harness.records.schema import WITH_NUMBER, has_number
 

@@ -8,27 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from harness.common.wording import DASH, format_fixed
 from harness.evaluation.items import formatted
-from harness.evaluation.selection import DASH
 
 Rows = dict[tuple, dict[str, str]]
-
-
-def entry(value: float, error: float = np.nan, digits: int = 4) -> str:
-    """A number with its standard error as a text.
-
-    Examples
-    --------
-    >>> entry(0.03661, 0.00104)
-    '0.0366 ± 0.0010'
-    >>> entry(0.03661, digits=2)
-    '0.04'
-    >>> entry(float("nan"))
-    '–'
-    """
-    if value != value:
-        return DASH
-    return f"{value:.{digits}f}" + (f" ± {error:.{digits}f}" if error == error else "")
 
 
 def extremes(frame: pd.DataFrame, value: str, at: str) -> dict[str, str]:
@@ -81,7 +64,7 @@ def entries(
             rows.setdefault(key, {})[name] = text(r)
         else:
             spread = np.nan if error is None else scale * getattr(r, error)
-            rows.setdefault(key, {})[name] = entry(scale * getattr(r, value), spread, digits)
+            rows.setdefault(key, {})[name] = format_fixed(scale * getattr(r, value), spread, digits)
     return rows
 
 
@@ -108,7 +91,7 @@ def columns(frame: pd.DataFrame, index: Sequence[str], shown: Mapping[str, Seque
     names = zip(*(formatted(frame, column) for column in shown))
     for key, of_row, r in zip(keys, names, frame.itertuples()):
         for name, (value, error, *digits) in zip(of_row, shown.values()):
-            text = entry(getattr(r, value), np.nan if error is None else getattr(r, error), *digits)
+            text = format_fixed(getattr(r, value), np.nan if error is None else getattr(r, error), *digits)
             rows.setdefault(key, {})[name] = text
     return rows
 
@@ -161,5 +144,5 @@ def slope_entries(fit: Mapping[str, Any]) -> dict[str, str]:
     """Entries of a table for a row of `rates.excess_slopes`: the slope with its error, from which n on where sizes are left out,
     and over the first and the last decade."""
     of_some = f" (n ≥ {fit['n_min']:,.0f})" if fit["left_out"] and fit["slope"] == fit["slope"] else ""
-    decades = {f"{end} decade": entry(fit[end], digits=3) for end in ("first", "last")}
-    return {"slope": entry(fit["slope"], fit["se"], 3) + of_some, **decades}
+    decades = {f"{end} decade": format_fixed(fit[end], digits=3) for end in ("first", "last")}
+    return {"slope": format_fixed(fit["slope"], fit["se"], 3) + of_some, **decades}

@@ -56,7 +56,7 @@ def tests(data: Judged, level: float, rng: np.random.Generator) -> Calibrated:
     >>> p = np.linspace(0.05, 0.95, 200)
     >>> found = tests(from_arrays(p, (p > 0.5).astype(int)), 0.95, np.random.default_rng(0))
     >>> found.sentence
-    'The predictions are not calibrated (binary: p < 0.001).'
+    'The predictions are not calibrated (binary: p = 0.0002).'
     """
     streams = dict(zip(STREAMS, rng.spawn(len(STREAMS))))
     alpha = (1.0 - level) / len(data.notions)

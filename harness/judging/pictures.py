@@ -91,8 +91,8 @@ def classes(found: Where) -> Picture | None:
     panels = [_cleaned(one) for one in found.panels[1 : MOST_CLASSES + 1] if one.drawn]
     if not panels:
         return None
-    columns = min(3, len(panels))
-    drawn = _diagrams(panels, 3, (WIDTH * columns / 3, 0.65 + 2.0 * -(-len(panels) // 3)))
+    columns = min(2, len(panels))
+    drawn = _diagrams(panels, 2, (WIDTH * columns / 2, 0.65 + 2.2 * -(-len(panels) // 2)))
     named = ", ".join(one.title.removeprefix("class ") for one in panels)
     return Picture(drawn, f"Reliability diagrams of {len(panels)} classes, worst first: {named}.")
 

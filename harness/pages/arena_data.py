@@ -24,7 +24,7 @@ BOUNDS = ("lower", "upper", "interval")
 
 
 @dataclass(frozen=True)
-class Arena:
+class ArenaResults:
     """What the arena measured.
 
     Parameters
@@ -70,7 +70,7 @@ def _chosen(boards: pd.DataFrame, *names: str) -> pd.DataFrame:
 
 
 @functools.cache
-def read() -> Arena | None:
+def read() -> ArenaResults | None:
     """The arena's stored records (some 20 seconds, once); None where the installation has none, or those of another arena."""
     try:
         found = baseline.read()
@@ -82,7 +82,7 @@ def read() -> Arena | None:
     for name in baseline.experiments():
         stored_truths |= stored.metadata(stored.path_of(baseline.folder_of(), name))["truths"]
     truths = {name: {what: said for what, said in stored_truths.get(key, {}).items() if said} for name, key in keys.items()}
-    return Arena(settings, found.families, found.classes, keys, truths, int(found.records["key"].nunique()))
+    return ArenaResults(settings, found.families, found.classes, keys, truths, int(found.records["key"].nunique()))
 
 
 def leaderboards(settings: pd.DataFrame, resamples: int = RESAMPLES) -> pd.DataFrame:
@@ -137,7 +137,7 @@ def bounds(settings: pd.DataFrame) -> pd.DataFrame:
     return found.assign(seconds=np.exp(found["seconds"])).drop(columns="held").reset_index()
 
 
-def notions(found: Arena) -> Iterator[str]:
+def notions(found: ArenaResults) -> Iterator[str]:
     """Those that have a leaderboard, in the order of the pages."""
     have = set(found.boards["notion"])
     return (notion for notion in NOTIONS if notion in have)

@@ -27,7 +27,7 @@ from harness.configure.options import option
 from harness.estimators.base import EstimatorSpec
 from harness.evaluation import arena
 from harness.pages import arena_data, costs, docstrings, failures, layout
-from harness.pages.arena_data import ALL, Arena
+from harness.pages.arena_data import ALL, ArenaResults
 from harness.pages.sources import Asset, Page, Sources
 from harness.plan.parts import Part, made_of, parts_of
 
@@ -93,7 +93,7 @@ def users(group: str) -> dict[str, list[str]]:
     return found
 
 
-def _card(name: str, rows: dict[str, Any], boards: Any, used: list[str], found: Arena | None) -> Card:
+def _card(name: str, rows: dict[str, Any], boards: Any, used: list[str], found: ArenaResults | None) -> Card:
     made, node = made_of("estimator", name)
     parts = parts_of("estimator", name)
     return Card(

@@ -21,12 +21,11 @@ from harness.common.wording import (
     format_whole_percent,
     notion_name,
 )
-from harness.configure.arena import Arena as Families
 from harness.evaluation import arena, arena_content
 from harness.figures import arena_plot
 from harness.figures.style import COLOURS
 from harness.pages import arena_data, layout, leaderboard_rows
-from harness.pages.arena_data import ALL, BY, Arena
+from harness.pages.arena_data import ALL, BY, ArenaResults
 from harness.pages.sources import Asset, Page, Sources
 from harness.pages.templating import script_json
 
@@ -61,7 +60,7 @@ def assets(root: Sources) -> Iterator[Asset]:
     yield "assets/leaderboard.js", (PACKAGE / "pages" / "templates" / "leaderboard.js").read_bytes()
 
 
-def _overview(found: Arena, notions: list[str]) -> str:
+def _overview(found: ArenaResults, notions: list[str]) -> str:
     path = "arena/index.html"
     body = layout.render(
         "arena_overview.html.j2", path, notions=[(n, notion_name(n).capitalize(), ABOUT[n]) for n in notions],
@@ -74,11 +73,11 @@ def _overview(found: Arena, notions: list[str]) -> str:
     return layout.page("The arena: which estimator should I trust?", body, path, description=said, tables=True)
 
 
-def _sizes(found: Arena) -> list[int]:
+def _sizes(found: ArenaResults) -> list[int]:
     return sorted(int(n) for n in found.settings["n"].unique())
 
 
-def matrices(found: Arena) -> Iterator[dict[str, Any]]:
+def matrices(found: ArenaResults) -> Iterator[dict[str, Any]]:
     """Of every notion and ranked estimand the estimator with the least mean regret by k (rows) and n (columns)."""
     coarse = found.settings[found.settings["estimand"].isin(arena.MAIN)]
     coarse = coarse.assign(k=arena_content.near(coarse["k"]))
@@ -94,7 +93,7 @@ def matrices(found: Arena) -> Iterator[dict[str, Any]]:
                 yield {"notion": notion, "estimand": estimand, "sizes": sizes, "rows": rows}
 
 
-def published(found: Arena, notion: str, estimand: str) -> dict[tuple[int, int], str]:
+def published(found: ArenaResults, notion: str, estimand: str) -> dict[tuple[int, int], str]:
     """{(k, n): the published estimator with the least mean regret, and that regret}, where the first one is of this project."""
     board = found.by("n", "k")
     board = board[board["notion"].eq(notion) & board["estimand"].eq(estimand) & board["rank"].notna()]
@@ -122,7 +121,7 @@ def winner(row: pd.Series) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _board(found: Arena, notion: str, notions: list[str]) -> str:
+def _board(found: ArenaResults, notion: str, notions: list[str]) -> str:
     path = f"arena/{notion}.html"
     boards = found.boards[found.boards["notion"].eq(notion)]
     data = packed(boards)

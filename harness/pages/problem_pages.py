@@ -28,7 +28,7 @@ from harness.figures.style import COLOURS, pyplot
 from harness.math import estimands
 from harness.math.notions import one_hot, reduce
 from harness.pages import arena_data, docstrings, failures, layout, problem_cards
-from harness.pages.arena_data import Arena
+from harness.pages.arena_data import ArenaResults
 from harness.pages.estimator_cards import api, users
 from harness.pages.sources import Asset, Page, Sources
 from harness.plan import components
@@ -159,7 +159,7 @@ def _stored_truths(folder: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _problem(name: str, family: str, found: Arena | None, stored_truths: dict[str, Any], out: Path) -> Problem:
+def _problem(name: str, family: str, found: ArenaResults | None, stored_truths: dict[str, Any], out: Path) -> Problem:
     about = problem_about(name)
     known = found.truths.get(name, {}) if found else {}
     key = found.keys.get(name, "") if found else ""
@@ -357,7 +357,7 @@ def _truth(one: Problem, notion: str) -> tuple[str, float]:
     return (format_number(found[0], 3), found[0]) if found else ("–", -1.0)
 
 
-def _body(one: Problem, root: Sources, path: str, found: Arena | None, used: list[str]) -> str:
+def _body(one: Problem, root: Sources, path: str, found: ArenaResults | None, used: list[str]) -> str:
     parts = parts_of("problem", one.name) if one.made is not None else []
     doc = docstrings.sections(parts[0].doc) if parts else {}
     return layout.render(
@@ -371,7 +371,7 @@ def _body(one: Problem, root: Sources, path: str, found: Arena | None, used: lis
     )  # fmt: skip
 
 
-def who(name: str, found: Arena) -> Iterator[dict[str, Any]]:
+def who(name: str, found: ArenaResults) -> Iterator[dict[str, Any]]:
     """Of every notion, who is nearest to the true l1 of a problem at n = 1,000, and who is furthest from it."""
     part = found.settings[found.settings["problem"].eq(name) & found.settings["n"].eq(AT) & found.settings["estimand"].eq("l1")]
     part = part[part["regret"].notna()]

@@ -223,7 +223,7 @@ def test_a_figure_that_cannot_be_drawn_is_refused(name, value):
 
 def test_figures_that_can_be_drawn_are_accepted():
     for figure in ({}, {"size": [3.3, 2.5]}, {"format": "eps"}, {"format": []}, {"format": ["jpg", "png"]}, {"font": 10.5}):
-        assert vars(Figure.from_dict({**FIGURE, **figure})) == {**FIGURE, **figure, "narrow": False}
+        assert vars(Figure.from_dict({**FIGURE, **figure})) == {**FIGURE, **figure}
 
 
 @pytest.mark.slow

@@ -46,7 +46,7 @@ def small():
     families = {"power": ["beta_calibrated", "beta_overconfident"], "wavy": ["beta_wavy"]}
     settings = arena.settings(cells(), families, dict.fromkeys(PROBLEMS, 2))
     truths = {name: {"binary|l1": (truth, 0.0, "closed form")} for name, (_, truth) in PROBLEMS.items()}
-    return arena_data.Arena(settings, families, dict.fromkeys(PROBLEMS, 2), {}, truths, 120)
+    return arena_data.ArenaResults(settings, families, dict.fromkeys(PROBLEMS, 2), {}, truths, 120)
 
 
 @pytest.fixture()

@@ -1,3 +1,4 @@
+// Numbers are written as harness.common.wording writes them.
 // The leaderboard's filters: hands the rows of the chosen combination to DataTables (the table) and Vega (the chart).
 (() => {
   "use strict";
@@ -12,7 +13,8 @@
   const places = value => value < 10 ? 2 : value < 100 ? 1 : 0;
   const fixed = value => value.toLocaleString("en", { minimumFractionDigits: places(value), maximumFractionDigits: places(value) });
   const interval = (value, low, high) => value === null ? "–" : low === null || high === null ? fixed(value) : `${fixed(value)} [${fixed(low)}, ${fixed(high)}]`;
-  const seconds = value => value === null ? "–" : value >= 0.0995 ? `${digits(value, 2)} s` : `${digits(1000 * value, 2)} ms`;
+  const seconds = value => value === null ? "–" : value < 0.0995 ? `${digits(1000 * value, 2)} ms`
+    : value < 100 ? `${digits(value, 2)} s` : `${Math.round(value).toLocaleString("en")} s`;
   const ranks = r => r.rank === null ? "–" : r.rank_low === null || r.rank_low === r.rank_high ? `${r.rank}` : `${r.rank} (${r.rank_low} to ${r.rank_high})`;
   const lost = r => ["failed", "undefined", "skipped"].filter(name => r[name]).map(name => `, ${r[name].toLocaleString("en")} ${name}`).join("");
   const link = name => { const a = document.createElement("a"); a.href = `../estimators/${encodeURIComponent(name)}.html`; a.textContent = name; return a.outerHTML; };
