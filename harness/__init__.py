@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from harness.math.notions import reduce
     from harness.math.sech_noise import perturb
     from harness.problems.base import Problem, Truth
-    from harness.records.schema import load_records
+    from harness.records.reader import load_records
 
 __version__ = VERSION
 __all__ = [
@@ -60,7 +60,7 @@ __all__ = [
 _LAZY = {
     "Judgement": "harness.judging.findings", "ece": "harness.judging.ece", "judge": "harness.judging.judge",
     "Estimate": "harness.estimators.base", "Truth": "harness.problems.base", "evaluate": "harness.evaluate.evaluation",
-    "load_records": "harness.records.schema", "paired_difference": "harness.estimators.variational",
+    "load_records": "harness.records.reader", "paired_difference": "harness.estimators.variational",
     "perturb": "harness.math.sech_noise", "reduce": "harness.math.notions",
 }  # fmt: skip
 

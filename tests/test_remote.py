@@ -14,9 +14,10 @@ from joblib.externals.loky import get_reusable_executor
 
 import harness
 from harness.commands.experiment import Experiment
+from harness.common import buckets
 from harness.configure.compose import out_folder
 from harness.errors import BadInputError
-from harness.records import buckets, schema
+from harness.records import compaction, parts, truths
 
 SMALL = ["problem=[beta_overconfident]", "estimator=[binned15]", "n=[50,100]", "engine=serial"]
 
@@ -40,7 +41,7 @@ def store(tmp_path):
     return (tmp_path / "store").as_uri()
 
 
-def parts(store):
+def in_store(store):
     return sorted(Path(store.removeprefix("file://")).glob("records/part-*.parquet"))
 
 
@@ -54,7 +55,7 @@ def same(a, b):
 def test_two_hosts_share_records_truths_and_runs(host, store, tmp_path, capsys):
     host("a")
     first = harness.run([*SMALL, "reps=3", f"out={store}"])
-    assert parts(store) and (first["status"] == "ok").all() and first["truth"].notna().any()
+    assert in_store(store) and (first["status"] == "ok").all() and first["truth"].notna().any()
     host("b")
     experiment = Experiment.of([*SMALL, "reps=4", f"out={store}"])
     assert experiment.out.is_relative_to(tmp_path / "b") and experiment.out.is_dir()
@@ -81,14 +82,14 @@ def test_what_could_not_be_sent_is_sent_by_the_next_run(host, store, monkeypatch
 
     monkeypatch.setattr(buckets, "_write", refuses)
     monkeypatch.setattr(buckets.time, "sleep", lambda seconds: None)
-    part = schema.Part(mirror)
+    part = parts.Part(mirror)
     part.add({"key": "k", "run_id": "r"}, [{"status": "ok", "value": 1.0}])
     with pytest.raises(BadInputError, match=r"could not be sent .*the store does not answer.* the next run sends it"):
         part.write()
-    assert len(attempts) == buckets.TRIES and len(schema.part_files(mirror)) == 1 and not parts(store)
+    assert len(attempts) == buckets.TRIES and len(parts.part_files(mirror)) == 1 and not in_store(store)
     monkeypatch.setattr(buckets, "_write", write)
     buckets.fetch(mirror)
-    assert [p.name for p in parts(store)] == [p.name for p in schema.part_files(mirror)]
+    assert [p.name for p in in_store(store)] == [p.name for p in parts.part_files(mirror)]
 
 
 @pytest.mark.parametrize("group", ["truths", "runs"])
@@ -99,7 +100,7 @@ def test_what_was_changed_and_could_not_be_sent_is_sent_by_the_next_run(host, st
 
     def write(value):
         if group == "truths":
-            schema.write_truths(mirror, "one", {"binary|l1": [value, 0.0, "exact"]})
+            truths.write_truths(mirror, "one", {"binary|l1": [value, 0.0, "exact"]})
         else:
             (mirror / "runs").mkdir(exist_ok=True)
             (mirror / "runs" / "one.json").write_text(json.dumps({"state": value}))
@@ -129,7 +130,7 @@ def test_what_was_changed_and_could_not_be_sent_is_sent_by_the_next_run(host, st
 def test_a_part_that_is_damaged_in_the_store_is_told_and_its_cells_are_computed_again(host, store, capsys):
     host("a")
     harness.run([*SMALL, "reps=2", f"out={store}"])
-    part, *others = parts(store)
+    part, *others = in_store(store)
     content = bytearray(part.read_bytes())
     content[len(content) // 2] ^= 1
     part.write_bytes(content)
@@ -144,14 +145,14 @@ def test_parts_that_one_host_joins_are_joined_for_the_other(host, store):
     harness.run([*SMALL, "reps=2", f"out={store}"])
     host("b")
     there = buckets.mirror(store)
-    assert len(parts(store)) == len(schema.part_files(there)) == 4
+    assert len(in_store(store)) == len(parts.part_files(there)) == 4
     host("a")
     mirror = buckets.mirror(store)
-    assert schema.compact(mirror)[0] == 4
-    assert [p.name for p in parts(store)] == [p.name for p in schema.part_files(mirror)] and len(parts(store)) == 1
+    assert compaction.compact(mirror)[0] == 4
+    assert [p.name for p in in_store(store)] == [p.name for p in parts.part_files(mirror)] and len(in_store(store)) == 1
     host("b")
     buckets.fetch(there)
-    assert [p.name for p in schema.part_files(there)] == [p.name for p in parts(store)]
+    assert [p.name for p in parts.part_files(there)] == [p.name for p in in_store(store)]
     assert len(list((there / "removed").iterdir())) == 4
 
 

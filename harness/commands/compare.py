@@ -30,7 +30,8 @@ from harness.plan import components
 from harness.plan.cells import Cell
 from harness.plan.components import Component
 from harness.plan.plan import Plan
-from harness.records import baseline, schema
+from harness.records import baseline, reader
+from harness.records.truths import read_truths, write_truths
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -339,9 +340,9 @@ def _computed(
     """Compute what neither a record nor the baseline holds; `examine` is called when the first cells are sound."""
     for key, known in held.truths().items():
         if key in {one.key for one in plan.problems.values()}:
-            stored = schema.read_truths(out, key)
+            stored = read_truths(out, key)
             if not known.keys() <= stored.keys():
-                schema.write_truths(out, key, {**known, **stored})
+                write_truths(out, key, {**known, **stored})
     have = set(held.records["key"])
     todo = replace(plan, cells=[cell for cell in plan.cells if cell.key not in have])
     tried = _first(todo, held)
@@ -349,7 +350,7 @@ def _computed(
 
     def judge() -> None:
         if tried:
-            _judge(own.id, tried, schema.load_records(out, keys, categories=False), group, held)
+            _judge(own.id, tried, reader.load_records(out, keys, categories=False), group, held)
         examine()
 
     if apart:
@@ -365,7 +366,7 @@ def _computed(
 
 
 def _store_truths(plan: Plan, out: Path) -> None:
-    given = schema.estimated(out, [one.key for one in plan.problems.values()], [one.key for one in plan.estimators.values()])
+    given = reader.estimated(out, [one.key for one in plan.problems.values()], [one.key for one in plan.estimators.values()])
     pairs = {one.key: [(notion, estimand) for key, notion, estimand in given if key == one.key] for one in plan.problems.values()}
     truths.store(out, ((one, pairs[one.key]) for one in plan.problems.values()))
 
@@ -410,7 +411,7 @@ def _records(plan: Plan, out: Path, held: baseline.Baseline, asked: Asked, group
     import pandas as pd
 
     keys = {cell.key for cell in plan.cells}
-    own = schema.load_records(out, keys, categories=False)
+    own = reader.load_records(out, keys, categories=False)
     known = held.records
     parts = [own, known[known["key"].isin(keys - set(own["key"]))]]
     if group == "estimator":

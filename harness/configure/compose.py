@@ -16,13 +16,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
+from harness.common import buckets
 from harness.common.paths import CHECKOUT, CONF, PACKS
 from harness.configure import catalogue, messages, trust
 from harness.configure import record_sources as others
 from harness.configure.catalogue import defaults, setting_names
 from harness.configure.options import GROUPS, ids
 from harness.errors import BadInputError, guess
-from harness.records import buckets
 
 
 def compose(overrides: list[str]) -> dict[str, Any]:

@@ -13,9 +13,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from harness.common.columns import SUMMARY_COLUMNS
 from harness.configure import trust
 from harness.errors import BadInputError
-from harness.records.schema import SUMMARY_COLUMNS
 
 GRID = ("n", "notion", "reps")  # lists as they are: their values make one larger run, and no parameter
 FIXED = (

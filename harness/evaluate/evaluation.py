@@ -6,8 +6,9 @@ import weakref
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from harness.common.columns import SUMMARY_COLUMNS
 from harness.common.writing import difference
-from harness.records.schema import SUMMARY_COLUMNS, has_number
+from harness.records.schema import has_number
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.common import buckets
 from harness.common.escaping import escape, message_of
 from harness.common.seeds import estimator_rng, identity, problem_rng
 from harness.common.threads import one_thread
@@ -24,7 +25,7 @@ from harness.math.notions import reduce
 from harness.plan.cells import Cell
 from harness.plan.components import Component, configured
 from harness.problems.base import ProblemSpec
-from harness.records import buckets, schema
+from harness.records import parts
 
 PEAK_SECONDS = 5e-4  # of a cell that could have made the process larger; others are spared the question
 FLUSH_SECONDS = 10.0  # a part that has gathered rows for so long is written
@@ -32,15 +33,6 @@ FLUSH_SECONDS = 10.0  # a part that has gathered rows for so long is written
 
 class CellFailedError(Exception):
     """on_error=raise: the first failing cell, with the tail of its traceback."""
-
-
-def common_columns(problem: Component, estimator: Component, cell: Cell, run_id: str) -> dict[str, Any]:
-    """The columns that all rows of one cell share."""
-    return {
-        "key": cell.key, "problem": problem.id, "problem_key": problem.key, "problem_parameters": problem.parameters,
-        "notion": cell.notion, "n": cell.n, "rep": cell.rep, "estimator": estimator.id, "estimator_key": estimator.key,
-        "estimator_parameters": estimator.parameters, "seed": cell.seed, "run_id": run_id,
-    }  # fmt: skip
 
 
 _components: dict[tuple[str, str], Component] = {}  # those that this process has made, by group and name in the plan
@@ -60,7 +52,7 @@ def _chunk(task: dict[str, Any], board: supervise.Board | None) -> int:
     for folder in task["path"]:
         if folder not in sys.path:
             sys.path.append(folder)
-    part = schema.Part(buckets.here(task["out"]), task.get("after", 0.0))
+    part = parts.Part(buckets.here(task["out"]), task.get("after", 0.0))
     failed, cpu, peak = 0, profile.cpu_seconds(), _peak_mb()
     frozen = _unwritable if task["foreign"] else _read_only
     drawn: tuple[Any, ...] | None = None
@@ -71,7 +63,7 @@ def _chunk(task: dict[str, Any], board: supervise.Board | None) -> int:
             for position, cell in enumerate(task["cells"]):
                 board.prepares(position)
                 problem, estimator = component_of("problem", cell.problem, task), component_of("estimator", cell.estimator, task)
-                common = common_columns(problem, estimator, cell, task["run_id"])
+                common = parts.common_columns(problem, estimator, cell, task["run_id"])
                 if drawn != (cell.problem, cell.rep, cell.n, cell.seed):
                     sample, reduced, drawn = None, {}, (cell.problem, cell.rep, cell.n, cell.seed)
                 wall = time.perf_counter()

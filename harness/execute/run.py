@@ -12,18 +12,18 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from harness.common import user_code
+from harness.common import buckets, user_code
 from harness.common.escaping import message_of
 from harness.common.progress import Progress
 from harness.configure.compose import out_folder
 from harness.execute import engines, profile, supervise
-from harness.execute.chunk import CellFailedError, common_columns, run_chunk
+from harness.execute.chunk import CellFailedError, run_chunk
 from harness.execute.engines import worker_count
 from harness.execute.supervise import WorkerDiedError
 from harness.plan.cells import Cell
 from harness.plan.pending import Costs, Work, chunks_of, expected_seconds, of_chunk, pending
 from harness.plan.plan import Plan
-from harness.records import buckets, compaction, provenance, schema
+from harness.records import compaction, parts, provenance, reader
 from harness.records import states as recorded
 
 Broken = Callable[[Cell, supervise.Broke], None]
@@ -58,11 +58,10 @@ def execute(plan: Plan, quiet: bool = False, later: float = 0.0, broke: Broken |
         if counts["todo"]:
             with engines.connected(config, min(worker_count(config), counts["todo"])) as joined:
                 _compute_all(replace(work, plan=replace(plan, config=joined)), out, run_id, quiet, later, broke)
-            buckets.fetch(out)
             compaction.keep_few(out)
-        failed = recorded.failed(out, run_id, alone=config["refresh"])
+        failed = reader.failures(out, run_id, alone=config["refresh"])
         state = "finished"
-        return {**counts, "failed": failed, **({"reason": schema.first_failure(out, run_id)} if failed else {})}
+        return {**counts, "failed": failed, **({"reason": reader.first_failure(out, run_id)} if failed else {})}
     except KeyboardInterrupt as stop:
         state = "interrupted"
         said = "interrupted; what was finished is recorded, the same command goes on from there"
@@ -109,15 +108,14 @@ class _Progress:
 def _states(plan: Plan, out: Path, run_id: str) -> recorded.States:
     """The states of the recorded cells. Of a refresh only what this run itself recorded counts, as all its cells were recorded
     before."""
-    buckets.fetch(out)
     return recorded.states(out, run_id if plan.config["refresh"] else None)
 
 
 def record_skips(work: Work, out: Path, run_id: str) -> None:
     """Record the cells that are skipped, with the reason."""
-    part, plan = schema.Part(out), work.plan
+    part, plan = parts.Part(out), work.plan
     for count, cell in enumerate(work.new_skips(), 1):
-        common = common_columns(plan.problems[cell.problem], plan.estimators[cell.estimator], cell, run_id)
+        common = parts.common_columns(plan.problems[cell.problem], plan.estimators[cell.estimator], cell, run_id)
         part.add(common, [{"status": "skipped", "reason": plan.skip(cell)}])
         if count % SKIPS_OF_A_PART == 0:
             part.write()
@@ -139,7 +137,7 @@ def _compute(
     config = plan.config
     task = {
         "out": buckets.named(out), "run_id": run_id, "on_error": config["on_error"], "path": list(sys.path),
-        "after": schema.latest(out) if config["refresh"] else 0.0, "profile": profile.folder(), "surroundings": None,
+        "after": reader.latest(out) if config["refresh"] else 0.0, "profile": profile.folder(), "surroundings": None,
     }  # fmt: skip
     components = {
         "problem": {k: (v.id, v.config, v.key) for k, v in plan.problems.items()},
@@ -214,12 +212,12 @@ def _record_broken(
     plan: Plan, chunk: list[Cell], broken: list[supervise.Broke], out: Path, run_id: str, broke: Broken | None
 ) -> None:
     """Record the cells that ended their process as failed, with the reason; or call `broke` with the first."""
-    part = schema.Part(out)
+    part = parts.Part(out)
     for one in broken:
         cell = chunk[one.position]
         if broke is not None:
             broke(cell, one)
-        common = common_columns(plan.problems[cell.problem], plan.estimators[cell.estimator], cell, run_id)
+        common = parts.common_columns(plan.problems[cell.problem], plan.estimators[cell.estimator], cell, run_id)
         remedy = f"; {one.limit} allows more" if one.limit else ""
         part.add(common, [{"status": "failed", "reason": f"the estimator {one.reason}{remedy}"}])
     part.write()
@@ -245,13 +243,13 @@ def _noted(chunks: Iterator[list[Cell]], sent: dict[int, list[Cell]]) -> Iterato
 def _record_interrupted(plan: Plan, sent: dict[int, list[Cell]], out: Path, run_id: str, error: BaseException) -> None:
     """Record the cells that were handed to a worker and left no record as interrupted, with the reason."""
     states = _states(plan, out, run_id)
-    part = schema.Part(out)
+    part = parts.Part(out)
     reason = (
         "stopped by the user" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {message_of(error)}"[:500]
     )
     for chunk in list(sent.values()):
         for cell, state in zip(chunk, states.of(chunk)):
             if state != recorded.FINISHED:
-                common = common_columns(plan.problems[cell.problem], plan.estimators[cell.estimator], cell, run_id)
+                common = parts.common_columns(plan.problems[cell.problem], plan.estimators[cell.estimator], cell, run_id)
                 part.add(common, [{"status": "interrupted", "reason": reason}])
     part.write()

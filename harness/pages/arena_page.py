@@ -32,7 +32,7 @@ from harness.pages.arena_tables import (
 )
 from harness.pages.page import environment
 from harness.problems.base import ProblemSpec
-from harness.records import schema
+from harness.records import truths
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -213,7 +213,7 @@ def table(experiment, frame) -> pd.DataFrame:
 
 def card_truths(out: Path, problem, stored_alone: bool) -> dict:
     """The truths that a card shows without computing them; with `stored_alone` no others, as classwise ones take long."""
-    held = schema.read_truths(out, problem.key)
+    held = truths.read_truths(out, problem.key)
     notions = ProblemSpec.of(problem.object).notions if stored_alone else ()
     return {**{f"{notion}|{name}": None for notion in notions for name in problem_cards.ESTIMANDS}, **held}
 

@@ -12,7 +12,7 @@ from harness.evaluate import arena, arena_memory, arena_own, arena_pairs
 from harness.figures import arena_plot, interval_plot
 from harness.pages import problem_cards
 from harness.pages.page import number
-from harness.records import schema
+from harness.records import truths
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -226,7 +226,7 @@ def fitted_maps(out: Path, keys: dict[str, str], families: dict) -> dict[str, st
     """{problem: the kind of map that its labels are drawn from}, as the stored truths say, of the families of fitted problems."""
     found = {}
     for name in (p for family, ids in families.items() if family.startswith(FITTED) for p in ids if p in keys):
-        methods = [truth[2] for truth in schema.read_truths(out, keys[name]).values() if truth]
+        methods = [truth[2] for truth in truths.read_truths(out, keys[name]).values() if truth]
         said = next((m for text in methods if (m := re.search(r"map (\w+)", str(text)))), None)
         if said:
             found[name] = said[1]

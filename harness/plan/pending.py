@@ -21,7 +21,7 @@ from harness.estimators.base import EstimatorSpec
 from harness.execute.engines import worker_count
 from harness.plan.cells import Cell, Cells, Kind, Skips, samples
 from harness.plan.plan import Plan
-from harness.records import schema
+from harness.records import reader
 from harness.records.states import FAILED, FINISHED, SKIPPED, States, states
 
 CHUNK_CELLS = 5000
@@ -205,7 +205,7 @@ class Costs:
     def __init__(self, plan: Plan, out: Path, past: list[tuple[Any, ...]] | None = None):
         self.plan = plan
         self.past: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
-        for name, key, problem, notion, n, seconds in schema.seconds_per_cell(out) if past is None else past:
+        for name, key, problem, notion, n, seconds in reader.seconds_per_cell(out) if past is None else past:
             for alike in ((key, problem, notion, n), (key, notion, n)):
                 self.past[alike].append(seconds)
             for similar in ((key, notion), (name, notion)):
