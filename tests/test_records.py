@@ -237,13 +237,13 @@ def test_who_reads_while_parts_are_joined_reads_all(out):
     def joined_in_between(folder):
         found = listed(folder)
         if len(found) > 1:
-            patch.setattr(schema, "part_files", listed)
+            patch.setattr(parts, "part_files", listed)
             compaction.compact(folder)
         return found
 
     for read in (reader.cell_states, lambda out: set(reader.load_records(out)["key"])):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(schema, "part_files", joined_in_between)
+            patch.setattr(parts, "part_files", joined_in_between)
             assert set(read(out)) == set("abcdefgh")
         write(out, row("a", "ok", 0.1, "l1"))
 

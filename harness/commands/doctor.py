@@ -9,6 +9,7 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
+from harness.common import buckets
 from harness.errors import BadInputError
 from harness.records import compaction, parts, reader, truths
 
@@ -27,17 +28,16 @@ def status_text(out: Path) -> str:
         lines.append(f"{'estimator':<{width}}" + "".join(f"{s:>12}" for s in statuses))
     for name, row in table.items():
         lines.append(f"{name:<{width}}" + "".join(f"{row.get(s, 0):>12,}" for s in statuses))
-    runs = sorted((out / "runs").glob("*.json"))
-    for path in runs[-5:]:
+    for name in buckets.names(out, "runs")[-5:]:
         try:
-            run = json.loads(path.read_text())
+            run = json.loads(buckets.read(out, name))
             took = f" after {run['seconds']} s" if "seconds" in run else ""
             lines.append(
                 f"run {run['run_id']}: {run['config'].get('name') or 'adhoc'}, {run['cells']['todo']:,} cells to do, "
                 f"{run['state']}{took}"
             )
         except UNREADABLE:
-            lines.append(f"run {path.stem}: unreadable")
+            lines.append(f"run {Path(name).stem}: unreadable")
     return "\n".join(lines)
 
 
@@ -64,9 +64,9 @@ def examine(out: Path, overrides: list[str] | None = None, compact: bool = False
             problem(text)
         else:
             lines.append(f"  {kind:<9}{text}" if kind else f"  {text}")
-    for path in sorted((out / "truths").glob("*.json")):
+    for name in buckets.names(out, "truths"):
         try:
-            truths.read_truths(out, path.stem)
+            truths.read_truths(out, Path(name).stem)
         except BadInputError as error:
             problem(str(error).rstrip("."))
     for sentence in _of_papers():
@@ -98,7 +98,11 @@ def _of_files(out, every):
     if gone := [path for path in broken if not os.path.lexists(path)]:
         raise FileNotFoundError(gone[0])
     found = [
-        ("PROBLEM", f"{path} cannot be read ({reason}); `calharness doctor --repair` moves it aside to compute its cells again")
+        (
+            "PROBLEM",
+            f"{buckets.shown(path)} cannot be read ({reason}); `calharness doctor --repair` moves it aside to compute its "
+            "cells again",
+        )
         for path, reason in broken.items()
     ]
     good = [path for path in every if path not in broken]
@@ -127,20 +131,21 @@ def _of_files(out, every):
 
 def _repair(out):
     """Move what cannot be read aside; a line on each."""
-    found = [(path, reason) for path in parts.part_files(out) if (reason := parts.broken_reason(path))]
-    for path in sorted((out / "truths").glob("*.json")):
+    found = [(f"records/{path.name}", reason) for path in parts.part_files(out) if (reason := parts.broken_reason(path))]
+    for name in buckets.names(out, "truths"):
         try:
-            truths.read_truths(out, path.stem)
+            truths.read_truths(out, Path(name).stem)
         except BadInputError as error:
-            found.append((path, str(error).removeprefix(f"{path} ").partition(";")[0]))
+            found.append((name, str(error).removeprefix(f"{buckets.named(out)}/{name} ").partition(";")[0]))
     notes = []
-    for path, reason in found:
-        if not os.path.lexists(path):  # joined with others in the meantime
-            continue
-        aside = out / "broken" / f"{path.parent.name}-{path.name}"
+    for name, reason in found:
+        aside = out / "broken" / name.replace("/", "-")
         aside.parent.mkdir(exist_ok=True)
-        os.replace(path, aside)
-        notes.append(f"{path} to {aside}: {reason}")
+        try:
+            buckets.set_aside(out, name, aside)
+        except FileNotFoundError:  # joined with others in the meantime
+            continue
+        notes.append(f"{buckets.named(out)}/{name} to {aside}: {reason}")
         with open(out / "broken" / "NOTES.txt", "a") as file:
             file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {notes[-1]}\n")
     return notes
@@ -161,9 +166,9 @@ def _of_papers():
 def _refreshes(out):
     """The runs with refresh=true: what was recorded before them may differ, and is no longer used."""
     runs = {}
-    for path in (out / "runs").glob("*.json"):
+    for name in buckets.names(out, "runs"):
         with contextlib.suppress(*UNREADABLE):
-            runs[path.stem] = json.loads(path.read_text()).get("config", {}).get("refresh")
+            runs[Path(name).stem] = json.loads(buckets.read(out, name)).get("config", {}).get("refresh")
     return [run for run, refresh in runs.items() if refresh is True]
 
 
@@ -182,12 +187,12 @@ def _duplicates(files, refreshes):
 
 def _runs_without_provenance(files, out):
     found = reader.query(files, "select distinct run_id from r")
-    return sorted(run for (run,) in found if not _is_json(out / "runs" / f"{run}.json"))
+    return sorted(run for (run,) in found if not _is_json(out, f"runs/{run}.json"))
 
 
-def _is_json(path):
+def _is_json(out, name):
     try:
-        return isinstance(json.loads(path.read_text()), dict)
+        return isinstance(json.loads(buckets.read(out, name)), dict)
     except UNREADABLE:
         return False
 
