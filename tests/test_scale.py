@@ -154,7 +154,8 @@ def test_what_is_joined_while_others_read_is_there_at_every_moment(out, monkeypa
     unlink = type(out).unlink
 
     def looked(path, **options):
-        seen.append(len(reader.load_records(out)))
+        if path.suffix == ".parquet":  # a part, and no temporary file
+            seen.append(len(reader.load_records(out)))
         pd.testing.assert_frame_equal(reader.load_records(out), whole)
         unlink(path, **options)
 

@@ -29,6 +29,8 @@ ORDER = ("problem", "notion", "n", "rep", "estimator", "estimand", "key")  # of 
 UNIQUE = ("diagnostics",)  # texts that hardly repeat
 SAMPLED_BYTES = 8 * 2**20  # of parts, above which times are those of a sample of the cells
 T = TypeVar("T")
+Columns = dict[str, NDArray[Any]]
+Texts = dict[str, list[str]]
 
 # The attempt that counts: ok and undefined before skipped and failed, these before interrupted; of
 # equally good ones the latest. Rows of a cell that were written at the same time are one attempt,
@@ -90,21 +92,21 @@ def read(
 
 
 def _opened(files: list[Path], where: str, keys: pa.Array | None) -> duckdb.DuckDBPyConnection:
-    """Return a connection with the views r and cells.
+    """Return a connection with the views r and cells, and `every`, r without its conditions.
 
     The empty row source gives every column its type, and parts of before the columns they lack.
     """
-    connection = duckdb.connect(config={"threads": 1})  # rows come in the order of the parts
+    connection = duckdb.connect(config={"threads": 1})  # of two, the second saved no time
     if keys is not None:
         connection.register("wanted", pa.table({"key": keys}))
         where = f"({where}) and key in (select key from wanted)"
     listed = ", ".join(quoted(str(file)) for file in files)
     connection.execute(
-        f"""create view r as select {", ".join(_NAMES.values())} from (
+        f"""create view every as select {", ".join(_NAMES.values())} from (
             select {_EMPTY} where false
-            union all by name select * from read_parquet([{listed}], union_by_name = true)
-            ) where {where}"""
+            union all by name select * from read_parquet([{listed}], union_by_name = true))"""
     )
+    connection.execute(f"create view r as select * from every where {where}")
     connection.execute(_CELLS)
     return connection
 
@@ -233,31 +235,26 @@ def load_records(
     if path.is_dir() and path.name == "records":
         out = path.parent
     wanted = keys if keys is None or isinstance(keys, pa.Array) else keys_of(keys)
-    frame = read(
-        [path] if path.is_file() else out,
-        lambda opened: _frame(opened, out, names, categories),
-        keys=wanted,
-    )
-    return empty_frame()[names] if frame is None else frame
+    source = [path] if path.is_file() else out
+    held = read(source, lambda connection: _columns(connection, names), keys=wanted)
+    return empty_frame()[names] if held is None else _frame(*held, out, names, categories)
 
 
-def _frame(connection: duckdb.DuckDBPyConnection, out: Path, names: list[str], categories: bool) -> pd.DataFrame:
-    """Return the rows of the attempts that count.
+def _columns(connection: duckdb.DuckDBPyConnection, names: list[str]) -> tuple[Columns, Texts]:
+    """Return the rows of the attempts that count as columns of numbers.
 
-    Columns are held as numbers, of texts as codes, and made columns of the frame one by one: of
-    millions of rows two copies would not fit.
+    Those of texts are codes of the sorted texts that are returned beside them, -1 for none.
     """
-    needed = {*names, *ORDER, *(("problem_key",) if {*names} & {*TRUTHS} else ())}
+    needed = {*names, *ORDER, *(("problem_key",) if {*names} & {*TRUTHS} else ())} & COLUMNS.keys()
     connection.execute(
         """create temp table chosen as select key, written,
            (row_number() over (order by key) - 1)::integer as cell from cells"""
     )
-    texts = {name: _values(connection, name) for name in needed if _is_coded(name)}
+    texts = {name: _values(connection, name, "every") for name in needed if _is_coded(name)}
+    sql = {name: _code(name, texts[name]) if name in texts else name for name in needed} | {"key": "cell"}
     texts["key"] = _values(connection, "key", "chosen") if "key" in names else []
-    columns = {name: _code(name, texts[name]) if name in texts else name for name in needed & COLUMNS.keys()}
-    columns["key"] = "cell"
-    selected = ", ".join(f"{sql} as {name}" for name, sql in columns.items())
-    size = connection.execute("select count(*) from r").fetchall()[0][0]
+    selected = ", ".join(f"{code} as {name}" for name, code in sql.items())
+    size = connection.execute("select count(*) from every").fetchall()[0][0]
     relation = connection.sql(f"select {selected} from r join chosen using (key, written)")
     batches, end = pa.RecordBatchReader.from_stream(relation), 0
     held = {field.name: np.empty(size, field.type.to_pandas_dtype()) for field in batches.schema}
@@ -265,7 +262,11 @@ def _frame(connection: duckdb.DuckDBPyConnection, out: Path, names: list[str], c
         begin, end = end, end + batch.num_rows
         for name, column in held.items():
             column[begin:end] = batch[name].to_numpy(zero_copy_only=False)
-    held = {name: column[:end] for name, column in held.items()}
+    return {name: column[:end] for name, column in held.items()}, texts
+
+
+def _frame(held: Columns, texts: Texts, out: Path, names: list[str], categories: bool) -> pd.DataFrame:
+    """Return the frame of `load_records`, made column by column: two copies would not fit."""
     rows = np.lexsort([_sortable(held[name], texts.get(name)) for name in reversed(ORDER)])
     cell, estimand = held["key"][rows], held["estimand"][rows]
     again = (cell[1:] == cell[:-1]) & (estimand[1:] == estimand[:-1])
@@ -292,7 +293,7 @@ def _is_coded(name: str) -> bool:
     return COLUMNS.get(name) == "str" and name not in ("key", *UNIQUE)
 
 
-def _values(connection: duckdb.DuckDBPyConnection, name: str, table: str = "r") -> list[str]:
+def _values(connection: duckdb.DuckDBPyConnection, name: str, table: str) -> list[str]:
     """Return the texts of a column in alphabetical order; of a coded one, also make them a type."""
     distinct = f"select distinct {name} from {table} where {name} is not null order by 1"
     values: list[str] = connection.execute(distinct).fetchnumpy()[name].tolist()
@@ -319,9 +320,7 @@ def _texts(codes: NDArray[Any], values: list[str], categories: bool) -> Any:
     return pd.Series(np.array([*values, nothing], dtype=object)[codes], dtype=object)
 
 
-def _truths(
-    out: Path, held: dict[str, NDArray[Any]], texts: dict[str, list[str]], rows: NDArray[Any]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _truths(out: Path, held: Columns, texts: Texts, rows: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the stored truths and their errors, NaN where none is known."""
     columns = [(texts[name], held[name]) for name in ("problem_key", "notion", "estimand")]
     sizes = [len(values) + 1 for values, _ in columns]
@@ -333,8 +332,8 @@ def _truths(
     truths = np.full((2, np.prod(sizes)), np.nan)
     used = np.flatnonzero(np.bincount(place))
     stored: dict[str, dict[str, Any]] = {}
-    for at, codes in zip(used, zip(*np.unravel_index(used, sizes))):
-        problem, notion, estimand = (values[code - 1] if code else "" for code, (values, _) in zip(codes, columns))
+    for at, triple in zip(used, zip(*np.unravel_index(used, sizes))):
+        problem, notion, estimand = (values[code - 1] if code else "" for code, (values, _) in zip(triple, columns))
         if problem not in stored:
             stored[problem] = read_truths(out, problem)
         if truth := stored[problem].get(f"{notion}|{estimand}"):
@@ -357,8 +356,7 @@ def digest_of(frame: pd.DataFrame, texts: Iterable[str], numbers: Iterable[str])
         columns[name] = column
     for name in numbers:
         columns[name] = _rounded(frame[name].to_numpy(dtype=float))
-    hashes = pd.util.hash_pandas_object(pd.DataFrame(columns, copy=False), index=False).to_numpy()
-    hashes.sort()
+    hashes = np.sort(pd.util.hash_pandas_object(pd.DataFrame(columns, copy=False), index=False).to_numpy())
     return hashlib.blake2b(hashes.tobytes().hex().encode(), digest_size=8).hexdigest()
 
 

@@ -235,10 +235,14 @@ def unpack(path: Path, plan: Plan, out: Path) -> int:
     """
     frame, told = _decoded(path, plan, diagnostics=True)
     for name in TEXTS:
-        texts = {text: escape(text) for text in frame[name].dropna().unique()}
-        frame[name] = frame[name].map(texts)
-    table = pa.Table.from_pandas(frame.assign(written=0.0), schema.schema(), preserve_index=False)
-    write_table(out, table)
+        frame[name] = frame[name].map({text: escape(text) for text in frame[name].dropna().unique()})
+    columns = {
+        field.name: pa.array(frame[field.name].tolist(), field.type, from_pandas=True)
+        for field in schema.schema()
+        if field.name != "written"
+    }
+    columns["written"] = pa.array(np.full(len(frame), 1e-3))  # anything computed here is later
+    write_table(out, pa.table(columns, schema.schema()))
     for key, truths in told["truths"].items():
         write_truths(out, key, {**read_truths(out, key), **truths})
     for run_id, run in told["runs"].items():
