@@ -126,7 +126,7 @@ def _joins(out: Path, times: int, done) -> None:
     table = pq.read_table(parts.part_files(out)[0])
     for _ in range(times):
         for at in range(0, table.num_rows, max(1, table.num_rows // 8)):
-            parts.write_table(out / "records", table.slice(at, max(1, table.num_rows // 8)))
+            parts.write_table(out, table.slice(at, max(1, table.num_rows // 8)))
         compaction.compact(out)
     done.value = 1
 
