@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from harness.math.notions import reduce
     from harness.math.sech_noise import perturb
     from harness.problems.base import Problem, Truth
-    from harness.records.schema import load_records
+    from harness.records.reader import load_records
 
 __version__ = VERSION
 __all__ = [
@@ -57,7 +57,7 @@ _LAZY = {
     "Judgement": "harness.judging.judgement", "ece": "harness.judging.ece",
     "estimate": "harness.judging.ece", "judge": "harness.judging.judge",
     "Estimate": "harness.estimators.base", "Truth": "harness.problems.base", "evaluate": "harness.evaluation.summary",
-    "load_records": "harness.records.schema", "paired_difference": "harness.estimators.variational",
+    "load_records": "harness.records.reader", "paired_difference": "harness.estimators.variational",
     "perturb": "harness.math.sech_noise", "reduce": "harness.math.notions",
 }  # fmt: skip
 

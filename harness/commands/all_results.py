@@ -18,7 +18,7 @@ from harness.common.progress import clock
 from harness.common.writing import write_csv
 from harness.configure.options import ids, option
 from harness.errors import BadInputError
-from harness.records import schema, stored
+from harness.records import reader, stored
 from harness.records import states as recorded
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def compute(chosen: list[str], overrides: list[str], out: Path) -> int:
     started, failed = time.monotonic(), list[str]()
     print(f"planning {len(chosen):,} experiments", file=sys.stderr)
     planned = _planned(chosen, overrides, failed)
-    states, past = recorded.states(out), schema.seconds_per_cell(out)
+    states, past = recorded.states(out), reader.seconds_per_cell(out)
     costs = [sum(one.expected_seconds(states=states, past=past) for one in e.family) for e in planned]
     order = sorted(range(len(planned)), key=lambda position: costs[position])
     print(f"{len(planned):,} experiments, about {clock(sum(costs))} by past records and what estimators declare", file=sys.stderr)
@@ -164,7 +164,7 @@ def store(chosen: list[str], overrides: list[str], out: Path) -> int:
             of_paper = [one for one in planned if one.paper == experiment.paper]
             paper, loaded = (
                 experiment.paper,
-                schema.load_records(out, {c.key for one in of_paper for c in one.plan.cells}, categories=False),
+                reader.load_records(out, {c.key for one in of_paper for c in one.plan.cells}, categories=False),
             )
 
         def one(experiment: Experiment = experiment, loaded: pd.DataFrame | None = loaded) -> bool:

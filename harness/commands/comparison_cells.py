@@ -19,7 +19,8 @@ from harness.plan import components
 from harness.plan.cells import Cell
 from harness.plan.components import Component
 from harness.plan.plan import Plan
-from harness.records import baseline, schema
+from harness.records import baseline, reader
+from harness.records.truths import read_truths, write_truths
 
 OF_THE_CHECK = 20.0  # times the limit: what the whole contract test may take
 FATAL = ("declared properties", "determinism", "returns numbers")  # items without which no number can be compared
@@ -74,9 +75,9 @@ def computed(
     """Compute what neither a record nor the baseline holds; `examine` is called when the first cells are sound."""
     for key, known in held.truths().items():
         if key in {one.key for one in plan.problems.values()}:
-            stored = schema.read_truths(out, key)
+            stored = read_truths(out, key)
             if not known.keys() <= stored.keys():
-                schema.write_truths(out, key, {**known, **stored})
+                write_truths(out, key, {**known, **stored})
     have = set(held.records["key"])
     todo = replace(plan, cells=[cell for cell in plan.cells if cell.key not in have])
     tried = _first(todo, held)
@@ -84,7 +85,7 @@ def computed(
 
     def judge() -> None:
         if tried:
-            _judge(own.id, tried, schema.load_records(out, keys, categories=False), group, held)
+            _judge(own.id, tried, reader.load_records(out, keys, categories=False), group, held)
         examine()
 
     if apart:
@@ -122,7 +123,7 @@ def _supervised(plan: Plan, tried: Sequence[Cell], out: Path, limit: float, judg
 
 
 def _store_truths(plan: Plan, out: Path) -> None:
-    given = schema.estimated(out, [one.key for one in plan.problems.values()], [one.key for one in plan.estimators.values()])
+    given = reader.estimated(out, [one.key for one in plan.problems.values()], [one.key for one in plan.estimators.values()])
     pairs = {one.key: [(notion, estimand) for key, notion, estimand in given if key == one.key] for one in plan.problems.values()}
     truths.store(out, ((one, pairs[one.key]) for one in plan.problems.values()))
 
@@ -165,7 +166,7 @@ def _judge(name: str, tried: Sequence[Cell], frame: pd.DataFrame, group: str, he
 def records(plan: Plan, out: Path, held: baseline.Baseline, asked: Asked, group: str) -> pd.DataFrame:
     """The records of the plan's cells and, of an estimator, those of all others on the same draws."""
     keys = {cell.key for cell in plan.cells}
-    own = schema.load_records(out, keys, categories=False)
+    own = reader.load_records(out, keys, categories=False)
     known = held.records
     parts = [own, known[known["key"].isin(keys - set(own["key"]))]]
     if group == "estimator":

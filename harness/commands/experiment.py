@@ -21,11 +21,13 @@ from harness.configure.settings import Settings
 from harness.execute import pending, run, truths
 from harness.plan import plan as planning
 from harness.plan.components import Component
-from harness.records import frames, imported, schema, stored
+from harness.records import imported, parts, reader, schema, stored
 from harness.records import states as recorded
+from harness.records.truths import missing_truths
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 MANY_CELLS = 200_000  # from which on texts of records are categories, where the drawing is the general one
 DRAWN = (  # what that looks at, and what says of a run
@@ -111,7 +113,7 @@ class Experiment(Configured):
             source.record(self.out)
         counts = run.execute(self.plan, quiet, later)
         keys = [[one.key for one in chosen.values()] for chosen in (self.plan.problems, self.plan.estimators)]
-        given = schema.estimated(self.out, *keys)
+        given = reader.estimated(self.out, *keys)
         truths.store(self.out, ((one, self._wanted_truths(given, one)) for one in self.plan.problems.values()))
         return counts
 
@@ -139,11 +141,11 @@ class Experiment(Configured):
 
         if loaded is not None:
             frame = loaded[loaded["key"].isin([cell.key for cell in self.plan.cells])]
-        elif not self.plan.cells or not schema.part_files(self.out):
-            frame = schema.empty_frame()
+        elif not self.plan.cells or not parts.part_files(self.out):
+            frame = reader.empty_frame()
         else:
             columns = DRAWN if to_draw and self._is_long else None
-            frame = schema.load_records(self.out, self._wanted, columns, categories=self._is_long)
+            frame = reader.load_records(self.out, self._wanted, columns, categories=self._is_long)
         outdated = frame["status"].eq("skipped")
         if outdated.any():
             outdated &= ~frame["key"].isin(self.plan.skips)  # what was missing then is there now
@@ -157,9 +159,9 @@ class Experiment(Configured):
         return frame
 
     @cached_property
-    def _wanted(self) -> frames.Wanted:
+    def _wanted(self) -> pa.Array:
         """The keys of its own cells."""
-        return frames.Wanted(cell.key for cell in self.plan.cells)
+        return reader.keys_of(cell.key for cell in self.plan.cells)
 
     @property
     def cell_count(self) -> int:
@@ -179,7 +181,7 @@ class Experiment(Configured):
         seen = frame[frame["estimand"].notna()].drop_duplicates(["problem_key", "notion", "estimand"])
         given = list(zip(seen["problem_key"], seen["notion"], seen["estimand"]))
         wanted = {name: (one, self._wanted_truths(given, one)) for name, one in self.plan.problems.items()}
-        missing = {name: schema.missing_truths(self.out, *asked) for name, asked in wanted.items()}
+        missing = {name: missing_truths(self.out, *asked) for name, asked in wanted.items()}
         return {name: pairs for name, pairs in missing.items() if pairs}
 
     def _wanted_truths(self, given: list[tuple[str, str, str]], problem: Component) -> list[tuple[str, str]]:
@@ -205,6 +207,6 @@ class Experiment(Configured):
         """Identifies what the page shows: the cells and their numbers, to eight digits, the configuration, and the version of
         the package. The same numbers drawn at another time or on another machine have the same stamp."""
         whose = ["experiment"] if self.others else []
-        rows = frames.digest_of(frame, ["key", "estimand", "status", "kind", *whose], NUMBERS)
+        rows = reader.digest_of(frame, ["key", "estimand", "status", "kind", *whose], NUMBERS)
         content = [rows, self.page_settings(), self.plan.points, VERSION]
         return digest(json.dumps(content, sort_keys=True, default=str))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from harness.common.tables import text_table
 from harness.errors import BadInputError
-from harness.records import schema
+from harness.records import compaction, parts, reader, truths
 
 UNREADABLE = (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError)  # of JSON that is none, or another's
 
@@ -20,10 +20,10 @@ UNREADABLE = (OSError, ValueError, TypeError, KeyError, AttributeError, Recursio
 def status_text(out: Path) -> str:
     """Cells by estimator and status, and the latest runs."""
     table: dict[str, dict[str, int]] = defaultdict(dict)
-    for estimator, status, count in schema.status_counts(out):
+    for estimator, status, count in reader.status_counts(out):
         table[estimator][status] = count
     statuses = ("ok", "skipped", "undefined", "failed", "interrupted")
-    lines = [f"{out}: {len(schema.part_files(out)):,} parts"]
+    lines = [f"{out}: {len(parts.part_files(out)):,} parts"]
     if table:
         rows = [(name, *(row.get(s, 0) for s in statuses)) for name, row in table.items()]
         columns = range(1, len(statuses) + 1)
@@ -67,7 +67,7 @@ def examine(out: Path, overrides: list[str] | None = None, compact: bool = False
             lines.append(f"  {kind:<9}{text}" if kind else f"  {text}")
     for path in sorted((out / "truths").glob("*.json")):
         try:
-            schema.read_truths(out, path.stem)
+            truths.read_truths(out, path.stem)
         except BadInputError as error:
             problem(str(error).rstrip("."))
     for sentence in _of_papers():
@@ -75,7 +75,7 @@ def examine(out: Path, overrides: list[str] | None = None, compact: bool = False
     if overrides is not None and not broken:
         problems += _missing(out, overrides, lines)
     if compact:
-        before, rows = schema.compact(out)
+        before, rows = compaction.compact(out)
         lines.append(f"  compacted {before} parts into one of {rows:,} rows" if rows else "  nothing to compact")
     lines.append(f"  {problems} problem{'' if problems == 1 else 's'}")
     return "\n".join(lines), problems
@@ -84,18 +84,18 @@ def examine(out: Path, overrides: list[str] | None = None, compact: bool = False
 def _of_parts(out: Path) -> tuple[list[tuple[str, str]], bool]:
     """([(PROBLEM, note or nothing, sentence)] on the parts of a folder, whether any cannot be read). Where some went in the
     meantime, as they were joined, it looks again."""
-    for attempt in range(schema.LOOKS):
-        every = schema.part_files(out)
+    for attempt in range(parts.LOOKS):
+        every = parts.part_files(out)
         try:
             return _of_files(out, every)
         except (BadInputError, OSError):
-            if attempt + 1 == schema.LOOKS or all(path.exists() for path in every):
+            if attempt + 1 == parts.LOOKS or all(path.exists() for path in every):
                 raise
     raise AssertionError  # the last attempt returns or raises
 
 
 def _of_files(out: Path, every: list[Path]) -> tuple[list[tuple[str, str]], bool]:
-    reasons = {path: schema.broken_reason(path) for path in every}
+    reasons = {path: parts.broken_reason(path) for path in every}
     broken = {path: reason for path, reason in reasons.items() if reason}
     if gone := [path for path in broken if not os.path.lexists(path)]:
         raise FileNotFoundError(gone[0])
@@ -129,10 +129,10 @@ def _of_files(out: Path, every: list[Path]) -> tuple[list[tuple[str, str]], bool
 
 def _repair(out: Path) -> list[str]:
     """Move what cannot be read aside; a line on each."""
-    found = [(path, reason) for path in schema.part_files(out) if (reason := schema.broken_reason(path))]
+    found = [(path, reason) for path in parts.part_files(out) if (reason := parts.broken_reason(path))]
     for path in sorted((out / "truths").glob("*.json")):
         try:
-            schema.read_truths(out, path.stem)
+            truths.read_truths(out, path.stem)
         except BadInputError as error:
             found.append((path, str(error).removeprefix(f"{path} ").partition(";")[0]))
     notes = []
@@ -178,12 +178,12 @@ def _duplicates(files: list[Path], refreshes: list[str]) -> tuple[int, list[tupl
                        max(value) filter (since is null or written >= since) high from fine group by key, estimand)
              select key, estimator, max(c), arg_max(low, high - low), arg_max(high, high - low), max(high - low)
              from cells group by key, estimator having max(c) > 1"""
-    rows = schema.query(files, sql)
+    rows = reader.query(files, sql)
     return len(rows), [(key, e, low, high) for key, e, _, low, high, gap in rows if gap is not None and gap > 0]
 
 
 def _runs_without_provenance(files: list[Path], out: Path) -> list[str]:
-    found = schema.query(files, "select distinct run_id from r")
+    found = reader.query(files, "select distinct run_id from r")
     return sorted(run for (run,) in found if not _is_json(out / "runs" / f"{run}.json"))
 
 

@@ -23,13 +23,13 @@ from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from harness.common import buckets
 from harness.common.paths import CHECKOUT, CONF, PACKS
 from harness.configure import catalogue, hydra_source, messages, record_sources, trust
 from harness.configure.catalogue import defaults, setting_names
 from harness.configure.options import GROUPS, ids
 from harness.configure.settings import Settings
 from harness.errors import BadInputError, guess
-from harness.records import buckets
 
 
 def compose(overrides: list[str]) -> Settings:
@@ -304,9 +304,12 @@ def _with_folder(arguments: list[str], folder: str, parser: Any) -> tuple[list[s
 
 
 def out_folder(given: Any) -> Path:
-    """The folder of results: the setting `out`, else CALHARNESS_OUT, else results/ of the checkout where the working folder is in
-    it, else results/ of the working folder. Of the address of a store it is the mirror. Raises BadInputError where that can be no
-    folder."""
+    """Return the folder of results.
+
+    That is the setting `out`, else CALHARNESS_OUT, else results/ of the checkout that the working
+    folder is in, else results/ of the working folder. For the address of a bucket it is the folder
+    of this host that stands for it. Raises BadInputError if it can be no folder.
+    """
     if given is not None and not isinstance(given, (str, Path)) or given == "":
         raise BadInputError(f"out is {given!r}; the path of a folder is needed.")
     where, chosen = "out", given
@@ -316,7 +319,7 @@ def out_folder(given: Any) -> Path:
         here = Path.cwd()
         chosen = (CHECKOUT if CHECKOUT is not None and here.is_relative_to(CHECKOUT) else here) / "results"
     if buckets.is_address(chosen):
-        return buckets.mirror(str(chosen))
+        return buckets.folder_of(str(chosen))
     if isinstance(chosen, str) and (slashes := re.match(r"(s3|gs|gcs|abfss?|hdfs|file):/*", chosen)):
         meant = f"{slashes[1]}://{chosen[slashes.end() :]}"
         raise BadInputError(f"{where} is {chosen!r}; the address of a store has two slashes, {meant}, and a folder ./{chosen}.")

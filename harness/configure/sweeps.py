@@ -14,11 +14,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from harness.common.columns import SUMMARY_COLUMNS
 from harness.configure import trust
 from harness.configure.rules import Role, names_of
 from harness.configure.settings import OPTIONS, Settings
 from harness.errors import BadInputError, guess
-from harness.records.schema import SUMMARY_COLUMNS
 
 GRID = ("n", "notion", "reps")  # lists as they are: their values make one larger run, and no parameter
 SWEPT = [name for name in names_of(Settings, Role.CELLS) if name not in GRID]

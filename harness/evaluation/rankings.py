@@ -19,7 +19,8 @@ from harness.configure.ranking import levels
 from harness.configure.settings import as_list
 from harness.errors import BadInputError
 from harness.evaluation.selection import label
-from harness.records.schema import WITH_NUMBER, has_number, read_truths
+from harness.records.schema import WITH_NUMBER, has_number
+from harness.records.truths import read_truths
 
 POLICY = (
     "Share of trials in which every model has a smaller value than the models behind it; bars: 95 % Wilson intervals. Equal "

@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from harness.common.columns import SUMMARY_COLUMNS
 from harness.common.writing import difference
-from harness.records.schema import SUMMARY_COLUMNS, has_number
+from harness.records.schema import has_number
 
 GROUP = ["problem", "notion", "n", "estimator", "estimand"]
 KEYS = ["problem_key", "estimator_key"]

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.common import buckets
 from harness.common.escaping import escape, message_of
 from harness.common.seeds import estimator_rng, identity, problem_rng
 from harness.common.threads import one_thread
@@ -26,7 +27,7 @@ from harness.math.notions import reduce
 from harness.plan.cells import Cell
 from harness.plan.components import Component, configured, record_columns
 from harness.problems.base import ProblemSpec
-from harness.records import buckets, schema
+from harness.records import parts
 
 PEAK_SECONDS = 5e-4  # cells that take less cannot have made the process larger
 FLUSH_SECONDS = 10.0  # a part that has gathered rows for so long is written
@@ -65,7 +66,7 @@ def compute(task: dict[str, Any]) -> tuple[int, Times]:
         The number of cells that failed, and CPU time by stage (see `harness.execute.profile`).
     """
     pid, began = os.getpid(), time.process_time()
-    part = schema.Part(buckets.here(task["out"]), task["after"])
+    part = parts.Part(buckets.here(task["out"]), task["after"])
     frozen = _unwritable if task["foreign"] else _read_only
     failed, recorded, cpu, peak = 0, 0, _cpu_seconds(), _peak_mb()
     times: Times = defaultdict(lambda: [0, 0.0])

@@ -22,7 +22,7 @@ from harness.configure.settings import Settings
 from harness.estimators.base import EstimatorSpec
 from harness.plan.cells import Cell, Kind, samples
 from harness.plan.plan import Plan
-from harness.records import schema
+from harness.records import reader
 from harness.records.states import FINISHED, SKIPPED, States, states
 
 CHUNK_CELLS = 5000
@@ -141,13 +141,13 @@ class Costs:
     on other problems. Else the nearest n is scaled, of this estimator or of the same id with other
     parameters. Else it is what the estimator declares for n = 1,000, scaled.
 
-    `past`: what `schema.seconds_per_cell` gives, if it is read already.
+    `past`: what `reader.seconds_per_cell` gives, if it is read already.
     """
 
     def __init__(self, plan: Plan, out: Path, past: list[tuple[Any, ...]] | None = None):
         self.plan = plan
         self.past: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
-        for name, key, problem, notion, n, seconds in schema.seconds_per_cell(out) if past is None else past:
+        for name, key, problem, notion, n, seconds in reader.seconds_per_cell(out) if past is None else past:
             for same in ((key, problem, notion, n), (key, notion, n)):
                 self.past[same].append(seconds)
             for similar in ((key, notion), (name, notion)):

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from harness.common import buckets
 from harness.common.escaping import message_of
 from harness.common.progress import Progress
 from harness.configure.compose import out_folder
@@ -22,7 +23,7 @@ from harness.execute.supervise import Answer, Task
 from harness.plan.cells import Cell
 from harness.plan.components import record_columns
 from harness.plan.plan import Plan
-from harness.records import buckets, compaction, provenance, schema
+from harness.records import compaction, parts, provenance, reader
 from harness.records import states as recorded
 
 CELL_SECONDS, MEMORY_SHARE = 4 * 3600.0, 0.8  # unless cell_timeout and max_memory are given: of a cell, of the machine
@@ -69,11 +70,10 @@ def execute(plan: Plan, quiet: bool = False, later: float = 0.0) -> dict[str, An
         record_skips(work, out, run_id)
         if counts["todo"]:
             _compute(work, out, run_id, quiet, later)
-            buckets.fetch(out)
             compaction.keep_few(out)
-        failed = recorded.failed(out, run_id, alone=settings.refresh)
+        failed = reader.failures(out, run_id, alone=settings.refresh)
         state = "finished"
-        return {**counts, "failed": failed, **({"reason": schema.first_failure(out, run_id)} if failed else {})}
+        return {**counts, "failed": failed, **({"reason": reader.first_failure(out, run_id)} if failed else {})}
     except KeyboardInterrupt as stop:
         state = "interrupted"
         message = "interrupted; what was finished is recorded, the same command goes on from there"
@@ -86,7 +86,7 @@ def record_skips(work: Pending, out: Path, run_id: str) -> None:
     """Record the cells that are skipped, with the reason."""
     if not work.tally.counts["new_skips"]:
         return
-    part = schema.Part(out)
+    part = parts.Part(out)
     for count, cell in enumerate(work.new_skips(), 1):
         _add(part, work.plan, cell, run_id, "skipped", work.plan.skip(cell))
         if count % SKIPS_OF_A_PART == 0:
@@ -142,7 +142,7 @@ def _tasks(plan: Plan, chunks: Iterator[list[Cell]], out: Path, run_id: str, sen
         "out": buckets.named(out),
         "run_id": run_id,
         "on_error": settings.on_error,
-        "after": schema.latest(out) if settings.refresh else 0.0,
+        "after": reader.latest(out) if settings.refresh else 0.0,
     }
     surroundings = supervise.surroundings(local=settings.engine not in engines.PACKAGES)
     for number, chunk in enumerate(chunks):
@@ -161,7 +161,7 @@ def _tasks(plan: Plan, chunks: Iterator[list[Cell]], out: Path, run_id: str, sen
         yield Task(number, pickle.dumps(task), len(chunk), owner, plan.is_typed(chunk[0]), surroundings)
 
 
-def _add(part: schema.Part, plan: Plan, cell: Cell, run_id: str, status: str, reason: str | None) -> None:
+def _add(part: parts.Part, plan: Plan, cell: Cell, run_id: str, status: str, reason: str | None) -> None:
     """Add a cell without an estimate to a part."""
     common = record_columns(plan.problems[cell.problem], plan.estimators[cell.estimator], cell, run_id)
     part.add(common, [{"status": status, "reason": reason}])
@@ -169,7 +169,7 @@ def _add(part: schema.Part, plan: Plan, cell: Cell, run_id: str, status: str, re
 
 def _record_broken(plan: Plan, chunk: list[Cell], answer: Answer, out: Path, run_id: str) -> None:
     """Record the cells that ended their process as failed, with the reason."""
-    part = schema.Part(out)
+    part = parts.Part(out)
     for position, reason, limit in answer.broken:
         remedy = f"; {limit} allows more" if limit else ""
         _add(part, plan, chunk[position], run_id, "failed", f"the estimator {reason}{remedy}")
@@ -181,9 +181,8 @@ def _record_broken(plan: Plan, chunk: list[Cell], answer: Answer, out: Path, run
 
 def _record_interrupted(plan: Plan, sent: dict[int, list[Cell]], out: Path, run_id: str, error: BaseException) -> None:
     """Record the cells that were handed to a worker and left no record as interrupted, with the reason."""
-    buckets.fetch(out)
     states = recorded.states(out, run_id if plan.settings.refresh else None)
-    part = schema.Part(out)
+    part = parts.Part(out)
     reason = "stopped by the user"
     if not isinstance(error, KeyboardInterrupt):
         reason = f"{type(error).__name__}: {message_of(error)}"[:500]

@@ -15,7 +15,7 @@ from harness.execute import supervise
 from harness.execute.run import limits_of
 from harness.plan.components import Component, configured
 from harness.problems.base import truth_of
-from harness.records import schema
+from harness.records.truths import add_truths, unknown_truths
 
 Asked = list[tuple[str, str]]  # pairs (notion, estimand)
 
@@ -28,7 +28,7 @@ def store(out: Path, wanted: Iterable[tuple[Component, Asked]]) -> None:
     """
     groups: dict[str, list[tuple[Component, Asked]]] = defaultdict(list)
     for problem, pairs in wanted:
-        if asked := schema.unknown_truths(out, problem, pairs):
+        if asked := unknown_truths(out, problem, pairs):
             groups[problem.key if problem.foreign else ""].append((problem, asked))
     for owner, group in groups.items():
         is_typed = any("__main__" in problem.foreign for problem, _ in group)  # it exists here alone
@@ -56,4 +56,4 @@ def _store(out: Path, problem: Component, asked: Asked) -> None:
         truth = truth_of(problem.object, estimand, notion)
         found = [truth.value, truth.error, escape(truth.method)] if truth else None
         new[f"{notion}|{estimand}"] = found
-    schema.add_truths(out, problem.key, new)
+    add_truths(out, problem.key, new)

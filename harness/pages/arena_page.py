@@ -15,7 +15,7 @@ from harness.figures import arena_pairs_plot, arena_plot, figure_files, interval
 from harness.pages import arena_pairs_page, arena_tables, leaderboard_rows, problem_cards
 from harness.pages.templating import environment
 from harness.problems.base import ProblemSpec
-from harness.records import schema
+from harness.records import truths
 
 
 def save(experiment, frame: pd.DataFrame) -> list[Path]:
@@ -148,7 +148,7 @@ def table(experiment, frame) -> pd.DataFrame:
 
 def card_truths(out: Path, problem, stored_alone: bool) -> dict:
     """The truths that a card shows without computing them; with `stored_alone` no others, as classwise ones take long."""
-    held = schema.read_truths(out, problem.key)
+    held = truths.read_truths(out, problem.key)
     notions = ProblemSpec.of(problem.object).notions if stored_alone else ()
     return {**{f"{notion}|{name}": None for notion in notions for name in problem_cards.ESTIMANDS}, **held}
 

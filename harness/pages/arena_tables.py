@@ -20,7 +20,7 @@ from harness.common.wording import (
 from harness.evaluation import arena, arena_memory, arena_own, intervals
 from harness.evaluation.arena_content import APART, RESAMPLES, Content, near, ranked_rows
 from harness.pages import leaderboard_rows, problem_cards
-from harness.records import schema
+from harness.records import truths
 
 # (notion, k or None for all, n, estimand) of the ten lines
 QUESTIONS = (
@@ -199,7 +199,7 @@ def fitted_maps(out: Path, keys: dict[str, str], families: dict) -> dict[str, st
     """{problem: the kind of map that its labels are drawn from}, as the stored truths say, of the families of fitted problems."""
     found = {}
     for name in (p for family, ids in families.items() if family.startswith(FITTED) for p in ids if p in keys):
-        methods = [truth[2] for truth in schema.read_truths(out, keys[name]).values() if truth]
+        methods = [truth[2] for truth in truths.read_truths(out, keys[name]).values() if truth]
         said = next((m for text in methods if (m := re.search(r"map (\w+)", str(text)))), None)
         if said:
             found[name] = said[1]

@@ -21,6 +21,7 @@ from harness.common.wording import (
     format_whole_percent,
     notion_name,
 )
+from harness.configure.arena import Arena
 from harness.evaluation import arena, arena_content
 from harness.figures import arena_plot
 from harness.figures.style import COLOURS
@@ -67,7 +68,7 @@ def _overview(found: ArenaResults, notions: list[str]) -> str:
         matrices=list(matrices(found)),
         estimators=found.settings["estimator"].nunique(), problems=found.settings["problem"].nunique(), cells=found.cells,
         families={family: len(members) for family, members in found.families.items()}, rule=arena.RULE, sizes=_sizes(found),
-        development=arena.development_of(Families("arena")),
+        development=arena.development_of(Arena("arena")),
     )  # fmt: skip
     said = "Which estimator of calibration error to use, by notion, number of samples and number of classes."
     return layout.page("The arena: which estimator should I trust?", body, path, description=said, tables=True)

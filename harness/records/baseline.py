@@ -15,7 +15,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from harness.common.paths import BASELINE, CHECKOUT
 from harness.common.version import VERSION
@@ -29,11 +31,7 @@ from harness.plan.cells import Block, Cell, Draws
 from harness.plan.components import Component
 from harness.plan.plan import Plan
 from harness.problems.base import ProblemSpec
-from harness.records import schema as records
-from harness.records import stored
-
-if TYPE_CHECKING:
-    import pandas as pd
+from harness.records import reader, schema, stored
 
 WHOLE = "arena_index"  # the experiment that names the parts of the arena, in `records_of`
 REMEDY = "`calharness compare --rebuild` computes what is missing, which may take hours and is resumed by the same command"
@@ -108,20 +106,20 @@ def store(out: Path, folder: str | Path | None = None) -> list[Path]:
     classes: dict[str, int] = {}
     for name, overrides in experiments().items():
         plan = planning.plan(compose([*overrides]))
-        have = bool(records.part_files(out))
-        frame = records.load_records(out, {cell.key for cell in plan.cells}, categories=False) if have else records.empty_frame()
-        finished = set(frame.loc[frame["status"].isin((*records.FINISHED, "failed")), "key"])
-        missing = [cell for cell in plan.cells if cell.key not in finished]
+        frame, missing = _recorded(plan, out)
         if missing:
-            first = f"{missing[0].estimator} on {missing[0].problem}, n = {missing[0].n}, rep {missing[0].rep}"
-            raise BadInputError(f"{len(missing):,} cells of {name} have no record in {out}, the first {first}; {REMEDY}.")
-        written.append(stored.store(frame.assign(diagnostics=None), plan, out, stored.path_of(where, name)))
+            first = missing[0]
+            raise BadInputError(
+                f"{len(missing):,} cells of {name} have no record in {out}, the first "
+                f"{first.estimator} on {first.problem}, n = {first.n}, rep {first.rep}; {REMEDY}."
+            )
+        written.append(stored.store(frame, plan, out, stored.path_of(where, name)))
         classes |= classes_of(plan)
     for name, overrides in beside().items():
         plan = planning.plan(compose([*overrides]))
-        frame = records.load_records(out, {cell.key for cell in plan.cells}, categories=False)
-        if {cell.key for cell in plan.cells} <= set(frame.loc[frame["status"].isin((*records.FINISHED, "failed")), "key"]):
-            written.append(stored.store(frame.assign(diagnostics=None), plan, out, stored.path_of(where, name)))
+        frame, missing = _recorded(plan, out)
+        if not missing:
+            written.append(stored.store(frame, plan, out, stored.path_of(where, name)))
     chosen = {family: [name for name in members if name in classes] for family, members in families().items()}
     told = {
         "version": VERSION,
@@ -132,6 +130,14 @@ def store(out: Path, folder: str | Path | None = None) -> list[Path]:
     return [*written, where / "baseline.json"]
 
 
+def _recorded(plan: Plan, out: Path) -> tuple[pd.DataFrame, list[Cell]]:
+    """Return the records of a plan without diagnostics, and the cells that have no finished one."""
+    keys = reader.keys_of(cell.key for cell in plan.cells)
+    frame = reader.load_records(out, keys, categories=False) if out.exists() else reader.empty_frame()
+    ended = set(frame.loc[frame["status"].isin((*schema.FINISHED, "failed")), "key"])
+    return frame.assign(diagnostics=None), [cell for cell in plan.cells if cell.key not in ended]
+
+
 def read(folder: str | Path | None = None) -> Baseline:
     """The baseline.
 
@@ -140,8 +146,6 @@ def read(folder: str | Path | None = None) -> Baseline:
     BadInputError
         If it is absent, broken, or of cells that are not the arena's of today.
     """
-    import pandas as pd
-
     where = folder_of(folder)
     absent = [name for name in experiments() if not stored.path_of(where, name).is_file()]
     if absent:

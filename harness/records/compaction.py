@@ -1,21 +1,26 @@
 """Many small parts become few large ones, beside readers, writers and other drivers.
 
-A joined part is in place before its sources go, so that a record is always in at least one part; one that is in two for a moment
-counts once. Who joins leaves a note, so that a second driver leaves it to the first; a note whose writer died is ignored after a
-while, and if two join the same parts nothing is lost.
+A joined part is in place before its sources go, so a record is always in at least one part; one
+that is in two for a moment counts once. The process that joins leaves a note, so that a second one
+leaves it to the first. The note of a process that died is ignored after a while, and if two join
+the same parts nothing is lost.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
-import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
-from harness.records import buckets, parts, schema
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from harness.common import buckets
+from harness.errors import BadInputError
+from harness.records import parts, reader, schema
 
 MANY = 250  # parts, from which on they are joined by themselves
 LARGE_MB = 32.0  # of a part that is left alone
@@ -26,13 +31,11 @@ NOTE = ".joining"
 
 
 def keep_few(out: Path) -> None:
-    """Join small parts where parts are many. What cannot be joined (a full disk, a folder that is only read) stays as it is."""
-    files = schema.part_files(out)
+    """Join small parts if parts are many. What cannot be joined (a full disk) stays as it is."""
+    files = parts.part_files(out)
     if len(files) < MANY:
         return
-    import pyarrow as pa
-
-    with contextlib.suppress(OSError, pa.ArrowException), _noted(Path(out) / "records") as note:
+    with suppress(OSError, BadInputError, pa.ArrowException), _noted(out) as note:
         if note is None:
             return
         sizes = {file: file.stat().st_size for file in files if file.is_file()}
@@ -41,56 +44,47 @@ def keep_few(out: Path) -> None:
         for file in sorted((file for file in sizes if sizes[file] < large), key=sizes.__getitem__):
             group.append(file)
             if sum(sizes[one] for one in group) >= large:
-                join(group)
+                join(out, group)
                 group = []
                 os.utime(note)
-        join(group)
+        join(out, group)
 
 
-def join(files: list[Path]) -> tuple[int, int]:
-    """Write the readable ones of these parts as one, and delete them; returns (how many they are, rows)."""
-    import pyarrow.parquet as pq
+def compact(out: Path) -> tuple[int, int]:
+    """Join all readable parts into one; return (number of parts before, rows)."""
+    return join(out, parts.part_files(out))
 
-    good = [file for file in files if not schema.broken_reason(file)]
+
+def join(out: Path, files: list[Path]) -> tuple[int, int]:
+    """Write the readable ones of these parts as one and delete them; return (how many, rows)."""
+    good = [file for file in files if not parts.broken_reason(file)]
     if len(good) < 2:
         return len(good), 0
-    temporary = good[0].parent / f".part-{uuid.uuid4().hex[:16]}.parquet.tmp"
-    rows = 0
-    try:
-        with pq.ParquetWriter(temporary, schema.schema(), compression="zstd") as writer:
-            for table in _gathered(good):
-                writer.write_table(table)
-                rows += table.num_rows
-        schema.put(temporary)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+
+    def write(connection: duckdb.DuckDBPyConnection) -> int:
+        kinds, rows = schema.schema(), 0
+        batches = pa.RecordBatchReader.from_stream(connection.sql("select * from r"))
+        with pq.ParquetWriter(temporary, kinds, compression="zstd") as writer:
+            for batch in batches:
+                writer.write_table(pa.table(batch).cast(kinds), ROWS)
+                rows += batch.num_rows
+        return rows
+
+    with buckets.scratch(out) as temporary:
+        rows = reader.read(good, write) or 0
+        parts.put(temporary, out)
     for file in good:
-        with contextlib.suppress(FileNotFoundError):
-            buckets.remove(file)
+        with suppress(FileNotFoundError):
+            buckets.remove(out, f"records/{file.name}")
     return len(good), rows
 
 
-def _gathered(files: list[Path]) -> Iterator[Any]:
-    """The rows of parts in tables of about ROWS rows."""
-    import pyarrow as pa
-
-    held: list[Any] = []
-    for file in files:
-        for table in parts.tables(file, list(schema.COLUMNS)):
-            held.append(table)
-            if sum(one.num_rows for one in held) >= ROWS:
-                yield pa.concat_tables(held).unify_dictionaries().combine_chunks()
-                held = []
-    if held:
-        yield pa.concat_tables(held).unify_dictionaries().combine_chunks()
-
-
-@contextlib.contextmanager
-def _noted(folder: Path) -> Iterator[Path | None]:
-    """A note to others that this process joins in this folder; None where another does."""
-    note = folder / NOTE
-    with contextlib.suppress(OSError):
+@contextmanager
+def _noted(out: Path) -> Iterator[Path | None]:
+    """Leave a note to others that this process joins; None if another does."""
+    note = Path(out) / "records" / NOTE
+    note.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(OSError):
         if time.time() - note.stat().st_mtime > STALE_SECONDS:
             note.unlink()
     try:

@@ -14,17 +14,19 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+import pandas as pd
+
+from harness.common import buckets
 from harness.common.data_files import sha256
 from harness.common.paths import EXPERIMENTS
 from harness.common.seeds import digest
-from harness.common.writing import write_json
 from harness.errors import BadInputError, guess
+from harness.plan import components
 from harness.records import schema
-
-if TYPE_CHECKING:
-    import pandas as pd
+from harness.sources import packs
 
 NEEDED = ("problem", "notion", "n", "rep", "estimator", "estimand", "value")
 OF_A_CELL = ("problem", "notion", "n", "rep", "estimator")
@@ -43,8 +45,6 @@ class Source:
     def path(self) -> Path:
         """Where the file is: a pack's own place; a path as it is, of a paper's package if it begins with experiments/, else below
         CALHARNESS_DATA. Raises BadInputError where it is not."""
-        from harness.sources import packs
-
         if self.pack:
             every = packs.packs()
             if self.pack not in every:
@@ -86,8 +86,6 @@ class Source:
 
     def description(self) -> dict[str, Any]:
         """Where the rows come from, as runs/<run id>.json holds it."""
-        from harness.sources import packs
-
         pack = packs.packs()[self.pack] if self.pack else None
         told = ("citation", "repository", "commit", "licence", "note")
         return {
@@ -98,17 +96,14 @@ class Source:
 
     def record(self, out: Path) -> None:
         """Write the description to <out>/runs/<run id>.json, unless it is there."""
-        path = Path(out) / "runs" / f"{self.run_id}.json"
-        if not path.is_file():
-            write_json(path, self.description())
+        name = f"runs/{self.run_id}.json"
+        if name not in buckets.names(out, "runs"):
+            buckets.write_json(out, name, self.description())
 
 
 @functools.lru_cache(maxsize=8)
 def _read(path: Path, checksum: str, reader: str, run_id: str) -> pd.DataFrame:
-    import numpy as np
-    import pandas as pd
-
-    frame = _called(reader, path).reset_index(drop=True)
+    frame = components.imported(reader, "records_from")(path).reset_index(drop=True)
     said = f"{reader}, which reads {path.name},"
     absent = [name for name in NEEDED if name not in frame]
     known = (*schema.COLUMNS, "truth", "truth_error")
@@ -139,10 +134,3 @@ def _read(path: Path, checksum: str, reader: str, run_id: str) -> pd.DataFrame:
     return frame.astype({name: schema.dtype(kind) for name, kind in schema.COLUMNS.items()})[
         ["key", *[name for name in known if name != "key"]]
     ]
-
-
-def _called(reader: str, path: Path) -> pd.DataFrame:
-    from harness.plan.components import imported
-
-    found: pd.DataFrame = imported(reader, "records_from")(path)
-    return found

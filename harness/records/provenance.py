@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import os
 import platform
 import subprocess
@@ -12,17 +13,19 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+from harness.common import buckets
 from harness.common.paths import CHECKOUT
 from harness.common.version import VERSION
-from harness.common.writing import write_json
 from harness.configure.settings import Settings
-from harness.records import buckets
 
-PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "duckdb", "joblib", "hydra-core", "matplotlib")
+PACKAGES = (
+    "numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "duckdb", "joblib", "hydra-core",
+    "matplotlib",
+)  # fmt: skip
 
 
 def start(out: Path, settings: Settings, counts: dict[str, int]) -> str:
-    """Write runs/<run id>.json and return the run id. `counts`: what the plan found (cells, to do, done, skipped)."""
+    """Write runs/<run id>.json and return the run id. `counts` are the cells of the plan."""
     run_id = f"{time.strftime('%Y%m%dT%H%M%S')}-{uuid.uuid4().hex[:8]}"
     content = {
         "run_id": run_id,
@@ -32,34 +35,37 @@ def start(out: Path, settings: Settings, counts: dict[str, int]) -> str:
         **surroundings(),
         "config": settings.to_dict(),
     }
-    write_json(path_of(out, run_id), content)
-    buckets.send(path_of(out, run_id))
+    buckets.write_json(out, _name(run_id), content)
     return run_id
 
 
 def finish(out: Path, run_id: str, state: str, seconds: float) -> None:
     """Complete the run's file: state finished | interrupted | failed, and the wall time."""
-    import json
-
-    path = path_of(out, run_id)
-    content = json.loads(path.read_text())
-    write_json(path, {**content, "state": state, "seconds": round(seconds, 3)})
-    buckets.send(path)
+    content = json.loads(buckets.read(out, _name(run_id)))
+    content |= {"state": state, "seconds": round(seconds, 3)}
+    buckets.write_json(out, _name(run_id), content)
 
 
 def read(out: Path, run_id: str) -> dict[str, Any]:
-    """What a run's file holds; nothing where it is absent or broken."""
-    import json
-
+    """Return the content of a run's file, {} if it is absent or broken."""
     try:
-        found: dict[str, Any] = json.loads(path_of(out, run_id).read_text())
-        return found
+        content: dict[str, Any] = json.loads(buckets.read(out, _name(run_id)))
+        return content
     except (OSError, ValueError):
         return {}
 
 
+def path_of(out: Path, run_id: str) -> Path:
+    """Return where the run's file is in a folder of this host."""
+    return Path(out) / _name(run_id)
+
+
+def _name(run_id: str) -> str:
+    return f"runs/{run_id}.json"
+
+
 def surroundings() -> dict[str, Any]:
-    """Git state, versions, processor, threads and command of this process."""
+    """Return git state, versions, processor, threads and command of this process."""
     return {
         "git": git_state(),
         "python": platform.python_version(),
@@ -73,23 +79,25 @@ def surroundings() -> dict[str, Any]:
 
 
 def git_state() -> dict[str, Any]:
-    """Commit and whether the tree (its results aside) differs from it; empty outside a checkout."""
+    """Return the commit and whether the tree differs from it, results aside; {} without a checkout."""
     if CHECKOUT is None:
         return {}
     try:
         commit = _git("rev-parse", "HEAD")
-        return {"commit": commit, "dirty": bool(_git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!results"))}
+        changes = _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!results")
+        return {"commit": commit, "dirty": bool(changes)}
     except (OSError, subprocess.SubprocessError) as error:
         return {"unknown": f"{type(error).__name__}: {error}"}
 
 
 def _git(*arguments: str) -> str:
-    done = subprocess.run(["git", "-C", str(CHECKOUT), *arguments], capture_output=True, text=True, timeout=10, check=True)
+    command = ["git", "-C", str(CHECKOUT), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
     return done.stdout.strip()
 
 
 def processor() -> str:
-    """Model name of the processor."""
+    """Return the model name of the processor."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):
@@ -100,13 +108,8 @@ def processor() -> str:
 
 
 def version(package: str) -> str | None:
-    """Installed version of a package, None without it."""
+    """Return the installed version of a package, None without it."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return None
-
-
-def path_of(out: Path, run_id: str) -> Path:
-    """Where what is known of a run is kept."""
-    return Path(out) / "runs" / f"{run_id}.json"

@@ -22,21 +22,28 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from harness.common import buckets
+from harness.common.escaping import escape
 from harness.common.seeds import digest
 from harness.common.version import VERSION
-from harness.common.writing import stated_error, whole_file, write_json
+from harness.common.writing import stated_error, whole_file
 from harness.configure.settings import Settings
 from harness.errors import BadInputError
 from harness.plan.cells import Block, Cell, Cells, Draws
-from harness.plan.components import Component, record_columns
+from harness.plan.components import Component
 from harness.plan.plan import Plan, chosen
 from harness.problems.base import ProblemSpec
 from harness.records import provenance, schema
-
-if TYPE_CHECKING:
-    import pandas as pd
+from harness.records.parts import KEY, write_table
+from harness.records.truths import read_truths, write_truths
 
 FOLDER = "records_of"
 EXACT = 20_000  # rows up to which diagnostics are stored to the last digit
@@ -65,10 +72,6 @@ def path_of(folder: Path, name: str) -> Path:
 
 def store(frame: pd.DataFrame, plan: Plan, out: Path, path: Path) -> Path:
     """Write the records of a plan's cells, as of `load_records`, to a file; truths and runs are those of the results folder."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     position = {cell.key: number for number, cell in enumerate(plan.cells)}
     frame = frame.assign(cell=frame["key"].map(position)).sort_values(["cell", "estimand"], kind="stable", ignore_index=True)
     value, low, high = (frame[name].to_numpy(dtype=float) for name in ("value", "low", "high"))
@@ -88,7 +91,7 @@ def store(frame: pd.DataFrame, plan: Plan, out: Path, path: Path) -> Path:
     run_ids = sorted(frame["run_id"].dropna().unique())
     told = {
         "experiment": path.stem, "plan": plan_digest(plan), "cells": len(plan.cells), "version": VERSION,
-        "truths": {p.key: held for p in plan.problems.values() if (held := schema.read_truths(out, p.key))},
+        "truths": {p.key: held for p in plan.problems.values() if (held := read_truths(out, p.key))},
         "runs": {run_id: _of_run(out, run_id) for run_id in run_ids},
     }  # fmt: skip
     made_of = _made_of(plan)
@@ -112,8 +115,6 @@ def store(frame: pd.DataFrame, plan: Plan, out: Path, path: Path) -> Path:
 def metadata(path: Path) -> dict[str, Any]:
     """What a stored file says of itself: experiment, plan, cells, version, truths, runs; and of a plan that depends on data, what
     it is made of."""
-    import pyarrow.parquet as pq
-
     try:
         told: dict[str, Any] = json.loads(zlib.decompress(base64.b85decode(pq.read_metadata(path).metadata[b"calharness"])))
     except (OSError, ValueError, KeyError, TypeError, zlib.error) as error:
@@ -130,8 +131,6 @@ def plan_of(path: Path, settings: Settings, planned: Callable[[], Plan]) -> Plan
     BadInputError
         If the configuration, or what makes the numbers, is another one than that of the file.
     """
-    import pyarrow.parquet as pq
-
     told = metadata(path) if path.is_file() else {}
     made_of = told.get("made_of")
     if made_of is None:
@@ -227,120 +226,115 @@ def _refused(path: Path, told: dict[str, Any], plan: Plan | None) -> str:
 
 
 def unpack(path: Path, plan: Plan, out: Path) -> int:
-    """Write the stored records of a plan, their truths and their runs into a results folder; returns the number of rows.
+    """Write the stored records of a plan, with truths and runs, into a results folder.
+
+    Returns the number of rows.
 
     Raises
     ------
     BadInputError
         If the file is of a plan with other cells.
     """
-    told = metadata(path)
-    if told["plan"] != plan_digest(plan):
-        raise BadInputError(_refused(path, told, plan))
-    columns = _read(path)
-    part = schema.Part(out)
-    names = [name for name in schema.COLUMNS if name in columns]
-    for position, *row in zip(columns["cell"], *(columns[name] for name in names)):
-        cell = plan.cells[position]
-        common = record_columns(plan.problems[cell.problem], plan.estimators[cell.estimator], cell, "")
-        held = dict(zip(names, row))
-        part.add({**common, **held}, [held], written=0.0)
-    rows = len(part.rows)
-    part.write()
+    frame, told = _decoded(path, plan, diagnostics=True)
+    for name in TEXTS:
+        frame[name] = frame[name].map({text: escape(text) for text in frame[name].dropna().unique()})
+    columns = {
+        field.name: pa.array(frame[field.name].tolist(), field.type, from_pandas=True)
+        for field in schema.schema()
+        if field.name != "written"
+    }
+    columns["written"] = pa.array(np.full(len(frame), 1e-3))  # anything computed here is later
+    write_table(out, pa.table(columns, schema.schema()))
     for key, truths in told["truths"].items():
-        schema.write_truths(out, key, {**schema.read_truths(out, key), **truths})
+        write_truths(out, key, {**read_truths(out, key), **truths})
     for run_id, run in told["runs"].items():
-        if not re.fullmatch(r"\w[\w.-]*", run_id):
+        if not KEY.fullmatch(run_id):
             raise BadInputError(f"{path} names a run {run_id!r}; letters and digits are needed.")
-        write_json(Path(out) / "runs" / f"{run_id}.json", {"run_id": run_id, "cells": {"todo": 0}, **run})
-    return rows
-
-
-def _read(path: Path) -> dict[str, list[Any]]:
-    """The columns of a stored file that records.COLUMNS has, None where there is nothing, and `cell`."""
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(path)
-    columns: dict[str, list[Any]] = {name: table[name].to_pylist() for name in ("cell", *TEXTS)}
-    numbers = _numbers(table)
-    columns |= {name: [None if number != number else number for number in held.tolist()] for name, held in numbers.items()}
-    exact = str(table.schema.field("numbers").type.value_type) == "double"
-    given = zip(table["template"].to_pylist(), table["numbers"].to_pylist())
-    columns["diagnostics"] = [None if text is None else _together(text, held or [], exact) for text, held in given]
-    return columns
-
-
-def _numbers(table: Any) -> dict[str, Any]:
-    """Values, bounds and times of a stored table as arrays, NaN where there is nothing."""
-    import numpy as np
-
-    value, low, high, level = (table[name].to_pandas().to_numpy(dtype=float) for name in ("value", "low", "high", "level"))
-    omitted = table["value"].is_null().to_numpy()
-    numbers = {"value": np.where(omitted, np.where(np.isnan(high), low, high), value), "low": low, "high": high, "level": level}
-    return numbers | {name: _rounded(table[name].to_pandas().to_numpy(dtype=float), 3) for name in TIMES}
+        content = {"run_id": run_id, "cells": {"todo": 0}, **run}
+        buckets.write_json(out, f"runs/{run_id}.json", content)
+    return len(frame)
 
 
 def frame_of(path: Path, plan: Plan) -> pd.DataFrame:
-    """The stored records of a plan with their truths, as of `load_records`, without a results folder; diagnostics and what is not
-    stored are empty.
+    """Return the stored records of a plan with their truths, as `load_records` does.
+
+    Diagnostics and what is not stored are empty.
 
     Raises
     ------
     BadInputError
         If the file is of a plan with other cells.
     """
-    import numpy as np
-    import pandas as pd
-    import pyarrow.parquet as pq
-
-    told = metadata(path)
-    if told["plan"] != plan_digest(plan):
-        raise BadInputError(_refused(path, told, plan))
-    table = pq.read_table(path, columns=["cell", *TEXTS, "value", "low", "high", "level", *TIMES])
-    positions = table["cell"].to_numpy()
-    numbers = _numbers(table)
-    held: dict[str, Any] = dict.fromkeys(schema.COLUMNS)
-    cells = list(plan.cells)
-    for name in ("key", "notion", "n", "rep", "seed"):
-        held[name] = np.array([getattr(cell, name) for cell in cells], dtype=schema.dtype(schema.COLUMNS[name]))[positions]
-    for group, made in (("problem", plan.problems), ("estimator", plan.estimators)):
-        codes = {name: code for code, name in enumerate(made)}
-        code = np.array([codes[getattr(cell, group)] for cell in cells], dtype=int)[positions]
-        for name, field in ((group, "id"), (f"{group}_key", "key"), (f"{group}_parameters", "parameters")):
-            held[name] = np.array([getattr(one, field) for one in made.values()], dtype=object)[code]
-    for name in TEXTS:
-        held[name] = table[name].to_pandas().to_numpy(dtype=object)
-    frame = pd.DataFrame({**held, **numbers}, index=range(len(positions)))
-    frame = frame.astype({name: "float64" for name, kind in schema.COLUMNS.items() if kind == "float"})
+    frame, told = _decoded(path, plan, diagnostics=False)
     keys = ["problem_key", "notion", "estimand"]
     wanted = frame[keys].drop_duplicates()
-    known = [told["truths"].get(key, {}).get(f"{notion}|{name}") or (np.nan, np.nan) for key, notion, name in wanted.to_numpy()]
-    wanted["truth"] = [float(truth[0]) for truth in known]
-    wanted["truth_error"] = [stated_error(float(truth[1])) for truth in known]
+    truths = [told["truths"].get(key, {}).get(f"{notion}|{name}") or (np.nan, np.nan) for key, notion, name in wanted.to_numpy()]
+    wanted["truth"] = [float(truth[0]) for truth in truths]
+    wanted["truth_error"] = [stated_error(float(truth[1])) for truth in truths]
     return frame.merge(wanted, on=keys, how="left")
 
 
-def _rounded(numbers: Any, digits: int) -> Any:
-    """Numbers to so many significant digits, the nearest double to the decimal."""
-    import numpy as np
+def _decoded(path: Path, plan: Plan, diagnostics: bool) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return the rows of a stored file with the columns of records, and its metadata."""
+    told = metadata(path)
+    if told["plan"] != plan_digest(plan):
+        raise BadInputError(_refused(path, told, plan))
+    names = ["cell", *TEXTS, "value", "low", "high", "level", *TIMES]
+    table = pq.read_table(path, columns=[*names, *(["template", "numbers"] if diagnostics else [])])
+    positions, cells = table["cell"].to_numpy(), list(plan.cells)
+    held: dict[str, Any] = dict.fromkeys(schema.COLUMNS)
+    for name in ("key", "notion", "n", "rep", "seed"):
+        kind = schema.dtype(schema.COLUMNS[name])
+        held[name] = np.array([getattr(cell, name) for cell in cells], dtype=kind)[positions]
+    for group, made in (("problem", plan.problems), ("estimator", plan.estimators)):
+        codes = {name: code for code, name in enumerate(made)}
+        code = np.array([codes[getattr(cell, group)] for cell in cells], dtype=int)[positions]
+        fields = {group: "id", f"{group}_key": "key", f"{group}_parameters": "parameters"}
+        for name, field in fields.items():
+            held[name] = np.array([getattr(one, field) for one in made.values()], dtype=object)[code]
+    for name in TEXTS:
+        held[name] = table[name].to_pandas().to_numpy(dtype=object)
+    if diagnostics:
+        exact = str(table.schema.field("numbers").type.value_type) == "double"
+        pairs = zip(table["template"].to_pylist(), table["numbers"].to_pylist())
+        held["diagnostics"] = [text and _together(text, given or [], exact) for text, given in pairs]
+    frame = pd.DataFrame({**held, **_numbers(table)}, index=range(len(positions)))
+    floats = [name for name, kind in schema.COLUMNS.items() if kind == "float"]
+    return frame.astype(dict.fromkeys(floats, "float64")), told
 
+
+def _numbers(table: pa.Table) -> dict[str, NDArray[np.float64]]:
+    """Return values, bounds and times of a stored table as arrays, NaN where there is nothing."""
+    names = ("value", "low", "high", "level")
+    value, low, high, level = (table[name].to_pandas().to_numpy(dtype=float) for name in names)
+    omitted = table["value"].is_null().to_numpy()
+    value = np.where(omitted, np.where(np.isnan(high), low, high), value)
+    times = {name: _rounded(table[name].to_pandas().to_numpy(dtype=float), 3) for name in TIMES}
+    return {"value": value, "low": low, "high": high, "level": level, **times}
+
+
+def _rounded(numbers: NDArray[np.float64], digits: int) -> NDArray[np.float64]:
+    """Return numbers to so many significant digits, the nearest double to the decimal."""
     once, where = np.unique(numbers, return_inverse=True)
-    return np.array([float(f"{number:.{digits}g}") for number in once])[where] if len(once) else numbers
+    return np.array([float(f"{number:.{digits}g}") for number in once], dtype=float)[where]
 
 
 def _apart(diagnostics: pd.Series) -> tuple[list[str | None], list[list[float] | None]]:
-    """Texts with a gap for every number with a decimal point, and these numbers."""
+    """Return texts with a gap for every number with a decimal point, and these numbers."""
     texts = [text if isinstance(text, str) else None for text in diagnostics]
-    found = [None if text is None else [float(number) for number in _FLOAT.findall(text)] for text in texts]
-    return [None if text is None else _FLOAT.sub("\x00", text) for text in texts], found
+    templates = [None if text is None else _FLOAT.sub("\x00", text) for text in texts]
+    numbers = [None if text is None else [float(x) for x in _FLOAT.findall(text)] for text in texts]
+    return templates, numbers
 
 
 def _together(template: str, numbers: list[float], exact: bool) -> str:
+    """Return a text of diagnostics with its numbers put back."""
     given = iter(numbers if exact else [float(f"{number:.6g}") for number in numbers])
     return re.sub("\x00", lambda _: repr(next(given)), template)
 
 
 def _of_run(out: Path, run_id: str) -> dict[str, Any]:
+    """Return what a stored file keeps of a run."""
     run = provenance.read(out, run_id)
     kept = {name: run[name] for name in OF_A_RUN if name in run}
     return {**kept, "config": {"name": run.get("config", {}).get("name")}}

@@ -23,7 +23,7 @@ from harness.commands.experiment import Experiment
 from harness.configure.addresses import check_address
 from harness.errors import BadInputError
 from harness.execute import engines, supervise
-from harness.records import schema
+from harness.records import parts, reader
 
 SMALL = ["problem=[beta_overconfident,dirichlet3_overconfident]", "estimator=[binned15,variational_isotonic]", "n=[50,100]"]
 BOUNDS = [
@@ -180,7 +180,7 @@ def test_workers_that_share_no_disk_write_to_a_store(engine, reference, tmp_path
     run = Experiment.of([*SMALL, "reps=6", *engine, f"out={(tmp_path / 'store').as_uri()}"])
     assert run.compute(quiet=True)["todo"] == 36
     same_records(reference, run.records())
-    assert len(schema.part_files(run.out)) == len(list((tmp_path / "store" / "records").iterdir())) > 1
+    assert len(parts.part_files(run.out)) == len(list((tmp_path / "store" / "records").iterdir())) > 1
 
 
 BREAKING = """
@@ -390,7 +390,7 @@ def test_a_run_on_a_cluster_hears_that_it_is_stopped(engine, number, status, out
         env={**os.environ, "PYTHONPATH": paths},
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored where the tests run in the background
     )  # fmt: skip
-    wait_for(lambda: process.poll() is not None or len(schema.part_files(out)) > 0, "nothing was recorded")
+    wait_for(lambda: process.poll() is not None or len(parts.part_files(out)) > 0, "nothing was recorded")
     below = processes_below(process.pid)
     began = time.monotonic()
     os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
@@ -398,7 +398,7 @@ def test_a_run_on_a_cluster_hears_that_it_is_stopped(engine, number, status, out
     assert process.returncode == status, err
     assert "interrupted; what was finished is recorded" in err and "Traceback" not in err, err
     assert time.monotonic() - began < 30
-    found = schema.load_records(out)
+    found = reader.load_records(out)
     assert {"ok", "interrupted"} >= set(found["status"]) and (found["status"] == "ok").any()
     wait_for(lambda: not any(Path(f"/proc/{pid}/exe").exists() for pid in below), "processes are left")
 
@@ -411,7 +411,7 @@ def test_a_scheduler_that_goes_ends_the_run_in_one_sentence(out, module, process
     needs("distributed", "dask")
     module("breaking_then", BREAKING.replace("0.2", "0.02").replace("DRIVER", "0"))
     address, (scheduler, *_) = dask_cluster(processes, "1", "1")
-    ends = threading.Thread(target=lambda: (wait_for(lambda: schema.part_files(out), "no records"), scheduler.kill()))
+    ends = threading.Thread(target=lambda: (wait_for(lambda: parts.part_files(out), "no records"), scheduler.kill()))
     asked = ["problem=beta_wavy", "n=20", "reps=2000", "estimator=[]", "+estimator.sleeps._target_=breaking_then.sleeps"]
     run = Experiment.of([*asked, "engine=dask", f"address={address}"])
     ends.start()

@@ -14,7 +14,7 @@ import pytest
 import harness
 from harness.commands.experiment import Experiment
 from harness.execute.chunk import CellFailedError
-from harness.records import schema
+from harness.records import parts, reader
 
 SMALL = [
     "problem=[beta_overconfident,dirichlet3_overconfident]",
@@ -169,7 +169,7 @@ def test_on_error_raise_stops_with_the_reason_and_keeps_what_is_done(out, module
     ]
     with pytest.raises(CellFailedError, match="fails on beta_wavy, n = 100"):
         Experiment.of(mine).compute(quiet=True)
-    assert set(schema.load_records(out)["status"]) == {"ok", "failed"}
+    assert set(reader.load_records(out)["status"]) == {"ok", "failed"}
 
 
 STRANGER = """
@@ -253,7 +253,7 @@ def _disturbed(module, out, parts, number, *extra):
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     end = time.monotonic() + PATIENCE
-    while len(schema.part_files(out)) < parts and process.poll() is None and time.monotonic() < end:
+    while len(parts.part_files(out)) < parts and process.poll() is None and time.monotonic() < end:
         time.sleep(0.02)
     os.killpg(process.pid, number)
     _, err = process.communicate(timeout=PATIENCE)
@@ -265,7 +265,7 @@ def _disturbed(module, out, parts, number, *extra):
 def test_sigkill_then_run_again_gives_the_undisturbed_records(out, module, tmp_path, parts):
     disturbed = tmp_path / "disturbed"
     _disturbed(module, disturbed, parts, signal.SIGKILL)
-    before = len(schema.cell_states(disturbed))
+    before = len(reader.cell_states(disturbed))
     assert 0 < before < 480
     again = Experiment.of([*LONG, "jobs=2", f"out={disturbed}"])
     counts = again.compute(quiet=True)
@@ -280,7 +280,7 @@ def test_interrupt_says_so_once_and_resumes(out, module, tmp_path, extra):
     code, err = _disturbed(module, stopped, 1 if extra else 3, signal.SIGINT, *extra)
     assert code == 130
     assert "Traceback" not in err and "interrupted; what was finished is recorded" in err
-    found = schema.load_records(stopped)
+    found = reader.load_records(stopped)
     assert {"ok", "interrupted"} >= set(found["status"]) and (found["status"] == "ok").any()
     final = harness.run([*LONG, "jobs=2", f"out={stopped}"])
     assert set(final["status"]) == {"ok"} and final["key"].nunique() == 480
@@ -412,7 +412,7 @@ def test_an_estimator_that_ends_its_process_fails_cell_by_cell_and_nothing_else_
     own = [f"+estimator.{name}._target_=breaking.{name}" for name in (*ENDS, "forks")]
     code, text, err = cli("problem=[beta_wavy]", "n=40", "reps=3", "jobs=2", "estimator=[binned15]", *own)
     assert code == 1 and "15 failed" in text and "Traceback" not in err
-    found = schema.load_records(out)
+    found = reader.load_records(out)
     assert (found["estimator"].value_counts()[["binned15", "forks"]] >= 3).all()
     assert set(found.loc[found["estimator"].isin(["binned15", "forks"]), "status"]) == {"ok"}
     assert (found.loc[found["estimator"] == "forks", "value"] == 0.25).all()
@@ -428,7 +428,7 @@ def test_a_cell_that_takes_too_much_is_stopped_and_the_run_goes_on(out, module, 
     limits = ("cell_timeout=6",) if name == "spins" else ("max_memory=1500",)
     own = ("problem=[beta_wavy]", "n=40", "reps=2", "jobs=2", "estimator=[binned15]", f"+estimator.own._target_=breaking.{name}")
     code, _, err = cli(*own, *limits)
-    found = schema.load_records(out)
+    found = reader.load_records(out)
     mine = found[found["estimator"] == "own"]
     assert code == 1 and "Traceback" not in err and len(mine) == 2 and set(mine["status"]) == {"failed"}
     assert mine["reason"].str.contains(said, regex=False).all() and mine["reason"].str.contains(limits[0].split("=")[0]).all()
@@ -441,7 +441,7 @@ def test_a_scheduler_that_ends_the_run_interrupts_it(out, module, tmp_path):
     code, err = _disturbed(module, stopped, 3, signal.SIGTERM)
     assert code == 143 and "Traceback" not in err and len(err.strip().splitlines()[-1:]) == 1
     assert "interrupted; what was finished is recorded" in err
-    before = schema.cell_states(stopped)
+    before = reader.cell_states(stopped)
     assert {"ok", "interrupted"} >= set(before.values()) and "ok" in before.values()
 
 
@@ -453,7 +453,7 @@ def test_a_killed_driver_leaves_no_worker_behind(out, module, tmp_path):
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
     end = time.monotonic() + PATIENCE
-    while len(schema.part_files(tmp_path / "out")) < 3 and process.poll() is None and time.monotonic() < end:
+    while len(parts.part_files(tmp_path / "out")) < 3 and process.poll() is None and time.monotonic() < end:
         time.sleep(0.02)
     assert len(_alive(tmp_path)) > 2
     process.kill()

@@ -118,26 +118,26 @@ class Place:
 
     def check(self, row: Row, out: Path, before: dict[str, str], after: dict[str, str]) -> None:
         """Count what was finished before and is not any more, finished cells with several records, and values that differ."""
-        from harness.records import schema
+        from harness.records import reader
 
         finished = ("ok", "skipped", "undefined")
         row.lost += sum(after.get(key) not in finished for key, state in before.items() if state in finished)
         if not after:
             return
-        row.doubled += schema.query(
+        row.doubled += reader.query(
             out, "select count(*) from (select key from r where status = 'ok' group by key having count(distinct written) > 1)"
         )[0][0]
-        found = schema.load_records(out)
+        found = reader.load_records(out)
         row.doubled += int(found.duplicated(["key", "estimand"]).sum())
         both = found[found["status"].eq("ok")].merge(self.whole, on=["key", "estimand"], how="left", suffixes=("", "_whole"))
         row.wrong += int((both["value"] != both["value_whole"]).sum())
 
     def complete(self, row: Row, out: Path) -> None:
         """Run what is missing, and count what is then lost, doubled or wrong."""
-        from harness.records import schema
+        from harness.records import reader
 
         self.compute(out)
-        after = schema.cell_states(out)
+        after = reader.cell_states(out)
         row.lost += sum(after.get(key) != "ok" for key in self.keys)
         self.check(row, out, {}, after)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from faults.common import PATIENCE, TIMES, Place, Row, alive, environment, generator, gone_within
 
-from harness.records import schema
+from harness.records import parts, reader
 
 FAULTS = {  # of the estimators in common.MODULE: what is recorded of a cell
     "hang": "took longer than 3 s and was stopped; cell_timeout allows more", "spin": "took longer than 3 s and was stopped",
@@ -29,10 +29,10 @@ def ended(place: Place, name: str) -> Row:
     number, folder = SIGNALS[name], 0
     out = place.folder / f"{number}ended{folder}"
     while row.injected < TIMES:
-        before, parts = schema.cell_states(out), len(schema.part_files(out))
+        before, seen = reader.cell_states(out), len(parts.part_files(out))
         process = place.start(out)
         after_a_part, end = rng.random() < 0.75, time.monotonic() + PATIENCE
-        while after_a_part and len(schema.part_files(out)) <= parts and process.poll() is None and time.monotonic() < end:
+        while after_a_part and len(parts.part_files(out)) <= seen and process.poll() is None and time.monotonic() < end:
             time.sleep(0.02)
         time.sleep(float(rng.uniform(0.0, 2.0)))
         together = number == signal.SIGINT or rng.random() < 0.5  # the terminal sends Ctrl-C to all
@@ -43,10 +43,10 @@ def ended(place: Place, name: str) -> Row:
             if number == signal.SIGKILL:
                 slowest = max(slowest, gone_within(out))
         _, err = process.communicate(timeout=PATIENCE)
-        after = schema.cell_states(out)
+        after = reader.cell_states(out)
         place.check(row, out, before, after)
         if running:
-            at_work += len(schema.part_files(out)) > parts
+            at_work += len(parts.part_files(out)) > seen
             status = {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 130}[number]
             if process.returncode != status:
                 row.unclear += 1
@@ -86,10 +86,10 @@ def worker_killed(place: Place) -> Row:
         if process.returncode not in (0, 1):
             row.notes.append(f"status {process.returncode}: {err[-300:]!r}")
         gone_within(out)
-        before = schema.cell_states(out)
+        before = reader.cell_states(out)
         place.compute(out)
-        place.check(row, out, before, schema.cell_states(out))
-        row.lost += len(place.keys) - sum(state == "ok" for state in schema.cell_states(out).values())
+        place.check(row, out, before, reader.cell_states(out))
+        row.lost += len(place.keys) - sum(state == "ok" for state in reader.cell_states(out).values())
     row.notes.append(f"in {tried} runs")
     return row
 
@@ -113,7 +113,7 @@ def misbehaving(place: Place) -> list[Row]:
         [sys.executable, "-m", "harness", *run], cwd=place.folder, capture_output=True, text=True,
         env=environment(place.folder),
     )  # fmt: skip
-    found = schema.load_records(out)
+    found = reader.load_records(out)
     import harness
 
     calm = harness.run(

@@ -17,13 +17,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from faults.common import TIMES, Place, Row, command, environment, fresh, generator, run_of
 
-from harness.records import schema
+from harness.records import compaction, parts, reader, truths
 
 SMALL = 6  # replications of the stores that are damaged
 
 
 def _parts(out: Path, rng) -> Path:
-    return schema.part_files(out)[rng.integers(len(schema.part_files(out)))]
+    return parts.part_files(out)[rng.integers(len(parts.part_files(out)))]
 
 
 def _cut(out, rng):
@@ -71,7 +71,7 @@ def _truth(out, rng):
     paths = sorted((out / "truths").glob("*.json"))
     path = paths[rng.integers(len(paths))]
     held = json.loads(path.read_text())
-    pair = next(name for name, known in held.items() if name != schema.DIGEST and known)
+    pair = next(name for name, known in held.items() if name != truths.DIGEST and known)
     changed = {**held, pair: [held[pair][0] + float(rng.normal()) * 1e-6, *held[pair][1:]]}
     path.write_text(["[]", "null", '"text"', "{", "[" * 100_000, json.dumps(changed), ""][rng.integers(7)])
 
@@ -90,7 +90,7 @@ def damaged(place: Place, name: str) -> Row:
     source = place.folder / "small"
     if not source.exists():
         command(*[text.replace(str(place.folder / "x"), str(source)) for text in run])
-    whole = schema.load_records(source)
+    whole = reader.load_records(source)
     while row.injected < TIMES:
         out = fresh(source, place.folder / "x")
         DAMAGES[name](out, rng)
@@ -123,11 +123,11 @@ def damaged(place: Place, name: str) -> Row:
 
 def _joins(out: Path, times: int, done) -> None:
     """Write small parts from what is there and join them all, again and again."""
-    table = pq.read_table(schema.part_files(out)[0])
+    table = pq.read_table(parts.part_files(out)[0])
     for _ in range(times):
         for at in range(0, table.num_rows, max(1, table.num_rows // 8)):
-            schema.write_table(out / "records", table.slice(at, max(1, table.num_rows // 8)))
-        schema.compact(out)
+            parts.write_table(out, table.slice(at, max(1, table.num_rows // 8)))
+        compaction.compact(out)
     done.value = 1
 
 
@@ -135,7 +135,7 @@ def beside_compaction(place: Place) -> Row:
     """Parts are joined by another process, while this one reads them in every way."""
     row = Row("compaction beside readers")
     out = fresh(place.folder / "small", place.folder / "joined")
-    whole, states = schema.load_records(out), schema.cell_states(out)
+    whole, states = reader.load_records(out), reader.cell_states(out)
     context = multiprocessing.get_context("fork")
     done = context.Value("i", 0)
     joining = context.Process(target=_joins, args=(out, 5 * TIMES, done))
@@ -143,8 +143,8 @@ def beside_compaction(place: Place) -> Row:
     reads = 0
     run = [*run_of(out, SMALL), "jobs=1"]
     while not done.value and joining.is_alive():
-        found = schema.load_records(out)
-        row.lost += len(set(whole["key"]) - set(found["key"])) + (schema.cell_states(out) != states)
+        found = reader.load_records(out)
+        row.lost += len(set(whole["key"]) - set(found["key"])) + (reader.cell_states(out) != states)
         row.doubled += int(found.duplicated(["key", "estimand"]).sum())
         row.wrong += int(not found["value"].equals(whole["value"]))
         for call in (("status", f"out={out}"), ("doctor", f"out={out}"), run)[: 3 if reads % 5 == 0 else 2]:
@@ -176,7 +176,7 @@ def two_drivers(place: Place) -> Row:
         for process in both:
             row.messages(process.communicate()[1], 0)
         row.injected += 1
-        found = schema.load_records(out)
+        found = reader.load_records(out)
         whole = place.whole[place.whole["rep"] < SMALL]
         row.lost += len(set(whole["key"]) - set(found.loc[found["status"].eq("ok"), "key"]))
         row.doubled += int(found.duplicated(["key", "estimand"]).sum())
@@ -199,8 +199,8 @@ def jumping_clock(place: Place) -> Row:
             time.time = lambda shift=shift: clock() + shift
             row.injected += 1
             harness.run([*run, "refresh=true"])
-            last = schema.query(out, "select run_id from r order by written desc limit 1")[0][0]
-            found = schema.load_records(out)
+            last = reader.query(out, "select run_id from r order by written desc limit 1")[0][0]
+            found = reader.load_records(out)
             row.wrong += int(found["run_id"].ne(found["run_id"].mode()[0]).sum()) + (found["run_id"].iloc[0] != last)
             row.doubled += int(found.duplicated(["key", "estimand"]).sum())
             row.lost += int((~found["status"].eq("ok")).sum())
@@ -228,7 +228,7 @@ def renames_of_nfs(place: Place) -> Row:
             found = harness.run([*run_of(out, SMALL), "jobs=1", "engine=serial"])
             row.lost += int((~found["status"].eq("ok")).sum())
             row.wrong += len(list((out / "records").glob(".*")))
-            place.check(row, out, {}, schema.cell_states(out))
+            place.check(row, out, {}, reader.cell_states(out))
     finally:
         os.replace = rename
     return row
@@ -273,12 +273,12 @@ def small_disk(place: Place, readonly: bool = False) -> Row:
         row.messages("\n".join(line for line in said.splitlines() if not line.startswith("cp:")), 1)
         for temporary in (kept / "out").rglob(".*"):
             row.notes.append(f"left {temporary.name}")
-        before = schema.cell_states(kept / "out")
+        before = reader.cell_states(kept / "out")
         final = run_of(kept / "out", SMALL)
         import harness
 
         found = harness.run([*final, "jobs=1"])
-        place.check(row, kept / "out", before, schema.cell_states(kept / "out"))
+        place.check(row, kept / "out", before, reader.cell_states(kept / "out"))
         row.lost += int((~found["status"].eq("ok")).sum())
         shutil.rmtree(kept)
     return row

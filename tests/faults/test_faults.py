@@ -20,7 +20,7 @@ from harness.configure.compose import out_folder
 from harness.errors import BadInputError, system_sentence
 from harness.estimators.base import WrongAnswerError, apply
 from harness.execute import supervise
-from harness.records import schema
+from harness.records import parts, reader
 
 P, Y = np.array([0.2, 0.8]), np.array([0, 1])
 NO_NUMBERS = {
@@ -56,12 +56,12 @@ def test_a_cell_whose_estimator_gives_no_number_failed_and_says_so(out, module):
     )
     assert frame["status"].tolist() == ["failed"] * 2 and frame["value"].isna().all()
     assert frame["reason"].str.contains(r"l1 is .*0\.1\+0\.2j.*must be numbers").all()
-    assert schema.cell_states(out).keys() == set(frame["key"])
+    assert reader.cell_states(out).keys() == set(frame["key"])
 
 
 def _write(out, after=0.0, **more):
     """One record of a cell."""
-    part = schema.Part(out, after)
+    part = parts.Part(out, after)
     common = {
         "key": "a", "problem": "p", "problem_key": "00", "problem_parameters": "{}", "notion": "binary", "n": 10, "rep": 0,
         "estimator": "e", "estimator_key": "11", "estimator_parameters": "{}", "seed": 0, "run_id": "r",
@@ -87,19 +87,19 @@ def test_a_part_of_somebody_else_s_is_looked_at_before_it_is_believed(out, name)
     """One without a digest in its name, with another content in one column: named by all who read, moved aside, nothing else."""
     _write(out, key="b")
     _write(out)
-    ours, theirs = sorted(schema.part_files(out), key=lambda path: pq.read_table(path)["key"][0].as_py() == "a")
+    ours, theirs = sorted(parts.part_files(out), key=lambda path: pq.read_table(path)["key"][0].as_py() == "a")
     table = pq.read_table(theirs)
     value, said = FOREIGN[name]
     theirs.unlink()
     theirs = theirs.with_name("part-ffff.parquet")
     pq.write_table(table.set_column(table.column_names.index(name), name, pa.array([value])), theirs)
-    for read in (schema.cell_states, schema.load_records, schema.status_counts):
+    for read in (reader.cell_states, reader.load_records, reader.status_counts):
         with pytest.raises(BadInputError, match=f"{theirs.name} is not a readable record part .*{re.escape(said)}.*--repair"):
             read(out)
     assert f"PROBLEM  {theirs} cannot be read" in examine(out)[0]
     before = ours.read_bytes()
     assert f"moved    {theirs}" in examine(out, repair=True)[0]
-    assert schema.cell_states(out) == {"b": "ok"} and ours.read_bytes() == before
+    assert reader.cell_states(out) == {"b": "ok"} and ours.read_bytes() == before
 
 
 @pytest.mark.parametrize("content", ["[]", '{"config": []}', "[" * 100_000])
@@ -145,14 +145,14 @@ def test_a_rename_that_is_done_and_said_to_have_failed_is_done(out, monkeypatch)
 
     monkeypatch.setattr(os, "replace", twice)
     _write(out)
-    assert schema.cell_states(out) == {"a": "ok"}
+    assert reader.cell_states(out) == {"a": "ok"}
 
 
 def test_a_refresh_counts_though_the_clock_was_set_back(out, monkeypatch):
     _write(out, run_id="first")
     monkeypatch.setattr(time, "time", lambda: 1.0)
-    _write(out, schema.latest(out), run_id="refreshed")
-    assert schema.load_records(out)["run_id"].tolist() == ["refreshed"]
+    _write(out, reader.latest(out), run_id="refreshed")
+    assert reader.load_records(out)["run_id"].tolist() == ["refreshed"]
 
 
 def test_a_loop_of_links_a_device_and_nobody_s_home_are_no_folders(tmp_path):

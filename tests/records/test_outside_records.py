@@ -154,7 +154,7 @@ def test_imported_records(tmp_path, table):
     assert theirs["status"].tolist() == ["imported", "imported", "undefined"] and theirs["experiment"].eq("adhoc").all()
     assert theirs["value"].tolist()[:2] == [0.1, 0.3] and theirs["seconds"].tolist() == [1.5, 2.5, 3.5]
     assert schema.has_number(frame).sum() == (frame["status"].isin(["ok", "imported"])).sum()
-    assert not set(theirs["key"]) & set(schema.load_records(out)["key"]) and theirs["key"].is_unique
+    assert not set(theirs["key"]) & set(harness.load_records(out)["key"]) and theirs["key"].is_unique
     described = json.loads((out / "runs" / f"{theirs['run_id'].iloc[0]}.json").read_text())
     assert described["state"] == "imported" and described["file"] == "theirs.csv" and len(described["sha256"]) == 64
     again = Experiment.of([_option(table), f"out={tmp_path / 'other'}"]).records()

@@ -11,7 +11,7 @@ import harness
 from harness.commands.experiment import Experiment
 from harness.commands.health import examine, status_text
 from harness.errors import BadInputError
-from harness.records import schema
+from harness.records import compaction, parts, reader, schema
 
 RUN = ["problem=[beta_wavy]", "estimator=[binned15,debiased15]", "n=[50,100]", "reps=3", "jobs=1", "name=store"]
 
@@ -25,7 +25,7 @@ def row(key, status, value=None, estimand=None, **more):
 
 
 def write(out, *rows):
-    part = schema.Part(out)
+    part = parts.Part(out)
     for one in rows:
         part.add(*one)
     part.write()
@@ -35,10 +35,10 @@ def test_the_best_attempt_of_a_cell_is_taken(out):
     write(out, row("a", "ok", 0.1, "l1"), row("b", "failed"), row("c", "interrupted"))
     write(out, row("a", "failed"), row("b", "interrupted"), row("c", "ok", 0.3, "l1"), row("d", "ok", 0.4, "l1"))
     write(out, row("d", "ok", 0.5, "l1"))
-    found = schema.load_records(out).set_index("key")
+    found = reader.load_records(out).set_index("key")
     assert found["status"].to_dict() == {"a": "ok", "b": "failed", "c": "ok", "d": "ok"}
     assert found.loc["d", "value"] == 0.5  # the latest of two
-    assert schema.cell_states(out) == {"a": "ok", "b": "failed", "c": "ok", "d": "ok"}
+    assert reader.cell_states(out) == {"a": "ok", "b": "failed", "c": "ok", "d": "ok"}
 
 
 @pytest.mark.parametrize("undefined_first", [True, False])
@@ -47,17 +47,17 @@ def test_a_cell_with_one_number_is_ok_in_whatever_order_its_estimates_come(out, 
     rows = [{"status": "ok", "value": 0.1, "estimand": "l1"}, {"status": "undefined", "value": np.inf, "estimand": "kl"}]
     for _ in range(2):  # and tried twice
         write(out, (common, rows[::-1] if undefined_first else rows))
-    assert schema.cell_states(out) == {"a": "ok"}
-    assert schema.status_counts(out) == [("e", "ok", 1)]
-    found = schema.load_records(out)
+    assert reader.cell_states(out) == {"a": "ok"}
+    assert reader.status_counts(out) == [("e", "ok", 1)]
+    found = reader.load_records(out)
     assert dict(zip(found["estimand"], found["status"])) == {"l1": "ok", "kl": "undefined"} and len(found) == 2
 
 
 def test_of_finished_attempts_the_latest_counts(out):
     write(out, row("a", "ok", 0.1, "l1"))
     write(out, row("a", "undefined"))
-    assert schema.cell_states(out) == {"a": "undefined"}
-    assert schema.load_records(out)["status"].tolist() == ["undefined"]
+    assert reader.cell_states(out) == {"a": "undefined"}
+    assert reader.load_records(out)["status"].tolist() == ["undefined"]
 
 
 def of_before(path, table):
@@ -75,7 +75,7 @@ def test_records_under_an_id_of_before_are_shown_by_the_id_of_today(out):
     import pyarrow.parquet as pq
 
     harness.run([*RUN, f"out={out}"])
-    for path in schema.part_files(out):
+    for path in parts.part_files(out):
         table = pq.read_table(path)
         at = table.column_names.index("estimator")
         named = ["an_earlier_name" if name == "binned15" else name for name in table["estimator"].to_pylist()]
@@ -90,31 +90,31 @@ def test_records_of_earlier_versions_are_read(out):
 
     common, _ = row("a", "ok")
     for key, version in (("a", "parts"), ("b", "neither"), ("c", "diagnostics")):
-        before = set(schema.part_files(out))
+        before = set(parts.part_files(out))
         write(out, ({**common, "key": key}, [{"status": "ok", "value": 0.1, "estimand": "l1", "diagnostics": '{"bins": 9.0}'}]))
-        (path,) = set(schema.part_files(out)) - before
+        (path,) = set(parts.part_files(out)) - before
         table = pq.read_table(path)
         if version == "parts":
             table = table.rename_columns(["parts" if name == "diagnostics" else name for name in table.column_names])
         elif version == "neither":
             table = table.drop_columns(["diagnostics"])
         path = of_before(path, table)
-        alone = schema.load_records(path)
-        assert list(alone.columns) == list(schema.empty_frame().columns)
+        alone = reader.load_records(path)
+        assert list(alone.columns) == list(reader.empty_frame().columns)
         assert alone["diagnostics"].tolist() == [None if version == "neither" else '{"bins": 9.0}']
     for _ in range(2):
-        found = schema.load_records(out).set_index("key")["diagnostics"]
+        found = reader.load_records(out).set_index("key")["diagnostics"]
         assert found[["a", "c"]].tolist() == ['{"bins": 9.0}'] * 2 and found.isna()["b"]
-        assert schema.cell_states(out) == dict.fromkeys("abc", "ok")
-        schema.compact(out)
-    assert len(schema.part_files(out)) == 1 and "parts" not in pq.read_table(schema.part_files(out)[0]).column_names
+        assert reader.cell_states(out) == dict.fromkeys("abc", "ok")
+        compaction.compact(out)
+    assert len(parts.part_files(out)) == 1 and "parts" not in pq.read_table(parts.part_files(out)[0]).column_names
 
 
 def test_load_from_folder_records_folder_or_file(out):
     harness.run(RUN)
     whole = harness.load_records(out)
     assert len(whole) == len(harness.load_records(out / "records"))
-    one = harness.load_records(schema.part_files(out)[0])
+    one = harness.load_records(parts.part_files(out)[0])
     assert 0 < len(one) <= len(whole) and one["truth"].notna().all()
     assert len(harness.load_records(out, keys=list(whole["key"])[:1])["key"].unique()) == 1
 
@@ -177,7 +177,7 @@ def test_truths_are_stored_once_per_problem(out):
 @pytest.mark.parametrize("damage", ["garbage", *slow("cut", "columns")])
 def test_a_corrupt_part_stops_with_its_name_and_nothing_is_overwritten(out, cli, damage):
     harness.run(RUN)
-    victim = schema.part_files(out)[0]
+    victim = parts.part_files(out)[0]
     if damage == "cut":
         victim.write_bytes(victim.read_bytes()[:-100])
     elif damage == "garbage":
@@ -203,7 +203,7 @@ def test_a_corrupt_part_stops_with_its_name_and_nothing_is_overwritten(out, cli,
 def test_no_flipped_bit_of_a_part_or_a_truth_is_believed(out):
     """Every part has a digest: whichever bit changes, the part is refused by name; so is a changed number among the truths."""
     rows = len(harness.run(RUN))
-    part, truth = schema.part_files(out)[0], next(iter((out / "truths").glob("*.json")))
+    part, truth = parts.part_files(out)[0], next(iter((out / "truths").glob("*.json")))
     whole = part.read_bytes()
     rng = np.random.default_rng(0)
     for at in rng.integers(0, 8 * len(whole), 25):
@@ -211,7 +211,7 @@ def test_no_flipped_bit_of_a_part_or_a_truth_is_believed(out):
         changed[at // 8] ^= 1 << (at % 8)
         part.write_bytes(changed)
         with pytest.raises(BadInputError, match="its bytes are not those that were written"):
-            schema.load_records(out)
+            reader.load_records(out)
     part.write_bytes(whole)
     before = truth.read_text()
     number = re.search(r"0[.]\d+", before)[0]
@@ -221,28 +221,31 @@ def test_no_flipped_bit_of_a_part_or_a_truth_is_believed(out):
     ):  # fmt: skip
         truth.write_text(content)
         with pytest.raises(BadInputError, match=f"{truth.name} {said}.*computed again"):
-            schema.load_records(out)
+            reader.load_records(out)
         assert f"PROBLEM  {truth} {said}" in examine(out)[0]
-    truth.write_text(json.dumps({k: v for k, v in json.loads(before).items() if k != "digest"}))  # of an earlier version
-    assert len(schema.load_records(out)) == rows and examine(out)[1] == 0
+    truth.write_text(json.dumps({k: v for k, v in json.loads(before).items() if k != "digest"}))
+    with pytest.raises(BadInputError, match=f"{truth.name} has no digest"):
+        reader.load_records(out)
+    truth.write_text(before)
+    assert len(reader.load_records(out)) == rows and examine(out)[1] == 0
 
 
 def test_who_reads_while_parts_are_joined_reads_all(out):
     """Parts that go between being listed and being read are looked for again."""
     for key in "abcdefgh":
         write(out, row(key, "ok", 0.1, "l1"))
-    listed = schema.part_files
+    listed = parts.part_files
 
     def joined_in_between(folder):
         found = listed(folder)
         if len(found) > 1:
-            patch.setattr(schema, "part_files", listed)
-            schema.compact(folder)
+            patch.setattr(parts, "part_files", listed)
+            compaction.compact(folder)
         return found
 
-    for read in (schema.cell_states, lambda out: set(schema.load_records(out)["key"])):
+    for read in (reader.cell_states, lambda out: set(reader.load_records(out)["key"])):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(schema, "part_files", joined_in_between)
+            patch.setattr(parts, "part_files", joined_in_between)
             assert set(read(out)) == set("abcdefgh")
         write(out, row("a", "ok", 0.1, "l1"))
 
@@ -252,11 +255,11 @@ def test_compaction_keeps_every_row(out):
     for reps in (1, 2, 3):
         harness.run([*RUN[:3], f"reps={reps}", *RUN[4:]])
     before = harness.run(RUN)
-    assert len(schema.part_files(out)) > 1
+    assert len(parts.part_files(out)) > 1
     text, problems = examine(out, compact=True)
-    assert problems == 0 and "compacted" in text and len(schema.part_files(out)) == 1
+    assert problems == 0 and "compacted" in text and len(parts.part_files(out)) == 1
     after = harness.run(RUN)
-    assert before["value"].tolist() == after["value"].tolist() and len(schema.part_files(out)) == 1
+    assert before["value"].tolist() == after["value"].tolist() and len(parts.part_files(out)) == 1
 
 
 @pytest.mark.slow
@@ -320,7 +323,7 @@ def without_diagnostics(path):
 def test_diagnostics_are_recorded_as_json(out):
     common, (of_row,) = row("a", "ok", 0.1, "l1")
     write(out, (common, [{**of_row, "diagnostics": json.dumps({"split_sd": 0.25})}, {**of_row, "estimand": "kl"}]))
-    found = schema.load_records(out).set_index("estimand")["diagnostics"]
+    found = reader.load_records(out).set_index("estimand")["diagnostics"]
     assert json.loads(found["l1"]) == {"split_sd": 0.25} and found.isna().tolist() == [True, False]
     assert schema.LATER == ("diagnostics",) and schema.LATER[0] in schema.COLUMNS
 
@@ -347,14 +350,14 @@ def test_an_estimator_of_a_strangers_may_give_diagnostics(out, module):
 @pytest.mark.slow
 def test_records_without_diagnostics_stay_readable(out):
     new = harness.run(RUN)
-    for path in schema.part_files(out):
-        assert schema.broken_reason(without_diagnostics(path)) is None
-    before = schema.part_files(out)
+    for path in parts.part_files(out):
+        assert parts.broken_reason(without_diagnostics(path)) is None
+    before = parts.part_files(out)
     old = harness.load_records(out)
     assert list(old.columns) == [*schema.COLUMNS, "truth", "truth_error"] and old["diagnostics"].isna().all()
     assert old["value"].tolist() == new["value"].tolist()
-    assert len(schema.cell_states(out)) == 12 and len(harness.run(RUN)) == len(new)
-    assert schema.part_files(out) == before  # nothing was computed again
+    assert len(reader.cell_states(out)) == 12 and len(harness.run(RUN)) == len(new)
+    assert parts.part_files(out) == before  # nothing was computed again
     assert examine(out, RUN)[1] == 0
 
 
@@ -362,21 +365,21 @@ def test_records_without_diagnostics_stay_readable(out):
 def test_records_with_and_without_diagnostics_go_together(out, newer_first):
     """Whichever file is read first, and compacted too."""
     write(out, row("a", "ok", 0.1, "l1"))
-    without_diagnostics(schema.part_files(out)[0])
+    without_diagnostics(parts.part_files(out)[0])
     common, (of_row,) = row("b", "ok", 0.2, "l1")
     write(out, (common, [{**of_row, "diagnostics": '{"split_sd": 0.5}'}]))
-    older = next(path for path in schema.part_files(out) if "a" in schema.query([path], "select key from r")[0])
+    older = next(path for path in parts.part_files(out) if "a" in reader.query([path], "select key from r")[0])
     older.rename(older.with_name("part-z.parquet" if newer_first else "part-0.parquet"))
     for _ in range(2):
-        found = schema.load_records(out).set_index("key")
+        found = reader.load_records(out).set_index("key")
         assert found["value"].to_dict() == {"a": 0.1, "b": 0.2}
         assert found.loc["b", "diagnostics"] == '{"split_sd": 0.5}' and found["diagnostics"].isna()[["a", "b"]].tolist() == [
             True,
             False,
         ]
-        assert schema.cell_states(out) == {"a": "ok", "b": "ok"}
-        schema.compact(out)
-    assert len(schema.part_files(out)) == 1
+        assert reader.cell_states(out) == {"a": "ok", "b": "ok"}
+        compaction.compact(out)
+    assert len(parts.part_files(out)) == 1
 
 
 def test_another_missing_column_is_a_broken_part(out):
@@ -385,10 +388,10 @@ def test_another_missing_column_is_a_broken_part(out):
 
     write(out, row("a", "ok", 0.1, "l1"))
     write(out, row("b", "ok", 0.2, "l1"))
-    victim = schema.part_files(out)[1]
+    victim = parts.part_files(out)[1]
     victim = of_before(victim, pq.read_table(victim).drop_columns(["low", "rep"]))
-    assert schema.broken_reason(victim) == "columns rep, low are missing"
-    for read in (schema.load_records, schema.cell_states, schema.status_counts):
+    assert parts.broken_reason(victim) == "columns rep, low are missing"
+    for read in (reader.load_records, reader.cell_states, reader.status_counts):
         with pytest.raises(BadInputError, match=f"{victim.name} is not a readable record part .columns rep, low are missing"):
             read(out)
-    assert schema.compact(out) == (1, 0) and len(schema.part_files(out)) == 2
+    assert compaction.compact(out) == (1, 0) and len(parts.part_files(out)) == 2

@@ -1,34 +1,37 @@
 """Records whose home is a store of objects: two hosts that share no disk are two folders of caches here."""
 
-import json
+import http.server
 import os
 import shutil
 import socket
 import subprocess
+import threading
 import time
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from joblib.externals.loky import get_reusable_executor
+from pyarrow import fs
 
 import harness
+from harness.commands.doctor import examine
 from harness.commands.experiment import Experiment
+from harness.common import buckets
 from harness.configure.compose import out_folder
 from harness.errors import BadInputError
-from harness.records import buckets, schema
+from harness.records import compaction, parts
 
 SMALL = ["problem=[beta_overconfident]", "estimator=[binned15]", "n=[50,100]", "engine=serial"]
 
 
 @pytest.fixture
 def host(tmp_path, monkeypatch):
-    """host("a"): from now on this is host a, with a cache of its own and without memory of another."""
+    """host("a"): from now on this is host a, with a cache and copies of parts of its own."""
 
     def be(name):
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / name))
-        monkeypatch.setattr(buckets, "_compared", {})
-        monkeypatch.setattr(buckets, "FRESH_SECONDS", 0.0)
+        monkeypatch.setattr(buckets, "_copies", {})
         return tmp_path / name
 
     monkeypatch.delenv("CALHARNESS_OUT", raising=False)
@@ -40,7 +43,7 @@ def store(tmp_path):
     return (tmp_path / "store").as_uri()
 
 
-def parts(store):
+def in_store(store):
     return sorted(Path(store.removeprefix("file://")).glob("records/part-*.parquet"))
 
 
@@ -51,108 +54,122 @@ def same(a, b):
 
 
 @pytest.mark.slow
-def test_two_hosts_share_records_truths_and_runs(host, store, tmp_path, capsys):
+def test_two_hosts_share_records_truths_and_runs(host, store, tmp_path):
     host("a")
     first = harness.run([*SMALL, "reps=3", f"out={store}"])
-    assert parts(store) and (first["status"] == "ok").all() and first["truth"].notna().any()
+    assert in_store(store) and (first["status"] == "ok").all() and first["truth"].notna().any()
     host("b")
     experiment = Experiment.of([*SMALL, "reps=4", f"out={store}"])
     assert experiment.out.is_relative_to(tmp_path / "b") and experiment.out.is_dir()
     counts = experiment.compute(quiet=True)
     assert (counts["done"], counts["todo"]) == (6, 2)
-    assert len(list(experiment.out.glob("runs/*.json"))) == 2
+    assert len(buckets.names(experiment.out, "runs")) == 2
     host("a")
     again = Experiment.of([*SMALL, "reps=4", f"out={store}"])
     assert again.compute(quiet=True)["todo"] == 0
     plain = harness.run([*SMALL, "reps=4", f"out={tmp_path / 'plain'}"])
     same(plain, again.records())
     same(plain, harness.load_records(store).merge(plain[["key"]].drop_duplicates()))
-    assert capsys.readouterr().err.count("not as it was written") == 0
 
 
-def test_what_could_not_be_sent_is_sent_by_the_next_run(host, store, monkeypatch):
+def test_nothing_of_a_bucket_is_kept_on_the_host(host, store):
+    cache = host("a")
+    harness.run([*SMALL, "reps=2", f"out={store}"])
+    assert [path.name for path in cache.rglob("*") if path.is_file()] == [".store"]
+    there = Path(store.removeprefix("file://"))
+    assert {path.name for path in there.iterdir()} == {"records", "truths", "runs"}
+    assert not list(there.rglob(".*"))
+
+
+def test_what_cannot_be_sent_is_one_sentence_and_the_next_run_does_it(host, store, monkeypatch):
     host("a")
-    mirror = buckets.mirror(store)
-    write, attempts = buckets._write, []
+    experiment = Experiment.of([*SMALL, "reps=2", f"out={store}"])
+    opened = buckets._opened
 
-    def refuses(*given):
-        attempts.append(given)
-        raise OSError("the store does not answer")
+    class Full:
+        """A file system that has room for one part."""
 
-    monkeypatch.setattr(buckets, "_write", refuses)
-    monkeypatch.setattr(buckets.time, "sleep", lambda seconds: None)
-    part = schema.Part(mirror)
-    part.add({"key": "k", "run_id": "r"}, [{"status": "ok", "value": 1.0}])
-    with pytest.raises(BadInputError, match=r"could not be sent .*the store does not answer.* the next run sends it"):
-        part.write()
-    assert len(attempts) == buckets.TRIES and len(schema.part_files(mirror)) == 1 and not parts(store)
-    monkeypatch.setattr(buckets, "_write", write)
-    buckets.fetch(mirror)
-    assert [p.name for p in parts(store)] == [p.name for p in schema.part_files(mirror)]
+        type_name = "s3"
 
+        def __getattr__(self, name):
+            return getattr(opened(store)[0], name)
 
-@pytest.mark.parametrize("group", ["truths", "runs"])
-def test_what_was_changed_and_could_not_be_sent_is_sent_by_the_next_run(host, store, monkeypatch, group):
-    """The store has an earlier state of the same file, which looks as the mirror knows it."""
-    host("a")
-    mirror, there = buckets.mirror(store), Path(store.removeprefix("file://")) / group / "one.json"
+        def open_output_stream(self, path):
+            if "/records/" in path and in_store(store):
+                raise OSError(28, "No space left on device")
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            return opened(store)[0].open_output_stream(path)
 
-    def write(value):
-        if group == "truths":
-            schema.write_truths(mirror, "one", {"binary|l1": [value, 0.0, "exact"]})
-        else:
-            (mirror / "runs").mkdir(exist_ok=True)
-            (mirror / "runs" / "one.json").write_text(json.dumps({"state": value}))
-            buckets.send(mirror / "runs" / "one.json")
-
-    write(0.25)
-    buckets.fetch(mirror)
-    before = there.read_bytes()
-    with monkeypatch.context() as broken:
-
-        def refuses(*given):
-            raise OSError("the store does not answer")
-
-        broken.setattr(buckets, "_write", refuses)
-        broken.setattr(buckets.time, "sleep", lambda seconds: None)
-        with pytest.raises(BadInputError, match="the next run sends it"):
-            write(0.5)
-    assert there.read_bytes() == before
-    buckets.fetch(mirror)
-    assert there.read_bytes() == (mirror / group / "one.json").read_bytes() != before
-    stamp = there.stat().st_mtime_ns
-    buckets.fetch(mirror)
-    assert there.stat().st_mtime_ns == stamp
+    with monkeypatch.context() as patch:
+        patch.setattr(buckets, "_opened", lambda address: (Full(), opened(address)[1]))
+        with pytest.raises(BadInputError, match="records/part-.* could not be sent .*no space left.* does it again") as refused:
+            experiment.compute(quiet=True)
+    assert "\n" not in str(refused.value) and len(in_store(store)) == 1
+    assert experiment.compute(quiet=True)["todo"] == 3
 
 
-@pytest.mark.slow
-def test_a_part_that_is_damaged_in_the_store_is_told_and_its_cells_are_computed_again(host, store, capsys):
+def test_a_part_that_is_damaged_in_a_bucket_is_named_and_moved_aside(host, store):
     host("a")
     harness.run([*SMALL, "reps=2", f"out={store}"])
-    part, *others = parts(store)
+    part, *others = in_store(store)
     content = bytearray(part.read_bytes())
     content[len(content) // 2] ^= 1
     part.write_bytes(content)
     host("b")
     experiment = Experiment.of([*SMALL, "reps=2", f"out={store}"])
-    assert f"{part.name} of {store} is not as it was written, and left out" in capsys.readouterr().err
-    assert experiment.compute(quiet=True)["todo"] == 1 and len(others) == 3
+    with pytest.raises(BadInputError, match=f"{store}/records/{part.name} is not a readable record part"):
+        experiment.compute(quiet=True)
+    assert f"moved    {store}/records/{part.name}" in examine(experiment.out, repair=True)[0]
+    assert in_store(store) == others and len(others) == 3
+    assert experiment.compute(quiet=True)["todo"] == 1
 
 
 def test_parts_that_one_host_joins_are_joined_for_the_other(host, store):
     host("a")
-    harness.run([*SMALL, "reps=2", f"out={store}"])
+    frame = harness.run([*SMALL, "reps=2", f"out={store}"])
     host("b")
-    there = buckets.mirror(store)
-    assert len(parts(store)) == len(schema.part_files(there)) == 4
+    there = buckets.folder_of(store)
+    assert len(in_store(store)) == len(parts.part_files(there)) == 4
     host("a")
-    mirror = buckets.mirror(store)
-    assert schema.compact(mirror)[0] == 4
-    assert [p.name for p in parts(store)] == [p.name for p in schema.part_files(mirror)] and len(parts(store)) == 1
+    assert compaction.compact(buckets.folder_of(store))[0] == 4
+    assert len(in_store(store)) == 1
     host("b")
-    buckets.fetch(there)
-    assert [p.name for p in schema.part_files(there)] == [p.name for p in parts(store)]
-    assert len(list((there / "removed").iterdir())) == 4
+    assert [path.name for path in parts.part_files(there)] == [path.name for path in in_store(store)]
+    same(frame, harness.load_records(store))
+
+
+@pytest.mark.parametrize("status", [403, pytest.param(503, marks=pytest.mark.slow), 200])
+def test_a_server_that_answers_errors_is_one_sentence(host, status, monkeypatch, tmp_path):
+    """Refused, overloaded (tried again for six seconds), or with something that is no answer."""
+
+    class Answers(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(b"no XML" if self.command != "HEAD" else b"")
+
+        do_PUT = do_HEAD = do_POST = do_DELETE = do_GET
+
+        def log_message(self, *given):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    credentials(monkeypatch, server.server_port)
+    host("a")
+    address = f"s3://errors{status}/mine"
+    out = buckets.here(address)
+    for call in (
+        lambda: parts.part_files(out),
+        lambda: buckets.write_json(out, "runs/a.json", {}),
+        lambda: Experiment.of([*SMALL, "reps=2", f"out={address}"]).compute(quiet=True),
+    ):
+        with pytest.raises(BadInputError, match=address) as refused:
+            call()
+        assert "\n" not in str(refused.value)
+    server.shutdown()
+    server.server_close()
 
 
 @pytest.mark.parametrize(
@@ -167,7 +184,7 @@ def test_parts_that_one_host_joins_are_joined_for_the_other(host, store):
 def test_an_address_that_is_none_is_one_sentence(host, address, said):
     host("a")
     with pytest.raises(BadInputError, match=said) as refused:
-        buckets.mirror(address)
+        buckets.folder_of(address)
     assert "secret" not in str(refused.value) and "\n" not in str(refused.value)
 
 
@@ -177,21 +194,12 @@ def test_an_address_with_too_few_slashes_makes_no_folder(given):
         out_folder(given)
 
 
-def test_what_another_process_of_this_host_has_moved_meanwhile_is_no_error(host, store, monkeypatch):
-    host("a")
-    mirror = buckets.mirror(store)
-    part = mirror / "records" / "part-0.parquet"
-    part.parent.mkdir()
-    part.write_bytes(b"")
-    buckets._note(mirror, ("records/part-0.parquet", "0 0"), b"")
-
-    def moved_before(source, target):
-        Path(source).unlink()
-        raise FileNotFoundError(2, "No such file or directory", str(source))
-
-    monkeypatch.setattr(buckets.os, "replace", moved_before)
-    buckets.fetch(mirror)
-    assert not part.exists()
+def credentials(monkeypatch, port):
+    for name, value in {
+        "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_REGION": "us-east-1", "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "AWS_EC2_METADATA_DISABLED": "true",
+    }.items():  # fmt: skip
+        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture
@@ -207,18 +215,12 @@ def bucket(monkeypatch, tmp_path):
         [server, "-H", "127.0.0.1", "-p", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
     get_reusable_executor().shutdown()  # workers of an earlier test, which would not see these variables
-    for name, value in {
-        "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_REGION": "us-east-1", "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "AWS_EC2_METADATA_DISABLED": "true",
-    }.items():  # fmt: skip
-        monkeypatch.setenv(name, value)
+    credentials(monkeypatch, port)
     end = time.monotonic() + 60
     with socket.socket() as s:
         while s.connect_ex(("127.0.0.1", port)):
             assert process.poll() is None and time.monotonic() < end, "no server"
             time.sleep(0.1)
-    from pyarrow import fs
-
     files = fs.FileSystem.from_uri("s3://records?allow_bucket_creation=true")[0]
     files.create_dir("records")
     yield "s3://records/of/mine"
@@ -238,4 +240,4 @@ def test_records_in_a_bucket(host, bucket, tmp_path):
     assert there.compute(quiet=True)["todo"] == 0
     same(harness.run([*SMALL, "reps=20", f"out={tmp_path / 'plain'}"]), there.records())
     with pytest.raises(BadInputError, match="s3://absent/x.*where there is no absent"):
-        buckets.mirror("s3://absent/x")
+        buckets.folder_of("s3://absent/x")

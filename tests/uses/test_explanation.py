@@ -11,6 +11,7 @@ import pytest
 
 import harness
 from harness.calibrators import Isotonic
+from harness.common.columns import SUMMARY_COLUMNS
 from harness.estimators import Binned
 from harness.estimators.base import KINDS
 from harness.evaluation import reproduction
@@ -112,7 +113,7 @@ def test_the_lists_of_columns_are_complete():
     types = re.findall(r"^\| `(\w+)` \| (str|int|float) \|", text, re.M)
     assert dict(types) == {**schema.COLUMNS, "truth": "float", "truth_error": "float"}
     assert [name for name, _ in types] == [*schema.COLUMNS, "truth", "truth_error"]
-    assert set(column(text, "Summaries")) == set(schema.SUMMARY_COLUMNS)
+    assert set(column(text, "Summaries")) == set(SUMMARY_COLUMNS)
     assert set(column(text, "reproduction.csv")) == set(reproduction.COLUMNS) | {"experiment"}
     statuses = {"ok", "undefined", "skipped", "failed", "interrupted", "imported"}
     assert set(column(text, "Statuses")) >= statuses >= {*schema.FINISHED, *schema.WITH_NUMBER}

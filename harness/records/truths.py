@@ -1,0 +1,103 @@
+"""Truths of problems as they are stored: one JSON file for each problem, with a digest of its content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from harness.common import buckets
+from harness.errors import BadInputError
+from harness.math.estimands import has_truth
+from harness.plan.components import Component
+from harness.records.parts import KEY
+
+DIGEST = "digest"  # the one entry of a file of truths that is no truth
+Truths = dict[str, Any]  # {"notion|estimand": [value, error, method], or None where unknown}
+
+
+def read_truths(out: Path, problem_key: str) -> Truths:
+    """Return the stored truths of a problem, {} if there are none.
+
+    Raises
+    ------
+    BadInputError
+        If the file is broken, or is not as it was written.
+    """
+    name = _name(problem_key)
+    try:
+        stored = json.loads(buckets.read(out, name))
+        reason = _wrong_reason(stored)
+    except FileNotFoundError:
+        return {}
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, BadInputError):
+            raise
+        reason = f"is not valid JSON ({error})"
+    if reason:
+        place = f"{buckets.named(out)}/{name}"
+        raise BadInputError(f"{place} {reason}; delete it and the truths are computed again.")
+    return {pair: truth for pair, truth in stored.items() if pair != DIGEST}
+
+
+def write_truths(out: Path, problem_key: str, truths: Truths) -> None:
+    """Replace the stored truths of a problem."""
+    plain = json.loads(json.dumps(truths))
+    buckets.write_json(out, _name(problem_key), {**plain, DIGEST: _digest(plain)})
+
+
+def add_truths(out: Path, problem_key: str, new: Truths) -> None:
+    """Store truths beside those that are there."""
+    stored = read_truths(out, problem_key)
+    if {**stored, **new} != stored:
+        write_truths(out, problem_key, {**stored, **new})
+
+
+def missing_truths(out: Path, problem: Component, wanted: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the pairs (notion, estimand) of which nothing is stored though the problem may know."""
+    if not hasattr(problem.object, "truth"):
+        return []
+    stored = read_truths(out, problem.key)
+    return [(notion, name) for notion, name in dict.fromkeys(wanted) if f"{notion}|{name}" not in stored and has_truth(name)]
+
+
+def unknown_truths(out: Path, problem: Component, wanted: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the pairs (notion, estimand) that the problem is to be asked.
+
+    It is asked again for what it did not know before: a later version may know it.
+    """
+    stored = read_truths(out, problem.key)
+    unknown = [tuple(pair.split("|")) for pair, truth in stored.items() if truth is None]
+    return [*missing_truths(out, problem, wanted), *(pair for pair in wanted if pair in unknown)]
+
+
+def _name(problem_key: str) -> str:
+    """Return the file of a problem; a key that leads elsewhere, which only a foreign part has, is refused."""
+    if not KEY.fullmatch(problem_key):
+        raise BadInputError(f"a record has the problem_key {problem_key!r}; letters and digits are needed.")
+    return f"truths/{problem_key}.json"
+
+
+def _wrong_reason(stored: Any) -> str | None:
+    """Return what is wrong with the content of a file, or None: the one rule of what is believed."""
+    if not isinstance(stored, dict):
+        kind = "nothing" if stored is None else f"a {type(stored).__name__}"
+        return f"holds {kind} and not truths by notion and estimand"
+    truths = {pair: truth for pair, truth in stored.items() if pair != DIGEST}
+    for pair, truth in truths.items():
+        if truth is not None and not _is_truth(truth):
+            return f"has {truth!r} of {pair}, where value, error and method, or null, must stand"
+    if DIGEST not in stored:
+        return "has no digest, so that a change could not be seen"
+    return None if stored[DIGEST] == _digest(truths) else "was changed after it was written"
+
+
+def _is_truth(truth: Any) -> bool:
+    numbers = isinstance(truth, list) and len(truth) == 3
+    return numbers and all(type(number) in (int, float) for number in truth[:2])
+
+
+def _digest(truths: Truths) -> str:
+    content = json.dumps(truths, sort_keys=True).encode()
+    return hashlib.blake2b(content, digest_size=8).hexdigest()
