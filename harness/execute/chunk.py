@@ -88,7 +88,8 @@ def compute(task: dict[str, Any]) -> tuple[int, Times]:
                         stream = problem_rng(cell.seed, spec, problem.key, cell.rep)
                         sample = frozen(problem.object.sample(cell.n, stream))
                     if cell.notion not in reduced:
-                        reduced[cell.notion] = frozen(reduce(*sample, cell.notion))
+                        p, y = sample
+                        reduced[cell.notion] = frozen(reduce(p, y, cell.notion))
                     p, y = reduced[cell.notion]
                     rng = _estimator_stream(problem, estimator, cell)
                     wall, before, cpu = time.perf_counter(), cpu, _cpu_seconds()

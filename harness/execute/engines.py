@@ -14,7 +14,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import islice
@@ -33,7 +33,7 @@ PACKAGES = {"dask": "distributed", "ray": "ray"}
 ANSWERS_WITHIN = 10.0  # seconds for whoever is at an address
 SEEN_WITHIN = 60.0  # seconds until another host sees a new file: network file systems remember what was absent
 TRIES = 3  # times that an engine gives a chunk to another worker when one is gone
-Answers = Iterator[tuple[int, Answer, bool]]  # number of a chunk, its answer, whether this process computed it
+Answers = Generator[tuple[int, Answer, bool], None, None]  # number of a chunk, its answer, whether this process computed it
 
 
 @dataclass

@@ -107,9 +107,9 @@ def _compute(work: Pending, out: Path, run_id: str, quiet: bool, later: float) -
     sent: dict[int, list[Cell]] = {}  # chunks without an answer, by their numbers
     failed, costs = 0, Costs(plan, out)
     known = all(costs.of(kind)[1] for kind in tally.kinds)
-    workers, run_file = min(worker_count(config), total), provenance.path_of(out, run_id)
-    if buckets.store_of(out):  # which workers on other hosts do not see
-        run_file = None
+    workers = min(worker_count(config), total)
+    # workers on other hosts do not see the mirror of a store
+    run_file = None if buckets.store_of(out) else provenance.path_of(out, run_id)
     try:
         with (
             engines.connected(config, workers, limits_of(config), run_file) as pool,
