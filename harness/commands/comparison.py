@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.commands import comparison_cells, comparison_verdicts
-from harness.commands.compare import Asked, checked, refuse_unknown
+from harness.commands.comparison_options import Asked, checked, refuse_unknown
 from harness.commands.comparison_verdicts import CHEAP, Verdict
 from harness.configure.compose import out_folder
 from harness.configure.options import ids, option

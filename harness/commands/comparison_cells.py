@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from harness.commands.compare import Asked
+from harness.commands.comparison_options import Asked
 from harness.configure.options import ids
 from harness.contract.check import Finding, examine
 from harness.errors import BadInputError

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from harness.commands.compare import Asked
+from harness.commands.comparison_options import Asked
 from harness.contract.check import Finding
 from harness.errors import BadInputError
 from harness.evaluation import arena, comparison
