@@ -56,6 +56,9 @@ QUANTITIES = {  # beginning of the quantity: its name in the table
     "class.l1": "L1 error of one class",
     "group.gap": "mean score minus frequency of a group",
     "group.l1": "L1 error of a group",
+    "log_loss.gain": "gain by recalibration, log-loss",
+    "brier.gain": "gain by recalibration, Brier score",
+    "versus.": "difference of two models",
 }
 
 
