@@ -13,6 +13,7 @@ import typer
 from harness.commands.base import SETTINGS, Command
 from harness.common.paths import CACHE
 from harness.errors import BadInputError
+from harness.tools import stand_in
 
 HELP = "Make stand-ins for files of data that nobody can fetch."
 app = typer.Typer(rich_markup_mode=None, context_settings=SETTINGS, help=HELP)
@@ -36,7 +37,7 @@ def tabular_oof(
 ) -> int:
     """Make an offline stand-in for TabRepo: out-of-fold predictions of models trained here. Exit
     status 1 if a task failed."""
-    from harness.sources.make import tabular
+    tabular = stand_in("tabular")
 
     families = list(tabular.FAMILIES) if models is None else names(models)
     unknown = [name for name in families if name not in tabular.FAMILIES]
@@ -61,7 +62,7 @@ def digits_networks(
     out: Out = None,
 ) -> int:
     """Train small networks on scikit-learn's digits (seconds). Exit status 1 if a network failed."""
-    from harness.sources.make import digits_networks as networks
+    networks = stand_in("digits_networks")
 
     chosen = list(networks.KINDS) if kinds is None else names(kinds)
     wrong = [kind for kind in chosen if kind not in networks.KINDS]
@@ -84,7 +85,7 @@ def perturbed_networks(
 ) -> int:
     """Train small classifiers with and without perturbed scores (minutes). Exit status 1 if a
     network failed."""
-    from harness.sources.make import perturbed_networks as networks
+    networks = stand_in("perturbed_networks")
 
     at_hand = [name for name in networks.TABLES if networks.is_at_hand(name)]
     chosen = at_hand if tables is None else tables.split(",")
@@ -118,7 +119,7 @@ def imagenet_brightness(
     out: Out = None,
 ) -> int:
     """Judge timm's networks on darker and brighter ImageNet images."""
-    from harness.sources.make import imagenet_brightness as brightness
+    brightness = stand_in("imagenet_brightness")
 
     chosen = tuple(brightness.NETWORKS) if networks is None else tuple(names(networks))
     if not chosen:

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+from harness.common import buckets
 from harness.common.tables import text_table
 from harness.errors import BadInputError
 from harness.records import compaction, parts, reader, truths
@@ -28,17 +29,16 @@ def status_text(out: Path) -> str:
         rows = [(name, *(row.get(s, 0) for s in statuses)) for name, row in table.items()]
         columns = range(1, len(statuses) + 1)
         lines.append(text_table(rows, head=("estimator", *statuses), right=columns, indent=0))
-    runs = sorted((out / "runs").glob("*.json"))
-    for path in runs[-5:]:
+    for name in buckets.names(out, "runs")[-5:]:
         try:
-            run = json.loads(path.read_text())
+            run = json.loads(buckets.read(out, name))
             took = f" after {run['seconds']} s" if "seconds" in run else ""
             lines.append(
                 f"run {run['run_id']}: {run['config'].get('name') or 'adhoc'}, {run['cells']['todo']:,} cells to do, "
                 f"{run['state']}{took}"
             )
         except UNREADABLE:
-            lines.append(f"run {path.stem}: unreadable")
+            lines.append(f"run {Path(name).stem}: unreadable")
     return "\n".join(lines)
 
 
@@ -65,9 +65,9 @@ def examine(out: Path, overrides: list[str] | None = None, compact: bool = False
             problem(text)
         else:
             lines.append(f"  {kind:<9}{text}" if kind else f"  {text}")
-    for path in sorted((out / "truths").glob("*.json")):
+    for name in buckets.names(out, "truths"):
         try:
-            truths.read_truths(out, path.stem)
+            truths.read_truths(out, Path(name).stem)
         except BadInputError as error:
             problem(str(error).rstrip("."))
     for sentence in _of_papers():
@@ -100,7 +100,11 @@ def _of_files(out: Path, every: list[Path]) -> tuple[list[tuple[str, str]], bool
     if gone := [path for path in broken if not os.path.lexists(path)]:
         raise FileNotFoundError(gone[0])
     found = [
-        ("PROBLEM", f"{path} cannot be read ({reason}); `calharness doctor --repair` moves it aside to compute its cells again")
+        (
+            "PROBLEM",
+            f"{buckets.shown(path)} cannot be read ({reason}); `calharness doctor --repair` moves it aside to compute its "
+            "cells again",
+        )
         for path, reason in broken.items()
     ]
     good = [path for path in every if path not in broken]
@@ -129,20 +133,21 @@ def _of_files(out: Path, every: list[Path]) -> tuple[list[tuple[str, str]], bool
 
 def _repair(out: Path) -> list[str]:
     """Move what cannot be read aside; a line on each."""
-    found = [(path, reason) for path in parts.part_files(out) if (reason := parts.broken_reason(path))]
-    for path in sorted((out / "truths").glob("*.json")):
+    found = [(f"records/{path.name}", reason) for path in parts.part_files(out) if (reason := parts.broken_reason(path))]
+    for name in buckets.names(out, "truths"):
         try:
-            truths.read_truths(out, path.stem)
+            truths.read_truths(out, Path(name).stem)
         except BadInputError as error:
-            found.append((path, str(error).removeprefix(f"{path} ").partition(";")[0]))
+            found.append((name, str(error).removeprefix(f"{buckets.named(out)}/{name} ").partition(";")[0]))
     notes = []
-    for path, reason in found:
-        if not os.path.lexists(path):  # joined with others in the meantime
-            continue
-        aside = out / "broken" / f"{path.parent.name}-{path.name}"
+    for name, reason in found:
+        aside = out / "broken" / name.replace("/", "-")
         aside.parent.mkdir(exist_ok=True)
-        os.replace(path, aside)
-        notes.append(f"{path} to {aside}: {reason}")
+        try:
+            buckets.set_aside(out, name, aside)
+        except FileNotFoundError:  # joined with others in the meantime
+            continue
+        notes.append(f"{buckets.named(out)}/{name} to {aside}: {reason}")
         with open(out / "broken" / "NOTES.txt", "a") as file:
             file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {notes[-1]}\n")
     return notes
@@ -163,9 +168,9 @@ def _of_papers() -> Iterator[str]:
 def _refreshes(out: Path) -> list[str]:
     """The runs with refresh=true: what was recorded before them may differ, and is no longer used."""
     runs = {}
-    for path in (out / "runs").glob("*.json"):
+    for name in buckets.names(out, "runs"):
         with contextlib.suppress(*UNREADABLE):
-            runs[path.stem] = json.loads(path.read_text()).get("config", {}).get("refresh")
+            runs[Path(name).stem] = json.loads(buckets.read(out, name)).get("config", {}).get("refresh")
     return [run for run, refresh in runs.items() if refresh is True]
 
 
@@ -184,12 +189,12 @@ def _duplicates(files: list[Path], refreshes: list[str]) -> tuple[int, list[tupl
 
 def _runs_without_provenance(files: list[Path], out: Path) -> list[str]:
     found = reader.query(files, "select distinct run_id from r")
-    return sorted(run for (run,) in found if not _is_json(out / "runs" / f"{run}.json"))
+    return sorted(run for (run,) in found if not _is_json(out, f"runs/{run}.json"))
 
 
-def _is_json(path: Path) -> bool:
+def _is_json(out: Path, name: str) -> bool:
     try:
-        return isinstance(json.loads(path.read_text()), dict)
+        return isinstance(json.loads(buckets.read(out, name)), dict)
     except UNREADABLE:
         return False
 

@@ -5,7 +5,7 @@ import os
 import sys
 
 import pytest
-from marks import slow
+from slow_params import slow
 
 from harness import BadInputError, list_estimators, list_experiments, list_problems, load_estimator, load_problem
 from harness.common.paths import CONF

@@ -32,8 +32,6 @@ def test_settings_survive_the_way_through_a_dictionary(name):
 def test_what_a_run_finds_out_is_no_option():
     shown = replace(Settings.from_dict({}), files=[("a", 5)], subsets=[("a", 5)])
     assert shown.to_dict() == Settings.from_dict({}).to_dict()
-    narrow = replace(shown.figure, narrow=True)
-    assert replace(shown, figure=narrow).to_dict() == shown.to_dict()
 
 
 def test_settings_cannot_be_assigned():

@@ -8,7 +8,7 @@ import pytest
 from golden_data import optimality_gap
 from hypothesis import given
 from hypothesis import strategies as st
-from marks import slow
+from slow_params import slow
 
 from harness import BadInputError, UndefinedError, load_estimator, load_problem
 from harness.estimators import (

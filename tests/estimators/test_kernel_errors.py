@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from marks import slow
+from slow_params import slow
 
 from harness import list_estimators, load_estimator, reduce
 from harness.errors import BadInputError, UndefinedError

@@ -7,7 +7,7 @@ import pytest
 from harness.experiments.gruber2025 import authors
 from hypothesis import given
 from hypothesis import strategies as st
-from marks import slow
+from slow_params import slow
 
 from harness import load_estimator, load_problem, reduce
 from harness.calibrators import Isotonic, Temperature

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from marks import slow
 from scipy.stats import beta as beta_law
 from scipy.stats import dirichlet as dirichlet_law
+from slow_params import slow
 
 from harness.errors import BadInputError, UndefinedError
 from harness.math import kernels

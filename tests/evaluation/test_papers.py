@@ -181,7 +181,7 @@ def test_the_index_shows_every_item_and_asks_for_nothing_outside(paper, results)
     assert all(base64.b64decode(data)[1:4] == b"PNG" and int(width) == 400 for data, width, *_ in pictures)
     assert 'href="moskvichev2025/table1_offline.html"' in page and "The networks of the paper are not published." in page
     assert page.index("the strongest of all") < page.index("What came out")
-    assert "holds</span>: <b>errors shrink</b>" in page and "-0.2 [-0.3, -0.1] on data of ours, claimed below 0" in page
+    assert "holds</span>: <b>errors shrink</b>" in page and "−0.2 [−0.3, −0.1] on data of ours, claimed below 0" in page
     assert "nan" not in re.sub(r'base64,[^"]+', "", page)
     assert index.save(results).read_text() == page
 

@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from marks import slow
+from slow_params import slow
 
 import harness
 from harness import BadInputError

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from harness.experiments.gruber2025 import authors
-from marks import slow
+from slow_params import slow
 
 from harness import load_estimator, reduce
 from harness.estimators import Binned, DirichletKernel, KernelRidge

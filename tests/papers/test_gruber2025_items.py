@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from harness.experiments.gruber2025 import estimates, fig1, risk_table, runtime, tuned
-from marks import slow
+from slow_params import slow
 
 import harness
 from harness import BadInputError

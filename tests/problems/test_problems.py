@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from golden_data import rows
 from harness.experiments.berta2026.authors import GRID, LegacyStream, top_class_l1_split_at_half
-from marks import slow
 from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import betaln, gammaincinv, logit, xlogy
 from scipy.stats.qmc import Sobol
+from slow_params import slow
 
 import harness
 from harness import BadInputError, problems

@@ -6,8 +6,8 @@ import re
 import numpy as np
 import pytest
 from golden_data import FOLDER
-from marks import slow
 from scipy.special import logit
+from slow_params import slow
 
 import harness
 from harness import BadInputError

@@ -5,9 +5,9 @@ import csv
 import numpy as np
 import pytest
 from golden_data import FOLDER
-from marks import slow
 from scipy.integrate import quad
 from scipy.special import betaln, expit, logit
+from slow_params import slow
 
 import harness
 from harness import BadInputError

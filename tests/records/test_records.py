@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from marks import slow
+from slow_params import slow
 
 import harness
 from harness.commands.experiment import Experiment

@@ -15,8 +15,8 @@ from joblib.externals.loky import get_reusable_executor
 from pyarrow import fs
 
 import harness
-from harness.commands.doctor import examine
 from harness.commands.experiment import Experiment
+from harness.commands.health import examine
 from harness.common import buckets
 from harness.configure.compose import out_folder
 from harness.errors import BadInputError

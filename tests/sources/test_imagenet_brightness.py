@@ -151,7 +151,7 @@ def test_what_is_missing_is_said_in_one_sentence(cli, images, tmp_path, monkeypa
         len(job(images, "light").chosen)
     for wrong, told in (
         ((), "--images"),
-        (("--images", ".", "--n", "0"), "--n, --batch, --seed are 0"),
+        (("--images", ".", "--n", "0"), "'--n'"),
         (("--images", ".", "--networks", ","), "--networks is empty"),
         (("--images", ".", "--weights", "other=x"), "NAME=FILE is needed with one of resnet50.a1_in1k"),
         (("--images", ".", "--head", "resnet50.a1_in1k=nofile"), "there is no file 'nofile'"),

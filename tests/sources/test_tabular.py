@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from harness.tools.stand_ins import tabular
-from marks import slow
+from slow_params import slow
 from test_tabrepo import write_index, write_task
 
 import harness

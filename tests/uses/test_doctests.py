@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from marks import slow
+from slow_params import slow
 
 import harness
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from marks import slow
+from slow_params import slow
 
 import harness
 from harness import BadInputError, UndefinedError
