@@ -114,7 +114,11 @@ def _npz(path: Path) -> Arrays:
     with zipfile.ZipFile(path) as archive:
         _refuse_bomb(path, sum(member.file_size for member in archive.infolist()))
     with np.load(path, allow_pickle=False) as archive:
-        return {name: archive[name] for name in archive.files}
+        arrays = {name: archive[name] for name in archive.files}
+    for name, array in arrays.items():
+        if not isinstance(array, np.ndarray):  # numpy hands on the bytes of a member without its signature
+            raise BadInputError(f"{path}: {name} is damaged, no array; write the file anew with np.savez.")
+    return arrays
 
 
 def _parquet(path: Path) -> Arrays:
