@@ -55,7 +55,7 @@ foundation: setup
 # other libraries' estimators as they are, and their tests
 peers: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,peers]'
-	$(BIN)/python -m pytest -m "not hours" tests/test_peers*.py
+	$(BIN)/python -m pytest -m "not hours" tests/estimators/test_peers.py
 
 # clusters of this machine, and a bucket: moto wants other versions of what the documentation needs, so it has a place of its own
 engines: setup

@@ -85,7 +85,7 @@ class Experiment(Configured):
 
     def compute(self, quiet: bool = False, later: float = 0.0) -> dict[str, Any]:
         """Run what no record holds, of this experiment and of those whose records it uses, and compute the truths of what was
-        estimated; returns the counts of `runner.execute`, summed."""
+        estimated; returns the counts of `run.execute`, summed."""
         counts: dict[str, Any] = {}
         expected = [one.expected_seconds() if self.others else 0.0 for one in self.family]
         for position, one in enumerate(self.family):

@@ -8,6 +8,7 @@ import pickle
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,8 @@ def _compute(work: Pending, out: Path, run_id: str, quiet: bool, later: float) -
     """Compute the cells to do, chunk by chunk."""
     plan, tally = work.plan, work.tally
     settings, total = plan.settings, tally.counts["todo"]
+    if any("__main__" in one.foreign for one in (*plan.problems.values(), *plan.estimators.values())):
+        settings = replace(settings, engine="serial")  # what was typed at a prompt exists in this process alone
     sent: dict[int, list[Cell]] = {}  # chunks without an answer, by their numbers
     failed, costs = 0, Costs(plan, out)
     known = all(costs.of(kind)[1] for kind in tally.kinds)

@@ -58,7 +58,7 @@ def test_a_changed_helper_is_another_estimator_and_its_new_code_runs(out, files,
     keys = set()
     for i in (1, 2, 3):
         files({"own_helper.py": f"def number():\n    return 0.{i}{'0' * i}\n"})
-        if keys:
+        if keys and source != LATE:  # what a function imports is imported by the process of the cell alone
             with pytest.raises(BadInputError, match="own_helper.py changed after Python imported it; restart Python"):
                 value("own_main.mine")
         restart()

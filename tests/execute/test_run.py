@@ -242,18 +242,18 @@ LONG = [
 PATIENCE = 300.0  # seconds, for what takes a few on a quiet machine
 
 
-def _disturbed(module, out, parts, number, *extra):
+def _disturbed(module, out, count, number, *extra):
     """Start LONG and send it a signal when so many of its parts are written. Returns (exit status, standard error).
 
     The run has a session of its own that hears Ctrl-C, also where these tests were put into the background, which ignores it."""
     process = subprocess.Popen(
         [sys.executable, "-m", "harness", *LONG, "jobs=2", f"out={out}", *extra], cwd=module("held_module", HELD_MODULE),
-        env={**os.environ, "HELD_AT": str(parts), "HELD_PARTS": str(out / "records")}, stdout=subprocess.PIPE,
+        env={**os.environ, "HELD_AT": str(count), "HELD_PARTS": str(out / "records")}, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True, start_new_session=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     end = time.monotonic() + PATIENCE
-    while len(parts.part_files(out)) < parts and process.poll() is None and time.monotonic() < end:
+    while len(parts.part_files(out)) < count and process.poll() is None and time.monotonic() < end:
         time.sleep(0.02)
     os.killpg(process.pid, number)
     _, err = process.communicate(timeout=PATIENCE)

@@ -14,7 +14,17 @@ from browser import chromium
 
 from harness.common.paths import CHECKOUT
 from harness.evaluation import arena
-from harness.pages import arena_data, assets, costs, docstrings, estimator_cards, failures, leaderboard, problem_pages
+from harness.pages import (
+    arena_data,
+    assets,
+    costs,
+    docstrings,
+    estimator_cards,
+    failures,
+    leaderboard,
+    leaderboard_rows,
+    problem_pages,
+)
 from harness.pages.sources import Sources
 
 QUESTIONS = yaml.safe_load((Path(__file__).parents[1] / "site_questions.yaml").read_text())
@@ -213,7 +223,7 @@ def test_table_and_chart_follow_the_filters(here):
             page = seen.page
             page.wait_for_function(ready)
             whole = page.evaluate(shown)
-            static = [leaderboard.cells(r) for r in arena_data.read().overall.query("estimand == 'l1'").to_dict("records")]
+            static = [leaderboard_rows.cells(r) for r in arena_data.read().overall.query("estimand == 'l1'").to_dict("records")]
             assert sorted(whole) == sorted([[str(e) for e in row] for row in static])  # the script writes what the page had
             page.select_option("#filter-family", "wavy")
             page.select_option("#filter-n", "200")
