@@ -86,9 +86,9 @@ def test_every_experiment_composes_and_finds_its_reported_items():
     names = [name for name in ids("experiment") if name.startswith("ciosek2026_")]
     assert len(names) >= 16
     for name in names:
-        config = compose([f"experiment={name}"])
-        assert config["name"] == name and set(config["compare"]) <= set(REPORTED["item"]), name
-        assert importlib.import_module(f"harness.experiments.{PAPER}.{config['item']}").render
+        settings = compose([f"experiment={name}"])
+        assert settings.name == name and set(settings.compare) <= set(REPORTED["item"]), name
+        assert importlib.import_module(f"harness.experiments.{PAPER}.{settings.item}").render
 
 
 def test_items_on_the_same_numbers_share_their_cells():

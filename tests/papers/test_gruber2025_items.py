@@ -216,7 +216,7 @@ def test_other_networks_are_shown_and_never_judged():
     ours = risk_table.reproduced(frame(record(PUBLISHED, problem="cifar10_lenet5")), offline)
     found = reproduction.compare(ours, "gruber2025", ["table1"])
     assert set(found["verdict"]) == {"not reproducible here"} and found["ours"].isna().all()
-    assert set(found["reason"]) == {offline["reasons"]["other networks"]}
+    assert set(found["reason"]) == {offline.reasons["other networks"]}
     names = set(REPORTED["row"])
     for experiment in (e for e in harness.list_experiments() if e.startswith("gruber2025_") and e.endswith("_offline")):
         assert not names & set(compose([f"experiment={experiment}"]).labels.problem.values()), experiment

@@ -246,7 +246,7 @@ def ask(name, *overrides):
     experiment = Experiment.of([f"experiment=moskvichev2025_{name}", "jobs=1", "engine=serial", *overrides])
     experiment.compute(quiet=True)
     ours = importlib.import_module(f"harness.experiments.moskvichev2025.{name}").reproduced(
-        experiment.records(), experiment.config
+        experiment.records(), experiment.settings
     )
     table = reproduction.compare(ours, "moskvichev2025", experiment.settings.compare, experiment.settings.reasons)
     return table, reproduction.counts(table)

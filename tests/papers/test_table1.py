@@ -361,7 +361,7 @@ import numpy as np
 @dataclass(frozen=True)
 class Task:
     dataset: str
-    settings: str
+    config: str
     fold: int = 0
     classes: int = 2
 
