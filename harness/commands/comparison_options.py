@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.errors import BadInputError, guess
-from harness.math.notions import NOTIONS
 
 LIMIT = 60.0  # seconds that a cell may take unless limit= says otherwise
 OPTIONS = ("problem", "calibrator", "n", "reps", "family", "notion", "estimand", "out", "jobs", "limit", "baseline")
@@ -45,6 +44,7 @@ def refuse_unknown(given: dict[str, Any]) -> None:
 
 def checked(asked: Asked) -> Asked:
     """The same, if its values are allowed. Raises BadInputError otherwise."""
+    from harness.math.notions import NOTIONS  # numpy is not loaded for help and completion
 
     def whole(value: Any) -> bool:
         return isinstance(value, int) and not isinstance(value, bool)
