@@ -24,7 +24,7 @@ def status_text(out: Path) -> str:
     for estimator, status, count in reader.status_counts(out):
         table[estimator][status] = count
     statuses = ("ok", "skipped", "undefined", "failed", "interrupted")
-    lines = [f"{out}: {len(parts.part_files(out)):,} parts"]
+    lines = [f"{buckets.named(out)}: {len(parts.part_files(out)):,} parts"]
     if table:
         rows = [(name, *(row.get(s, 0) for s in statuses)) for name, row in table.items()]
         columns = range(1, len(statuses) + 1)
@@ -47,7 +47,7 @@ def examine(out: Path, overrides: list[str] | None = None, compact: bool = False
     records without provenance, unreadable truths, and mistakes in the papers' paper.yaml and reported.csv; with `overrides` also
     the cells that this experiment misses. `compact` joins the readable parts into one. `repair` moves broken parts and
     truths aside first, into <out>/broken with a note, so that what they held is computed again; nothing else is touched."""
-    lines, problems = [f"{out}"], 0
+    lines, problems = [buckets.named(out)], 0
 
     def problem(text: str) -> None:
         nonlocal problems

@@ -96,7 +96,7 @@ def connected(settings: Settings, workers: int, limits: Limits, run_file: Path |
     """
     engine, address = settings.engine, settings.address
     is_limited = settings.cell_timeout is not None or settings.max_memory is not None
-    if engine == "serial" or workers <= 1 and not is_limited and not address:
+    if engine == "serial" or settings.jobs == 1 and not is_limited and not address:
         yield Here(limits)
     elif engine == "loky":
         supervise.prepare(workers)

@@ -364,7 +364,8 @@ def compute(task: Task, limits: Limits, is_stopped: Callable[[], bool] = lambda:
                 at, _, recorded = child.noted()
                 starts = starts + 1 if at < 0 else 0
                 if starts == MAX_STARTS:
-                    raise WorkerDiedError(f"a worker process could not begin: it {end}") from None
+                    remedy = f"; {end.limit} allows more" if end.limit else ""
+                    raise WorkerDiedError(f"a worker process could not begin: it {end}{remedy}") from None
                 if at >= 0:
                     answer.broken.append(Broken(todo[at], str(end), end.limit))
                     todo = [*todo[min(recorded, at) : at], *todo[at + 1 :]]
