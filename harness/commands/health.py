@@ -84,14 +84,14 @@ def examine(out: Path, overrides: list[str] | None = None, compact: bool = False
 def _of_parts(out: Path) -> tuple[list[tuple[str, str]], bool]:
     """([(PROBLEM, note or nothing, sentence)] on the parts of a folder, whether any cannot be read). Where some went in the
     meantime, as they were joined, it looks again."""
-    for attempt in range(parts.LOOKS):
+    deadline = time.monotonic() + parts.RACE_SECONDS
+    while True:
         every = parts.part_files(out)
         try:
             return _of_files(out, every)
         except (BadInputError, OSError):
-            if attempt + 1 == parts.LOOKS or all(path.exists() for path in every):
+            if time.monotonic() > deadline or all(path.exists() for path in every):
                 raise
-    raise AssertionError  # the last attempt returns or raises
 
 
 def _of_files(out: Path, every: list[Path]) -> tuple[list[tuple[str, str]], bool]:

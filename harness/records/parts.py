@@ -32,7 +32,7 @@ NEVER_NULL = (
     "status", "run_id", "written",
 )  # fmt: skip
 KEY = re.compile(r"\w[\w.-]*")  # a problem's key becomes the name of a file
-LOOKS = 10  # times that parts are listed anew if some went in the meantime
+RACE_SECONDS = 60.0  # how long a reader lists parts anew while other processes join them
 
 
 class Part:
@@ -95,15 +95,18 @@ def part_files(out: Path) -> list[Path]:
     They are listed until none has gone in between: while parts are joined, one listing could miss
     both the new part and its sources.
     """
-    found: set[Path] = set()
-    for look in range(LOOKS):
+    deadline = time.monotonic() + RACE_SECONDS
+    files: set[Path] | None = None
+    while True:
+        before = files
         try:
-            before, found = found, set(buckets.paths(out, "records", "part-*.parquet"))
+            files = set(buckets.paths(out, "records", "part-*.parquet"))
         except FileNotFoundError:
+            if time.monotonic() > deadline:
+                raise
             continue
-        if look and before <= found:
-            break
-    return sorted(found)
+        if before is not None and (before <= files or time.monotonic() > deadline):
+            return sorted(files)
 
 
 def unreadable(path: Path, reason: str) -> BadInputError:

@@ -7,6 +7,7 @@ status and the time of the attempt that counts.
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -68,7 +69,8 @@ def read(
     BadInputError
         If a part cannot be read or is not as it was written; it is named.
     """
-    for attempt in range(parts.LOOKS):
+    deadline = time.monotonic() + parts.RACE_SECONDS
+    while True:
         files = source if isinstance(source, list) else parts.part_files(source)
         if not files:
             return None
@@ -80,7 +82,7 @@ def read(
                 return use(connection)
         except (duckdb.Error, OSError, BadInputError) as error:
             gone = any(not file.is_file() for file in files)
-            if gone and not isinstance(source, list) and attempt + 1 < parts.LOOKS:
+            if gone and not isinstance(source, list) and time.monotonic() < deadline:
                 continue
             if isinstance(error, BadInputError):
                 raise
@@ -88,7 +90,6 @@ def read(
                 if reason := parts.broken_reason(file):
                     raise parts.unreadable(file, reason) from error
             raise
-    return None
 
 
 def _opened(files: list[Path], where: str, keys: pa.Array | None) -> duckdb.DuckDBPyConnection:
